@@ -10,6 +10,8 @@ from __future__ import annotations
 from functools import lru_cache, total_ordering
 from typing import Final
 
+from dra_api.gotext import go_quote
+
 __all__ = ["SemVer", "SemVerError"]
 
 _NUMBERS: Final = frozenset("0123456789")
@@ -129,15 +131,11 @@ def normalize_text(text: str) -> str:
     return ".".join(parts)
 
 
-def _quote(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def _number(text: str, what: str) -> int:
     if not _NUMBERS.issuperset(text):
-        raise SemVerError(f"Invalid character(s) found in {what.lower()} number {_quote(text)}")
+        raise SemVerError(f"Invalid character(s) found in {what.lower()} number {go_quote(text)}")
     if len(text) > 1 and text[0] == "0":
-        raise SemVerError(f"{what} number must not contain leading zeroes {_quote(text)}")
+        raise SemVerError(f"{what} number must not contain leading zeroes {go_quote(text)}")
     return _uint64(text)
 
 
@@ -146,7 +144,7 @@ def _uint64(text: str) -> int:
         raise SemVerError('strconv.ParseUint: parsing "": invalid syntax')
     # The length limit prevents int() from parsing an arbitrarily long number.
     if len(text) > 20 or int(text) > _UINT64_MAX:
-        raise SemVerError(f"strconv.ParseUint: parsing {_quote(text)}: value out of range")
+        raise SemVerError(f"strconv.ParseUint: parsing {go_quote(text)}: value out of range")
     return int(text)
 
 
@@ -155,10 +153,10 @@ def _prerelease_part(text: str) -> int | str:
         raise SemVerError("Prerelease is empty")
     if _NUMBERS.issuperset(text):
         if len(text) > 1 and text[0] == "0":
-            raise SemVerError(f"Numeric PreRelease version must not contain leading zeroes {_quote(text)}")
+            raise SemVerError(f"Numeric PreRelease version must not contain leading zeroes {go_quote(text)}")
         return _uint64(text)
     if not _ALPHANUM.issuperset(text):
-        raise SemVerError(f"Invalid character(s) found in prerelease {_quote(text)}")
+        raise SemVerError(f"Invalid character(s) found in prerelease {go_quote(text)}")
     return text
 
 
@@ -166,7 +164,7 @@ def _build_part(text: str) -> str:
     if not text:
         raise SemVerError("Build meta data is empty")
     if not _ALPHANUM.issuperset(text):
-        raise SemVerError(f"Invalid character(s) found in build meta data {_quote(text)}")
+        raise SemVerError(f"Invalid character(s) found in build meta data {go_quote(text)}")
     return text
 
 

@@ -10,7 +10,7 @@ import ssl
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, TypedDict, Unpack, runtime_checkable
 from urllib.parse import urlencode, urlsplit
 
 from urllib3.util.ssl_ import create_urllib3_context
@@ -48,32 +48,30 @@ class Stream(Protocol):
         ...
 
 
+class StreamOptions(TypedDict, total=False):
+    """Optional arguments of `Transport.stream`. `timeout`: seconds."""
+
+    query: Sequence[tuple[str, str]]
+    headers: Mapping[str, str]
+    timeout: float | None
+
+
+class RequestOptions(StreamOptions, total=False):
+    """Optional arguments of `Transport.request`; `content_type` (default: JSON) is that of `body`."""
+
+    body: bytes | None
+    content_type: str
+
+
 @runtime_checkable
 class Transport(Protocol):
     """Sends requests of one user to one API server."""
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Response:
+    def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Send one request; `timeout` in seconds. Raises TransportError if there is no response."""
         ...
 
-    def stream(
-        self,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Stream | Response:
+    def stream(self, path: str, **options: Unpack[StreamOptions]) -> Stream | Response:
         """Open a watch. If the server returns an error, return a Response instead of a Stream."""
         ...
 
@@ -91,32 +89,13 @@ class TransportAround:
     def __init__(self, inner: Transport) -> None:
         self._inner = inner
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Response:
+    def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Forward a request."""
-        return self._inner.request(
-            method, path, query=query, body=body, content_type=content_type, headers=headers, timeout=timeout
-        )
+        return self._inner.request(method, path, **options)
 
-    def stream(
-        self,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Stream | Response:
+    def stream(self, path: str, **options: Unpack[StreamOptions]) -> Stream | Response:
         """Forward a watch."""
-        return self._inner.stream(path, query=query, headers=headers, timeout=timeout)
+        return self._inner.stream(path, **options)
 
     def close(self) -> None:
         """Close the inner transport."""
@@ -130,38 +109,15 @@ class WithHeaders(TransportAround):
         super().__init__(inner)
         self._headers = headers
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Response:
+    def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Forward a request with the new headers."""
-        return super().request(
-            method,
-            path,
-            query=query,
-            body=body,
-            content_type=content_type,
-            headers=self._headers(headers),
-            timeout=timeout,
-        )
+        options["headers"] = self._headers(options.get("headers", NO_HEADERS))
+        return super().request(method, path, **options)
 
-    def stream(
-        self,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Stream | Response:
+    def stream(self, path: str, **options: Unpack[StreamOptions]) -> Stream | Response:
         """Forward a watch with the new headers."""
-        return super().stream(path, query=query, headers=self._headers(headers), timeout=timeout)
+        options["headers"] = self._headers(options.get("headers", NO_HEADERS))
+        return super().stream(path, **options)
 
 
 def _tls(configuration: Any) -> ssl.SSLContext:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 from urllib.parse import SplitResult, unquote_plus, urlsplit
 
+from ..gotext import go_quote
 from .errors import CelRuntimeError
 from .values import Cidr, Ip, Url, no_overload
 
@@ -25,28 +26,24 @@ def _text(value: Any) -> str:
     return str(value)
 
 
-def _quote(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
-
-
 def _parse_ip(text: str) -> Ip:
     try:
         address = ipaddress.ip_address(text)
     except ValueError:
         raise CelRuntimeError(
-            f"IP Address {_quote(text)} parse error during conversion from string: {_parse_problem(text)}"
+            f"IP Address {go_quote(text)} parse error during conversion from string: {_parse_problem(text)}"
         ) from None
     if isinstance(address, ipaddress.IPv6Address):
         if address.scope_id is not None:
-            raise CelRuntimeError(f"IP address {_quote(text)} with zone value is not allowed")
+            raise CelRuntimeError(f"IP address {go_quote(text)} with zone value is not allowed")
         if address.ipv4_mapped is not None:
-            raise CelRuntimeError(f"IPv4-mapped IPv6 address {_quote(text)} is not allowed")
+            raise CelRuntimeError(f"IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
     return Ip(address)
 
 
 def _parse_problem(text: str) -> str:
     """Return why net/netip rejects ``text``; all IPv6 errors have one text."""
-    head = f"ParseAddr({_quote(text)}): "
+    head = f"ParseAddr({go_quote(text)}): "
     dot, colon = text.find("."), text.find(":")
     if dot < 0 or 0 <= colon < dot:
         return head + "unable to parse IP"
@@ -56,11 +53,11 @@ def _parse_problem(text: str) -> str:
             return head + "IPv4 address too long"
         if not field:
             rest = ".".join(fields[index:])
-            return f"{head}IPv4 field must have at least one digit (at {_quote('.' + rest)})"
+            return f"{head}IPv4 field must have at least one digit (at {go_quote('.' + rest)})"
         if not (field.isascii() and field.isdigit()):
             bad = next(i for i, ch in enumerate(field) if not (ch.isascii() and ch.isdigit()))
             rest = ".".join([field[bad:], *fields[index + 1 :]])
-            return f"{head}unexpected character (at {_quote(rest)})"
+            return f"{head}unexpected character (at {go_quote(rest)})"
         if len(field) > 1 and field[0] == "0":
             return head + "IPv4 field has octet with leading zero"
         if int(field[:4]) > 255:
@@ -76,7 +73,7 @@ def _parse_cidr(text: str) -> Cidr:
     if not slash:
         problem = "no '/'"
     elif not re.fullmatch("0|[1-9][0-9]{0,2}", bits):
-        problem = f"bad bits after slash: {_quote(bits)}"
+        problem = f"bad bits after slash: {go_quote(bits)}"
     elif "%" in address:
         problem = "IPv6 zones cannot be present in a prefix"
     else:
@@ -88,10 +85,10 @@ def _parse_cidr(text: str) -> Cidr:
             if int(bits) > (128 if ":" in address else 32):
                 problem = "prefix length out of range"
     if problem:
-        raise CelRuntimeError(f"{prefix}{prefix}netip.ParsePrefix({_quote(text)}): {problem}")
+        raise CelRuntimeError(f"{prefix}{prefix}netip.ParsePrefix({go_quote(text)}): {problem}")
     interface = ipaddress.ip_interface(text)
     if isinstance(interface, ipaddress.IPv6Interface) and interface.ip.ipv4_mapped is not None:
-        raise CelRuntimeError(f"{prefix}IPv4-mapped IPv6 address {_quote(text)} is not allowed")
+        raise CelRuntimeError(f"{prefix}IPv4-mapped IPv6 address {go_quote(text)} is not allowed")
     return Cidr(interface)
 
 
@@ -246,7 +243,7 @@ def _url_problem(text: str, *, fragment: bool) -> str | None:
     else:
         path = rest
     bad = _BAD_ESCAPE.search(path)
-    return f"invalid URL escape {_quote(bad.group())}" if bad else None
+    return f"invalid URL escape {go_quote(bad.group())}" if bad else None
 
 
 def _authority_problem(authority: str) -> str | None:
@@ -256,23 +253,23 @@ def _authority_problem(authority: str) -> str | None:
         if not closing:
             return "missing ']' in host"
         if port and not re.fullmatch(":[0-9]*", port):
-            return f"invalid port {_quote(port)} after host"
+            return f"invalid port {go_quote(port)} after host"
         return None if ":" in inner else "invalid host"
     name, colon, port = host.rpartition(":")
     if colon and not re.fullmatch("[0-9]*", port):
-        return f"invalid port {_quote(':' + port)} after host"
+        return f"invalid port {go_quote(':' + port)} after host"
     name = name if colon else host
     bad = _HOST_BAD.search(name)
     if bad:
-        return f"invalid character {_quote(bad.group())} in host name"
+        return f"invalid character {go_quote(bad.group())} in host name"
     escape = _BAD_ESCAPE.search(name)
-    return f"invalid URL escape {_quote(escape.group())}" if escape else None
+    return f"invalid URL escape {go_quote(escape.group())}" if escape else None
 
 
 def check_request_uri(text: str) -> str | None:
     """Return None if Go's url.ParseRequestURI accepts the text, else its error ``parse "x": ...``."""
     problem = _url_problem(text, fragment=False)
-    return f"parse {_quote(text)}: {problem}" if problem else None
+    return f"parse {go_quote(text)}: {problem}" if problem else None
 
 
 def url(value: Any) -> Url:

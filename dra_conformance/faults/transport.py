@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
+from typing import Unpack
 
 from dra_api.clock import Clock
-from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport, TransportError
+from dra_api.transport import RequestOptions, Response, Stream, StreamOptions, Transport, TransportError
 from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatch, expired
 
 
@@ -27,27 +28,15 @@ class FaultyTransport:
         self._closed = threading.Event()
         self._streams: weakref.WeakSet[_FaultyStream] = weakref.WeakSet()
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Response:
+    def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Send one request, or inject a fault."""
         fault: Fault | None = None
         if self._points:
-            call = Call.of(self._component, method, path, query)
+            call = Call.of(self._component, method, path, options.get("query", ()))
             fault = self._points.decide(call)
             if fault is not None and (refused := _instead(call, fault)) is not None:
                 return refused
-        answer = self._inner.request(
-            method, path, query=query, body=body, content_type=content_type, headers=headers, timeout=timeout
-        )
+        answer = self._inner.request(method, path, **options)
         if fault is not None:
             if fault.delay_s:
                 self._clock.wait(self._closed, fault.delay_s)
@@ -57,23 +46,16 @@ class FaultyTransport:
                 raise TransportError(f"{method} {path}: the connection broke before the response")
         return answer
 
-    def stream(
-        self,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Stream | Response:
+    def stream(self, path: str, **options: Unpack[StreamOptions]) -> Stream | Response:
         """Open a watch, or inject a fault."""
-        call = Call.of(self._component, "GET", path, query)
+        call = Call.of(self._component, "GET", path, options.get("query", ()))
         fault = self._points.decide(call) if self._points else None
         if fault is not None:
             if (refused := _instead(call, fault)) is not None:
                 return refused
             if fault.delay_s:
                 self._clock.wait(self._closed, fault.delay_s)
-        found = self._inner.stream(path, query=query, headers=headers, timeout=timeout)
+        found = self._inner.stream(path, **options)
         if isinstance(found, Response):
             return found
         stream = _FaultyStream(found, call, self._points)

@@ -10,9 +10,18 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping, Sequence
+from typing import Unpack
 
 from dra_api.request import Request, request_info
-from dra_api.transport import JSON, NO_HEADERS, Response, Stream, Transport, TransportAround
+from dra_api.transport import (
+    NO_HEADERS,
+    RequestOptions,
+    Response,
+    Stream,
+    StreamOptions,
+    Transport,
+    TransportAround,
+)
 
 Call = tuple[str, str, str, str]
 """User agent, verb, API group, resource (with `/subresource`)."""
@@ -73,36 +82,19 @@ class CallsTransport(TransportAround):
         super().__init__(inner)
         self._calls = calls
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Response:
+    def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Add the request and pass it on."""
-        self._calls.add(method, path, query, headers)
-        answer = super().request(
-            method, path, query=query, body=body, content_type=content_type, headers=headers, timeout=timeout
-        )
+        headers = options.get("headers", NO_HEADERS)
+        self._calls.add(method, path, options.get("query", ()), headers)
+        answer = super().request(method, path, **options)
         self._calls.add_denied(answer, headers)
         return answer
 
-    def stream(
-        self,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Stream | Response:
+    def stream(self, path: str, **options: Unpack[StreamOptions]) -> Stream | Response:
         """Add the watch and pass it on."""
-        self._calls.add("GET", path, query, headers)
-        opened = super().stream(path, query=query, headers=headers, timeout=timeout)
+        headers = options.get("headers", NO_HEADERS)
+        self._calls.add("GET", path, options.get("query", ()), headers)
+        opened = super().stream(path, **options)
         if isinstance(opened, Response):
             self._calls.add_denied(opened, headers)
         return opened

@@ -6,11 +6,12 @@ Reads are not recorded. Secrets and token requests are recorded without their bo
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Unpack
 
 import orjson
 
-from dra_api.transport import JSON, NO_HEADERS, Response, Transport, TransportAround
+from dra_api.transport import NO_HEADERS, RequestOptions, Response, Transport, TransportAround
 from dra_conformance.core.events.kinds import ApiWrite
 from dra_conformance.core.events.log import EventLog
 
@@ -25,23 +26,11 @@ class RecordingTransport(TransportAround):
         super().__init__(inner)
         self._log = log
 
-    def request(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Sequence[tuple[str, str]] = (),
-        body: bytes | None = None,
-        content_type: str = JSON,
-        headers: Mapping[str, str] = NO_HEADERS,
-        timeout: float | None = None,
-    ) -> Response:
+    def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Pass the request on, and record it if it is a write."""
-        answer = super().request(
-            method, path, query=query, body=body, content_type=content_type, headers=headers, timeout=timeout
-        )
+        answer = super().request(method, path, **options)
         if method != "GET":
-            self._record(method, path, body, headers, answer)
+            self._record(method, path, options.get("body"), options.get("headers", NO_HEADERS), answer)
         return answer
 
     def _record(self, method: str, path: str, body: bytes | None, headers: Mapping[str, str], answer: Response) -> None:
