@@ -46,7 +46,7 @@ def loaded(path: Path | str | None = None, *, context: str | None = None) -> Ite
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return
-    from kubernetes import client, config
+    from kubernetes import client, config  # deferred: the import takes a third of a second
 
     configuration: Any = client.Configuration()
     with _ONE_AT_A_TIME:

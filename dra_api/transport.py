@@ -160,7 +160,7 @@ class HttpTransport:
     @classmethod
     def in_cluster(cls) -> HttpTransport:
         """Use the service account of the current pod. Raises KubeconfigError outside a pod."""
-        from kubernetes import client, config
+        from kubernetes import client, config  # deferred: the import takes a third of a second
 
         configuration = client.Configuration()
         try:

@@ -72,6 +72,7 @@ class Connections:
             return behind
         door = self._doors.get((component, behind))
         if door is None:
+            # Deferred: aiohttp is slow to import, and most runs need no proxy.
             from dra_conformance.faults.proxy import FaultProxy
 
             try:

@@ -26,7 +26,7 @@ from dra_conformance.kubelet.real.programs import NodePrograms
 
 
 class ComponentRegistry(Protocol):
-    """What runs in place of each component."""
+    """The implementations of all components."""
 
     driver_came: bool
 
@@ -51,7 +51,7 @@ class RunContext(Protocol):
 
     @property
     def components(self) -> ComponentRegistry:
-        """What runs in place of each component."""
+        """The implementations of all components."""
         ...
 
     @property

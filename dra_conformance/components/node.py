@@ -81,7 +81,7 @@ class ScenarioNode:
         if self.real:
             raise Untestable("the GPUs of this machine cannot be changed like fake ones (--nvml fake)")
         if self._gpus is None:
-            import fake_nvml
+            import fake_nvml  # deferred: only nodes with GPUs load the library
 
             self._gpus = fake_nvml.Node.create(
                 self.world.run.inventory(self.inventory), self.root / "nvml", name=self.alias
@@ -96,7 +96,7 @@ class ScenarioNode:
 
     @staticmethod
     def _machine_nvml() -> Any:
-        import fake_nvml
+        import fake_nvml  # deferred: only nodes with GPUs load the library
 
         return fake_nvml.load_pynvml(None)
 
@@ -272,6 +272,7 @@ class ScenarioNode:
 
     def start_beside(self, driver_name: str, inventory: str) -> None:
         """Start another driver with a list of devices (`nic`, `fpga`), and wait until it is registered."""
+        # Deferred: a run loads only the drivers that it starts.
         from reference_impl.inventory_plugin.inventory import Inventory
         from reference_impl.inventory_plugin.plugin import InventoryPlugin
 
@@ -300,6 +301,7 @@ class ScenarioNode:
         fabric = self.world.run.components.spec("compute-domain-controller")
         if fabric.kind != "reference":
             raise Untestable(f"the fabric is {fabric.kind}, and has no ComputeDomain driver on {self.alias}")
+        # Deferred: a run loads only the drivers that it starts.
         from reference_impl.compute_domain import plugin_command
         from reference_impl.compute_domain.plugin import ComputeDomainPlugin
 
@@ -359,6 +361,7 @@ class ScenarioNode:
             )
 
     def _start_reference(self) -> None:
+        # Deferred: a run loads only the drivers that it starts.
         from reference_impl.kubelet_plugin import command
         from reference_impl.kubelet_plugin.plugin import KubeletPlugin
 

@@ -30,6 +30,7 @@ def check_settings(component: str, settings: Mapping[str, str]) -> None:
             told = f"It has: {', '.join(known)}." if known else "It has none."
             raise UsageError(f"--{component} reference:{key}=…: the reference has no setting {key!r}", hint=told)
     if "bug-compatible" in settings:
+        # Deferred: only this setting needs the scheduler.
         from reference_impl.scheduler.bug_compatible import UnknownRelease, release
 
         try:
@@ -76,6 +77,7 @@ def build(
     enabled = None if gate is None else gate == "true"
     revision = settings.get("revision", revision)
     match component:
+        # Deferred imports: a run loads only the components that it starts.
         case "claim-controller":
             from reference_impl.claim_controller import ClaimController
 

@@ -178,6 +178,7 @@ class WebhookComponent:
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _start_reference(self, gates: Mapping[str, bool]) -> None:
+        # Deferred: only scenarios with the reference webhook load it.
         from reference_impl.kubelet_plugin.configs import EnabledSharing
         from reference_impl.webhook import Webhook, WebhookOptions
 

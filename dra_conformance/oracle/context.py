@@ -1,4 +1,4 @@
-"""What every check of one allocation reads: the claim, its cluster, and its results joined with requests and devices.
+"""Input of all checks of one allocation: the claim, its cluster, and its results joined with requests and devices.
 
 A `CheckContext` lives for one check. Only its `findings` change.
 """

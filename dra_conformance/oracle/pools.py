@@ -45,7 +45,7 @@ class PoolDevice:
 
     @cached_property
     def consumes(self) -> dict[tuple[str, str], int]:
-        """What the device consumes of the pool's counters, in billionths, by counter set and counter."""
+        """Consumption of the pool's counters by the device, in billionths, by counter set and counter."""
         taken: dict[tuple[str, str], int] = {}
         for entry in self.device.consumes_counters:
             for name, counter in entry.counters.items():
@@ -128,7 +128,7 @@ class Pool:
 
     @cached_property
     def counter_problem(self) -> str:
-        """What is wrong with the counters, or an empty text (DRA-194)."""
+        """The problem of the counters, or an empty text (DRA-194)."""
         names = [found.name for resource_slice in self.current for found in resource_slice.spec.shared_counters]
         for name in names:
             if names.count(name) > 1:

@@ -122,7 +122,7 @@ class CounterSet(_ApiStruct, frozen=True, kw_only=True):
 
 
 class Consumption(_ApiStruct, frozen=True, kw_only=True):
-    """What a device consumes of one counter set."""
+    """Consumption of one counter set by a device."""
 
     counter_set: Name
     counters: dict[str, Counter] = {}

@@ -1,1 +1,1 @@
-"""What a run may ask of a cluster: one table of rights, the roles made from it, and the check of both."""
+"""RBAC permissions of a run: the permission table, its ClusterRoles, and the check of both."""

@@ -162,7 +162,7 @@ class K3sControlPlane:
 
     def _start(self) -> None:
         docker_info()
-        import docker.errors
+        import docker.errors  # deferred: the extra k3s is optional
 
         from dra_conformance.control_plane.k3s.container import Container
 
@@ -196,6 +196,7 @@ class K3sControlPlane:
 
     def _refused(self, error: Exception) -> TargetUnreachable:
         """Return an error for Docker's refusal, which may concern the reaper's image or a mount instead of k3s."""
+        # Deferred: the module needs the optional extra k3s.
         from dra_conformance.control_plane.k3s.container import REAPER
 
         told, start = _first_line(error), f"--control-plane k3s: Docker does not start {self.image}"
@@ -251,6 +252,7 @@ def docker_info() -> Mapping[str, Any]:
     Raises TargetUnreachable if the daemon or the extra `k3s` is missing.
     """
     try:
+        # Deferred: the extra k3s is optional.
         import docker
         import requests
         import testcontainers.community.k3s  # noqa: F401 - is it installed

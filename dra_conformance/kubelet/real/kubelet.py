@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import yaml
 
 from dra_api.client import KubeClient
-from dra_api.objects import NODES, PODS, uid_of
+from dra_api.objects import EVENTS, NODES, PODS, uid_of
 from dra_conformance.core.events import KubeletProblem, KubeletState
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.calls import PluginHandle
@@ -234,8 +234,6 @@ class RealKubelet:
         return container_probe.view(container, seen, self.cdi_roots)
 
     def _events(self, namespace: str, pod: str) -> str:
-        from dra_api.objects import EVENTS
-
         listed = self._client.list(EVENTS, namespace, field_selector=f"involvedObject.name={pod}").items
         messages = [str(event.get("message") or "") for event in listed if event.get("type") == "Warning"]
         return messages[-1] if messages else "no warning was recorded"
