@@ -245,8 +245,8 @@ def stubs_source() -> str:
     have = implemented()
     out = [
         "/* Written by gen_layout.py from exports.txt: functions that are not implemented. Do not edit.",
-        " * A name of the 580 branch answers NOT_SUPPORTED, as a GPU without that feature does. A name that only newer",
-        " * libraries export answers FUNCTION_NOT_FOUND, which is what a binding reports for a missing symbol. */",
+        " * A name of the 580 branch returns NOT_SUPPORTED, as on a GPU without that feature. A name that only newer",
+        " * libraries export returns FUNCTION_NOT_FOUND, as bindings report for a missing symbol. */",
         '#include "calls/enter.h"',
         "",
     ]

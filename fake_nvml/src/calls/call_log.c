@@ -1,4 +1,4 @@
-/* The call log: one line a call, in a file beside the state, only while the node asks for it. */
+/* The call log: one line for each call, in a file beside the state, only while the node has logging on. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -24,7 +24,7 @@ void note(const char *function, int gpu, bool missing) {
     strcpy(path, map->path);
     char *slash = strrchr(path, '/');
     strcpy(slash == NULL ? path : slash + 1, "calls");
-    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW); /* made by who asked for the log */
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW); /* created by the process that starts the log */
     if (fd < 0) return;
     program_name(program);
     int length = snprintf(line, sizeof(line), "%lld %d %s %d %s %s\n", (long long)monotonic_ns(), (int)getpid(), function, gpu,

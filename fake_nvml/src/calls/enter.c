@@ -28,7 +28,7 @@ nvmlReturn_t fn_stub(const char *function, int newer) {
     return rc != OK ? rc : newer ? E_FUNCTION_NOT_FOUND : E_NOT_SUPPORTED;
 }
 
-/* The beginning of a call on a GPU or on what lies in it; `kinds` has a bit for each kind of handle that will do. Without a
+/* The beginning of a call on a GPU or an instance in it; `kinds` has a bit for each accepted kind of handle. Without a
  * function it is not the beginning: the handle alone is looked at. */
 static nvmlReturn_t begin(const char *function, handle_t handle, unsigned int kinds, fn_handle *out) {
     fn_watch now;

@@ -10,7 +10,7 @@
 nvmlReturn_t fn_enter(const char *function);
 /* The same plus the device: its handle must name a present GPU that is neither lost nor waiting for a reset. */
 nvmlReturn_t fn_device(const char *function, handle_t device, fn_handle *out);
-/* As fn_device, but a MIG handle answers NOT_SUPPORTED. */
+/* As fn_device, but for a MIG handle it returns NOT_SUPPORTED. */
 nvmlReturn_t fn_gpu(const char *function, handle_t device, fn_handle *out);
 /* The same for a GPU instance or a compute instance, whose handle must not be stale. */
 nvmlReturn_t fn_instance(const char *function, handle_t instance, enum handle_kind kind, fn_handle *out);

@@ -1,6 +1,6 @@
 /* Fault rules of the node: which calls fail, are slow or hang. Only reached while the node has rules.
  *
- * A rule counts the calls of programs, over all processes of the node: each exported function asks once, under its own
+ * A rule counts the calls of programs, over all processes of the node: each exported function applies rules once, under its own
  * name (fn_enter or fn_device), and calls no other exported function. */
 #define _GNU_SOURCE
 #include <errno.h>

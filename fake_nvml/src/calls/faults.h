@@ -1,4 +1,4 @@
-/* What the node arms for calls: fault rules (faults.c) and the call log (call_log.c). */
+/* Fault rules of the node (faults.c) and its call log (call_log.c). */
 #ifndef FNVML_FAULTS_H
 #define FNVML_FAULTS_H
 

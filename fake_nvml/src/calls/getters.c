@@ -44,7 +44,7 @@ nvmlReturn_t get_pair(const char *function, handle_t device, unsigned int f1, un
     *b = (unsigned int)gpu.scalars[f2].value;
     return OK;
 }
-/* One of several fields, chosen by an argument; outside the list the answer is `beyond`. */
+/* One of several fields, chosen by an argument; outside the list the result is `beyond`. */
 nvmlReturn_t get_choice(const char *function, handle_t device, unsigned int which, const unsigned int *fields,
                                unsigned int count, nvmlReturn_t beyond, unsigned int *out) {
     fn_handle h;

@@ -1,5 +1,5 @@
-/* What an administrator does to a GPU beside its modes: drain it, take it away, bring it back, lock clocks; and the places
- * where a rack, a module and a vGPU host say who they are. */
+/* Administration of a GPU beside its modes: drain, remove, discover, lock clocks; and the identity of rack, module and
+ * vGPU host. */
 #include "calls/getters.h"
 #include "events/event_sets.h"
 
@@ -83,7 +83,7 @@ API nvmlReturn_t nvmlDeviceQueryDrainState(const nvmlPciInfo_t *pci, unsigned in
     return rc == OK ? E_NOT_FOUND : rc;
 }
 
-/* ---- locked clocks: two values in one transaction, within what the GPU can do ---- */
+/* ---- locked clocks: two values in one transaction, within the range of the GPU ---- */
 
 static nvmlReturn_t lock_clocks(const char *function, handle_t device, unsigned int low, unsigned int high, bool memory) {
     fn_handle h;
@@ -221,7 +221,7 @@ API nvmlReturn_t nvmlDeviceResetNvLinkErrorCounters(handle_t device, unsigned in
     return OK;
 }
 
-/* ---- retired pages: boards before row remapping; addresses are made up, one page after the other ---- */
+/* ---- retired pages: boards before row remapping; addresses are invented, one page after the other ---- */
 
 static nvmlReturn_t retired(const char *function, handle_t device, unsigned int cause, unsigned int *count,
                             unsigned long long *addresses, unsigned long long *times) {

@@ -1,4 +1,4 @@
-/* nvmlDeviceGetFieldValues: which field ids exist, of which type, and what they read.
+/* nvmlDeviceGetFieldValues: the field ids, their types, and their values in the state.
  *
  * Ids and types are those that an H200 answered with driver 580.159.04; an id outside the table is an invalid argument
  * there, one in a NONE range is not supported. The call itself succeeds; each entry carries its own return code. */
@@ -174,7 +174,7 @@ API nvmlReturn_t nvmlDeviceGetFieldValues(handle_t device, int count, nvmlFieldV
     return OK;
 }
 
-/* Counters that are there and stand at 0 can be cleared; what is read of the GPU's state cannot. */
+/* Counters that are always 0 can be cleared; values of the GPU's state cannot. */
 API nvmlReturn_t nvmlDeviceClearFieldValues(handle_t device, int count, nvmlFieldValue_t *values) {
     fn_handle h;
     nvmlReturn_t rc = fn_device(__func__, device, &h);

@@ -27,7 +27,7 @@ API nvmlReturn_t nvmlDeviceGetTotalEccErrors(handle_t device, unsigned int type,
     if (rc == OK) *out = gpu.scalars[sram].value + gpu.scalars[dram].value;
     return rc;
 }
-/* Of the locations, boards with row remapping answer for DRAM (2) and for SRAM as a whole (7). */
+/* Of the locations, boards with row remapping support DRAM (2) and SRAM as a whole (7). */
 API nvmlReturn_t nvmlDeviceGetMemoryErrorCounter(handle_t device, unsigned int type, unsigned int counter,
                                                  unsigned int location, unsigned long long *out) {
     fn_handle h;

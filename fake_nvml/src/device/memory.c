@@ -40,7 +40,7 @@ API nvmlReturn_t nvmlDeviceGetMemoryInfo(handle_t device, nvmlMemory_t *out) {
     if (out == NULL) return E_INVALID_ARGUMENT;
     out->total = m.total;
     out->free = m.free;
-    out->used = m.total - m.free; /* this version counts what is reserved as used */
+    out->used = m.total - m.free; /* this version counts reserved memory as used */
     return OK;
 }
 API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(handle_t device, nvmlMemory_v2_t *out) {

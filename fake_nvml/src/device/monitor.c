@@ -1,4 +1,4 @@
-/* What monitors ask beside the plain getters: samples, use by process, accounting, GPM.
+/* Functions of monitors beside the plain getters: samples, use by process, accounting, GPM.
  *
  * A fake GPU has no history: a buffer of samples repeats the present reading, one entry each utilisation period. */
 #define _GNU_SOURCE
@@ -292,7 +292,7 @@ static bool gpm_metric(const gpm_sample *a, const gpm_sample *b, unsigned int id
 typedef struct {
     unsigned int version, numMetrics;
     handle_t sample1, sample2;
-    nvmlGpmMetric_t metrics[]; /* as many as the caller's branch has; numMetrics says how many are asked */
+    nvmlGpmMetric_t metrics[]; /* as many as the caller's branch has; numMetrics is their number */
 } gpm_metrics_get;
 
 API nvmlReturn_t nvmlGpmMetricsGet(gpm_metrics_get *get) {

@@ -2,8 +2,8 @@
  *
  * A profile's number is its bit in all masks, its place in the list of profiles and its id. Requests add up until they are
  * cleared. Among profiles that exclude each other the one with the lowest priority value is enforced; that value is the
- * profile's number here. Which profiles a board has, and which exclude each other, is said by its inventory. Sources: the
- * NVML reference for what the calls do; no Blackwell board was asked. */
+ * profile's number here. The inventory lists the profiles of a board, and those that exclude each other. Sources: the
+ * NVML reference for the calls; not verified on a Blackwell board. */
 #include "calls/getters.h"
 
 enum { IN_WORD = 32, IN_STATE = 64 }; /* bits: of a word of NVML's masks, of a field of the state */

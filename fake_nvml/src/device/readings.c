@@ -1,4 +1,4 @@
-/* Readings that move on a live GPU (utilisation, temperature, clocks) and what is said of clocks, encoders and fans. */
+/* Readings that move on a live GPU (utilisation, temperature, clocks) and values of clocks, encoders and fans. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <time.h>
@@ -43,7 +43,7 @@ API nvmlReturn_t nvmlDeviceGetTemperatureThreshold(handle_t device, unsigned int
         static const unsigned int fields[] = CLOCKS(prefix); \
         return get_choice(__func__, device, type, fields, 4, beyond, out); \
     }
-CLOCK(nvmlDeviceGetClockInfo, clock, E_NOT_SUPPORTED) /* the H200 answers so for a type beyond the four */
+CLOCK(nvmlDeviceGetClockInfo, clock, E_NOT_SUPPORTED) /* as the H200 for a type beyond the four */
 CLOCK(nvmlDeviceGetMaxClockInfo, clock_max, E_INVALID_ARGUMENT)
 CLOCK(nvmlDeviceGetApplicationsClock, clock_app, E_INVALID_ARGUMENT)
 CLOCK(nvmlDeviceGetDefaultApplicationsClock, clock_app_default, E_INVALID_ARGUMENT)

@@ -1,7 +1,7 @@
-/* What an administrator tunes: who may do so, boost, clock offsets and fans; and where the calling thread runs.
+/* Settings of an administrator: permissions, boost, clock offsets and fans; and the CPUs of the calling thread.
  *
- * Data centre boards have no automatic boost, no offsets to choose from and no fan of their own: what answers so on the
- * H200 for reading answers so here for writing. */
+ * Data centre boards have no automatic boost, no offsets to choose from and no fan of their own: setters return the code
+ * that the getters returned on the H200. */
 #define _GNU_SOURCE
 #include <sched.h>
 
@@ -80,7 +80,7 @@ API nvmlReturn_t nvmlDeviceSetFanControlPolicy(handle_t device, unsigned int fan
     (void)policy;
     return fan_at(__func__, device, fan);
 }
-/* The first version knows one fan only; a board without any answers Not Supported, as the H200 did. */
+/* The first version has one fan only; a board without fans returns Not Supported, as the H200 did. */
 API nvmlReturn_t nvmlDeviceGetFanSpeed(handle_t device, unsigned int *speed) {
     fn_handle h;
     nvmlReturn_t rc = fn_gpu(__func__, device, &h);

@@ -1,6 +1,6 @@
-/* Event sets: where they live, how they take events and how they wait.
+/* Event sets: their table, how they take events and how they wait.
  *
- * Events lie in the ring of the state file; a set holds a cursor into it and a mask per GPU, in this process only. Waiting
+ * Events are in the ring of the state file; a set has a cursor into it and a mask per GPU, in this process only. Waiting
  * is a futex sleep on the generation word, so an injection by another process wakes it at once. A sleep is cut into slices
  * of 100 ms, which bounds what a wake-up lost to a killed writer, a free or a shutdown can cost. */
 #define _GNU_SOURCE

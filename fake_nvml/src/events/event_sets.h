@@ -1,4 +1,4 @@
-/* Sets of events, of one GPU or of the system: what events.c and system_events.c share (event_sets.c). */
+/* Event sets of GPUs and of the system, shared by events.c and system_events.c (event_sets.c). */
 #ifndef FNVML_EVENT_SETS_H
 #define FNVML_EVENT_SETS_H
 
@@ -24,7 +24,7 @@ nvmlReturn_t set_create(enum handle_kind kind, handle_t *set);
 event_set *set_find(handle_t handle, enum handle_kind kind);
 void set_free(event_set *set);
 uint64_t ring_head(void);
-/* Takes the next event that a set asked for, in order; false when there is none. */
+/* Takes the next event that a set is registered for, in order; false when there is none. */
 bool set_take(event_set *set, fn_Event *out);
 /* The same, and sleeps until there is one. */
 nvmlReturn_t set_wait(handle_t handle, enum handle_kind kind, fn_Event *event, unsigned int timeout_ms);

@@ -1,4 +1,4 @@
-/* Events of the system: the driver was bound to a GPU, or taken from it. They lie in the ring of the GPUs' events. */
+/* Events of the system: the driver was bound to a GPU, or unbound. They are in the ring of the GPUs' events. */
 #include "calls/enter.h"
 #include "events/event_sets.h"
 
@@ -48,7 +48,7 @@ API nvmlReturn_t nvmlSystemEventSetWait(nvmlSystemEventSetWaitRequest_v1_t *requ
     request->numEvent = 0;
     while (found < request->dataSize) {
         fn_Event event;
-        int64_t left = found > 0 ? 0 : deadline - monotonic_ns(); /* with one in hand, only what lies there already */
+        int64_t left = found > 0 ? 0 : deadline - monotonic_ns(); /* after the first event, only those that are in the ring already */
         rc = set_wait(request->set, KIND_SYSTEM_EVENT_SET, &event, left > 0 ? (unsigned int)((left + 999999) / 1000000) : 0);
         if (rc != OK) break;
         fn_Gpu gpu;

@@ -1,8 +1,8 @@
 /* The capability files of MIG in the driver root, as the driver makes and removes them with the instances.
  *
- * They lie in driver/proc/driver/nvidia/capabilities and driver/dev/nvidia-caps beside the state; a node without a driver
- * root has none. They follow the state after each transaction that makes or destroys an instance: whoever is killed
- * between the two leaves files that the next one, or fake_nvml.driver_root.sync, brings into line. */
+ * They are in driver/proc/driver/nvidia/capabilities and driver/dev/nvidia-caps beside the state; a node without a driver
+ * root has none. They follow the state after each transaction that creates or destroys an instance. A process that
+ * is killed in between leaves old files, which the next one, or fake_nvml.driver_root.sync, updates. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>

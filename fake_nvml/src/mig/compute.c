@@ -87,7 +87,7 @@ API nvmlReturn_t nvmlGpuInstanceGetComputeInstanceProfileInfo(handle_t handle, u
     nvmlReturn_t rc = ci_profile_info(__func__, handle, profile, engine, &info, &p2p);
     if (rc != OK) return rc;
     if (out == NULL) return E_INVALID_ARGUMENT;
-    /* The first version is what the third has between its version and its name. */
+    /* The first version is the part of the third between version and name. */
     _Static_assert(sizeof(*out) == offsetof(ci_profile_v3, name) - offsetof(ci_profile_v3, id), "middle");
     memcpy(out, &info.id, sizeof(*out));
     return OK;

@@ -1,5 +1,5 @@
-/* What the sources of MIG share: the mode (mig.c), profiles (mig_profiles.c), GPU instances (mig_instances.c), and compute
- * instances with the devices they make (mig_compute.c). */
+/* Shared by the sources of MIG: mode (mode.c), profiles (profiles.c), GPU instances (instances.c), and compute instances
+ * with their MIG devices (compute.c). */
 #ifndef FNVML_MIG_H
 #define FNVML_MIG_H
 
@@ -13,12 +13,12 @@ static inline unsigned int span_of(unsigned int start, unsigned int size) {
 
 /* The GPU of a MIG call: its handle is a whole GPU's, and the board has MIG. */
 nvmlReturn_t mig_gpu(const char *function, handle_t device, fn_handle *h, fn_Gpu *gpu);
-/* A GPU instance or compute instance handle: the device below it answers first. */
+/* Reads the handle of a GPU instance or compute instance; errors of its device come first. */
 nvmlReturn_t mig_instance(const char *function, handle_t handle, enum handle_kind kind, fn_handle *h, fn_Gpu *gpu,
                           const fn_GpuInstance **gi, const fn_ComputeInstance **ci);
-/* A change of a GPU's instances, from its begin to its end. At the begin what the handle names is looked for once more, now
+/* A change of a GPU's instances, from its begin to its end. The begin looks up the handle again, now
  * under the lock; `live` is the copy to change. The end commits, or takes everything back where rc is an error, and hands rc
- * on. What is made in between gets its serial number and its handle from mig_made. */
+ * on. mig_made returns the handle of a new instance and sets its serial number. */
 nvmlReturn_t mig_change_begin(fn_txn *txn, const fn_handle *h, fn_Gpu **live);
 nvmlReturn_t mig_change_end(fn_txn *txn, const fn_handle *h, nvmlReturn_t rc);
 handle_t mig_made(fn_txn *txn, enum handle_kind kind, unsigned int gpu, unsigned int gi, unsigned int ci, uint32_t *serial);
@@ -26,7 +26,7 @@ handle_t mig_made(fn_txn *txn, enum handle_kind kind, unsigned int gpu, unsigned
 void commit_instances(fn_txn *txn, unsigned int gpu);
 void caps_follow(unsigned int gpu); /* caps.c: the capability files of the driver root, after instances came or went */
 
-/* Ids of profiles that other boards have answer differently from ids that no board has (recorded on the H200). */
+/* Ids of profiles of other boards have other return codes than ids that no board has (recorded on the H200). */
 static inline bool mig_known_elsewhere(unsigned int id) { return id == 6 || id == 10; }
 
 #endif

@@ -1,7 +1,7 @@
-/* MIG: its mode, how its handles and names are read, and what the other sources of MIG share.
+/* MIG: its mode, and functions that the other sources of MIG share.
  *
  * A GPU has eight memory slices. A GPU instance takes the slices [start, start+size) at one of its profile's starts
- * (mig_instances.c); a compute instance in it makes a device (mig_compute.c). Handles carry the serial number of the
+ * (instances.c); a compute instance in it is a MIG device (compute.c). Handles carry the serial number of the
  * instance, so one to a destroyed instance never reaches a later one. */
 #include "mig/mig.h"
 
@@ -15,7 +15,7 @@ nvmlReturn_t mig_gpu(const char *function, handle_t device, fn_handle *h, fn_Gpu
     return rc == OK ? gpu->scalars[F_mig_mode_current].rc : rc;
 }
 
-/* A GPU instance or compute instance handle: the device below it answers first. */
+/* Reads the handle of a GPU instance or compute instance; errors of its device come first. */
 nvmlReturn_t mig_instance(const char *function, handle_t handle, enum handle_kind kind, fn_handle *h, fn_Gpu *gpu,
                                  const fn_GpuInstance **gi, const fn_ComputeInstance **ci) {
     nvmlReturn_t rc = fn_instance(function, handle, kind, h);

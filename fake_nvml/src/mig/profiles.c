@@ -1,9 +1,9 @@
-/* The profiles of GPU instances: what a board can be cut into, and where. Rows come from the board's file. */
+/* The profiles of GPU instances: sizes and placements. The rows come from the board's file. */
 #include <stdio.h>
 
 #include "mig/mig.h"
 
-#define PROFILE_COUNT_580 17 /* NVML_GPU_INSTANCE_PROFILE_COUNT of the 580 branch: the H200 answers INVALID_ARGUMENT from 17 on */
+#define PROFILE_COUNT_580 17 /* NVML_GPU_INSTANCE_PROFILE_COUNT of the 580 branch: the H200 returns INVALID_ARGUMENT from 17 on */
 
 typedef struct {
     unsigned int version, id, sliceCount, instanceCount, multiprocessorCount, copyEngineCount, decoderCount, encoderCount,
@@ -25,7 +25,7 @@ static nvmlReturn_t profile_by_enum(const char *function, handle_t device, unsig
     return OK;
 }
 
-/* What all versions of the structure say, each at an offset of its own. */
+/* Fields that all versions of the structure have, at different offsets. */
 #define FILL(info, p)                                       \
     do {                                                    \
         (info)->id = (p)->id;                               \

@@ -71,7 +71,7 @@ void session_wake(void) {
     if (g_map.header != NULL) syscall(SYS_futex, &g_map.header->gen, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-/* Binds this copy of the library to one node, whatever the environment says. Before nvmlInit. */
+/* Binds this copy of the library to one node, regardless of the environment. Call it before nvmlInit. */
 API int fnvml_use_state(const char *path) {
     if (path == NULL || strlen(path) >= sizeof(g_path)) return E_INVALID_ARGUMENT;
     strcpy(g_path, path);
@@ -89,7 +89,7 @@ static nvmlReturn_t find_state(char *path) {
         strcpy(path, named);
         return OK;
     }
-    /* In a driver root the library lies in <node>/driver/usr/lib64, the state in <node>/state. */
+    /* In a driver root the library is in <node>/driver/usr/lib64, the state in <node>/state. */
     Dl_info self;
     if (dladdr((void *)(uintptr_t)&fn_current, &self) != 0 && self.dli_fname != NULL) {
         char real[PATH_MAX];

@@ -1,4 +1,4 @@
-/* What no machine of the inventories has: S-class units, excluded GPUs, interface cards, confidential computing. */
+/* Hardware that no inventory has: S-class units, excluded GPUs, interface cards, confidential computing. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 #include "calls/enter.h"
 
@@ -19,7 +19,7 @@ API nvmlReturn_t nvmlSystemGetHicVersion(unsigned int *count, void *entries) {
 }
 API nvmlReturn_t nvmlSystemGetNvlinkBwMode(unsigned int *mode) { return no_items(__func__, mode); }
 API nvmlReturn_t nvmlSystemGetConfComputeGpusReadyState(unsigned int *ready) { return no_items(__func__, ready); }
-/* What has no item has no index either, and no handle names one. */
+/* Without items every index and every handle is invalid. */
 static nvmlReturn_t no_such(const char *function) {
     nvmlReturn_t rc = fn_enter(function);
     return rc != OK ? rc : E_INVALID_ARGUMENT;

@@ -118,7 +118,7 @@ static unsigned int gpu_count(void) {
     return count;
 }
 
-/* Handing out a handle to a GPU that is lost answers as any other call on it does. */
+/* Looking up a lost GPU returns the same error as any other call on it. */
 static nvmlReturn_t hand_out(unsigned int index, handle_t *device) {
     uint64_t lost = 0;
     if (fn_removed(index)) return E_NOT_FOUND;
