@@ -79,10 +79,8 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
             kind: GpuConfig
             sharing:
               strategy: MPS
-              mpsConfig:
-                defaultActiveThreadPercentage: 50
-                defaultPinnedDeviceMemoryLimit: 1Gi
-                defaultPerDevicePinnedMemoryLimit: {"0": 2000000Ki}
+              mpsConfig: {defaultActiveThreadPercentage: 50, defaultPinnedDeviceMemoryLimit: 1Gi,
+                defaultPerDevicePinnedMemoryLimit: {"0": 2000000Ki}}
       """
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared [NV-092]

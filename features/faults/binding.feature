@@ -102,8 +102,7 @@ Feature: A binder whose requests fail
           - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:
           devices:
-            results:
-              - {request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}
+            results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
     Then every BindRequest is Succeeded or Failed [KAI-260]
@@ -139,8 +138,7 @@ Feature: A binder whose requests fail
           - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:
           devices:
-            results:
-              - {request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}
+            results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
     Then every BindRequest is Succeeded or Failed [KAI-260]
