@@ -1,4 +1,4 @@
-"""The command line: what each mistake is told, and with which exit code. No run is started here."""
+"""The command line: the message and the exit code of each mistake. No test starts a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dra_conformance.cli import call
 from dra_conformance.core.errors import ExitCode
 
 
-def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
+def run_command(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]:
     code = call(list(argv))
     captured = capsys.readouterr()
     assert "Traceback" not in captured.err
@@ -59,12 +59,12 @@ def said(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, str, str]
         (["verify", "nowhere"], "error: nowhere has no finished run: events.jsonl is missing\n"),
     ],
 )
-def test_wrong_use_is_told_in_a_sentence_and_ends_in_4(
+def test_wrong_use_gives_a_message_and_exit_code_4(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argv: list[str], err: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, out, told = said(capsys, *argv)
-    assert told.startswith(err)
+    code, out, message = run_command(capsys, *argv)
+    assert message.startswith(err)
     assert (code, out) == (ExitCode.USAGE, "")
     assert list(tmp_path.iterdir()) == [], "a mistake must leave no folder behind"
 
@@ -73,7 +73,7 @@ def test_a_socket_that_is_not_there_ends_in_10(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, _, err = said(capsys, "run", "--driver", "socket:/nowhere/reg.sock")
+    code, _, err = run_command(capsys, "run", "--driver", "socket:/nowhere/reg.sock")
     assert code == ExitCode.TARGET_UNREACHABLE
     assert err == (
         "error: --driver socket:/nowhere/reg.sock: no such socket\n"
@@ -94,9 +94,9 @@ def test_a_broken_configuration_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "dra-conformance.toml").write_text(text)
-    code, _, told = said(capsys, "run")
+    code, _, message = run_command(capsys, "run")
     assert code == ExitCode.USAGE
-    assert told.startswith(err)
+    assert message.startswith(err)
 
 
 def test_an_inventory_with_an_impossible_gpu(
@@ -104,14 +104,14 @@ def test_an_inventory_with_an_impossible_gpu(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "node.yaml").write_text("gpus:\n  - board: no-such-board\n")
-    code, _, err = said(capsys, "run", "--inventory", "node.yaml")
+    code, _, err = run_command(capsys, "run", "--inventory", "node.yaml")
     assert code == ExitCode.USAGE
     assert err.startswith("error: --inventory node.yaml: node.yaml:1: ")
 
 
 def test_an_output_folder_that_cannot_be(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    code, _, err = said(capsys, "run", "--out", str(tmp_path / "file"))
+    code, _, err = run_command(capsys, "run", "--out", str(tmp_path / "file"))
     assert (code, err) == (
         ExitCode.USAGE,
         f"error: cannot write to {tmp_path}/file: File exists\n  Use --out for another directory.\n",
@@ -119,12 +119,12 @@ def test_an_output_folder_that_cannot_be(capsys: pytest.CaptureFixture[str], tmp
 
 
 def test_without_a_command_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    code, out, _ = said(capsys)
+    code, out, _ = run_command(capsys)
     assert code == ExitCode.USAGE
     assert "Exit codes: 0 all scored checks passed" in out
-    assert said(capsys, "--help")[0] == ExitCode.OK
+    assert run_command(capsys, "--help")[0] == ExitCode.OK
     for name in ("run", "list", "explain", "mutants", "report", "verify"):
-        code, out, _ = said(capsys, name, "--help")
+        code, out, _ = run_command(capsys, name, "--help")
         assert code == ExitCode.OK
         assert "Example" in out or name in ("verify",)
 
@@ -132,21 +132,21 @@ def test_without_a_command_help_is_shown(capsys: pytest.CaptureFixture[str]) -> 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
     from dra_api import __version__
 
-    assert said(capsys, "--version") == (ExitCode.OK, f"dra-conformance {__version__}\n", "")
+    assert run_command(capsys, "--version") == (ExitCode.OK, f"dra-conformance {__version__}\n", "")
 
 
 @pytest.mark.parametrize("what", ["rules", "scenarios", "profiles", "steps"])
 def test_lists_end_with_their_number(capsys: pytest.CaptureFixture[str], what: str) -> None:
-    code, out, _ = said(capsys, "list", what)
-    code_json, as_json, _ = said(capsys, "list", what, "--format", "json")
+    code, out, _ = run_command(capsys, "list", what)
+    code_json, as_json, _ = run_command(capsys, "list", what, "--format", "json")
     assert code == code_json == ExitCode.OK
     assert out.endswith(f"\n{len(json.loads(as_json)[what])} {what}\n")
 
 
 def test_lists_narrow_down(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = json.loads(said(capsys, "list", "rules", "--component", "binder", "--format", "json")[1])["rules"]
+    rows = json.loads(run_command(capsys, "list", "rules", "--component", "binder", "--format", "json")[1])["rules"]
     assert {row["component"] for row in rows} == {"binder"}
-    rows = json.loads(said(capsys, "list", "scenarios", "--profile", "api", "--format", "json")[1])["scenarios"]
+    rows = json.loads(run_command(capsys, "list", "scenarios", "--profile", "api", "--format", "json")[1])["scenarios"]
     assert all("api" in row["profiles"] for row in rows)
 
 
@@ -165,9 +165,9 @@ def test_a_dry_run_starts_nothing_and_leaves_nothing(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    code, out, _ = said(capsys, "run", "--dry-run", "--profile", "api", "--kubernetes-version", "1.34")
+    code, out, _ = run_command(capsys, "run", "--dry-run", "--profile", "api", "--kubernetes-version", "1.34")
     assert code == ExitCode.OK
     assert out.rstrip().endswith("to run; nothing was started")
     assert any(line.startswith("not-applicable") and "(" in line for line in out.splitlines())
-    assert said(capsys, "run", "--dry-run", "--focus", "nothing is called so")[0] == ExitCode.NOTHING_SELECTED
+    assert run_command(capsys, "run", "--dry-run", "--focus", "nothing is called so")[0] == ExitCode.NOTHING_SELECTED
     assert list(tmp_path.iterdir()) == []

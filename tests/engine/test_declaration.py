@@ -1,4 +1,4 @@
-"""A vendor's declaration: what is declared is asked for, what is not is not supported, slips of the pen are told."""
+"""The declaration of a driver: declared capabilities are tested, others are not supported, mistakes are errors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_the_reference_declares_itself_and_a_vendor_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("declaration", "told"),
+    ("declaration", "message"),
     [
         ({"capabilities": ["configuraton"]}, "unknown capability 'configuraton'"),
         ({"valid": ["{kind: A}"]}, "require the capability configuration"),
@@ -34,8 +34,8 @@ def test_the_reference_declares_itself_and_a_vendor_nothing() -> None:
         ({"capabilites": []}, "capabilites"),
     ],
 )
-def test_slips_of_the_pen_are_told(declaration: dict[str, list[str]], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
+def test_a_mistake_in_a_declaration_is_an_error(declaration: dict[str, list[str]], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         options(**declaration)
 
 

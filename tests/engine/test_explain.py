@@ -73,7 +73,7 @@ def test_the_place_of_a_target(target: str, expected: str) -> None:
 
 
 def test_a_target_that_does_not_exist() -> None:
-    with pytest.raises(SpecificationError, match="is not there"):
+    with pytest.raises(SpecificationError, match="does not exist"):
         of_target("dra_conformance.core.process:nothing")
 
 

@@ -1,4 +1,4 @@
-"""The options of a run: what a user may write, and what each mistake is told."""
+"""The options of a run: accepted values, and the error message of each mistake."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_options_travel_unchanged() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "said", "hint"),
+    ("values", "message", "hint"),
     [
         ({"drivr": "x"}, "unknown key 'drivr'", "Did you mean driver?"),
         ({"zzz": 1}, "unknown key 'zzz'", "Known keys: control-plane"),
@@ -60,15 +60,15 @@ def test_options_travel_unchanged() -> None:
         ({"waivers": [{"rule": "DRA-001"}]}, "missing required field `owner`", ""),
     ],
 )
-def test_a_mistake_is_told_in_one_sentence(values: dict[str, Any], said: str, hint: str) -> None:
+def test_a_mistake_gives_a_one_line_message(values: dict[str, Any], message: str, hint: str) -> None:
     with pytest.raises(UsageError) as error:
         from_mapping(values, where="here")
-    assert said in error.value.message
+    assert message in error.value.message
     assert hint in error.value.hint
     assert "\n" not in error.value.message
 
 
-def test_a_cluster_keeps_its_own_parts_unless_told_otherwise() -> None:
+def test_a_cluster_keeps_its_components_by_default() -> None:
     options = from_mapping({"control-plane": "kubeconfig:x", "binder": "none"}, where="here")
     assert (options.scheduler, options.kubelet, options.driver) == ("cluster", "cluster", "cluster")
     assert options.binder == "none"
@@ -91,16 +91,16 @@ def test_a_configuration_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("a = \n", r"dra\.toml: not valid TOML: .*line 1"),
         ('sead = "1"\n', r"dra\.toml: unknown key 'sead'"),
         ('seed = "1"\n', r"dra\.toml: seed: Expected"),
     ],
 )
-def test_a_broken_configuration_file_is_told_with_its_name(tmp_path: Path, text: str, said: str) -> None:
+def test_an_error_names_the_configuration_file(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "dra.toml").write_text(text)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         config_file(tmp_path / "dra.toml")
     with pytest.raises(UsageError, match="cannot read"):
         config_file(tmp_path / "missing.toml")
@@ -125,7 +125,7 @@ def test_secrets_do_not_reach_the_log(text: str, seen: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (RunOptions(rule=("DRA-999",)), "there is no rule 'DRA-999'"),
         (RunOptions(features=("nowhere",)), "--features nowhere: no such directory"),
@@ -134,10 +134,10 @@ def test_secrets_do_not_reach_the_log(text: str, seen: str) -> None:
         (RunOptions(inventory="no-such-board"), "--inventory no-such-board: "),
     ],
 )
-def test_what_is_not_there_is_told_before_anything_starts(options: RunOptions, said: str) -> None:
+def test_preflight_finds_missing_files_and_programs(options: RunOptions, message: str) -> None:
     with pytest.raises(UsageError) as error:
         preflight.check(options)
-    assert said in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_program_that_may_not_run(tmp_path: Path) -> None:
