@@ -144,13 +144,13 @@ def test_a_signal_ends_the_run_with_a_report(cli: CommandLine, number: int, work
 LOST = """
 import os, signal
 
-class Unheard:
+class Dropped:
     def __del__(self):
         os.kill(os.getpid(), signal.{signal})  # Python drops what a handler raises in here
 
 def pytest_bdd_before_step(step):
     if "{step}" in step.name:
-        Unheard()
+        Dropped()
 """
 
 
@@ -163,7 +163,7 @@ def test_an_interrupt_that_python_drops_ends_the_run_too(cli: CommandLine, numbe
     cli.features("good", "slow")
     (cli.folder / "lost.py").write_text(LOST.format(signal=number.name, step=step))
     own = ["-p", "no:cacheprovider", "-p", "no:unraisableexception", "-p", "lost"]
-    own += ["-k", "a_node_is_there or somebody_waits_for_what", "--dra-features", "probe", "--dra-patience", "60"]
+    own += ["-k", "a_node_is_there or a_wait_never_ends", "--dra-features", "probe", "--dra-patience", "60"]
     process = cli.start("--pyargs", SUITE, *own, module="pytest")
     process.communicate(timeout=120)
     assert process.returncode == ExitCode.INTERRUPTED
