@@ -59,7 +59,7 @@ verify-third-party: $(DEV_READY)       ## run the suite against the built third-
 	@$(BIN)/python -m verification verify
 
 docs: $(DEV_READY)       ## build the documentation site in build/site (strict, no network)
-	@$(BIN)/python -m tools.gen_reference
+	@for page in reference catalogue tags events api; do $(BIN)/python -m tools.gen_$$page || exit 1; done
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 
 CASES ?= 2000

@@ -1,4 +1,4 @@
-"""Write docs/reference/fake-nvml-functions.md: what the fake answers itself, and what it answers as a GPU without the feature.
+"""Write docs/reference/fake-nvml-functions.md: implemented functions, and those that return NOT_SUPPORTED.
 
 Read from the export list, the C sources and the recording of one H200. Run as `python tools/gen_nvml_functions.py`
 after any change to those; `tests/fake_nvml/test_nvml_functions.py` fails when the page is stale, when a function has no

@@ -67,7 +67,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class JsonTag:
-    """What a Go struct tag says about a field's JSON form."""
+    """The JSON form of a field, from its Go struct tag."""
 
     name: str
     pointer: bool

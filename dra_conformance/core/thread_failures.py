@@ -1,8 +1,8 @@
 """Records exceptions of background threads: without this a dead thread of the harness looks like a slow target.
 
-`ThreadFailures` replaces `threading.excepthook` between `install` and `uninstall`. An exception of the harness's own code
-is kept until `take` and makes the scenario an error. An exception of a reference component is logged only: the checks of
-the scenario decide about it, as they do about a third-party program that crashes.
+`ThreadFailures` replaces `threading.excepthook` between `install` and `uninstall`. An exception of the harness's own
+code is kept until `take` and makes the scenario an error. An exception of a reference component is logged only: the
+checks of the scenario decide about it, as they do about a third-party program that crashes.
 """
 
 from __future__ import annotations

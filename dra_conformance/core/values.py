@@ -71,7 +71,7 @@ def contains(observed: object, wanted: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """What a field is expected to be: `text` as the feature has it, and its predicate."""
+    """An expectation of a field: its `text` in the feature file, and its predicate."""
 
     text: str
     is_met: Callable[[object], bool]

@@ -51,7 +51,7 @@ _CLEANUP_PATIENCE = 60.0  # seconds; a busy cluster empties a namespace slowly
 
 @dataclass(frozen=True, slots=True)
 class _Started:
-    """What exists once the run has started."""
+    """The resources of a run that has started."""
 
     client: KubeClient
     connections: Connections

@@ -37,7 +37,7 @@ def in_the_process(patch: Patch, *lines: str) -> None:
     patch.wrap("dra_conformance.components.node:ScenarioNode._driver_command", make)
 
 
-# -- missing values of NVML and sysfs -------------------------------------------------------------------------------------
+# -- missing values of NVML and sysfs --------------------------------------------------------------------------------
 
 
 @mutant("no-gpu-without-sysfs", rule="NV-024")

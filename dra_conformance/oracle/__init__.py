@@ -4,10 +4,11 @@
     verdict = check(Case(cluster, claim))               # violations: rule, message, field
     answer = could_be_allocated(Case(cluster, claim))   # yes with a witness, no, or unknown
 
-The checker has its own decoding, node selectors, pools, constraints, capacity rounding and search. It shares four modules
-of `dra_api` with the reference implementation: CEL evaluation (`cel`), quantities (`quantity`), semantic versions
-(`semver`) and the conversion of older API versions to v1 (`versions`). The checker cannot find an error in one of these;
-tests of their own compare them with upstream Kubernetes. An import contract keeps `reference_impl` out of this package.
+The checker has its own decoding, node selectors, pools, constraints, capacity rounding and search. It shares four
+modules of `dra_api` with the reference implementation: CEL evaluation (`cel`), quantities (`quantity`), semantic
+versions (`semver`) and the conversion of older API versions to v1 (`versions`). The checker cannot find an error in
+one of these; tests of their own compare them with upstream Kubernetes. An import contract keeps `reference_impl` out
+of this package.
 """
 
 from dra_conformance.oracle.check import check

@@ -13,7 +13,7 @@ from dra_conformance.steps import faults
 
 @dataclass(slots=True)
 class SliceHistory:
-    """What a scenario keeps of the driver's slices to compare with later.
+    """The driver's slices at an earlier step, for comparison.
 
     `devices` are names, sorted; `generations` are by slice uid; `former` maps a pool that an earlier version of the
     driver had to the uid of its slice.

@@ -15,7 +15,7 @@ from reference_impl.runtime import ComponentError
 
 @dataclass
 class Configuration:
-    """What a scenario configures, and the error of the scheduler if it refuses to start with it."""
+    """The configuration of a scenario, and the scheduler's error if it refuses to start with it."""
 
     gates: dict[str, bool] = field(default_factory=dict)
     arguments: dict[str, str] = field(default_factory=dict)

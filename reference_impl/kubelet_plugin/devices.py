@@ -145,7 +145,7 @@ class Vfio:
 
 
 Device: TypeAlias = Gpu | Mig | MigSlot
-"""What NVML knows."""
+"""The devices and partitions that NVML reports."""
 
 AnyDevice: TypeAlias = Device | Vfio
 

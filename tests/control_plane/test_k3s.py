@@ -292,7 +292,7 @@ def test_without_docker_there_is_one_line_and_exit_code_10(tmp_path: Path) -> No
 
 
 def test_a_run_judges_what_is_behind_the_stand_in(docker: FakeDocker, tmp_path: Path) -> None:
-    # The emulation has no kube-controller-manager, so the component is filled from outside, as `--claim-controller` says.
+    # The emulation has no kube-controller-manager, so `--claim-controller` provides the claim controller.
     done = run(tmp_path, "--profile", "api", "--rule", "DRA-001", "--patience", "10")
     report = orjson.loads((tmp_path / "out" / "report.json").read_bytes())
     assert done.returncode == ExitCode.OK, done.stdout + done.stderr

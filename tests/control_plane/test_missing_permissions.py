@@ -66,8 +66,8 @@ def test_a_scenario_that_fails_says_what_its_controller_may_not(
 ) -> None:
     row = run(without(cluster, tmp_path, "patch", "pods/status", "claim-controller", "reference"), tmp_path)
     assert row["status"] == "failed"
-    told = "missing permissions: the claim-controller may not patch pods/status (`dra-conformance rbac` prints all that a run"
-    told += " needs)"
+    told = "missing permissions: the claim-controller may not patch pods/status"
+    told += " (`dra-conformance rbac` prints all that a run needs)"
     assert row["reason"].endswith(f"; {told}")
     capsys.readouterr()
     assert call(["report", str(tmp_path / "out")]) == ExitCode.OK

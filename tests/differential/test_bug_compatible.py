@@ -28,7 +28,7 @@ RECORDED = {
 }
 # Seen in a rule that kube-scheduler breaks (below), not in an outcome of the differential tests.
 IN_THE_COMPONENT = {"repeated-claim-config", "counters-by-pool-name"}
-# Seen in the differential tests as configuration that is not the same; a class's configuration for all requests means the same.
+# Another form of the configuration with the same meaning: a class's configuration for all requests.
 ALIKE = {"class-config-lists-all"}
 # Chance, so that no case shows it; and what no outcome shows (below).
 NO_CASE = {"pools-in-any-order", "tolerations-not-recorded"}
@@ -122,7 +122,7 @@ def test_with_the_setting_nothing_is_left_to_explain(likeness: Release, tmp_path
 
 @pytest.mark.parametrize("name", ["1.34", "1.35"])
 def test_what_was_looked_up_for_all_is_forgotten_before_the_walk(name: str) -> None:
-    """Found by the differential tests: what an alternative's All refused, an alternative before it for a count may still take."""
+    """Found by the differential tests: an earlier alternative may take what All refused."""
     case: Obj = copy.deepcopy(RECORDED["selectors-of-earlier-alternative"]["case"])
     first, second = case["claims"][0]["spec"]["devices"]["requests"][1]["firstAvailable"]
     first |= {"allocationMode": "ExactCount", "count": 1}

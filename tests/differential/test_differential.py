@@ -1,6 +1,6 @@
 """The differential tests themselves: valid and repeatable cases, reduction, and the entries of known.yaml.
 
-Against upstream itself it runs where `verification/bin/dra-allocator` is built; `make differential` runs many more cases.
+Cases run against upstream if `verification/bin/dra-allocator` is built; `make differential` runs many more.
 """
 
 from __future__ import annotations

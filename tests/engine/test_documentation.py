@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -12,6 +15,7 @@ from command_line import CommandLine
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.rules.catalogue import Catalogue
 from dra_conformance.core.status import Status, Verdict
+from tools import gen_api, gen_catalogue
 from tools.gen_catalogue import origin_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -62,3 +66,24 @@ def test_every_status_verdict_and_exit_code_is_explained() -> None:
     for name in [*Status, *Verdict]:
         assert f"| `{name.value}` |" in page
     assert [int(code) for code in re.findall(r"^\| (\d+) \|", page, re.MULTILINE)] == [int(code) for code in ExitCode]
+
+
+@pytest.mark.parametrize("page", gen_catalogue.pages(), ids=lambda page: page.name)
+def test_the_pages_of_the_catalogue_are_current(page: Path) -> None:
+    assert page.read_text() == gen_catalogue.pages()[page], "run `python -m tools.gen_catalogue`"
+
+
+def test_the_page_of_the_python_api_is_current() -> None:
+    assert gen_api.PAGE.read_text() == gen_api.page(), "run `python -m tools.gen_api`"
+
+
+def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

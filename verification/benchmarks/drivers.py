@@ -83,7 +83,7 @@ def own_process(plane: ApiServerEmulator | BinariesControlPlane, root: Path) -> 
 
 @contextlib.contextmanager
 def example_driver(plane: ApiServerEmulator | BinariesControlPlane, root: Path) -> Iterator[PluginHandle]:
-    """The same with the official example driver. Its client-side rate limits are raised, because they are not measured."""
+    """The same with the official example driver. Its client-side rate limits are raised."""
     root.mkdir()
     with Kubelet(KubeClient(plane.transport(), user_agent="kubelet"), RealClock(), "n1", root / "k") as kubelet:
         (kubelet.plugins_dir / EXAMPLE).mkdir(parents=True)

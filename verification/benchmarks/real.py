@@ -50,9 +50,9 @@ class Outcome:
     """One measurement: seconds from the scheduler's start to the last binding and from the first binding to the last,
     the number of pods, CPU milliseconds per pod by program, and write requests per pod.
 
-    If BindRequests are used, `reported` is the seconds from the start until all of them have phase Succeeded and all events
-    exist; `reported_cpu` and `reported_writes` are all CPU milliseconds and requests per pod until then: the work after a
-    binding counts too.
+    If BindRequests are used, `reported` is the seconds from the start until all of them have phase Succeeded and all
+    events exist; `reported_cpu` and `reported_writes` are all CPU milliseconds and requests per pod until then: the
+    work after a binding counts too.
     """
 
     pods: int

@@ -30,7 +30,7 @@ class Disagreement:
 
     @property
     def kind(self) -> tuple[str, str, str]:
-        """What stays the same while a case is reduced."""
+        """The property that stays the same while a case is reduced."""
         return self.upstream.outcome, self.reference.outcome, self.wrong.partition(":")[0]
 
     def __str__(self) -> str:

@@ -310,7 +310,7 @@ def _remove(
 
 
 def unlike(known: Collection[Need]) -> list[str]:
-    """Return the differences between evidence rows and printed roles. Permissions that depend on timing may be absent."""
+    """Return the differences between evidence rows and printed roles, except permissions that depend on timing."""
     printed = evidence.printed()
     problems = [f"no row: {_say(need)}" for need in sorted(printed - set(known) - evidence.by_chance().keys())]
     return problems + [f"a row of a right that is not printed: {_say(need)}" for need in sorted(set(known) - printed)]

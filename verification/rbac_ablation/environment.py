@@ -72,7 +72,7 @@ class Environment:
         return Identity(user, self.plane.kubeconfig_for(user), roles)
 
     def _let_read_gates(self, user: str) -> None:
-        """Grant access to /metrics, which the roles leave to the administrator: it shows gates that are off by default."""
+        """Grant access to /metrics, which the roles do not contain: it shows gates that are off by default."""
         name = f"{user}-metrics"
         self.admin.create(CLUSTER_ROLES, {"metadata": {"name": name}, "rules": [METRICS]})
         cluster_role = {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": name}

@@ -1,4 +1,4 @@
-"""Create the objects that an interrupted run leaves on a cluster: one of every kind that a cleanup may have to remove."""
+"""Create the objects that an interrupted run leaves on a cluster: one of every kind that `cleanup` removes."""
 
 from __future__ import annotations
 
