@@ -48,11 +48,14 @@ Feature: Claims with invalid configuration are not stored
     Then the webhook refuses it because 'unknown field "<path>"'
 
     Examples:
-      | kind                       | content                                                           | path                           |
-      | GpuConfig                  | sharing: {strategy: TimeSlicing, timeSlicingConfig: {span: Long}} | sharing.timeSlicingConfig.span |
-      | GpuConfig                  | sharing: {strategy: MPS, mpsConfig: {threads: 10}}                | sharing.mpsConfig.threads      |
-      | MigDeviceConfig            | sharing: {stratgy: MPS}                                           | sharing.stratgy                |
-      | ComputeDomainChannelConfig | domain: abc                                                       | domain                         |
+      | kind      | content                                                          | path                          |
+      | GpuConfig | sharing: {strategy: TimeSlicing, timeSlicingConfig: {gap: Long}} | sharing.timeSlicingConfig.gap |
+      | GpuConfig | sharing: {strategy: MPS, mpsConfig: {threads: 10}}               | sharing.mpsConfig.threads     |
+
+    Examples:
+      | kind                       | content                 | path            |
+      | MigDeviceConfig            | sharing: {stratgy: MPS} | sharing.stratgy |
+      | ComputeDomainChannelConfig | domain: abc             | domain          |
 
   @NV-139
   Scenario: Time slices of a MIG device are refused
