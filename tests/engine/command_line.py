@@ -38,7 +38,7 @@ Feature: Good
     "bad": """@profile:claim-lifecycle
 Feature: Bad
   @DRA-100
-  Scenario: An existing node is expected to be gone
+  Scenario: A node that exists is expected to be gone
     Given node "n1"
     When 1 seconds pass
     Then the Node "n1" is gone

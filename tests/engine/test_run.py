@@ -16,7 +16,7 @@ from dra_conformance.core.errors import ExitCode
 from dra_conformance.report.verify import verify
 
 ROWS = [f"good#a-node-is-there-n[{n}]" for n in range(1, 5)]
-BAD = "bad#an-existing-node-is-expected-to-be-gone"
+BAD = "bad#a-node-that-exists-is-expected-to-be-gone"
 FILES = ["events.jsonl", "junit.xml", "report.html", "report.json", "report.yaml"]
 
 
@@ -389,15 +389,15 @@ def test_a_cluster_behind_a_kubeconfig(cli: CommandLine, tmp_path: Path) -> None
 
 FAILS_ONCE = """
 from dra_conformance.cli import main
-from dra_conformance.engine.world import World
+from dra_conformance.engine.checks import Checks
 
-judge, judged = World.check, []
+judge, judged = Checks.check, []
 
 def check(self, ok, message, **more):
     judged.append(message)
     judge(self, ok and len(judged) > 1, message, **more)
 
-World.check = check
+Checks.check = check
 main()
 """
 
