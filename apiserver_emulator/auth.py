@@ -113,6 +113,7 @@ def impersonated(
         for key, value in headers.items()
         if key.startswith("impersonate-extra-")
     }
+    # A service account has its own groups, unless the request names groups.
     if name.startswith("system:serviceaccount:") and not groups:
         namespace, _, account = name.removeprefix("system:serviceaccount:").partition(":")
         return service_account_user(namespace, account, extra=extra)
@@ -243,6 +244,7 @@ def _has(values: Any, wanted: str) -> bool:
 def _rule_allows(rule: Obj, info: RequestInfo) -> bool:
     if not (_has(rule.get("verbs"), info.verb) and _has(rule.get("apiGroups"), info.group)):
         return False
+    # A request without a name (list, create) never matches a rule with resourceNames.
     names = rule.get("resourceNames")
     if names and info.name not in names:
         return False

@@ -41,6 +41,7 @@ class Application:
 
     def close(self) -> None:
         """End the worker threads."""
+        # Without waiting: a thread may still be in a call of a webhook.
         self._workers.shutdown(wait=False)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -85,7 +86,9 @@ class Application:
             except RuntimeError:
                 stream.ended = True  # the loop is closed, and so is the connection
 
+        # Wakes the loop below when the client disconnects: an idle watch sends nothing that could fail.
         gone = asyncio.ensure_future(_disconnected(receive, ready))
+        # Before the first poll: an event after it must find the waker.
         stream.set_waker(wake)
         try:
             await send(
@@ -97,6 +100,7 @@ class Application:
             )
             await send({"type": "http.response.body", "body": b"", "more_body": True})
             while True:
+                # Before the poll: an event that arrives during the poll sets it again.
                 ready.clear()
                 lines = stream.poll()
                 if lines:
@@ -107,7 +111,7 @@ class Application:
                     try:
                         await asyncio.wait_for(ready.wait(), stream.seconds_to_next())
                     except TimeoutError:
-                        continue
+                        continue  # a bookmark or the end is due
             if not gone.done():
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         finally:
@@ -193,6 +197,7 @@ class HttpsEndpoint:
         self._uvicorn = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._run, name="apiserver-https", daemon=True)
         self._thread.start()
+        # uvicorn has no event for this, only a flag.
         pause = threading.Event()
         while not self._uvicorn.started:
             if self._failure is not None or not self._thread.is_alive():
@@ -228,6 +233,7 @@ class HttpsEndpoint:
         if self._uvicorn is not None:
             self._uvicorn.should_exit = True
         if self._loop is not None and not self._loop.is_closed():
+            # `call_later` is not thread-safe, hence both calls.
             with contextlib.suppress(RuntimeError):  # the loop may close between the check and the call
                 self._loop.call_soon_threadsafe(self._loop.call_later, HANG_UP_AFTER_S, self._hang_up)
         if self._thread is not None:

@@ -91,6 +91,7 @@ def qualified_name_problems(key: str) -> list[str]:
         problems.append("name part must be non-empty")
     elif len(name) > 63:
         problems.append("name part " + too_long_text(63))
+    # Also for an empty name: upstream reports both problems.
     if not QUALIFIED_NAME.match(name):
         problems.append(QUALIFIED_TEXT)
     return problems
@@ -113,6 +114,7 @@ def validate_metadata(meta: Obj, *, group: str, plural: str, namespaced: bool) -
     problems: list[FieldError] = []
     generate = meta.get("generateName", "")
     if generate:
+        # A suffix follows: a trailing dash or dot is valid in a prefix. The error shows the prefix as sent.
         masked = generate[:-1] + "a" if generate.endswith(("-", ".")) else generate
         problems += [
             FieldError(e.reason, e.field, e.detail, generate)
@@ -155,6 +157,7 @@ def _annotations(annotations: Obj | None) -> list[FieldError]:
     problems: list[FieldError] = []
     total = 0
     for key, value in (annotations or {}).items():
+        # Case does not matter in the keys of annotations, unlike in those of labels.
         problems += [invalid("metadata.annotations", key, text) for text in qualified_name_problems(key.lower())]
         total += len(key.encode()) + len(value.encode())
     if total > ANNOTATION_LIMIT:
@@ -219,6 +222,7 @@ _IMMUTABLE = ("name", "namespace", "uid", "creationTimestamp", "deletionTimestam
 def carry_over_metadata(new: Obj, old: Obj) -> None:
     """Restore the system fields that a client may omit in an update (BeforeUpdate)."""
     for key in ("uid", "creationTimestamp", "generation"):
+        # A different uid is kept and refused as immutable; the other two are always the server's.
         if key in old and (not new.get(key) or key != "uid"):
             new[key] = old[key]
         elif key not in old:

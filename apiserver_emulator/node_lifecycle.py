@@ -66,10 +66,12 @@ class NodeLifecycle:
             except IndexError:  # the thread of another request took it
                 return
             record = self._core.store.get(NODES, key)
+            # Checked again: another request may have reconciled the node since.
             if record is not None and _reconciled(record.obj, "") is not None:
                 self._write(key)
 
     def _enqueue(self, kind: TypeKey, event: Event) -> None:
+        # The controllers' own writes end here: a reconciled node is not queued again.
         if kind == NODES and event.type != "DELETED" and _reconciled(event.record.obj, "") is not None:
             self._changed.append(event.key)
 

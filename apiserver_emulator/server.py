@@ -113,6 +113,7 @@ class ApiServer:
         self.resources.add(crd_resource())
         builtin_table.register(self.resources)
         self.crds = CrdController(self.core)
+        # After the controllers: their queue must receive the namespaces, which need a default service account.
         for key, obj in first_objects(self.clock.now()):
             obj["metadata"]["uid"] = str(uuid.uuid4())
             self.store.create(key, ("", obj["metadata"]["name"]), obj)
@@ -203,12 +204,14 @@ class ApiServer:
                 request.user = self.authenticator.authenticate(request.headers)
             info = request_info(request)
             if "impersonate-user" in request.headers:
+                # Releases with ConstrainedImpersonation (1.36) name the impersonated request in the refusal.
                 named = info if tuple(map(int, self.kubernetes_version.split("."))) >= (1, 36) else None
                 request.user = impersonated(request.user, request.headers, self.rbac, request=named)
             self._count(info)
             allowed, why_not = self.rbac.decide(request.user, info)
             if not allowed:
                 raise denied(request.user, info, why_not)
+            # A refusal is an answer here, so that node taints and deprecation warnings follow it too.
             answer = self._serve(request, info)
             self._nodes.settle()
             return self._warned(answer, info)
@@ -300,6 +303,7 @@ class ApiServer:
 
     def _path(self, request: Request, info: RequestInfo) -> Response:
         path = "/" + unquote(request.path).strip("/")
+        # Checked on the original path: `strip` has removed the empty segment.
         if request.path.startswith("//"):
             return _nothing_here()
         if _HEALTH.fullmatch(path):
@@ -312,6 +316,7 @@ class ApiServer:
             return self._openapi.answer(path, request)
         parts = path.strip("/").split("/")
         accept = request.headers.get("accept", "").replace(" ", "")
+        # The appended semicolon keeps v=v2beta1 from matching.
         if path in ("/api", "/apis") and "as=APIGroupDiscoveryList" in accept and "v=v2;" in accept + ";":
             found = discovery.aggregated(self.resources, core=path == "/api")
             body = orjson.dumps(found)

@@ -54,6 +54,7 @@ class Record:
     @property
     def obj(self) -> Obj:
         """The object; shared, never to be changed."""
+        # Read once: a writer may retire the record between a check and a second read.
         found = self._obj
         return self.copy() if found is None else found
 
@@ -70,6 +71,7 @@ class Record:
         """The JSON in a served version; `convert` None means the storage version. Cached."""
         if convert is None:
             return self.raw
+        # No lock: two readers may convert at once, which costs only time; `retire` leaves the local dict alone.
         cache = self._encoded
         if cache is None:
             cache = self._encoded = {}
@@ -187,6 +189,7 @@ class Watcher:
 
     def close(self) -> None:
         """End the watch, from any thread; the consumer still gets the queued events."""
+        # Not under the condition: writers take the store lock first and the condition second.
         self._store.detach(self._collection_key, self)
         with self.condition:
             self.closed = True
@@ -209,6 +212,7 @@ class Store:
     """Objects of all types under one resource version counter."""
 
     def __init__(self, *, history: int = HISTORY) -> None:
+        # Reentrant: `registry` holds it around a commit and its observers.
         self.lock = threading.RLock()
         self._history = history
         self._history_bytes = 0
@@ -229,6 +233,7 @@ class Store:
     def _collection(self, key: TypeKey) -> Collection:
         found = self._collections.get(key)
         if found is None:
+            # `setdefault` checks again: two readers may meet a new type at the same time.
             with self.lock:
                 found = self._collections.setdefault(key, Collection(compacted=0))
         return found
@@ -237,6 +242,7 @@ class Store:
 
     def get(self, kind: TypeKey, key: Key) -> Record | None:
         """The current record of one object."""
+        # No lock: one dict lookup is atomic, and a record never changes.
         return self._collection(kind).records.get(key)
 
     def snapshot(self, kind: TypeKey, namespace: str = "", *, at: int | None = None) -> tuple[list[Record], int]:
@@ -248,6 +254,7 @@ class Store:
             found = self._collection(kind)
             if at is not None and at < self._rv:
                 return self._past(found, namespace, at), at
+            # Updates keep the order: only creates and deletes reset it.
             if found.order is None:
                 found.order = sorted(found.records)
             records = found.records
@@ -259,6 +266,7 @@ class Store:
         if at < found.compacted:
             raise CompactedError(at, found.compacted)
         records: dict[Key, Record] = dict(found.records)
+        # Undo later events, newest first, so that the oldest change decides.
         for event in reversed(found.events):
             if event.rv <= at:
                 break
@@ -299,6 +307,7 @@ class Store:
         with self.lock:
             if self._collection(kind).records.get(key) is not expected:
                 raise StaleWriteError(key)
+            # A copy: `_commit` writes the deletion's resource version into it.
             return self._commit(kind, "DELETED", key, final or expected.copy(), expected)
 
     def _commit(self, kind: TypeKey, change: str, key: Key, obj: Obj, old: Record | None) -> Record:
@@ -323,10 +332,12 @@ class Store:
             self._drop_oldest(found)
         while self._history_bytes > HISTORY_BYTES:
             self._drop_oldest(max(self._collections.values(), key=lambda held: held.history_bytes))
+        # Under the lock: every watcher gets events in order of commit.
         for watcher in found.watchers:
             watcher.offer(event)
         for listener in self._listeners:
             listener(kind, event)
+        # Last: selectors and listeners above read these dicts; later readers parse the JSON again.
         if old is not None:
             old.retire()
         if change == "DELETED":
@@ -335,6 +346,7 @@ class Store:
 
     def _drop_oldest(self, found: Collection) -> None:
         dropped = found.events.popleft()
+        # A watch from this very revision still works: it needs later events only.
         found.compacted = dropped.rv
         found.history_bytes -= len(dropped.record.raw)
         self._history_bytes -= len(dropped.record.raw)
@@ -385,11 +397,13 @@ class Store:
         first. Raises CompactedError.
         """
         watcher = Watcher(self, kind, namespace, match)
+        # One critical section: no commit falls between the replay and the registration.
         with self.lock:
             found = self._collection(kind)
             if initial:
                 for record in self.snapshot(kind, namespace)[0]:
                     if match is None or match(record.obj):
+                        # No condition needed: the watcher is not shared before it is attached below.
                         watcher.drained = False
                         watcher.queue.append(("ADDED", record, record.rv))
             elif since is not None and since < self._rv:
@@ -397,6 +411,7 @@ class Store:
                     raise CompactedError(since, found.compacted)
                 for event in self._after(found, since):
                     watcher.offer(event)
+            # A new tuple, never a changed one: `drop` iterates without the lock.
             found.watchers = (*found.watchers, watcher)
             return watcher, self._rv
 
@@ -419,5 +434,6 @@ class Store:
         """All open watches, or those of one type."""
         with self.lock:
             kinds = [kind] if kind is not None else list(self._collections)
+            # A list, not a generator: callers close watches while they iterate.
             open_watches = [w for k in kinds for w in self._collection(k).watchers]
         return iter(open_watches)

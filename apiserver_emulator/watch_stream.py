@@ -69,6 +69,7 @@ class WatchStream:
         self._deadline = clock.monotonic() + timeout_s
         self._bookmarks = bookmarks
         self._next_bookmark = clock.monotonic() + BOOKMARK_INTERVAL_S
+        # Objects that still precede the annotated bookmark; -1 when none is to be sent.
         self._initial = len(watcher.queue) if initial_bookmark is not None else -1
         self._initial_rv = initial_bookmark or 0
         self.content_type = content_type
@@ -87,6 +88,7 @@ class WatchStream:
         """Return all lines that are ready, without waiting; sets `ended` after the last one."""
         watcher = self._watcher
         lines: list[bytes] = []
+        # The list is empty: nothing precedes its end.
         if self._initial == 0:
             lines.append(self._initial_end())
         with watcher.condition:
@@ -103,9 +105,11 @@ class WatchStream:
         now = self._clock.monotonic()
         if self._bookmarks and not closed and now >= self._next_bookmark:
             self._next_bookmark = now + BOOKMARK_INTERVAL_S
+            # Events carry a revision as well: only an idle watch needs a bookmark.
             if not items and self._initial < 0:
                 lines.append(self._bookmark_line(None))
         if closed or now >= self._deadline:
+            # The last bookmark lets the client of an idle watch resume from here.
             if not closed and self._bookmarks and self._initial < 0 and not items:
                 lines.append(self._bookmark_line(None))
             self.ended = True
@@ -128,11 +132,13 @@ class WatchStream:
             if self.ended:
                 return
             with watcher.condition:
+                # Checked again under the lock: an event may have arrived since `poll`.
                 if not watcher.queue and not watcher.closed:
                     watcher.drained = True
                     self._clock.condition_wait(watcher.condition, self.seconds_to_next())
                 if self._delay:
                     deadline = self._clock.monotonic() + self._delay
+                    # Further events do not end the delay: they are delivered with the first one.
                     while not watcher.closed and (left := deadline - self._clock.monotonic()) > 0:
                         self._clock.condition_wait(watcher.condition, left)
 

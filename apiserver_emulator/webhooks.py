@@ -32,6 +32,7 @@ from dra_api.status import StatusError, internal_error
 Obj = dict[str, Any]
 
 CONFIGURATIONS = ("admissionregistration.k8s.io", "validatingwebhookconfigurations")
+# Never reviewed: a broken webhook must not block the removal of its own configuration.
 _EXEMPT = frozenset({CONFIGURATIONS, (CONFIGURATIONS[0], "mutatingwebhookconfigurations")})
 MAX_PARALLEL = 8
 
@@ -109,6 +110,7 @@ class ValidatingWebhooks:
 
     def _rule_match(self, hook: Obj, resource: ResourceType, operation: str, info: RequestInfo) -> str:
         """Return the version of the object that the webhook gets; empty if no rule matches."""
+        # Equivalent is the default: a rule for any served version matches, the request's own version first.
         candidates = [info.version, *(v for v in resource.versions if v != info.version)]
         if hook.get("matchPolicy") == "Exact":
             candidates = candidates[:1]
@@ -121,6 +123,7 @@ class ValidatingWebhooks:
     def _selected(self, hook: Obj, resource: ResourceType, info: RequestInfo, obj: Obj | None, old: Obj | None) -> bool:
         selector = hook.get("namespaceSelector")
         if selector:
+            # Without labels the selector is ignored: cluster-scoped objects other than namespaces.
             labels = None
             if resource.namespaced:
                 labels = self._core.namespace_labels(info.namespace)
@@ -131,6 +134,7 @@ class ValidatingWebhooks:
         selector = hook.get("objectSelector")
         if selector:
             match = structured_selector(selector)
+            # One side is enough: an update that removes the label is still reviewed.
             sides = [side["metadata"].get("labels") or {} for side in (obj, old) if side is not None]
             if not any(match(labels) for labels in sides):
                 return False
@@ -271,6 +275,7 @@ class ValidatingWebhooks:
     def _pool(self, client: Obj) -> urllib3.PoolManager:
         service = client.get("service")
         bundle = base64.b64decode(client.get("caBundle") or "")
+        # The certificate is for the service's DNS name, whatever address the connection uses.
         name = f"{service.get('name')}.{service.get('namespace')}.svc" if service else ""
         key = bundle + b"\0" + name.encode()
         pool = self._pools.get(key)
@@ -337,6 +342,7 @@ def _denial(name: str, status: Obj) -> StatusError:
     else:
         text = f"{denied} without explanation"
     code = int(status.get("code") or 0)
+    # A denial is never a success, whatever code the webhook set.
     if code < 400:
         code = 400
     return StatusError(code, reason, text, details=status.get("details"))

@@ -70,6 +70,7 @@ class GarbageCollector:
             return False
         if "deletionTimestamp" not in record.obj["metadata"]:
             self._writes.delete_record(kind, key, record, "Foreground")
+        # Deleted at once if it had no finalizer: nothing to wait for.
         if self._core.store.get(kind, key) is None:
             return False
         return any(owner.get("blockOwnerDeletion") for owner in owners if owner.get("uid") == owner_uid)
@@ -81,6 +82,7 @@ class GarbageCollector:
             return None
         key = (namespace if resource.namespaced else "", reference.get("name", ""))
         record = self._core.store.get(resource.storage_key, key)
+        # Another uid is a new object of the same name, not the owner.
         if record is None or record.obj["metadata"]["uid"] != reference.get("uid"):
             return None
         return record

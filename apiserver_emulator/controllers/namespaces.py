@@ -55,6 +55,7 @@ class DefinitionController:
             meta = found.obj["metadata"]
             if "deletionTimestamp" not in meta:
                 self._writes.delete_record(kind, (meta.get("namespace", ""), meta["name"]), found, "Background")
+        # Read again: finalizers may have kept some of them.
         if not self._core.store.snapshot(kind)[0]:
             self._writes.remove_finalizer(CRDS, key, CRD_FINALIZER)
 

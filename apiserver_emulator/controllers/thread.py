@@ -144,9 +144,10 @@ class Controllers:
                 while not self._work and not self._stopping:
                     self._condition.wait()
                 if self._stopping:
-                    return
+                    return  # tasks left in the queue are dropped: the server ends
                 task = self._work.popleft()
                 self._busy = True
+            # Outside the condition: a task commits, and commits take the condition while they hold the store lock.
             try:
                 self._perform(task)
             except Exception as error:  # a dead thread would leave garbage for the rest of the run

@@ -18,6 +18,7 @@ from dra_api.request import Request, RequestInfo, User
 Obj = dict[str, Any]
 
 _MANAGER = "kube-controller-manager"
+# In system:masters: RBAC never refuses a write of a controller.
 _GROUPS = ("system:serviceaccounts", "system:serviceaccounts:kube-system", *ADMIN.groups)
 
 

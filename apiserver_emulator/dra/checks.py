@@ -33,9 +33,11 @@ T = TypeVar("T")
 DRIVER_NAME_MAX = 63
 POOL_NAME_MAX = 253
 IDENTIFIER_MAX = 32
+# The longest valid key: domain, slash, identifier.
 _KEY_SHOWN_MAX = 63 + 1 + IDENTIFIER_MAX
 
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+# The double blanks between the examples are upstream's.
 _IDENTIFIER_TEXT = (
     "a valid C identifier must start with alphabetic character or '_', followed by a string of alphanumeric characters "
     "or '_' (e.g. 'my_name',  or 'MY_NAME',  or 'MyName', regex used for validation is '[A-Za-z_][A-Za-z0-9_]*')"
@@ -223,6 +225,7 @@ def interface_address(value: str, path: str) -> list[FieldError]:
 
 def _canonical_address(value: str) -> str | None:
     address, slash, prefix = value.partition("/")
+    # Python accepts an IPv6 zone in an address, Go does not accept it in a CIDR.
     if not slash or not re.fullmatch(r"[0-9]+", prefix, re.ASCII) or "%" in address:
         return None
     if "." in address and ":" not in address:
@@ -237,6 +240,7 @@ def _canonical_address(value: str) -> str | None:
     bits = int(prefix)
     if bits > ip.max_prefixlen:
         return None
+    # Go prints an IPv4-mapped address as IPv4.
     if isinstance(ip, ipaddress.IPv6Address) and ip.ipv4_mapped is not None:
         return f"{ip.ipv4_mapped}/{bits - 96 if bits > 32 else bits}"
     return f"{ip}/{bits}"
@@ -297,6 +301,7 @@ def unique(
     `key_field` is the field at which 1.34 reports a duplicate, "" for the item; `show` returns the reported value.
     """
     found = each(items, path, limit, check)
+    # The excess is reported already; upstream does not look for duplicates then.
     if 0 <= limit < len(items):
         return found
     seen: set[Hashable] = set()

@@ -136,6 +136,7 @@ class Reader:
             rest = len(records) - limit
             records = records[:limit]
             meta["continue"] = _write_token(revision, _key(records[-1]))
+            # Upstream does not count the rest when a selector filters the list.
             if match is None:
                 meta["remainingItemCount"] = rest
         body = self._list_bytes(resource, info.version, records, meta, view, request)
@@ -201,10 +202,12 @@ class Reader:
                     "resourceVersionMatch",
                     'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
                 )
+        # A continue token has a revision of its own.
         if not wanted or wanted == "0" or continuing:
             return None
         revision = parse_revision(wanted, listing=True)
         self._refuse_future(revision)
+        # The present state is never older than a revision that exists: only Exact reads the history.
         return revision if match == "Exact" else None
 
     def _refuse_future(self, revision: int) -> None:
@@ -247,6 +250,7 @@ class Reader:
                 resource.storage_key, namespace=info.namespace, match=match, since=since, initial=initial
             )
         except CompactedError as error:
+            # The watch has its headers already, as in upstream's watch cache: 200 and an ERROR event, not a 410 status.
             return ErrorStream(expired(str(error)).body())
         return WatchStream(
             watcher,
@@ -282,6 +286,7 @@ class Reader:
         convert = self._core.converter(resource, version)
         if view.kind == "Table":
             include = request.param("includeObject", "Metadata")
+            # Only the first event of a watch has column definitions.
             first = [True]
 
             def as_table(record: Record) -> bytes:
@@ -367,6 +372,7 @@ def _key(record: Record) -> tuple[str, str]:
 
 
 def _write_token(revision: int, key: tuple[str, str]) -> str:
+    # As upstream: with the NUL, the start is the first key after this one.
     start = "/".join(part for part in key if part) + "\0"
     token = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": start})
     return base64.urlsafe_b64encode(token).rstrip(b"=").decode()

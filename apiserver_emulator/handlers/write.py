@@ -91,10 +91,13 @@ class Writer:
             and not info.subresource
             and self._core.store.get(resource.storage_key, key) is None
         ):
+            # A PUT may have a resourceVersion, a create must not.
             body["metadata"].pop("resourceVersion", None)
             made = create_object(self._core, resource, info, ctx, body, manager=options.manager_for(request))
             return with_warnings(self._reader.answer(resource, info.version, made, view, request, status=201), ctx)
+        # Only an update without a version is retried: another one would conflict again.
         unconditional = body["metadata"].get("resourceVersion") in (None, "", "0")
+        # Encoded, because each attempt needs a copy of its own.
         raw = orjson.dumps(body)
 
         def produce(_: Record) -> Obj:
@@ -129,6 +132,7 @@ class Writer:
 
     def delete(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
         """DELETE of one object."""
+        # Before the deletion: a request with an unacceptable Accept header must not delete anything.
         negotiate(request.headers.get("accept", ""))
         options = delete_options(request)
         ctx = self._core.context(request, info, dry_run=bool(options.get("dryRun")))
@@ -171,6 +175,7 @@ class Writer:
             try:
                 delete_object(self._core, resource, one, ctx, options)
             except StatusError as error:
+                # NotFound: another client deleted the object since the snapshot.
                 if error.reason != "NotFound":
                     raise
             deleted.append(record.encoded(info.version, converter))

@@ -39,6 +39,7 @@ def bind(pod: Obj, binding: Obj, *, now: str) -> Obj:
         # KEP-4742: node topology labels may come along with the binding
         pod["metadata"].setdefault("labels", {}).update(meta["labels"])
     status = pod.setdefault("status", {})
+    # lastProbeTime is null: Go writes a zero metav1.Time without omitempty like that.
     set_condition(status, {"type": "PodScheduled", "status": "True", "lastProbeTime": None, "lastTransitionTime": now})
     return pod
 

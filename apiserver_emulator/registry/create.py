@@ -42,6 +42,7 @@ def create_object(
     settle_namespace(obj, info.namespace, namespaced=resource.namespaced)
     meta = obj["metadata"]
     if meta.get("resourceVersion"):
+        # A plain Go error in upstream's storage layer, hence 500 without a reason.
         raise StatusError(500, "", "resourceVersion should not be set on objects to be created")
     if resource.namespaced:
         _check_namespace(core, resource, info, meta.get("name", ""))
@@ -60,6 +61,7 @@ def create_object(
     while True:
         attempts -= 1
         if generated:
+            # 63 characters less the suffix of 5, as upstream's name generator does.
             obj["metadata"]["name"] = str(obj["metadata"]["generateName"])[:58] + core.name_suffix()
         try:
             return _commit(core, resource, info, ctx, obj)
@@ -104,6 +106,7 @@ def _commit(core: Core, resource: ResourceType, info: RequestInfo, ctx: RequestC
         return Record(obj, orjson.dumps(obj), 0)
     try:
         with core.store.lock:
+            # Checked again: the namespace's deletion may have started during admission.
             if resource.namespaced:
                 _check_namespace(core, resource, info, name)
             record = core.store.create(resource.storage_key, key, obj)

@@ -51,7 +51,7 @@ def delete_object(
                     core.observe("delete", resource, record, ctx)
                     return record, True
                 if marked == old.obj:
-                    return old, False
+                    return old, False  # marked before: no write, hence no event
                 record = core.store.update(resource.storage_key, key, marked, old)
                 core.observe("delete", resource, record, ctx)
                 if is_deletable(marked["metadata"]) and not _waits(resource, marked):
@@ -114,6 +114,7 @@ def _mark(core: Core, resource: ResourceType, old: Record, options: Obj) -> Obj 
     if already:
         left = int(meta.get("deletionGracePeriodSeconds") or 0)
         if left and grace < left and options.get("gracePeriodSeconds") is not None:
+            # The end moves forward by the difference: the period does not start again.
             moved = parse_timestamp(meta["deletionTimestamp"]) - timedelta(seconds=left - grace)
             meta["deletionTimestamp"] = timestamp(moved)
             meta["deletionGracePeriodSeconds"] = grace
@@ -145,6 +146,7 @@ def _policy_finalizers(finalizers: list[str], options: Obj) -> list[str]:
         policy = "Orphan" if options["orphanDependents"] else "Background"
     if policy is None:
         return finalizers
+    # An explicit policy replaces the finalizer of an earlier one.
     kept = [f for f in finalizers if f not in (FOREGROUND, ORPHAN)]
     if policy == "Foreground":
         kept.append(FOREGROUND)

@@ -30,5 +30,6 @@ def account(
         time=timestamp(core.clock.now()),
         resource=resource,
     )
+    # Conversion made a copy: its managedFields go back into the stored object.
     if shown is not new:
         new["metadata"]["managedFields"] = shown["metadata"].get("managedFields", [])

@@ -53,6 +53,7 @@ def update_object(
             raise not_found(info.group, info.resource, info.name)
         new = produce(old)
         new = _prepare(core, resource, info, ctx, new, old, manager, from_body=from_body, owned=owned)
+        # An update that changes nothing is no write: same resource version, no event.
         if new == old.obj:
             return old, False
         gone = is_deletable(new["metadata"])
@@ -72,6 +73,7 @@ def update_object(
                     core.observe(verb or ctx.verb, resource, record, ctx)
             return record, gone
         except StaleWriteError as error:
+            # Another writer was faster: `produce` starts again from its result.
             if attempt == attempts - 1:
                 raise conflict(info.group, info.resource, info.name) from error
     raise conflict(info.group, info.resource, info.name)
@@ -102,6 +104,7 @@ def _prepare(
             raise invalid_object(resource.group, resource.plural, info.name, [problem])
     elif wanted != old_meta["resourceVersion"]:
         raise conflict(info.group, info.resource, info.name)
+    # Equal to the old one, so that an unchanged object is recognised by comparison.
     meta["resourceVersion"] = old_meta["resourceVersion"]
     if from_body and meta.get("uid") and meta["uid"] != old_meta["uid"]:
         raise precondition_failed(info.group, info.resource, old_meta, uid=meta["uid"])
