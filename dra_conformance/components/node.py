@@ -47,6 +47,7 @@ class ScenarioNode:
         self.name = world.name(alias)
         self.inventory = inventory or world.run.options.inventory
         world.run.components.work.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # A short name: paths of sockets below it have at most 107 bytes.
         self.root = world.run.components.work / f"{alias}{world.suffix.rpartition('-')[2]}"
         self.root.mkdir(mode=0o700)
         self.flags: tuple[str, ...] = ()
@@ -69,6 +70,7 @@ class ScenarioNode:
                 log=self._record,
                 registration_dir=self.external_driver.registrar if self.external_driver else None,
                 cdi_roots=self.external_driver.cdi_roots if self.external_driver else None,
+                # A driver that runs already has published its slices; deleting them would be the harness's fault.
                 wipe_at_start=self.external_driver is None,
                 host_root=None,
             )

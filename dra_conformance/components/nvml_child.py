@@ -23,6 +23,7 @@ class Child:
     """A Python program in a process of its own, with lines as input and output."""
 
     def __init__(self, executable: str, code: str, arguments: tuple[str, ...], environment: dict[str, str]) -> None:
+        # A file instead of a pipe: it is read after the exit only, and a full pipe would block the process.
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed by kill
         self._process = subprocess.Popen(
             [executable, "-c", _HEAD + code, *arguments],
@@ -40,6 +41,7 @@ class Child:
         out = self._process.stdout
         if not self._open or out is None or not select.select([out], [], [], patience)[0]:
             return False
+        # Unbuffered: select does not see what a buffered reader has already read.
         data = os.read(out.fileno(), 65536)
         self._open = bool(data)
         self._read_bytes += data

@@ -94,6 +94,7 @@ class Endpoint:
             return Reply(problem=_problem(error, timeout, late=late.is_set()))
         finally:
             connection.close()
+        # To the reader the shutdown looks like the end of the body.
         if late.is_set():
             return Reply(problem=_too_late(timeout))
         return Reply(answer.status, answer.getheader("Content-Type") or "", content)
@@ -198,6 +199,7 @@ class WebhookComponent:
 
     def _start_process(self, gates: str) -> None:
         command = list(self._spec.command) if self._spec.kind == "exec" else list(_REFERENCE)
+        # A program whose command line has no gates is the same for all of them.
         key = gates if any("{feature_gates}" in word for word in command) else ""
         held = self._processes.get(key)
         if held is not None and held[0].running:

@@ -107,9 +107,12 @@ class OwnObjectsTransport(TransportAround):
             answer = send(self._labelled(body) if not info.subresource else body)
             self._remember(info, answer, query)
             return answer
+        # Both would remove the run's label if their body lacked it.
         whole = info.verb == "update" or content_type.startswith(_APPLY)
+        # Not labelled, so that the cleanup does not delete the user's node.
         lent = info.resource == "nodes" and self._ledger.borrows(info.name)
         answer = send(self._labelled(body) if whole and not info.subresource and not lent else body)
+        # What is left in a namespace under deletion still belongs to the run.
         if info.verb == "delete" and not info.subresource and info.resource != "namespaces" and _is_gone(answer):
             self._ledger.forget(*_key(info, info.name))
         return answer

@@ -43,6 +43,7 @@ class Patch:
         raise TypeError, and no scenario would judge the fault.
         """
         holder, name, original = self.find(target)
+        # getattr would unwrap static methods, class methods and properties.
         raw = holder.__dict__.get(name) if isinstance(holder, type) else None
         if isinstance(raw, (staticmethod, classmethod)):
             self._put(target, holder, name, raw.__func__, make(raw.__func__), type(raw))
@@ -134,6 +135,7 @@ def load(folder: Path | None = None) -> list[Mutant]:
         if spec is None or spec.loader is None:
             raise SpecificationError(f"cannot load {path.name}")
         module = importlib.util.module_from_spec(spec)
+        # Before it runs: dataclasses look their module up by name.
         sys.modules[name] = module
         spec.loader.exec_module(module)
         for one in [*vars(module).get(_REGISTER, ()), *getattr(module, "MUTANTS", ())]:

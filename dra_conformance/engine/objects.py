@@ -117,5 +117,6 @@ class ScenarioObjects:
 
     def _wrote(self, resource: Resource, obj: Obj) -> None:
         version = str((obj.get("metadata") or {}).get("resourceVersion") or "")
+        # Other versions cannot be compared; `catch_up` does not wait for them.
         if version.isdecimal():
             self._newest[resource] = int(version)

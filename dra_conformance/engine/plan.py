@@ -155,6 +155,7 @@ def _feature_gates(scenario: Scenario, selection: _Selection) -> tuple[Status, s
     target = selection.target
     of_rules = (selection.catalogue[rule].gate for rule in scenario.rules)
     for gate in [*scenario.tags.gates, *(gate for gate in of_rules if gate)]:
+        # A gate that is not listed counts as on: releases remove gates of stable features.
         if not target.feature_gates.get(gate, True):
             known = " by default in its release (the cluster does not report its gates)"
             return Status.NOT_SUPPORTED, f"feature gate {gate} is off" + (
@@ -191,6 +192,7 @@ def _requirements(scenario: Scenario, selection: _Selection) -> tuple[Status, st
     return None
 
 
+# In this order: the first decider that applies gives status and reason.
 _DECIDERS: tuple[_Decider, ...] = (
     _selected,
     _disruptive,

@@ -154,10 +154,12 @@ class Run:
                 "the control plane serves no resource.k8s.io/v1, v1beta2 or v1beta1",
                 hint="Kubernetes serves v1 since 1.34; `kubectl api-versions` lists the served versions.",
             )
+        # On the user's cluster the run's role may watch only the resources of the selected profiles.
         profiles = () if control_plane.own else self.options.profile
         optional = [each for each in observed.OPTIONAL if may_watch(each, profiles) and client.serves(each)]
         self.observed = (*observed.ALWAYS, *optional)
         observer = Observer(KubeClient(self._connect(control_plane)), self.observed, clock=self.log.clock, log=self.log)
+        # Registered before the start, so that a start that fails is undone too.
         self._ending.callback(observer.stop)
         observer.start()
         components = ComponentManager(self, work=self.work)

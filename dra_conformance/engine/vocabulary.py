@@ -127,6 +127,7 @@ def problems(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition
     for scenario in scenarios:
         for step in scenario.steps:
             key = (step.kind, step.text)
+            # Many scenarios share a step; each text is matched once.
             if key not in known:
                 known[key] = [d for d in definitions if d.kind == step.kind and d.parser.is_matching(step.text)]
             matching = known[key]

@@ -112,6 +112,7 @@ class World:
         found = self._nodes.get(alias)
         if found is None:
             found = self._nodes[alias] = ScenarioNode(self, alias, inventory=inventory)
+            # The node of an externally started driver is the user's and is not deleted.
             if found.external_driver is None:
                 self.track(NODES, found.name)
             self.cleanup.callback(found.end)
@@ -138,6 +139,7 @@ class World:
     def begin(self) -> None:
         """Create the scenario's namespace and start the components that its tags name."""
         namespace.create(self.client, self.namespace, run_id=self.run.run_id)
+        # Cleanups run in reverse order: components stop, then objects are deleted, then the namespace.
         self.cleanup.callback(namespace.delete, self.client, self.namespace, self.observer)
         if self.run.has_controllers:
             namespace.wait_service_account(self.client, self.namespace, patience=self.run.patience)

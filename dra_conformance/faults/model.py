@@ -113,6 +113,7 @@ class FaultPoints:
     """The hooks of one run and the watches of its components. `on_fault` is called for every injected fault."""
 
     on_fault: Callable[[Call, str], None] = lambda call, what: None
+    # Replaced and never changed: `decide` reads it without the lock, and hooks may add and remove hooks.
     _hooks: tuple[Hook, ...] = ()
     _watches: list[OpenWatch] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -149,6 +150,7 @@ class FaultPoints:
 
         def ended() -> None:
             with self._lock:
+                # A stream marks its end twice if it is closed.
                 if watch in self._watches:
                     self._watches.remove(watch)
 
@@ -163,6 +165,7 @@ class FaultPoints:
         """End the matching open watches and return their number."""
         found = self.watches(wanted)
         for watch in found:
+            # Logged first, because the component reacts to the cut at once.
             self.on_fault(watch.call, "the watch breaks" if how == "break" else "the watch ends with 410")
             watch.cut(how)
         return len(found)

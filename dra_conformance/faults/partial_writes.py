@@ -24,6 +24,7 @@ COMPONENTS = ("claim-controller", "scheduler", "binder", "driver", "taint-evicti
 FILE = Path(__file__).with_name("partial_writes.yaml")
 _WRITES = frozenset({"create", "update", "patch", "delete"})
 _EVENTS = "events"
+# Types of writes of one scenario that are ordered; limits the comparison of pairs.
 _ORDERED = 60
 
 

@@ -56,6 +56,7 @@ _HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
+# aiohttp adds these headers to requests that lack them.
 _NOT_ADDED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
 _HANGS_UP = (aiohttp.ClientError, OSError, web.HTTPException)
@@ -149,6 +150,7 @@ class FaultProxy:
 
     async def _open(self, component: str, upstream: Upstream, token: str) -> int:
         application = web.Application(client_max_size=_MAX_BODY)
+        # A watch has no end of its own: cancel its handler when the component disconnects.
         runner = web.AppRunner(
             application, access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=0
         )
@@ -190,12 +192,14 @@ class FaultProxy:
             await _struck(fault)
             return _hang_up(request) if fault.lost else _refuse(fault.answer(call))
         if call.is_watch and (key := _key(call)) in self._gone:
+            # One 410 is enough: the component then lists and opens a new watch.
             self._gone.discard(key)
             return _refuse(Fault(code=410).answer(call))
         try:
             headers, session = _forwarded(request, endpoint)
             async with session.request(
                 request.method,
+                # Not parsed, so that escapes in paths and selectors stay as the component sent them.
                 URL(endpoint.upstream.url + request.raw_path, encoded=True),
                 data=body or None,
                 headers=headers,
@@ -251,6 +255,7 @@ class FaultProxy:
                     if not cuts:
                         await sent.write_eof()
                         return sent
+            # Not only in `finally`: the component may open its next watch as soon as it receives the error event.
             ended()
             if "gone" in cuts and at_line_start and "json" in answer.headers.get("Content-Type", ""):
                 await sent.write(expired() + b"\n")
@@ -281,9 +286,12 @@ def _key(call: Call) -> tuple[str, str, str]:
 
 def _session(tls: ssl.SSLContext | None) -> aiohttp.ClientSession:
     return aiohttp.ClientSession(
+        # No limit, because every watch occupies a connection.
         connector=aiohttp.TCPConnector(limit=0, ssl=tls if tls is not None else True),
+        # Bodies are forwarded as they are, with their Content-Encoding.
         auto_decompress=False,
         cookie_jar=aiohttp.DummyCookieJar(),
+        # No total time: a watch may last as long as the run.
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CALL_TIMEOUT_S),
         skip_auto_headers=_NOT_ADDED,
     )

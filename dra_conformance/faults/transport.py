@@ -26,6 +26,7 @@ class FaultyTransport:
         self._component = component
         self._clock = clock
         self._closed = threading.Event()
+        # Streams that their component has dropped need no close.
         self._streams: weakref.WeakSet[_FaultyStream] = weakref.WeakSet()
 
     def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
@@ -95,6 +96,7 @@ class _FaultyStream:
                     break
                 yield line
         except TransportError:
+            # `cut` closes the inner stream, which may raise in the reading thread.
             if self._cut is None:
                 raise
         finally:

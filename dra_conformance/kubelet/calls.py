@@ -65,6 +65,7 @@ class Faults:
                 if left == 1:
                     del self._pending[index]
                 elif left > 1:
+                    # A fault with `times` 0 is never used up.
                     self._pending[index] = (fault, left - 1)
                 return fault
         return None
@@ -143,6 +144,7 @@ class PluginInstance:
         else:
             answers = [self._recorded(method, claims, call, show) for _ in range(fault.repeat)]
         if fault.drop_answer:
+            # gRPC reports UNAVAILABLE if the connection breaks during a call.
             raise RpcError(method, "UNAVAILABLE", "the answer was lost on request", self.endpoint)
         return answers[-1]
 
@@ -220,6 +222,7 @@ class PluginHandle:
 
         def one(call: tuple[Method, Sequence[ClaimRef]]) -> Outcome:
             method, claims = call
+            # The pool starts its threads one by one; the calls begin together.
             barrier.wait()
             try:
                 if method == "NodePrepareResources":

@@ -90,11 +90,13 @@ class CDIRegistry:
         problems: list[CDIProblem] = []
         for priority, folder in enumerate(folders):
             for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+                # Runtimes do not read .yml either.
                 if path.suffix not in {".json", ".yaml"} or path.is_dir():
                     continue
                 try:
                     spec = read_spec(path, priority=priority)
                 except CDIError as error:
+                    # read_spec passes the single reasons after the message.
                     problems.append(CDIProblem(path, tuple(str(arg) for arg in error.args[1:]) or (str(error),)))
                     continue
                 for entry in spec.document["devices"]:
@@ -103,6 +105,7 @@ class CDIRegistry:
                     if other is not None and other.spec.priority == priority:
                         conflicts.setdefault(device.id, {other.spec.path}).add(path)
                         continue
+                    # A folder of higher priority resolves a conflict in a lower one.
                     conflicts.pop(device.id, None)
                     devices[device.id] = device
         for device_id, paths in conflicts.items():
@@ -162,6 +165,7 @@ def validate_spec(document: object) -> list[str]:
         f"{'.'.join(str(step) for step in error.instance_path) or 'document'}: {error.message}"
         for error in _VALIDATOR.iter_errors(document)
     ]
+    # The checks below rely on the structure that the schema guarantees.
     if reasons or not isinstance(document, dict):
         return reasons
     version = str(document["cdiVersion"]).removeprefix("v")
@@ -187,6 +191,7 @@ def required_version(document: Mapping[str, Any]) -> tuple[str, str]:
     """The lowest version that has everything a valid document uses, and the field that needs it."""
     edits = [document.get("containerEdits") or {}, *(d["containerEdits"] for d in document["devices"])]
     rdt = [e["intelRdt"] for e in edits if e.get("intelRdt") is not None]
+    # From the newest field to the oldest, so that the first match needs the highest version.
     if any(e.get("netDevices") for e in edits):
         return "1.1.0", "netDevices came with it"
     if any(r.get("schemata") is not None or r.get("enableMonitoring") for r in rdt):

@@ -105,6 +105,7 @@ class ClaimCache:
         """
         wanted = set(keys)
         with self.lock:
+            # All keys at once and never one by one, so that two pods which share claims cannot deadlock.
             self._freed.wait_for(lambda: not wanted & self._busy)
             self._busy |= wanted
         try:
@@ -126,6 +127,7 @@ class ClaimCache:
             )
             body = orjson.dumps({"Data": data.decode(), "Checksum": zlib.crc32(data)})
             temporary = self.path.with_suffix(".tmp")
+            # os.open instead of open: the file has its mode from the beginning.
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(body)
@@ -152,6 +154,7 @@ def _to_state(record: ClaimRecord) -> dict[str, Any]:
         "ClaimUID": record.ref.uid,
         "ClaimName": record.ref.name,
         "Namespace": record.ref.namespace,
+        # The JSON form of a Go sets.Set[string].
         "PodUIDs": {uid: {} for uid in sorted(record.pod_uids)},
         "DriverState": {
             driver: {

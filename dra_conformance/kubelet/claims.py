@@ -111,11 +111,13 @@ class ClaimManager:
         keys = [record.key for record, _ in wanted]
         with self.cache.busy(keys):
             batches = self._recorded(pod, wanted)
+            # Sorted, so that runs are reproducible.
             for driver in sorted(batches):
                 self._prepare_batch(driver, batches[driver])
             with self.cache.lock:
                 for key in keys:
                     record = self.cache.get(key)
+                    # Only after all drivers succeeded: after a failure a retry calls all of them again.
                     if record is not None:
                         record.prepared = True
                 self.cache.checkpoint()
@@ -145,6 +147,7 @@ class ClaimManager:
                 drivers={result["driver"]: () for result in results},
             )
             for driver in self._to_call(record, claim, "NodePrepareResources"):
+                # The result is not needed: this raises DriverNotRegistered before anything is recorded.
                 self._plugin(driver)
             wanted[record.key] = (record, claim)
         return list(wanted.values())
@@ -205,7 +208,9 @@ class ClaimManager:
                 raise PrepareFailed(f"NodePrepareResources returned result for unknown claim UID {uid}")
             if result.error:
                 raise PrepareFailed(f"NodePrepareResources failed for ResourceClaim {ref.name}: {result.error}")
+            # Stored one by one: results before the first failure are kept.
             self._keep(driver, ref, result)
+        # Unknown claims were refused above, so a different number means that claims are missing.
         if len(answer) != len(refs):
             raise PrepareFailed(f"NodePrepareResources skipped {len(refs) - len(answer)} ResourceClaims")
 
@@ -290,6 +295,7 @@ class ClaimManager:
         if not self._gates.optional_node_operations:
             return sorted(record.drivers)
         claim = self._client.find(self._claims, record.ref.name, record.ref.namespace)
+        # skipNodeOperations went away with the allocation, so every driver is called.
         if claim is None or uid_of(claim) != record.ref.uid or not claim.get("status", {}).get("allocation"):
             return sorted(record.drivers)
         return self._to_call(record, claim, "NodeUnprepareResources")

@@ -102,6 +102,7 @@ def build_view(
     files: list[str] = []
     all_edits: list[Mapping[str, Any]] = []
     for device in devices:
+        # Edits of a specification apply once, before those of the first device from it.
         if str(device.spec.path) not in files:
             files.append(str(device.spec.path))
             all_edits.append(device.spec.edits)
@@ -111,6 +112,7 @@ def build_view(
             name, _, value = assignment.partition("=")
             env[name] = value
         for raw in edits.get("deviceNodes") or ():
+            # Removed first, so that the later edit also takes the later position.
             nodes.pop(raw["path"], None)
             nodes[raw["path"]] = _device_node(raw)
         for raw in edits.get("mounts") or ():
@@ -119,9 +121,11 @@ def build_view(
                 raw["containerPath"], raw["hostPath"], tuple(raw.get("options") or ()), raw.get("type") or ""
             )
         hooks.extend(_hook(raw) for raw in edits.get("hooks") or ())
+        # Group 0 is skipped, as in Apply.
         gids.extend(gid for gid in edits.get("additionalGids") or () if gid and gid not in gids)
         net_devices.extend((raw["hostInterfaceName"], raw["name"]) for raw in edits.get("netDevices") or ())
         intel_rdt = edits.get("intelRdt") or intel_rdt
+    # Parents before their children, as Apply sorts mounts.
     ordered_mounts = tuple(sorted(mounts.values(), key=lambda mount: mount.container_path.rstrip("/").count("/")))
     return ContainerView(
         container=str(container.get("name", "")),
@@ -161,10 +165,12 @@ def _hook(raw: Mapping[str, Any]) -> Hook:
 def _missing(nodes: Any, mounts: Sequence[Mount], host_root: Path | None) -> tuple[str, ...]:
     if host_root is None:
         return ()
+    # Other types of mounts, such as tmpfs, have no host path.
     wanted = [*(node.host_path for node in nodes), *(mount.host_path for mount in mounts if mount.type in {"", "bind"})]
 
     def exists(path: str) -> bool:
         below = Path(path)
+        # A path may name the root already, as in CDI files of a driver on a fake node.
         inside = below if below.is_relative_to(host_root) else host_root / path.lstrip("/")
         return inside.exists()
 

@@ -47,6 +47,7 @@ class FolderWatch:
             error = ctypes.get_errno()
             os.close(self._inotify)
             raise OSError(error, f"cannot watch {self._folder}: {os.strerror(error)}")
+        # Closing a descriptor does not wake a thread that polls it, so a pipe ends the wait.
         self._wake = os.pipe2(os.O_CLOEXEC)
         self._thread = threading.Thread(target=self._run, name=f"watch-{self._folder.name}", daemon=True)
         self._thread.start()
@@ -69,6 +70,7 @@ class FolderWatch:
             ready = {descriptor for descriptor, _ in poll.poll()}
             if self._wake[0] in ready:
                 return
+            # The events are only drained, because the listener reads the folder itself.
             os.read(self._inotify, 65536)
             try:
                 self._on_change()

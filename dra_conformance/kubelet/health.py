@@ -170,6 +170,7 @@ class HealthWatcher:
             stream = instance.client.watch_health()
             with self._lock:
                 self._streams[id(instance)] = stream
+            # `remove` may have looked for the stream before it was registered.
             if instance.stopping.is_set():
                 stream.close()
             for devices in stream:

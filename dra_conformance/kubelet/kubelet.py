@@ -246,6 +246,7 @@ class Kubelet:
             "allocatable": held.get("allocatable") or held.get("capacity") or resources,
         }
         try:
+            # A strategic merge keeps the conditions of other components.
             self._client.patch(NODES, self.node_name, {"status": status}, kind="strategic", subresource="status")
         except ApiError as error:
             raise KubeletError(f"status of node {self.node_name} could not be written: {error}") from None

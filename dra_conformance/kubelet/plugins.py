@@ -121,12 +121,14 @@ class PluginManager:
         """Delete the node's slices (rule DRA-285), then register the sockets in the folder."""
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self._wipe_at_start:
+            # Before anything can register, so that no slice of a registered driver is deleted.
             self._wipe("")
         self._watch.start()
         for name, work in (("plugins", self._register_all), ("wipes", self._wipe_all)):
             thread = threading.Thread(target=work, name=f"kubelet-{self._node}-{name}", daemon=True)
             thread.start()
             self._threads.append(thread)
+        # Last: a socket that appeared before the watch began causes no event.
         self._scan()
 
     def stop(self) -> None:
@@ -140,6 +142,7 @@ class PluginManager:
             instances = [instance for several in self._instances.values() for instance in several]
             self._instances.clear()
             self._sockets.clear()
+        # Without the lock, which the callbacks of the connections take.
         for instance in instances:
             instance.close()
         for thread in self._threads:
@@ -200,6 +203,7 @@ class PluginManager:
 
     def _settled(self, driver: str) -> int:
         """How many instances have their handshake behind them."""
+        # An instance is in `_instances` before its plugin has been notified; here it counts only after that.
         settled = [known.instance for known in self._sockets.values() if known.instance is not None]
         return sum(1 for instance in settled if instance.driver == driver)
 
@@ -257,6 +261,7 @@ class PluginManager:
         except FileNotFoundError:
             self._record(KubeletProblem(about="registration", message=f"the registration folder {self.folder} is gone"))
             found = set()
+        # Also sockets that have disappeared: their plugins are removed. Hidden files are ignored as in pluginwatcher.
         for path in known | found:
             if not path.name.startswith("."):
                 self._queue.add(path)
@@ -284,6 +289,7 @@ class PluginManager:
         inode = _socket_inode(path)
         with self._lock:
             known = self._sockets.get(path)
+        # Another file with the same name: the plugin behind the old one is gone.
         if known is not None and known.inode != inode:
             self._forget_socket(path, known)
             known = None
@@ -360,6 +366,7 @@ class PluginManager:
             raise RegistrationRefused(f"no handler registered for plugin type: {info.type} at socket {path}")
         if not info.name:
             raise RegistrationRefused(f"the plugin at {path} has no name")
+        # An empty endpoint means that registration and service share a socket.
         endpoint = info.endpoint or str(path)
         where = f"DRA driver plugin {info.name} at endpoint {endpoint}"
         try:
@@ -426,15 +433,19 @@ class PluginManager:
         if self._usable(driver):
             self._wipe_due.pop(driver, None)
         elif driver not in self._wipe_due:
+            # A second loss of the connection does not extend the delay.
             self._wipe_due[driver] = self._clock.monotonic() + self._timing.wipe
             self._wipes.add_after(driver, self._timing.wipe)
 
     def _wipe_all(self) -> None:
         while (driver := self._wipes.get()) is not None:
             with self._lock:
+                # The empty name stands for a failed deletion at the start, which is always due.
                 due = self._wipe_due.get(driver) if driver else 0.0
+            # None: the driver has come back.
             if due is not None:
                 remaining = due - self._clock.monotonic() if driver else 0.0
+                # The driver came back and was lost again after this entry was queued.
                 if remaining > 0:
                     self._wipes.add_after(driver, remaining)
                 else:
@@ -471,6 +482,7 @@ class PluginManager:
 
 def _delete(client: KubeClient, slices: Resource, item: Obj) -> str:
     try:
+        # The UID protects a newer slice with the same name.
         client.delete(slices, name_of(item), uid=uid_of(item) or None)
     except NotFound:
         return ""

@@ -20,6 +20,7 @@ def waiting(pod: Obj, *, now: str, reason: str, message: str) -> Obj:
     """Containers do not start: `reason` is ContainerCreating or CreateContainerError."""
     state = {"waiting": {"reason": reason, **({"message": message} if message else {})}}
     containers = pod["spec"].get("containers") or ()
+    # The pod's sandbox exists by then; only its containers do not.
     started = reason == "CreateContainerError"
     return {
         "phase": "Pending",
@@ -114,6 +115,7 @@ def _container(pod: Obj, container: Mapping[str, Any], state: Obj, *, ready: boo
 def _init_statuses(pod: Obj, started_at: str) -> Obj:
     statuses = []
     for container in pod["spec"].get("initContainers") or ():
+        # A sidecar container runs as long as the pod.
         if container.get("restartPolicy") == "Always":
             statuses.append(_container(pod, container, {"running": {"startedAt": started_at}}, ready=True))
         else:

@@ -189,6 +189,7 @@ class PodWorkers:
                 if remaining <= 0:
                     raise KubeletError(f"{error} (waited {timeout:g} s)") from None
             with self.changed:
+                # `views` was called without the lock, so a notification may have been missed: wait in short intervals.
                 self._clock.condition_wait(self.changed, min(remaining, 0.1))
 
     def reconcile(self) -> None:
@@ -219,6 +220,8 @@ class PodWorkers:
                 self._pods.pop(uid_of(pod), None)
             else:
                 self._pods[uid_of(pod)] = pod
+            # The informer is keyed by name: after a new list, a pod may replace another one without a DELETED between
+            # them.
             if change.old is not None and uid_of(change.old) not in uids:
                 self._pods.pop(uid_of(change.old), None)
                 uids.add(uid_of(change.old))
@@ -277,6 +280,7 @@ class PodWorkers:
         elif pod.get("status", {}).get("phase") in _TERMINAL:
             self._end(pod, state, pod["status"]["phase"])
         elif state.ended:
+            # An old copy of the pod from the watch must not start the ended pod again.
             return
         else:
             if self._runtime.get(uid) is None:
@@ -322,10 +326,12 @@ class PodWorkers:
     def _build_views(self, pod: Obj) -> dict[str, ContainerView]:
         containers = [*(pod["spec"].get("initContainers") or ()), *(pod["spec"].get("containers") or ())]
         given = {container["name"]: self._claims.given_devices(pod, container) for container in containers}
+        # Most pods have no devices; do not read the CDI folders for them.
         if not any(given.values()):
             return {c["name"]: build_view(c, (), CDIRegistry(self._cdi_roots)) for c in containers}
         registry = CDIRegistry.read(self._cdi_roots)
         for problem in registry.problems:
+            # The folders are read again for every pod; report each problem once.
             if str(problem) not in self._told_problems:
                 self._told_problems.add(str(problem))
                 self._record(KubeletCdi(file=str(problem.path), reasons=tuple(problem.reasons)))
@@ -375,8 +381,10 @@ class PodWorkers:
         if state.ended:
             return
         running = self._runtime.kill(uid_of(pod))
+        # After a reboot there is no record of the containers; the stored status still has their start time.
         started_at = running.started_at if running else _started_at(pod)
         self._unprepare(pod, state)
+        # A pod may have finished in an earlier life of the kubelet; then only its claims have to be released.
         if pod.get("status", {}).get("phase") not in _TERMINAL:
             self._writer.write(
                 pod, state.written, pod_status.ended(pod, now=self._now(), phase=phase, started_at=started_at)
@@ -389,6 +397,7 @@ class PodWorkers:
         phase: Phase = "Succeeded" if self._runtime.get(uid_of(pod)) or _started_at(pod) else "Failed"
         self._end(pod, state, phase)
         try:
+            # As pkg/kubelet/status/status_manager.go: no grace period, and the UID protects a new pod with this name.
             self._client.delete(PODS, name_of(pod), namespace_of(pod), uid=uid_of(pod), grace_period_seconds=0)
         except (NotFound, Conflict):
             return

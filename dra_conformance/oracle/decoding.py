@@ -80,6 +80,7 @@ def _cleaned(value: Any) -> Any:
 
 def _read(kind: type, value: Any) -> Any:
     if kind is Quantity:
+        # A bool is an int in Python.
         if isinstance(value, bool) or not isinstance(value, str | int | float):
             raise ValueError(f"expected a quantity such as 40Gi, got {value!r}")
         try:

@@ -109,6 +109,7 @@ def _json(text: str, file: str) -> list[Any]:
     """Return concatenated JSON documents, as repeated `kubectl -o json >> FILE` writes them."""
     decoder, at = json.JSONDecoder(), 0
     found: list[Any] = []
+    # raw_decode does not skip white space.
     while (at := len(text) - len(text[at:].lstrip())) < len(text):
         try:
             document, at = decoder.raw_decode(text, at)
@@ -140,6 +141,7 @@ def _objects_in(document: Any, where: str) -> Iterator[Located]:
         yield Located(document, where)
         return
     items = document.get("items")
+    # Go writes an empty list as null.
     if items is None:
         items = []
     if not isinstance(items, list):

@@ -205,6 +205,7 @@ class _Attempt:
                     continue
                 if entry.device.binding_conditions and not self.settings.on("DRADeviceBindingConditions"):
                     continue
+                # Such a pick would free a counter, so that the order of picks would decide.
                 if min(entry.consumes.values(), default=0) < 0:
                     self.unsure = f"device {'/'.join(entry.id)} consumes a negative amount"
                 yield entry
@@ -218,6 +219,7 @@ class _Attempt:
                 left[pool_id, counter] = value
             seen: set[DeviceId] = set()
             for use in self.cluster.uses_by_pool.get(pool_id, ()):
+                # A shared device is charged once for all its users (DRA-211).
                 if use.claim.key in self.own_keys or use.result.id in seen:
                     continue
                 seen.add(use.result.id)
@@ -309,6 +311,7 @@ class _Attempt:
         tasks = [set(task.candidates) for options in self.options for task in options]
         found: list[object] = []
         for at, entry in enumerate(self.devices):
+            # The room of a shared device changes with every pick, so no other device is like it.
             if at in self.room:
                 found.append(at)
                 continue
@@ -336,6 +339,7 @@ class _Attempt:
         if left == 0:
             return self._request(position + 1)
         tried: set[object] = set()
+        # Combinations: the order of the picks of one request does not matter.
         for index in range(start, len(task.candidates) - left + 1):
             at = task.candidates[index]
             if self.twins[at] in tried:
@@ -345,6 +349,7 @@ class _Attempt:
             self.states += 1
             fresh = at not in self.taken  # a device that this attempt already uses differs from its twins
             if not self._take(position, task, at):
+                # All candidates are required, so another pick cannot help.
                 if task.request.all_devices:
                     return False
                 if fresh:
@@ -366,6 +371,7 @@ class _Attempt:
         admin = task.request.admin_access
         before = self.taken.get(at, [])
         if at in self.room:
+            # A shared device may serve several requests, but each of them once (DRA-153).
             if any(position_before == position for _, position_before, _ in before):
                 return False
         elif any(claim == task.claim or self._excludes(was_admin, admin) for claim, _, was_admin in before):
@@ -394,6 +400,7 @@ class _Attempt:
 
     def _give_back(self, task: _Task, at: int) -> None:
         admin = task.request.admin_access
+        # First, because `_charges` depends on it and must return what `_take` charged.
         self.taken[at].pop()
         if not self.taken[at]:
             del self.taken[at]

@@ -75,6 +75,7 @@ def _term(term: NodeSelectorTerm, node: NodeView) -> bool | None:
     for requirement in term.match_expressions:
         known = node.labels is not None
         answers.append(_matches(requirement, (node.labels or {}).get(requirement.key)) if known else None)
+    # One requirement that is known to fail decides, whatever the unknown labels are.
     return False if False in answers else None if None in answers else True
 
 

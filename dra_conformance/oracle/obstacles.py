@@ -20,7 +20,9 @@ from dra_conformance.oracle.pools import Pool, PoolDevice, PoolId
 from dra_conformance.oracle.schema import Claim, Constraint, Counter, ExactDeviceRequest, ResourceSlice
 from dra_conformance.oracle.verdict import Settings
 
+# Smaller than in `feasibility`, because the search is repeated for each constraint and counter.
 _BUDGET = 20_000
+# More than any real counter.
 _UNLIMITED = Counter(value=Quantity.parse("1E"))
 
 
@@ -245,6 +247,7 @@ def _unlimited(cluster: Cluster, pool: PoolId, counter: tuple[str, str] | None) 
             resource_slice, spec=msgspec.structs.replace(resource_slice.spec, shared_counters=sets)
         )
 
+    # The copy builds its own pools, because a pool caches its counters.
     return replace(
         cluster, slices=tuple(changed(resource_slice) for resource_slice in cluster.slices), _known_pools=None
     )

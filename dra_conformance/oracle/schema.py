@@ -20,6 +20,7 @@ Name = Annotated[str, msgspec.Meta(min_length=1)]
 Timestamp: TypeAlias = datetime | None
 
 
+# `dict` gives instances the dictionary that cached_property needs.
 class _ApiStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", dict=True):
     pass
 

@@ -51,6 +51,7 @@ def execute(options: RunOptions, *, workers: int | None = None, command: str = "
         raise UsageError(
             f"cannot write to {error.filename}: {error.strerror}", hint="Use --out for another directory."
         ) from None
+    # pytest would add the user's options and plugins to this run.
     aside = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}
     # Until the session installs its own handlers (pytest_plugin/interrupts.py).
     previous = signal.signal(signal.SIGTERM, signal.default_int_handler)

@@ -104,6 +104,7 @@ def _round(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int, limit: 
         ordered = sorted(names)
         shares += [(key, ordered[start::jobs], chosen) for start in range(jobs) if ordered[start::jobs]]
     baseline: dict[str, dict[str, tuple[str, str]]] = {key: {} for key in wanted}
+    # A share has many scenarios, a mutant only those of one rule.
     for (key, share, _), answer in each(shares, _run_baseline, jobs=jobs, limit=limit * 5):
         if isinstance(answer, str):
             answer = dict.fromkeys(share, (Status.ERROR.value, answer))

@@ -96,6 +96,7 @@ class Progress:
         if self._mode != "live":
             return
         moment = time.monotonic()
+        # At most 20 updates a second, beside one for each scenario that starts.
         if now or moment - self._shown > 0.05:
             self._shown = moment
             self._write(f"\r\x1b[2K{self._bar(self._chapter)}  {now[:40]}")

@@ -92,6 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for rule in run.catalogue:
         config.addinivalue_line("markers", f"{rule}: rule")
     has_workers = bool(getattr(config.option, "numprocesses", None)) and not worker_input
+    # pytest's own terminal plugin shows the progress if it is loaded.
     quiet = worker_input or config.pluginmanager.has_plugin("terminalreporter")
     progress = None if quiet else Progress(order.options.progress)
     state = Session(run, is_worker=bool(worker_input), has_workers=has_workers, progress=progress)
@@ -323,6 +324,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
 
 @pytest.fixture(autouse=True)
 def _world_before_steps(request: pytest.FixtureRequest) -> None:
+    # pytest_bdd_before_step needs the world; a step would create it only after that hook.
     if SCENARIO in request.node.stash:
         request.getfixturevalue("world")
 
@@ -377,6 +379,7 @@ def _judge(
     error = excinfo.value
     status, reason = _classify(error, call.when, state.world)
     current = state.outcome[0]
+    # The first problem counts, but an error replaces everything except a failed check.
     if current is Status.PASSED or (status is Status.ERROR and current is not Status.FAILED):
         state.outcome = (status, reason)
         state.failed_step = state.world.checks.step if state.world is not None and call.when == "call" else ""
@@ -450,6 +453,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     state = session.config.stash.get(STATE, None)
     if state is None or state.finished:
         return
+    # pytest reports every early stop as INTERRUPTED; only a signal makes the run an interrupted one.
     stopped = session.shouldstop or state.problem is not None or (state.has_workers and state.run.options.fail_fast)
     interrupted = state.interrupts.signalled or (exitstatus == pytest.ExitCode.INTERRUPTED and not stopped)
     state.interrupted = state.interrupted or interrupted

@@ -81,6 +81,7 @@ def finish(state: Session) -> Report | None:
     """End the run. Return the report, or None in a worker."""
     state.finished = True
     run = state.run
+    # Before `stop`, which ends the connection to the cluster.
     leftovers = run.leftovers()
     run.stop()
     for failure in run.take_failures():  # after the last scenario

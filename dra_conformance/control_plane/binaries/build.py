@@ -58,8 +58,10 @@ def build(
         _run(go, source, ["mod", "tidy"])
         tell("compiling; with a cold cache this takes some minutes")
         flags = ["-trimpath", "-ldflags", link_flags(version)]
+        # Without cgo the program is static and runs on every Linux.
         _run(go, source, ["build", *flags, "-o", str(made / PROGRAM), "."], CGO_ENABLED="0")
         for name in LINKS:
+            # The program acts as the one by whose name it is called.
             (made / name).symlink_to(PROGRAM)
         put(made, target)
     return target
@@ -121,6 +123,7 @@ def module_text(upstream: str, version: str, staging_version: str) -> str:
 
 
 def _write_module(go: str, source: Path, version: str, staging_version: str) -> None:
+    # `go mod download` needs a module, and the real go.mod depends on its result.
     (source / "go.mod").write_text("module dra-conformance/control-plane\n")
     told = orjson.loads(_run(go, source, ["mod", "download", "-json", f"k8s.io/kubernetes@{version}"]))
     (source / "go.mod").write_text(module_text(Path(told["GoMod"]).read_text(), version, staging_version))

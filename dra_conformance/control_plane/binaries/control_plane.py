@@ -144,6 +144,7 @@ class BinariesControlPlane:
                 command = flags.api_server(self._laid_out(), self._overrides, self._runtime_config, audit=self._audit)
                 self._launch(API_SERVER, command)
                 self._wait_ready()
+                # Controllers that are components of their own are started, killed and replaced by scenarios.
                 others = [f"-{name}" for name in flags.COMPONENT_CONTROLLERS.values()]
                 kubeconfig = self.kubeconfig_for(_SYSTEM[CONTROLLERS])
                 command = flags.controllers(kubeconfig, self._overrides, run=["*", *others], layout=self._laid_out())
@@ -153,6 +154,7 @@ class BinariesControlPlane:
             except TargetUnreachable:
                 taken = [name for name, process in self._processes.items() if _port_was_taken(process)]
                 self.stop()
+                # Only a lost race for a port can end differently in another attempt.
                 if not taken or attempt == _ATTEMPTS:
                     raise
             except BaseException:
@@ -246,6 +248,7 @@ class BinariesControlPlane:
             if arguments:
                 file = self._laid_out().folder / "kube-scheduler.yaml"
                 write_private(file, flags.scheduler_configuration(kubeconfig, arguments))
+                # kube-scheduler takes the connection from the file then.
                 words = [f"--config={file}", *(word for word in words if not word.startswith("--kube"))]
         else:
             words = flags.controllers(kubeconfig, chosen, run=[flags.COMPONENT_CONTROLLERS[component]])

@@ -90,6 +90,7 @@ def _delegate(parent: Path) -> None:
 
 
 def _removed(folder: Path) -> bool:
+    # Children first; the files of a cgroup are removed with it and cannot be unlinked.
     for path, _, _ in os.walk(folder, topdown=False):
         with contextlib.suppress(OSError):
             os.rmdir(path)

@@ -23,6 +23,7 @@ Sight = Mapping[str, Any]
 def read(pod_logs: Path, *, namespace: str, pod: str, uid: str, container: str) -> Sight:
     """The sight of the container's last life. Raises KubeletError while it has printed none."""
     folder = pod_logs / f"{namespace}_{pod}_{uid}" / container
+    # The files are 0.log, 1.log, ...: one for each life of the container, so 10 comes after 9.
     logs = sorted(folder.glob("*.log"), key=lambda path: int(path.stem)) if folder.is_dir() else []
     for path in reversed(logs):
         for line in reversed(path.read_text(errors="replace").splitlines()):

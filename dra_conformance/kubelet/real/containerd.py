@@ -41,6 +41,7 @@ class Containerd:
             plugin.symlink_to(programs[NODE])
         (layout.cni / "10-none.conflist").write_bytes(settings.cni())
         layout.containerd_config.write_text(settings.containerd(layout, runc=self._runc()))
+        # The socket of an earlier life would look like a containerd that serves.
         layout.socket.unlink(missing_ok=True)
         # containerd looks for its shim on PATH.
         folders = dict.fromkeys([*(str(path.parent) for path in programs.paths.values()), os.environ.get("PATH", "")])

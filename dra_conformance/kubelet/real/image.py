@@ -24,6 +24,7 @@ _PROGRAM = "dra-node"
 def write_archive(program: Path, target: Path, *, names: Sequence[str] = (POD_IMAGE, SANDBOX_IMAGE)) -> None:
     """Write an image with `program` as its only file and entry point, under `names`."""
     layer = _tar({_PROGRAM: program.read_bytes()}, mode=0o755)
+    # Without a time, so that the same program always gives the same digest.
     packed = gzip.compress(layer, compresslevel=1, mtime=0)
     config = orjson.dumps(
         {

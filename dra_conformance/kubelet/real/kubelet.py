@@ -108,6 +108,7 @@ class RealKubelet:
         if process is not None:
             process.kill()
             self._record(KubeletState(step="stopped"))
+        # After the kubelet, so that its last lines are read.
         follower, self._diary = self._diary, None
         if follower is not None:
             follower.stop()
@@ -207,6 +208,7 @@ class RealKubelet:
         self._layout.kubelet_config.write_text(yaml.safe_dump(written))
         flags = settings.kubelet_flags(self._layout, node=self.node_name, kubeconfig=self._kubeconfig)
         log = self._logs / f"kubelet-{self.node_name}.log"
+        # Before the kubelet: the follower begins at the end of the log of an earlier life.
         self._diary = LogFollower(log, record=self._record, poke=self._poke)
         self._diary.start()
         process = ManagedProcess(

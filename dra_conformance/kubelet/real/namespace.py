@@ -65,6 +65,7 @@ class NodeNamespace:
                 raise KubeletError(f"a node cannot have namespaces of its own here: {message}")
             clock.wait(never, _TURN)
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        # A pidfd, because the number of a process that has ended can be used again.
         self._first = os.pidfd_open(int(children[0]))
 
     @property
@@ -75,6 +76,7 @@ class NodeNamespace:
     def command(self, words: Sequence[str]) -> list[str]:
         """Return a command line that runs `words` inside; it is killed with the harness."""
         pid = self._process.pid
+        # unshare itself stays in the old PID namespace; only its children are in the new one.
         inside = [f"--mount=/proc/{pid}/ns/mnt", f"--pid=/proc/{pid}/ns/pid_for_children"]
         return ["setpriv", "--pdeathsig", "KILL", "--", "nsenter", *inside, "--", *words]
 

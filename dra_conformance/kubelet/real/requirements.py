@@ -21,6 +21,7 @@ from dra_conformance.kubelet.real import cgroups, programs
 
 Which = Callable[[str], str | None]
 
+# Bit numbers from linux/capability.h.
 _CAPABILITIES: Mapping[str, int] = {"SYS_ADMIN": 21, "NET_ADMIN": 12, "MKNOD": 27, "SYS_CHROOT": 18}
 _CONTROLLERS = ("cpu", "cpuset", "memory", "pids")
 _TOOLS = ("unshare", "nsenter", "setpriv")
@@ -89,6 +90,7 @@ def _cgroups(root: Path) -> Need:
         return Need(name, "", "nothing is mounted at /sys/fs/cgroup", way_out)
     version = "v1" if cgroups.mounted(mounts, "cgroup") else "v2"
     there = {path.name for path in found} if version == "v1" else set(_text(base / "cgroup.controllers").split())
+    # Version 1 mounts several controllers in one hierarchy, such as cpu,cpuacct.
     there |= {part for each in there for part in each.split(",")}
     if lacking := [each for each in _CONTROLLERS if each not in there]:
         return Need(name, version, f"{version} without {', '.join(lacking)}", "Delegate these controllers.")
