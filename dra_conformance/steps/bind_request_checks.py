@@ -56,6 +56,7 @@ def _(world: World, pod: str) -> None:
         found = [name_of(request) for request in requests_of(world, pod)]
         return len(found) == 1, found or "none"
 
+    # Not `look`: with two BindRequests that wait would last until the run's patience is over.
     seen = world.wait(lambda: (bool(requests_of(world, pod)), "none"))
     world.check(seen[0], f"pod {pod} has a BindRequest", expected="one BindRequest", observed=seen[1])
     world.stays(f"pod {pod} has one BindRequest", look, expected="one BindRequest")
@@ -157,6 +158,7 @@ def _(world: World, name: str, key: str, pod: str) -> None:
 
     wanted = "Failed and unbound, or Succeeded, bound and annotated"
     world.eventually(f"pod {pod} is unbound or has {key}", look, expected=wanted)
+    # A retry after a failure must not bind the pod without the annotation.
     world.stays(f"pod {pod} is unbound or has {key}", look, expected=wanted)
 
 
@@ -179,6 +181,7 @@ def _(world: World, claim: str, entry: str, subject: str) -> None:
 
     def look() -> Seen:
         entries = entries_of(next(iter(ref.found()), None))
+        # The time is left out: a binder may set its own when it writes the claim.
         wanted = {key: value for key, value in (entries.get(entry) or {}).items() if key != "allocationTimestamp"}
         seen = allocation_of(world.seen(RESOURCE_CLAIMS, name))
         same = bool(wanted) and seen.get("devices") == wanted.get("devices") and covers(seen, wanted)

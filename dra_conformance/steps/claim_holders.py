@@ -37,6 +37,7 @@ def allocate(world: World, claim: str, node: str, reserved: list[Obj]) -> None:
         if reserved:
             obj["status"]["reservedFor"] = reserved
 
+    # The finalizer first and in an update of its own, as kube-scheduler does: a status update keeps the old metadata.
     world.update(RESOURCE_CLAIMS, name, protect)
     world.update(RESOURCE_CLAIMS, name, change, subresource="status")
 

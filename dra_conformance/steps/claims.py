@@ -46,6 +46,7 @@ def device_class(world: World, alias: str, expression: str, *, resource: str = "
 def claim_spec(class_name: str, count: int = 1) -> Obj:
     """Return the spec of a claim with one request, `gpu`."""
     exactly: Obj = {"deviceClassName": class_name}
+    # ExactCount and 1 are the API server's defaults.
     if count != 1:
         exactly |= {"allocationMode": "ExactCount", "count": count}
     return {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}
@@ -121,6 +122,7 @@ def allocate_by_hand(
         status = obj.setdefault("status", {})
         status["allocation"] = allocation_on(node, results, config)
         status["allocation"]["allocationTimestamp"] = timestamp(world.clock.now())
+        # In the same update: the API server refuses reservations of a claim without an allocation.
         if reserved:
             status["reservedFor"] = [*(status.get("reservedFor") or []), *reserved]
 
@@ -142,6 +144,7 @@ def free_results(world: World, alias: str, count: int, *, request: str = "gpu") 
     for obj in node.slices():
         for device in obj["spec"].get("devices") or ():
             entry = (obj["spec"]["driver"], obj["spec"]["pool"]["name"], device["name"])
+            # The claims of these steps tolerate no taint, so no scheduler would allocate a tainted device to them.
             if entry not in held and not device.get("taints"):
                 results.append({"request": request, "driver": entry[0], "pool": entry[1], "device": entry[2]})
     if len(results) < count:
@@ -271,6 +274,7 @@ def _(world: World, count: int, claims: str) -> None:
         return len(held) == count, held or "none"
 
     world.wait(look)
+    # `stays` looks once when the system is idle; the wait before it gives slow components time to get there.
     world.stays(f"{count} of the claims are allocated", look, expected=f"{count} of {claims}")
 
 
@@ -317,6 +321,7 @@ def reserved_exactly(world: World, claim: str, pods: list[str]) -> Seen:
     if found is None:
         return False, "no such claim"
     seen = consumers(found)
+    # A Counter, because a set would hide a pod that is reserved twice.
     wanted = Counter((pod, uid_of(world.seen(PODS, pod) or {})) for pod in pods)
     return Counter((str(one.get("name")), str(one.get("uid"))) for one in seen) == wanted, seen or "not reserved"
 

@@ -53,6 +53,7 @@ def domain_object(world: World, name: str, *, nodes: int = 0, mode: str = "") ->
 
 def ensure_driver_namespace(world: World) -> None:
     """Create the namespace of the driver, which its installation creates in a real cluster."""
+    # Not tracked for deletion: all scenarios of the driver share this namespace.
     try:
         world.client.create(
             NAMESPACES, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": DRIVER_NAMESPACE}}
@@ -67,6 +68,7 @@ def make_domain(world: World, obj: Obj) -> Obj:
     created = world.client.create(COMPUTE_DOMAINS, obj)
     world.cleanup.callback(end_domain, world, created)
     world.state(DomainUids).of_name[name_of(created)] = uid_of(created)
+    # A response may lack apiVersion and kind, which the steps for any object need.
     world.state(Requests).draft = {"apiVersion": COMPUTE_DOMAINS.api_version, "kind": COMPUTE_DOMAINS.kind, **created}
     return created
 
@@ -75,8 +77,11 @@ def end_domain(world: World, domain: Obj) -> None:
     """Delete a domain, wait for its controller to clean up, and delete what is left."""
     namespace, name, uid = namespace_of(domain), name_of(domain), uid_of(domain)
     world.client.delete_if_there(COMPUTE_DOMAINS, name, namespace)
+    # These requests belong to the cleanup, which has a ClusterRole of its own.
     cleaner = world.client.as_agent(CLEANER)
+    # At most a second: the controller that removes the finalizer may be the faulty one, or may not run any more.
     world.log.wait_for(lambda: world.observer.get(COMPUTE_DOMAINS, name, namespace) is None, 1.0)
+    # The DaemonSet before its pods, which its controller would create again.
     for resource, where in (
         (DAEMON_SETS, DRIVER_NAMESPACE),
         (RESOURCE_CLAIM_TEMPLATES, DRIVER_NAMESPACE),
@@ -154,6 +159,7 @@ def _(world: World, name: str, node: str) -> None:
     """Create the ComputeDomainClique that is left when a daemon's pod was deleted before it removed its entry."""
     ensure_driver_namespace(world)
     uid, clique = uid_of(domain(world, name)), f"{world.namespace}.0"
+    # 192.0.2.1 is an address for documentation (RFC 5737), which no host has.
     entry = {"nodeName": world.name(node), "ipAddress": "192.0.2.1", "cliqueID": clique, "index": 0, "status": "Ready"}
     world.client.create(
         COMPUTE_DOMAIN_CLIQUES,
@@ -237,6 +243,7 @@ def _(world: World, name: str) -> None:
 @then('nothing is left of the ComputeDomain "{name}"')
 def _(world: World, name: str) -> None:
     """The domain, its templates and its DaemonSet are deleted, and no node has its label."""
+    # The domain may be gone, so its uid comes from the scenario's state.
     uid = world.state(DomainUids).of_name[name]
 
     def look() -> Seen:

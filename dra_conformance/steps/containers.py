@@ -44,6 +44,7 @@ def host_path(view: ContainerView, path: str) -> Path | None:
     if path.startswith("$"):
         variable, _, rest = path[1:].partition("/")
         path = f"{view.env.get(variable, '')}/{rest}" if rest else view.env.get(variable, "")
+    # A later mount hides an earlier one at the same path.
     for mount in reversed(view.mounts):
         if path == mount.container_path or path.startswith(f"{mount.container_path.rstrip('/')}/"):
             return Path(mount.host_path) / path.removeprefix(mount.container_path).lstrip("/")

@@ -45,6 +45,7 @@ def full_results(world: World, node: str, results: Sequence[Mapping[str, Any]]) 
 
     The device `free` is a device that no claim has; `deviceOf: CLAIM` is the first device of another claim.
     """
+    # A driver may give its pool another name than the node's.
     own_pool = next((obj["spec"]["pool"]["name"] for obj in world.node(node).slices()), world.name(node))
     own_driver = world.run.options.driver_name
     wanted = sum(result.get("device") == "free" for result in results)
@@ -60,6 +61,7 @@ def full_results(world: World, node: str, results: Sequence[Mapping[str, Any]]) 
         elif short.get("device") == "free":
             base = next(free)
             del short["device"]
+        # Only a share of a device has consumed capacity, and a scheduler gives each share an id.
         if "consumedCapacity" in short:
             short["shareID"] = str(uuid4())
         found.append({**base, **short})

@@ -66,6 +66,7 @@ def _(world: World, which: str, node: str, action: str) -> None:
     if which == "first" and action == "stopped":
         component.retire_driver()
     elif which == "second" and (found := re.fullmatch(r'started with "([^"]*)"', action)):
+        # Before the start: only an instance that is not in this list counts as newly registered.
         calls(world).before = component.kubelet.plugins.instances(component.driver_name)
         component.roll_driver(found[1].split())
     else:
@@ -184,6 +185,7 @@ def _(world: World, driver: str, node: str) -> None:
 
     def look() -> Seen:
         drivers = component.kubelet.plugins.drivers()
+        # Like a kubelet, ignore names that begin with a dot.
         files = sorted(
             path.name for path in component.kubelet.registration_dir.iterdir() if not path.name.startswith(".")
         )

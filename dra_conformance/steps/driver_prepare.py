@@ -79,6 +79,7 @@ def _(world: World, claims: str, node: str) -> None:
         call = Call(prepared=outcome.answer or {}, error=outcome.error)
         problem = problem_of(call, ref)
         ok, _seen = succeeded(world, call, claim)
+        # An error wins over a success of the same claim, so that one failed call of several is not hidden.
         if not ok and not (ref.uid in merged and merged[ref.uid].error):
             merged[ref.uid] = PrepareResult(error=problem)
         elif ok and ref.uid not in merged:
@@ -101,7 +102,7 @@ def _(world: World, claims: str, node: str) -> None:
 @when('the claim "{claim}" is deleted although it is in use')
 def _(world: World, claim: str) -> None:
     """Delete a claim together with its finalizers, so that it is gone while it is prepared or reserved."""
-    reference_to(world, claim)
+    reference_to(world, claim)  # keeps the uid, which cannot be read once the claim is gone
     finalizers = (world.get(RESOURCE_CLAIMS, claim).get("metadata") or {}).get("finalizers")
     world.client.delete(RESOURCE_CLAIMS, claim, world.namespace)
     if finalizers:
@@ -126,6 +127,7 @@ def _(world: World, claim: str) -> None:
     ref = reference_to(world, claim)
     call = calls(world).last
     problem = problem_of(call, ref)
+    # With these codes the driver did not process the call, so it did not refuse the claim.
     if call.error is not None and call.error.code in ("UNAVAILABLE", "DEADLINE_EXCEEDED", "UNIMPLEMENTED"):
         world.check(False, f"claim {claim} is refused", expected="a response with the reason", observed=problem)
     observed: object = problem or [show_device(device) for device in call.prepared[ref.uid].devices]

@@ -71,6 +71,7 @@ def run_sequence(
         if shown != first.setdefault(claim, shown):
             found["Prepare"].append(f"{text}: {shown} instead of {first[claim]}")
         prepared[claim] = tuple(device_id for device in devices for device_id in device.cdi_device_ids)
+    # Before the calls below, which remove the CDI files.
     found["CDI id"] += [f"{text}: {problem}" for problem in unresolved(world, node, prepared)]
     for claim in claims:
         ref = reference_to(world, claim)

@@ -41,6 +41,7 @@ def _(world: World, node: str) -> None:
         world.client.delete_if_there(RESOURCE_SLICES, name)
 
     def look() -> Seen:
+        # By uid: the driver may already have created slices of the same names again.
         left = [name_of(obj) for obj in component.slices() if uid_of(obj) in gone]
         return not left, left
 
@@ -75,6 +76,7 @@ def _(world: World, node: str, seconds: int) -> None:
         found = sorted(device["name"] for device in component.devices())
         return complete and found == wanted, seen if found == wanted else found
 
+    # A driver in a process of its own does not see the scenario's clock: the time passes in real time.
     within = world.run.patience if in_process else float(seconds)
     world.eventually("the devices are published again", look, expected=wanted, within=within)
 

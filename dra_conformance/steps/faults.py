@@ -71,6 +71,7 @@ def interrupt_watches(world: World, how: str, wanted: Callable[[Call], bool]) ->
     def refuse(call: Call) -> Fault | None:
         return Fault(code=503) if wanted(call) and call.info.verb in ("list", "watch") else None
 
+    # Before the watches end: their clients reconnect at once.
     remove = points.add(refuse)
     world.state(Arranged).end_outage = remove
     world.cleanup.callback(remove)
@@ -85,6 +86,7 @@ def before_status_update(world: World, *, claim: str, act: Callable[[], object])
     def hook(call: Call) -> Fault | None:
         info = call.info
         wanted = (info.resource, info.subresource, info.name) == (RESOURCE_CLAIMS.plural, "status", claim)
+        # The lock is never released: it selects one of several concurrent requests.
         if wanted and info.verb != "get" and info.namespace == world.namespace and once.acquire(blocking=False):
             act()
         return None
@@ -139,6 +141,7 @@ def _(world: World, seconds: float) -> None:
 
     thread = threading.Thread(target=work, name="watches-break", daemon=True)
     thread.start()
+    # Callbacks run in reverse order: `over` is set before the thread is joined.
     world.cleanup.callback(thread.join)
     world.cleanup.callback(over.set)
 

@@ -48,6 +48,7 @@ def rewrite(path: Path, change: Callable[[Obj], object]) -> None:
     if "v1" in document:
         document["checksum"] = checksum(document["v1"])
     if "v2" in document:
+        # The checksum of v2 is that of v2 with a checksum of 0.
         document["v2"]["checksum"] = checksum({**document["v2"], "checksum": 0})
     path.write_bytes(orjson.dumps(document))
 
@@ -104,6 +105,7 @@ def _(world: World, claim: str, node: str, seconds: int) -> None:
     caller = threading.Thread(target=call, name="prepare", daemon=True)
     caller.start()
     for _second in range(seconds):
+        # A short real time after each second lets the driver react to it.
         if done.wait(0.02):
             break
         world.clock.advance(1)

@@ -58,6 +58,7 @@ def start_health_driver(world: World, alias: str, count: int) -> HealthDriver:
         node.kubelet.wait_registered(driver.name, max(world.run.patience, 20.0))
     except DriverNotRegistered as error:
         raise Untestable(str(error)) from error
+    # After the start of the kubelet, which deletes the slices of its node when it starts (rule DRA-285).
     publish(world, slice_object(world, alias, devices))
     return driver
 
@@ -122,6 +123,7 @@ def _(world: World, devices: str, node: str) -> None:
 def _(world: World, pod: str, devices: str, node: str) -> None:
     """A pod bound by hand; its claim (of the same name) has a request for each device, with the device's name."""
     names = words(devices)
+    # No such class exists; only a scheduler would need it, and this claim is allocated by hand.
     exactly = {"deviceClassName": f"paper-{world.suffix}"}
     requests = [{"name": name, "exactly": exactly} for name in names]
     world.create(claim_object(world, pod, {"devices": {"requests": requests}}))

@@ -95,6 +95,7 @@ def _(world: World, node: str, inventory: str) -> None:
     component.start_kubelet()
     component.start_fabric_plugin(())
     world.require(f"the ComputeDomain driver publishes on {node}", lambda: (bool(published(world, node)), "no slice"))
+    # Tracked, because the driver does not delete its slices when it stops.
     for obj in domain_slices(world, node):
         world.track(RESOURCE_SLICES, name_of(obj))
 
@@ -112,6 +113,7 @@ def _(world: World) -> None:
         try:
             world.client.create(DEVICE_CLASSES, obj)
         except AlreadyExists:
+            # On a cluster the class belongs to the driver's installation: it is used, and not deleted afterwards.
             continue
         world.track(DEVICE_CLASSES, name_of(obj))
 
@@ -189,6 +191,7 @@ def _(world: World, name: str) -> None:
     obj = domain_object(world, f"{name}-{world.suffix}")
     obj["metadata"]["namespace"] = DRIVER_NAMESPACE
     uid = make_domain(world, obj)["metadata"]["uid"]
+    # `make_domain` keeps the uid by the object's name; steps use the scenario's name.
     world.state(DomainUids).of_name[name] = uid
 
 
@@ -251,6 +254,7 @@ def call_prepare(world: World, claim: str, node: str) -> PendingCall:
 
     def run() -> None:
         try:
+            # Longer than the 45 s of the driver, so that its own response arrives and not a timeout of the call.
             results = plugin.prepare([call.ref], timeout=60.0)
             call.result = results.get(call.ref.uid)
             call.error = call.result.error if call.result else "the response has no entry for the claim"
@@ -258,6 +262,7 @@ def call_prepare(world: World, claim: str, node: str) -> PendingCall:
             call.error = f"the call failed: {error}"
         if call.result is not None and not call.error:
             calls(world).prepared.setdefault(claim, []).append(call.result.devices)
+        # Before the event, which wakes the steps that read `done`.
         call.done.set()
         world.log.emit(PrepareReturned(claim=claim, error=call.error))
 
@@ -333,4 +338,5 @@ def _(world: World, claim: str, count: int, node: str) -> None:
     nodes = view_of_claim(world, node, claim).device_nodes
     numbers = sorted(int(found[1]) for one in nodes if (found := CHANNEL.fullmatch(one.path)))
     ok = numbers == list(range(count)) and all(one.type in ("", "c") for one in nodes)
+    # At most five numbers: mode All adds 2048 channels.
     world.check(ok, "channels of the claim", expected=f"channels 0 to {count - 1}", observed=numbers[:5] or nodes[:3])

@@ -39,6 +39,7 @@ def instances(world: World, node: str, gpu: int) -> list[str] | None:
         if not nvml.nvmlDeviceGetMigMode(handle)[0]:
             return None
         found = []
+        # By id, because NVML lists GPU instances only by profile.
         for number in range(16):
             try:
                 info = nvml.nvmlGpuInstanceGetInfo(nvml.nvmlDeviceGetGpuInstanceById(handle, number))
@@ -145,6 +146,7 @@ def _(world: World, gpu: int, node: str) -> None:
 def _(world: World, claim: str, node: str) -> None:
     """The CDI edits have the node of the GPU and the capability nodes of both instances of each device."""
     component = world.node(node)
+    # Capability files may be out of date if a driver was killed while it created an instance.
     component.gpus.sync_driver_root()
     wanted = set()
     for device in answer_for(world, claim):
@@ -192,6 +194,7 @@ def _(world: World, node: str, function: str, claim: str) -> None:
     """Let an NVML function hang, prepare the claim, and kill the driver's process while it hangs."""
     component = world.node(node)
     reference = reference_to(world, claim)
+    # Only in the driver's process: the harness calls NVML on this node too.
     rule = component.gpus.inject_fault(function, hang=True, pid=component.driver_process.pid or 0)
 
     def call() -> None:
@@ -203,6 +206,7 @@ def _(world: World, node: str, function: str, claim: str) -> None:
     caller = threading.Thread(target=call, name="prepare", daemon=True)
     caller.start()
     world.require(f"{function} hangs", lambda: (component.gpus.fault_hits(rule) > 0, "not called yet"))
+    # Killed before the fault ends, because the hanging call would go on then.
     component.kill_driver()
     component.gpus.clear_faults(rule)
     caller.join(world.run.patience)

@@ -19,6 +19,7 @@ from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.mig import attribute, mig_device
 from dra_conformance.steps.nvml_values import agree, shown
 
+# Groups: the GPU's minor number, the profile's name and id, and the first memory slice.
 PLACEMENT: Final = re.compile(r"gpu-(\d+)-mig-(.+-\d+)-(\d+)")
 ENDING: Final = re.compile(r"gpu-\d+-mig-.+-(\d+-\d+)")
 
@@ -81,6 +82,7 @@ def profile_sizes(world: World, node: str) -> dict[int, int]:
     nvml.nvmlInit()
     try:
         handle = nvml.nvmlDeviceGetHandleByIndex(0)
+        # A dict, because the generator needs the session that ends below.
         return dict(sizes_of(nvml, handle))
     finally:
         nvml.nvmlShutdown()
@@ -92,7 +94,8 @@ def sizes_of(nvml: Any, handle: Any) -> Iterator[tuple[int, int]]:
         try:
             profile = nvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, index).id
         except nvml.NVMLError:
-            continue
+            continue  # the board does not have this profile
+        # As in C: the first call returns the number of placements, the second one fills the array.
         count = ctypes.c_uint(0)
         nvml.nvmlDeviceGetGpuInstancePossiblePlacements(handle, profile, None, ctypes.byref(count))
         room = (nvml.c_nvmlGpuInstancePlacement_t * count.value)()
@@ -194,6 +197,7 @@ _MIG: Final[Mapping[str, Read]] = {
         counter
         for name, used in consumed(device).items()
         for counter, number in used.items()
+        # -1: a counter that its set does not have is listed even if the device consumes 0 of it.
         if counter_sets(world, node).get(name, {}).get(counter, -1) < number
     ],
 }
@@ -273,6 +277,7 @@ def _(world: World, gpu: int, node: str, table: str) -> None:
     for row in table.split(";"):
         profile, _, starts = row.strip().partition(": ")
         for part in starts.split(","):
+            # `0-6` is a range of first memory slices.
             first, _, last = part.partition("-")
             wanted |= {f"gpu-{minor}-mig-{profile}-{start}" for start in range(int(first), int(last or first) + 1)}
     uuid = world.node(node).gpus.get(gpu, "uuid")

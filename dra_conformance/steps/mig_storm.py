@@ -83,6 +83,7 @@ def _(world: World, count: int, profiles: str, node: str) -> None:
     wrong: list[str] = []
 
     def look() -> Seen:
+        # At each look, because an overcommitment can be over before the storm is.
         wrong.extend(overcommitted(world, node, world.client.list(RESOURCE_CLAIMS).items))
         for pod in list(left):
             phase = ((world.seen(PODS, pod) or {}).get("status") or {}).get("phase")

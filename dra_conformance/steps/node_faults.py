@@ -43,6 +43,7 @@ class NodeFault:
 def hide_cdi_folder(_world: World, node: ScenarioNode) -> None:
     """Put a plain file in the place of the CDI folder, and the folder aside with its specifications."""
     root = node.kubelet.cdi_roots[0]
+    # Not by permissions, which do not stop a driver that runs as root.
     if root.is_dir():
         root.rename(root.with_name(f"{root.name}-aside"))
     root.touch()
@@ -64,6 +65,7 @@ def limit_files(node: ScenarioNode, size: int) -> None:
     """
     pid = node.driver_process.pid or 0
     try:
+        # Only the soft limit changes: a process without privileges could not raise the hard one again.
         _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
     except (OSError, ValueError) as error:
@@ -72,6 +74,7 @@ def limit_files(node: ScenarioNode, size: int) -> None:
 
 def take_plugin_lock(world: World, node: ScenarioNode) -> None:
     """Lock pu.lock, as a second plugin of the node does."""
+    # "a+" creates a missing file and does not truncate an existing one.
     file = (node.kubelet.plugins_dir / node.driver_name / "pu.lock").open("a+")
     world.cleanup.callback(file.close)
     fcntl.flock(file, fcntl.LOCK_EX)
@@ -91,6 +94,7 @@ def library_folder(node: ScenarioNode) -> Path:
 def hide_libraries(_world: World, node: ScenarioNode) -> None:
     """Rename the libraries whose names have the driver's version."""
     for path in library_folder(node).glob("lib*.so.*"):
+        # Links to the libraries stay, and lead nowhere until the libraries are back.
         if not path.is_symlink():
             path.rename(path.with_name(f"aside-{path.name}"))
 
@@ -103,6 +107,7 @@ def restore_libraries(_world: World, node: ScenarioNode) -> None:
 
 def pci_address(node: ScenarioNode, gpu: int) -> str:
     """Return the PCI address of a GPU as Linux writes it."""
+    # NVML's PCI domain has eight digits, that of Linux has four.
     return str(node.gpus.gpus[gpu].bus_id).lower()[4:]
 
 

@@ -109,6 +109,7 @@ class Versioned:
             case ["its", "own"]:
                 return self.size | self.number << 24
             case [number] if number.isdigit():
+                # 0: the caller never set the field, not even its size.
                 return self.size | int(number) << 24 if int(number) else 0
             case [count, "bytes", ("larger" | "smaller") as word]:
                 size = self.size + int(count) if word == "larger" else self.size - int(count)
@@ -121,6 +122,7 @@ def _versioned(library: NvmlLibrary, function: str) -> Versioned:
     known = {
         "nvmlDeviceGetMemoryInfo_v2": Versioned(ctypes.sizeof(nvml.c_nvmlMemory_v2_t), 2),
         "nvmlDeviceGetGpuFabricInfoV": Versioned(ctypes.sizeof(nvml.c_nvmlGpuFabricInfo_v2_t), 2),
+        # 152: size of nvmlGpuInstanceProfileInfo_v2_t in nvml.h.
         "nvmlDeviceGetGpuInstanceProfileInfoV": Versioned(152, 2, (ctypes.c_uint(0),)),
     }
     if function not in known:
@@ -138,6 +140,7 @@ def _(world: World, function: str, datatable: list[list[str]]) -> None:
     known = _versioned(library, function)
 
     def get(version: int) -> tuple[str, bytes, bytes]:
+        # The version word, which NVML reads, and then canary bytes that show what the call writes.
         buffer = ctypes.create_string_buffer(version.to_bytes(4, "little") + CANARY * (_ROOM - 4), _ROOM)
         before = buffer.raw
         code = library.call(function, library.handle(), *known.arguments, buffer)
@@ -186,6 +189,7 @@ def _(world: World, function: str, datatable: list[list[str]]) -> None:
 
 
 def _missing_names(library: NvmlLibrary) -> list[str]:
+    # pynvml looks up each function on its first call, so its source lists what programs may need.
     known = set(re.findall(r"_nvmlGetFunctionPointer\(\s*[\"'](\w+)[\"']", inspect.getsource(library.module)))
     return sorted(name for name in known if not hasattr(library.lib, name))
 
@@ -244,6 +248,7 @@ def _(world: World, text: str) -> None:
         raise SpecificationError("no program runs")
     patience = library.patience(long=running.program.long)
     if running.program.interactive:
+        # An empty line makes the program print its next one.
         running.process.say("")
         found = running.process.line(patience)
     else:

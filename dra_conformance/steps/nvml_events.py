@@ -64,6 +64,7 @@ def _received(library: NvmlLibrary, events: Any) -> list[list[str]]:
     found: list[list[str]] = []
     while True:
         data = library.module.c_nvmlEventData_t()
+        # With a timeout of 0 the call returns a waiting event, or TIMEOUT if there is none.
         if library.call("nvmlEventSetWait_v2", events, ctypes.byref(data), 0):
             return found
         instances = (data.gpuInstanceId, data.computeInstanceId)

@@ -122,6 +122,7 @@ def _(world: World, profile: int) -> None:
     library = world.nvml()
     capacity = library.module.nvmlDeviceGetGpuInstanceRemainingCapacity(library.handle(), profile)
     created = 0
+    # No GPU has more than 7 instances: 9 ends the loop if NVML refuses nothing.
     while created < 9 and not isinstance(library.create_instance(library.handle(), profile), str):
         created += 1
     world.check(created == capacity, "GPU instances that could be created", expected=capacity, observed=created)
@@ -134,6 +135,7 @@ def _(world: World, count: int) -> None:
     rng = random.Random(38)  # noqa: S311 - a fixed sequence, not a secret
     live: list[Any] = []
     for _step in range(count):
+        # Fewer removals than creations, so that the GPU fills up.
         if live and rng.random() < 0.4:
             library.outcome(library.module.nvmlGpuInstanceDestroy, live.pop(rng.randrange(len(live))))
         else:
@@ -184,6 +186,7 @@ def _(gpu: Gpu, number: int) -> object:
     if info is None:
         return "absent"
     total = gpu.nvml.nvmlDeviceGetMemoryInfo(gpu.handle).total / 2**20
+    # Names have the memory in eighths of the GPU's whole GiB; the share is rounded up.
     eighths = -(-8 * info.memorySizeMB // total) / 8
     return f"{info.sliceCount}g.{int(eighths * -(-total // 1024) + 0.5)}gb"
 

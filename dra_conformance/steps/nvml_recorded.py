@@ -66,6 +66,7 @@ _MAY: Final = (
     "GetTotalEccErrors",
 )
 """Functions that they call as well; they show N/A for one that is Not Supported."""
+# Arguments before the result: sensor or clock 0; ECC errors that are uncorrected (1) and volatile (0).
 _NUMBERED: Final = {"GetTemperature": (0,), "GetClockInfo": (0,), "GetMaxClockInfo": (0,), "GetTotalEccErrors": (1, 0)}
 _TEXT: Final = frozenset({"GetName", "GetUUID"})
 
@@ -129,9 +130,12 @@ def _rooms(nvml: Any, name: str) -> list[Any]:
     """Return the arguments behind the handle, with room for any result."""
     room = ctypes.create_string_buffer(1 << 16)
     if name in _TEXT:
+        # NVML_DEVICE_NAME_V2_BUFFER_SIZE and NVML_DEVICE_UUID_V2_BUFFER_SIZE.
         return [room, 96]
     if name == "GetAddressingMode":
+        # The function reads the version from the structure.
         room = ctypes.create_string_buffer(int(nvml.nvmlDeviceAddressingMode_v1).to_bytes(4, "little"), 64)
     if name.endswith("RunningProcesses_v3"):
         return [ctypes.byref(ctypes.c_uint(1000)), room]
+    # Some getters have a second result, such as GetEncoderUtilization; the others ignore the last argument.
     return [*_NUMBERED.get(name, ()), room, ctypes.create_string_buffer(64)]

@@ -80,9 +80,11 @@ def _getter(gpu: Gpu, text: str) -> Any:
     function, inside, name, place = found.groups()
     words = [word.strip() for word in inside.split(",") if word.strip()]
     arguments = [int(word) if word.isdigit() else getattr(gpu.nvml, word) for word in words]
+    # nvmlDeviceGetCount has no handle, unlike the other functions with this prefix.
     if function.startswith("nvmlDevice") and function != "nvmlDeviceGetCount":
         arguments.insert(0, gpu.handle)
     result = gpu.library.outcome(getattr(gpu.nvml, function), *arguments)
+    # A text is a value itself or the name of an error: neither has fields.
     if isinstance(result, str) or (name is None and place is None):
         return result
     return getattr(result, name) if name is not None else result[int(place)]
@@ -243,12 +245,14 @@ def _(gpu: Gpu) -> object:
 
 @value("CPUs near the GPU")
 def _(gpu: Gpu) -> object:
+    # 16 words of 64 bits: room for 1024 CPUs.
     words = gpu.nvml.nvmlDeviceGetCpuAffinity(gpu.handle, 16)
     return {bit for bit in range(1024) if words[bit // 64] >> (bit % 64) & 1}
 
 
 @value("CPUs of local_cpulist")
 def _(gpu: Gpu) -> object:
+    # sysfs has PCI domains of four hexadecimal digits, like busIdLegacy; busId has eight.
     address = str(gpu.nvml.nvmlDeviceGetPciInfo(gpu.handle).busIdLegacy).lower()
     path: Path = gpu.library.root / "sys/bus/pci/devices" / address / "local_cpulist"
     if not path.exists():
@@ -271,6 +275,7 @@ def _reaches(gpu: Gpu, first: int, second: int) -> bool:
         gpu.library.handle(second),
         nvml.NVML_P2P_CAPS_INDEX_NVLINK,
     )
+    # NVML_P2P_STATUS_OK. An error is a text here and not equal to it either.
     return bool(status == 0)
 
 
@@ -302,6 +307,7 @@ def _fabric(gpu: Gpu, version: int) -> tuple[int, str, int, int]:
     info = getattr(gpu.nvml, kinds[version])()
     function = "nvmlDeviceGetGpuFabricInfo" if version == 1 else "nvmlDeviceGetGpuFabricInfoV"
     if version > 1:
+        # NVML's version word: the size, and the version in the highest byte. The first version has no such field.
         info.version = ctypes.sizeof(info) | version << 24
     code = gpu.library.call(function, gpu.handle, ctypes.byref(info))
     if code != OK:
@@ -343,4 +349,5 @@ def _(gpu: Gpu, size: int, function: str) -> object:
     code = gpu.library.call(function, gpu.handle, ctypes.byref(count), buffer)
     if code != OK:
         return gpu.library.error_name(code)
+    # The process id is the first field in all versions of the entries.
     return [int.from_bytes(buffer.raw[size * n : size * n + 4], "little") for n in range(count.value)]

@@ -62,9 +62,11 @@ def _(world: World, what: str, kind: str) -> None:
     def die() -> None:
         kill(world, API_SERVER)
         crash.dead.set()
+        # Wakes the step that waits for `dead`: the event of the kill was logged before it was set.
         world.log.poke()
 
     def revive() -> None:
+        # The scenario may have ended before its step restarted the API server, which later scenarios need.
         if crash.dead.is_set():
             restart(world, API_SERVER)
 

@@ -16,6 +16,7 @@ from dra_conformance.steps.claims import results_of
 from dra_conformance.steps.faults import require_met
 from dra_conformance.steps.pods import condition, events_about, look_bound
 
+# kube-controller-manager writes this annotation on the claims that it creates for pods.
 _ENTRY = "resource.kubernetes.io/pod-claim-name"
 
 

@@ -28,6 +28,7 @@ def pod_object(
             }
         ],
         "resourceClaims": claims,
+        # Without a kubelet only pods with a grace period of 0 are gone when they are deleted.
         "terminationGracePeriodSeconds": 0,
     }
     if scheduler:
@@ -212,6 +213,7 @@ def events_about(world: World, kind: str, name: str) -> list[dict[str, Any]]:
     return [
         event
         for event in world.all_seen(EVENTS)
+        # core/v1 has involvedObject and message, events.k8s.io/v1 has regarding and note.
         if (event.get("involvedObject") or event.get("regarding") or {}).get("kind") == kind
         and (event.get("involvedObject") or event.get("regarding") or {}).get("name") == name
     ]

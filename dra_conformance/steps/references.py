@@ -58,6 +58,7 @@ def claims_of(world: World, pod: str) -> list[Obj]:
     known = world.state(Known).pods
     seen = world.seen(PODS, pod)
     if seen is not None:
+        # Kept, because the claims of a deleted pod are found by its uid.
         known[pod] = uid_of(seen)
     if pod not in known:
         raise Untestable(f"the harness has not seen the pod {pod}")
@@ -121,6 +122,7 @@ def reference(world: World, text: str) -> Reference:
     name = world.text(name)
     if not by_pod:
         name = claim_name(world, name) if resource == RESOURCE_CLAIMS else name
+        # Cluster-scoped objects have a suffix that is unique to the scenario.
         name = name if resource.namespaced else world.name(name)
     return Reference(world, text, resource, name, bool(by_pod))
 

@@ -75,6 +75,7 @@ def make(world: World, alias: str, node: str) -> ScriptedDriver:
         cdi_root=kubelet.cdi_roots[0],
         plugins_dir=kubelet.plugins_dir,
         registration_dir=kubelet.registration_dir,
+        # Later instances run beside the first one and need sockets of their own.
         instance=f"-{len(known)}" if known else "",
         poke=world.log.poke,
     )
@@ -111,6 +112,7 @@ def claim_for(world: World, claim: str, alias: str, node: str, requests: Sequenc
     world.create(claim_object(world, claim, {"devices": {"requests": wanted}}))
     pool = world.name(node)
     results = [{"request": r, "driver": name, "pool": pool, "device": f"dev-{claim}-{r}"} for r in requests]
+    # All instances must know the requests: it is up to the kubelet which instance it calls.
     for driver in instances(world, alias):
         driver.requests[claim] = tuple(requests)
     return allocate_by_hand(world, claim, pool, results)
@@ -143,6 +145,7 @@ def _(world: World, driver: str, node: str) -> None:
 def _(world: World, driver: str, versions: str, node: str) -> None:
     """Start a scripted driver that announces these services in this order (`none`: no service)."""
     announced = [] if versions == "none" else words(versions)
+    # Only services that the suite implements can be served; other names are announced without one.
     served = [version for version in announced if version in DRA_VERSIONS]
     extra = [version for version in announced if version not in DRA_VERSIONS]
     made = make(world, driver, node)
@@ -185,6 +188,7 @@ def behave(world: World, alias: str, behaviour: str) -> None:
         case "does not respond":
             driver.hold()
         case "works":
+            # Before `release`: calls that were held return with the new behaviour.
             driver.call_error = driver.prepare_error = driver.unprepare_error = driver.leaves_out = ""
             driver.adds_stranger = False
             driver.release()
@@ -346,6 +350,7 @@ def _(world: World, driver: str, claim: str) -> None:
 def _(world: World, number: int, driver: str) -> None:
     """All Prepare calls since the last look reached this instance (1: the first that was started)."""
     drivers = group(world, driver)
+    # Instances that started after the last look have no count yet.
     before = [*drivers.counted, *([0] * (len(drivers.instances) - len(drivers.counted)))]
 
     def look() -> Seen:

@@ -151,6 +151,7 @@ def _(world: World, rule: str, docstring: str) -> None:
     world.settle()
     attempt(world, lambda: create_rule(world, resource, obj))
     created, refusal = world.state(Requests).answer, world.state(Requests).refusal
+    # Any other refusal, such as a missing permission, is no verdict on the rule.
     if refusal is not None and refusal.reason != "Invalid":
         raise refusal
     if created is not None:

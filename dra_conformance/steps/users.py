@@ -66,6 +66,7 @@ def client_of(world: World, user: str) -> KubeClient:
     """Return a client that impersonates a user of the scenario."""
     who = user_called(world, user)
     headers = {"Impersonate-User": who.name}
+    # Header names cannot have a slash: Kubernetes decodes %2f in the names of extra fields.
     if who.node:
         headers[f"Impersonate-Extra-{NODE_NAME.replace('/', '%2f')}"] = who.node
     if who.group:
@@ -146,6 +147,7 @@ def _comes_to_be_allowed(world: World, user: str, verb: str, resource: str, name
     while not (world.client.create(REVIEWS, review).get("status") or {}).get("allowed"):
         if world.log.clock.monotonic() > deadline:
             return False
+        # Polled: nothing reports when the authorizer has received a role.
         world.log.clock.wait(threading.Event(), 0.05)
     return True
 
@@ -171,6 +173,7 @@ def _(world: World, user: str, verb: str) -> None:
     obj, client = draft(world), client_of(world, user)
     resource = manifests.resource_of(obj)
     if verb == "creates":
+        # Before the request: the object is deleted even if the response is lost.
         world.track(resource, name_of(obj), namespace_of(obj))
         attempt(world, lambda: client.create(resource, obj))
     elif verb == "deletes":

@@ -46,6 +46,7 @@ def review(world: World, obj: Obj, *, old: Obj | None = None) -> Obj:
     kind = {"group": resource.group, "version": resource.version, "kind": resource.kind}
     target = {"group": resource.group, "version": resource.version, "resource": resource.plural}
     operation = "CREATE" if old is None else "UPDATE"
+    # From the run's seed, so that a repeated run sends the same review.
     uid = str(uuid.UUID(int=world.run.random.getrandbits(128), version=4))
     world.state(Exchange).uid = uid
     return {
@@ -110,11 +111,13 @@ def _outcome(world: World) -> tuple[bool | None, str, str]:
         _, response = answered(reply)
         status = response.get("status")
         said = str(status.get("message") or "") if isinstance(status, dict) else ""
+        # An API server, written in Go, decodes a missing `allowed` as false.
         allowed = response.get("allowed", False) if response else None
         return (allowed if isinstance(allowed, bool) else None), said, str(reply)
     answer, error = world.state(Requests).answer, world.state(Requests).refusal
     if error is None:
         return (None, "", "nothing") if answer is None else (True, "", f"stored: {show(answer)}")
+    # The API server's own text for a denial; any other error means that the call to the webhook failed.
     denied = "admission webhook" in error.message and "denied the request" in error.message
     return (False if denied else None), error.message, f"{error.status} {error.reason}: {error.message}"
 
@@ -175,6 +178,7 @@ def _(world: World, variant: str) -> None:
             send(world, orjson.dumps(review(world, obj, old=old)))
         case ["with", "a", "duplicate", name]:
             parameters = manifests.look_up(obj, "spec.devices.config[0].opaque.parameters")
+            # JSON libraries do not write a field twice, so the duplicate is added to the bytes.
             once = orjson.dumps(parameters)
             twice = orjson.dumps({name: parameters[name]})[:-1] + b"," + once[1:]
             send(world, orjson.dumps(review(world, obj)).replace(once, twice, 1))
