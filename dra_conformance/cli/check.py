@@ -60,6 +60,7 @@ def command(
     dump = dumps.read(files)
     settings = _settings(kubernetes, gates_off)
     chosen = _chosen(dump, claims)
+    # Reservations of a claim without an allocation are checked too.
     allocated = [claim for claim in chosen if claim.status.allocation is not None or claim.status.reserved_for]
     waiting = [claim for claim in chosen if claim.status.allocation is None] if pending else []
     _require_whole(dump, [*allocated, *waiting])
@@ -85,6 +86,7 @@ def _settings(kubernetes: str | None, gates_off: tuple[str, ...]) -> Settings:
             release = Version.parse(kubernetes).minor
         except ValueError as error:
             raise UsageError(f"--kubernetes: {error}") from None
+    # Not fresh: the objects may have changed between the allocation and the dump.
     return Settings(release=release, gates_off=frozenset(gates_off), fresh=False)
 
 

@@ -220,6 +220,7 @@ def _copied(resource_slice: Obj, node: str) -> Obj:
     made["spec"]["nodeName"] = node
     made["spec"]["pool"]["name"] = f"{made['spec']['pool']['name']}{_SUFFIX}"
     for device in made["spec"].get("devices") or ():
+        # v1beta1 has the fields of a device in `basic`.
         for body in (device, device.get("basic") or {}):
             body.pop("taints", None)
     return made
@@ -265,6 +266,7 @@ class Simulation:
                 f"{result['request']}={'/'.join(result[key] for key in ('driver', 'pool', 'device'))}"
                 for result in allocation["devices"]["results"]
             ]
+            # Other claims were allocated by the scheduler of the cluster.
             if key_of(entry.claim) in decision.fresh:
                 self._confirm(entry.claim, allocation)
         return Outcome(wanted.kind, wanted.name, decision.node, tuple(devices))
@@ -290,6 +292,7 @@ class Simulation:
         reasons: dict[str, list[tuple[str, str]]] = {}
         for state in states:
             name = state.facts.name
+            # Then it is not certain that devices are the obstacle.
             if could_all_be_allocated(self.cluster, claims, node=name, budget=_BUDGET).verdict != "no":
                 return message
             found = obstacle(self.cluster, claims, name)

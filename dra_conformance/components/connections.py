@@ -56,6 +56,7 @@ class Connections:
         """Return a recorded transport for a reference component in this process."""
         found = self._transports.get(component)
         if found is None:
+            # One connection for all reference components; faults and records are separate for each of them.
             if self._inner is None:
                 self._inner = self._connect()
             faulty = FaultyTransport(self._inner, self.points, component=component, clock=self._log.clock)

@@ -237,6 +237,7 @@ class ScenarioNode:
     def roll_driver(self, flags: Sequence[str]) -> None:
         """Start another instance of the driver beside the one that runs; `retire_driver` stops the older."""
         retiring = f"{self.driver_name} retiring"
+        # Under another name, so that a new instance can start and `end` still finds this one.
         if self.driver_name in self._parts:
             self._parts[retiring] = self._parts.pop(self.driver_name)
         if self.driver_name in self._processes:
@@ -326,6 +327,7 @@ class ScenarioNode:
         """Stop drivers and kubelet, and release the GPUs."""
         for name in [*self._parts, *self._processes]:
             self._end(name, kill=True)
+        # While the kubelet still has its connection to the driver.
         if self.external_driver is not None:
             self._take_leave()
         self.kubelet.end()
@@ -335,6 +337,7 @@ class ScenarioNode:
         if self._nvml is not None and not self.real:
             self.world.run.pynvml_pool.give_back(self._nvml)
             self._nvml = None
+        # Drivers leave their slices when they stop, and the node has no kubelet any more to delete them.
         for obj in self.slices() if self.external_driver is None else ():
             self.world.client.delete_if_there(RESOURCE_SLICES, obj["metadata"]["name"])
 
@@ -380,6 +383,7 @@ class ScenarioNode:
         """Return the options that the reference's command line would have for this node and flags."""
         parser = argparse.ArgumentParser()
         module.add_arguments(parser)
+        # Without `PYTHON -m reference_impl PART --kubeconfig FILE`.
         words = command[6:]
         return module.plugin_options(parser.parse_args([fill(word, self._values(words)) for word in words]))
 
@@ -419,6 +423,7 @@ class ScenarioNode:
             "cdi": str(self.kubelet.cdi_roots[0]),
             "driver": self.driver_name,
         }
+        # Only on demand: a kubeconfig may start the fault proxy, and GPUs load a library.
         if any("{kubeconfig}" in word for word in command):
             values["kubeconfig"] = self._kubeconfig()
         if any("{driver_root}" in word for word in command):

@@ -84,6 +84,7 @@ class NvmlLibrary:
     @property
     def lib(self) -> Any:
         """The C functions of the library, which is loaded but not necessarily initialised."""
+        # pynvml loads the library in nvmlInit.
         if self.module.nvmlLib is None:
             self.init()
             self.module.nvmlShutdown()
@@ -178,6 +179,7 @@ class NvmlLibrary:
         """Return the handles of all GPU instances."""
         found: list[Any] = []
         for profile in self.profiles(handle).values():
+            # A GPU has at most seven GPU instances.
             array, count = (self.module.c_nvmlGpuInstance_t * 8)(), ctypes.c_uint(0)
             if self.call("nvmlDeviceGetGpuInstances", handle, profile.id, array, ctypes.byref(count)) == OK:
                 found += [array[place] for place in range(count.value)]

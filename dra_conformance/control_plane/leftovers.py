@@ -87,6 +87,7 @@ def find(client: KubeClient, run_id: str = "", *, profiles: tuple[str, ...] = ()
             if owner := nodes.get(str((obj.get("spec") or {}).get("nodeName") or "")):
                 found.setdefault(uid_of(obj), _leftover(RESOURCE_SLICES, obj, owner))
     inside = {each.name for each in found.values() if each.resource.plural == NAMESPACES.plural}
+    # Objects in a namespace of the run are deleted with it.
     kept = [each for each in found.values() if each.namespace not in inside]
     return Found(sorted(kept, key=_order), tuple(dict.fromkeys(unseen)))
 
@@ -194,6 +195,7 @@ def _release(client: KubeClient, resource: Resource, obj: Obj) -> None:
     kept = [name for name in held if name not in FINALIZERS]
     if not held or kept == held or not meta(obj).get("deletionTimestamp"):
         return
+    # With the UID the server answers 409 if there is a new object of this name.
     patch = {"metadata": {"uid": uid_of(obj), "finalizers": kept or None}}
     try:
         client.patch(resource, name_of(obj), patch, namespace_of(obj) or None)

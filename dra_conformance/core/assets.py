@@ -10,6 +10,7 @@ _INSTALLED = _PACKAGE / "_assets"
 
 
 def _find(name: str) -> Path:
+    # A wheel has the files inside the package, a checkout has them at its root.
     installed = _INSTALLED / name
     return installed if installed.is_dir() else _CHECKOUT / name
 

@@ -92,6 +92,7 @@ def fill(word: str, values: Mapping[str, str]) -> str:
     for key, value in values.items():
         word = word.replace("{" + key + "}", value)
     start = word.find("{")
+    # Other braces, such as those of JSON or of a shell, stay as they are.
     if start >= 0 and word.find("}", start) > start and word[start + 1 : word.find("}", start)].isidentifier():
         name = word[start : word.find("}", start) + 1]
         known = ", ".join("{" + key + "}" for key in values)

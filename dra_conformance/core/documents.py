@@ -28,6 +28,7 @@ def load_all(text: str, *, where: str) -> list[Any]:
         raise UsageError(f"{where}: is nested too deeply")
     try:
         found = list(yaml.load_all(text, Loader=_Loader))
+        # A text without both marks has no aliases and needs no walk.
         for number, document in enumerate(found, start=1) if "*" in text and "&" in text else ():
             _require_finite(document, f"{where}, document {number}" if len(found) > 1 else where)
         return [document for document in found if document is not None]
@@ -46,12 +47,15 @@ _MOST = 1_000_000  # values after the expansion of aliases
 
 def _too_deep(text: str) -> bool:
     """Whether brackets or dashes nest so deeply that the C parser, which has no limit, would overflow its stack."""
+    # Counting is cheap, and most texts have too few brackets to be too deep.
     if text.count("[") + text.count("{") > _DEEPEST:
         depth = 0
         for bracket in re.finditer(r"[\[\]{}]", text):
+            # Brackets in quoted text need not be balanced; a negative depth would hide what follows.
             depth = depth + 1 if bracket[0] in "[{" else max(depth - 1, 0)
             if depth > _DEEPEST:
                 return True
+    # Lists can nest on one line: `- - - x`.
     return any(mark * _DEEPEST in text for mark in ("- ", "? "))
 
 
@@ -60,6 +64,7 @@ def _require_finite(document: Any, where: str) -> None:
     sizes: dict[int, int] = {}
     open_: set[int] = set()
     pending: list[tuple[Any, bool]] = [(document, False)]
+    # Without recursion: a document may nest deeper than Python's limit.
     while pending:
         value, seen_below = pending.pop()
         if not isinstance(value, dict | list):
@@ -74,6 +79,7 @@ def _require_finite(document: Any, where: str) -> None:
             if id(value) in open_:
                 raise UsageError(f"{where}: an alias contains itself")
             open_.add(id(value))
+            # To be visited again below its inner values, whose sizes are known then.
             pending.append((value, True))
             pending.extend((one, False) for one in inner)
 

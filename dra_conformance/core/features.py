@@ -147,6 +147,7 @@ def _children(
 ) -> None:
     for child in children:
         if "background" in child:
+            # A new list, so that the background of a rule does not reach scenarios outside it.
             background = [*background, *child["background"]["steps"]]
         elif "rule" in child:
             rule = child["rule"]
@@ -205,6 +206,7 @@ def _row_ids(node: Any) -> dict[str, str]:
     for examples in node["examples"]:
         header = [cell["value"] for cell in (examples.get("tableHeader") or {}).get("cells", ())]
         for row in examples.get("tableBody") or ():
+            # The slug of a value without letters and digits is empty.
             cells = list(zip(header, (slug(cell["value"]) or "_" for cell in row["cells"]), strict=True))
             shown[row["id"]] = "-".join(value for name, value in cells if f"<{name}>" in node["name"])
             full[row["id"]] = "-".join(value for _, value in cells)
@@ -228,6 +230,7 @@ def _substitute(text: str, values: dict[str, str]) -> str:
 def _steps(raw: Iterable[Any], values: dict[str, str]) -> Iterable[Step]:
     kind = "given"
     for node in raw:
+        # `And`, `But` and `*` continue the kind of the step before.
         if node["keywordType"] in ("Context", "Action", "Outcome"):
             kind = {"Context": "given", "Action": "when", "Outcome": "then"}[node["keywordType"]]
         text = _substitute(node["text"], values)

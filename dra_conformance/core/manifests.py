@@ -47,6 +47,7 @@ def load(name: str, fill: Callable[[str, str], str], *, folder: Path | None = No
     path = (root / name).resolve()
     if path.suffix != ".yaml":
         path = path.with_name(path.name + ".yaml")
+    # A step must not read files outside of the fixtures.
     if not path.is_relative_to(root) or not path.is_file():
         raise SpecificationError(f"there is no manifest fixtures/{name}")
     text = _PLACEHOLDER.sub(lambda found: fill(found[1], found[2] or ""), path.read_text())
@@ -146,6 +147,7 @@ def set_at(obj: Obj, path: str, value: Any) -> None:
         empty: Any = [] if isinstance(following, int) else {}
         if isinstance(part, int):
             while len(holder) <= part:
+                # A new object for each item, because `empty` would be shared by all of them.
                 holder.append(type(empty)())
             holder = holder[part]
         else:

@@ -50,6 +50,7 @@ def values_are_choices(options: RunOptions) -> None:
         if option.choices and option.in_file and not option.is_component:
             found = getattr(options, option.attribute)
             for value in found if option.multiple else (found,):
+                # An empty default means "not given" and is none of the choices.
                 if value != option.default and value not in option.choices:
                     raise unknown(option.noun, value, option.choices)
 
@@ -76,6 +77,7 @@ def numbers_are_in_range(options: RunOptions) -> None:
 @_check
 def patience_is_positive(options: RunOptions) -> None:
     """The patience is a positive, finite number of seconds."""
+    # The comparison refuses infinity and NaN too.
     if options.patience is not None and not 0 < options.patience < 1e6:
         raise UsageError(f"--patience {options.patience}: must be more than 0 seconds")
 

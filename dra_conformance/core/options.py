@@ -116,6 +116,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             if name not in known:
                 raise unknown("API version", name, known)
             found[name] = value == "true"
+        # v1alpha3, the last of `known`, has no ResourceClaims.
         if not any(found.get(name, True) for name in known[: len(versions.VERSIONS)]):
             raise UsageError("--runtime-config: every version of resource.k8s.io with ResourceClaims is disabled")
         return found
@@ -164,4 +165,5 @@ def redact(text: str) -> str:
     """Replace secrets in a command line: the values of names that contain token, password, secret or API key."""
     text = _SECRET.sub(r"\1***", text)
     home = os.path.expanduser("~")
+    # With the home directory / every path would become one below ~.
     return text.replace(home + "/", "~/") if home not in ("/", "") else text

@@ -44,6 +44,7 @@ class ManagedProcess:
         program = self.command[0]
         if not (os.path.sep in program or shutil.which(program)):
             raise UsageError(f"{self.name}: no program {program!r} in PATH")
+        # Appended: a program that is started again continues its log.
         with self.log_path.open("ab") as output:
             try:
                 self._process = subprocess.Popen(
@@ -53,6 +54,7 @@ class ManagedProcess:
                     stderr=subprocess.STDOUT,
                     env={**os.environ, **self._env},
                     cwd=self._cwd,
+                    # A group of its own: children are killed with the program, and Ctrl-C does not reach it.
                     start_new_session=True,
                 )
             except OSError as error:
@@ -81,6 +83,7 @@ class ManagedProcess:
             self._signal(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(self._grace)
+        # Also after an orderly exit, because children of the program may still run.
         self.kill()
 
     def kill(self) -> None:

@@ -75,7 +75,7 @@ def _result(child: _Child[Any]) -> Any:
         child.process.join(_GRACE)
         return f"its process ended with exit code {child.process.exitcode} and no result"
     child.process.join(_GRACE)
-    _end(child)
+    _end(child)  # a child that has sent its result may still hang when it exits
     return value if ok else f"failed outside the scenarios: {value}"
 
 

@@ -99,6 +99,7 @@ def read(tags: Iterable[str], *, where: str) -> Tags:
         elif tag == "disruptive":
             disruptive = True
         elif colon and key in sorted_in and value and value in known_values.get(key, [value]):
+            # Gates have no closed set here, and versions are parsed below.
             sorted_in[key].append(value)
         else:
             choices = [f"{k}:{v}" for k, values in known_values.items() for v in values]
@@ -116,6 +117,7 @@ def read(tags: Iterable[str], *, where: str) -> Tags:
         components=tuple(sorted_in["component"]),
         needs=tuple(sorted_in["needs"]),
         gates=tuple(sorted_in["gate"]),
+        # Tags of feature, rule, scenario and examples add up; the narrowest window counts.
         since=max(sorted_in["since"], key=Version.parse, default=None),
         until=min(sorted_in["until"], key=Version.parse, default=None),
         disruptive=disruptive,

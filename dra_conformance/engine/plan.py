@@ -90,6 +90,7 @@ def make(scenarios: Sequence[Scenario], catalogue: Catalogue, options: RunOption
 def _in_profile(scenario: Scenario, options: RunOptions) -> bool:
     if options.profile:
         return bool(set(options.profile) & set(scenario.tags.profiles))
+    # A scenario that also belongs to a usual profile runs without --profile.
     return not set(scenario.tags.profiles) <= ON_REQUEST
 
 

@@ -118,6 +118,7 @@ class Run:
             raise self._failed_start
         if self._start_attempted:
             return
+        # Before the start: a second call must not start anything again, however the first one ends.
         self._start_attempted = True
         self._log_records.attach()
         self._threads.install()
@@ -205,6 +206,7 @@ class Run:
         if self.options.control_plane != "embedded":
             # A real server does not follow the advances of earlier scenarios, so each begins at the real time.
             self.clock = AdvanceableClock()
+        # pytest-xdist calls its workers gw0, gw1 and so on.
         worker = self.worker.removeprefix("gw")
         return f"{self.run_id[:4]}{f'w{worker}' if worker else ''}-{self._scenarios}"
 

@@ -102,6 +102,7 @@ class Settling:
         while self._clock.monotonic() < deadline:
             before = self._log.count
 
+            # Bound as a default, because the loop assigns `before` again.
             def changed(before: int = before) -> bool:
                 return self._log.count != before
 

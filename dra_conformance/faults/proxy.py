@@ -203,6 +203,7 @@ class FaultProxy:
                 URL(endpoint.upstream.url + request.raw_path, encoded=True),
                 data=body or None,
                 headers=headers,
+                # The component decides whether it follows a redirect.
                 allow_redirects=False,
             ) as answer:
                 if call.is_watch and answer.status == 200:
@@ -290,6 +291,7 @@ def _session(tls: ssl.SSLContext | None) -> aiohttp.ClientSession:
         connector=aiohttp.TCPConnector(limit=0, ssl=tls if tls is not None else True),
         # Bodies are forwarded as they are, with their Content-Encoding.
         auto_decompress=False,
+        # A session serves many requests, which must not share cookies.
         cookie_jar=aiohttp.DummyCookieJar(),
         # No total time: a watch may last as long as the run.
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=_CALL_TIMEOUT_S),

@@ -62,6 +62,7 @@ class Faults:
             for index, (fault, left) in enumerate(self._pending):
                 if fault.method != method:
                     continue
+                # Faults of one method are used in the order in which they were injected.
                 if left == 1:
                     del self._pending[index]
                 elif left > 1:

@@ -156,6 +156,7 @@ class HealthWatcher:
         told = ""
         while not instance.stopping.is_set():
             error, received = self._one_stream(instance)
+            # Counted from the end of the stream; time that a scenario advances meanwhile counts too.
             due = self._clock.monotonic() + self._retry
             if (received or error != told) and not instance.stopping.is_set():
                 # The kubelet retries every 5 s even if there is no health service; log that once.

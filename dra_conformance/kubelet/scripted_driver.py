@@ -86,6 +86,7 @@ class ScriptedDriver:
             versions=versions,
             extra_versions=extra_versions,
             endpoint=endpoint,
+            # Concurrent calls of the kubelet must reach the scenario as such.
             serialize=False,
         )
         self.server.start()
@@ -113,6 +114,7 @@ class ScriptedDriver:
         self.prepared.append(tuple(claims))
         self._poke()
         if self.silent:
+            # Longer than the kubelet's deadline of 45 s (rule DRA-268), but not for ever.
             self._release.wait(120)
         if self.call_error:
             raise RuntimeError(self.call_error)
@@ -155,6 +157,7 @@ class ScriptedDriver:
 
     def _write_spec(self, claim: ClaimRef, requests: Sequence[str]) -> None:
         document = {
+            # The first version with deviceNodes.hostPath.
             "cdiVersion": "0.5.0",
             "kind": "scripted.dra.test/device",
             "devices": [

@@ -13,6 +13,7 @@ from dra_conformance.oracle.nodes import NodeView
 from dra_conformance.oracle.pools import PoolDevice
 from dra_conformance.oracle.schema import Capacity, DeviceClass, ExactDeviceRequest, ObjectMeta, Toleration
 
+# Without selectors, so that those of the request are checked although the class is missing.
 _NO_CLASS = DeviceClass(metadata=ObjectMeta(name="unknown"))
 
 

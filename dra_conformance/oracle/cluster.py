@@ -109,6 +109,7 @@ class Cluster:
     @cached_property
     def _pools_by_node(self) -> tuple[dict[str, list[Pool]], list[Pool]]:
         """Pools that only named nodes can use, by node name, and all other pools."""
+        # Most pools belong to one node; looking at all pools for every node would be quadratic.
         local: dict[str, list[Pool]] = {}
         shared: list[Pool] = []
         for pool in self.pools.values():
@@ -175,6 +176,7 @@ class Cluster:
             selector = claim.status.allocation.node_selector
             name = only_node(selector)
             node = self.node_view(name)
+            # If none fits, the first is kept, and the check of the node reports it.
             entries = [entry for entry in entries if entry.node_access.includes(node) is not False] or entries
             if not name:
                 entries = sorted(entries, key=lambda entry: _likeness(entry.node_access, selector), reverse=True)

@@ -64,6 +64,7 @@ def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:
         problems=tuple(log.problems),
         waivers=tuple(waived.values()),
         leftovers=finished.leftovers if finished else (),
+        # The log of a killed run has no last event.
         interrupted=finished is None or finished.interrupted,
         required=started.options.get("require") or "",
     )

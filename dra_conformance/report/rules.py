@@ -84,6 +84,7 @@ def _waived(result: RuleResult, waiver: WaiverResult) -> tuple[RuleResult, Waive
 
 def waivers(started: RunStarted) -> dict[str, WaiverResult]:
     """Return the waivers of the run's options by rule, expired or active on the day of the run."""
+    # The day of the run, so that a report which is built again later stays the same.
     today = date.fromisoformat(started.started_at[:10])
     found = {}
     for row in started.options.get("waivers") or ():

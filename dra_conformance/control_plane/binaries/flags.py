@@ -84,6 +84,7 @@ def etcd(layout: Layout) -> list[str]:
         f"--peer-cert-file={layout.file('etcd.crt')}",
         f"--peer-key-file={layout.file('etcd.key')}",
         "--unsafe-no-fsync",
+        # The only member elects itself after the election timeout, which delays the start.
         "--heartbeat-interval=10",
         "--election-timeout=100",
         "--log-level=warn",
@@ -118,6 +119,7 @@ def api_server(
         f"--bind-address={LOOPBACK}",
         f"--secure-port={layout.server_port}",
         f"--advertise-address={LOOPBACK}",
+        # Endpoints reject loopback addresses, so the Service `kubernetes` gets none.
         "--endpoint-reconciler-type=none",
         f"--cert-dir={layout.file('served')}",
         f"--tls-cert-file={layout.file('apiserver.crt')}",
@@ -162,8 +164,10 @@ def controllers(
         f"--kubeconfig={kubeconfig}",
         f"--controllers={','.join(run)}",
         "--use-service-account-credentials=true",
+        # There is one instance, and waiting for a lease would delay it.
         "--leader-elect=false",
         "--secure-port=0",
+        # The defaults (20 and 30) would make scenarios wait for the client's own limit.
         "--kube-api-qps=500",
         "--kube-api-burst=1000",
         *own,

@@ -173,6 +173,7 @@ def _unpack(packed: Path, folder: Path) -> None:
     try:
         with tarfile.open(packed, "r:gz") as archive:
             for member in archive:
+                # Only the last part, so that no path in the archive leads out of the folder.
                 name = Path(member.name).name
                 source = archive.extractfile(member) if name in _FROM_ARCHIVE and member.isfile() else None
                 if source is not None:

@@ -24,6 +24,7 @@ CONTROLLERS, SCHEDULER = "kube-controller-manager", "kube-scheduler"
 NEEDED = (ETCD, API_SERVER, CONTROLLERS, SCHEDULER)
 
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:[-+][0-9A-Za-z.+-]*)?")
+# Newer releases write the component before the name of a gate.
 _GATE = re.compile(r"(?:kube:)?(\w+)=true\|false \((?:\w+ - )?default=(true|false)\)")
 _LOOK_TIMEOUT = 30.0
 
@@ -101,6 +102,7 @@ def find(wanted: Wanted, *, bin_dir: str = "", environ: Mapping[str, str] | None
             told.append(f"{source} has {API_SERVER} {version or 'that tells no version'}")
             continue
         paths = {API_SERVER: server}
+        # etcd has a release of its own, and every one will do.
         if etcd := next((path for _, path in _each(ETCD, places)), None):
             paths[ETCD] = etcd
         for name in (CONTROLLERS, SCHEDULER):

@@ -149,5 +149,6 @@ def _mounts_below(folder: Path) -> list[str]:
         lines = Path("/proc/self/mountinfo").read_text().splitlines()
     except OSError:  # not Linux: Docker runs in a machine of its own, whose mounts do not come here
         return []
+    # mountinfo writes spaces and backslashes as octal codes.
     points = [re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), line.split(" ")[4]) for line in lines]
     return sorted((point for point in points if point.startswith(f"{folder}/")), key=len, reverse=True)

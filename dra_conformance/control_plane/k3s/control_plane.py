@@ -186,6 +186,7 @@ class K3sControlPlane:
                 f"--control-plane k3s: the cluster did not come up (at most {_TIMEOUT:.0f} s); {container.state()}"
             ) from None
         write_private(self.kubeconfig, config.encode())
+        # version() returns the release of the tag as long as `_version` is empty.
         promised, self._version = self.version(), self._ask_version()
         if _minor(self._version) != _minor(promised):
             raise TargetUnreachable(

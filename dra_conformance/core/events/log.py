@@ -60,6 +60,7 @@ def encode(event: Event) -> bytes:
     try:
         return _encoder.encode(event)
     except UnicodeEncodeError:
+        # Lone surrogates are rare, so only an event that has them is copied.
         return _encoder.encode(_cleaned(msgspec.to_builtins(event, str_keys=True, enc_hook=_encode)))
 
 
@@ -112,6 +113,7 @@ class EventLog:
             raise TypeError(f"not an event: {event!r}")
         with self.changed:
             self._sequence += 1
+            # Under the lock, so that numbers, times and lines of the file have one order.
             stamped = msgspec.structs.replace(
                 event,
                 seq=self._sequence,

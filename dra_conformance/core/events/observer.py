@@ -39,6 +39,7 @@ class Observer:
 
         Raises TargetUnreachable after `timeout` seconds.
         """
+        # All start before the first wait, so that they list at the same time.
         for informer in self._informers.values():
             informer.start()
         for informer in self._informers.values():
