@@ -12,13 +12,6 @@ Feature: Possible MIG devices are published before they exist
       | uuid                   | none                   |
       | memorySlice capacities | none                   |
       | counter sets           | counter set of its GPU |
-    And these published values agree for every MIG device on "n1" [NV-035]
-      | value                 | expected                       |
-      | memory-slice counters | memory slices of its placement |
-      | other counters        | capacities in kebab-case       |
-    And these published values agree for every whole GPU on "n1" [NV-036]
-      | value             | expected                |
-      | consumed counters | all counters of its set |
     And these published values agree for every counter set on "n1" [NV-037]
       | value                             | expected                                |
       | counters other than memory slices | capacities of MIG devices in kebab-case |
@@ -26,6 +19,13 @@ Feature: Possible MIG devices are published before they exist
     And these published values agree for every device on "n1" [NV-037]
       | value                       | expected |
       | counters that its set lacks | none     |
+    And these published values agree for every MIG device on "n1" [NV-035]
+      | value                 | expected                       |
+      | memory-slice counters | memory slices of its placement |
+      | other counters        | capacities in kebab-case       |
+    And these published values agree for every whole GPU on "n1" [NV-036]
+      | value             | expected                |
+      | consumed counters | all counters of its set |
     And the slices of the driver on "n1" come to be [NV-038]
       | slices   | counter sets | devices |
       | 1        | all GPUs     | 0       |
