@@ -22,6 +22,7 @@ def _deaf(patch: Patch, handler: str, kind: str) -> None:
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def on_change(self: Any, change: Any) -> None:
+            # Before the first pod arrives, the scheduler still reads its first lists.
             if change.type != kind or not self.pods:
                 original(self, change)
 
@@ -118,6 +119,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.taken:Taken.add", lambda self, results: None)
 
 
+# The short cuts decide many attempts by counting, so that the patched functions would not be called.
 def _without_short_cuts(patch: Patch) -> None:
     """Every attempt runs the search, which the faults below change."""
     patch.replace(f"{_ALLOCATOR}.allocate:out_of_reach", lambda problem, tasks: False)
@@ -133,6 +135,7 @@ def _(patch: Patch) -> None:
 
     _without_short_cuts(patch)
     patch.replace(f"{_ALLOCATOR}.search:Search._unused", unused)
+    # The search counts free devices by the correct rules and would give up before it meets the fault.
     patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
 
 
@@ -466,6 +469,7 @@ def _(patch: Patch) -> None:
                 claim = find(namespace, name)
                 if claim is None:
                     return None
+                # None is read like an absent field.
                 return {**claim, "metadata": {**claim["metadata"], "deletionTimestamp": None}}
 
             return original(pod, alive)
@@ -482,6 +486,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def park(self: Any, key: Any, pod: Obj, refusal: Any) -> None:
             original(self, key, pod, refusal)
+            # Only a pod with a priority class preempts others.
             if pod["spec"].get("priorityClassName"):
                 for namespace, name in [*self.view.pods]:
                     if (namespace, name) != key and namespace == key[0]:

@@ -63,6 +63,7 @@ def _(patch: Patch) -> None:
         return view_pool
 
     patch.wrap(f"{_ALLOCATOR}.pools:view_pool", make)
+    # The slices of a node may be only a part of their pool.
     patch.replace(f"{_ALLOCATOR}.pools:is_complete", lambda slices: True)
 
 
@@ -192,6 +193,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def give_back(self: Any, number: int, position: int, states: Any) -> None:
+            # The current states in the place of those from before the device was taken.
             narrowed = self._states
             original(self, number, position, narrowed)
 

@@ -16,6 +16,7 @@ _SCHEDULER = "reference_impl.scheduler"
 _ALLOCATOR = f"{_SCHEDULER}.allocator"
 
 
+# Pruning included: it counts by the correct rules and would end the search before the fault has an effect.
 def _without_short_cuts(patch: Patch) -> None:
     """Every attempt runs the search, which the faults below change."""
     patch.replace(f"{_ALLOCATOR}.allocate:out_of_reach", lambda problem, tasks: False)
@@ -348,7 +349,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.search:Search._charged_already", lambda self, position: False)
 
 
-# -- looking on --------------------------------------------------------------------------------------------------------
+# -- admin access ------------------------------------------------------------------------------------------------------
 
 
 @mutant("one-device-watched-twice", rule="DRA-235")

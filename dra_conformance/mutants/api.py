@@ -400,6 +400,7 @@ def _no_default(patch: Patch) -> None:
 
         return default
 
+    # The other modules import the function by name, so each module needs the patch.
     for module in ("requests", "resource_claim", "resource_claim_template"):
         patch.wrap(target.replace(":", ".").rsplit(".", 2)[0] + f".{module}:default_spec", make)
 
@@ -408,6 +409,7 @@ def _no_default(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A toleration without operator gets no default."""
     patch.wrap(f"{_STRATEGIES['claim']}.default", _without("operator"))
+    # Without the default, the validation would refuse the claim.
     _forget(patch, "claim", "Required", r".*\.operator")
 
 

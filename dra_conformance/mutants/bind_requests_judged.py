@@ -127,6 +127,7 @@ def _(patch: Patch) -> None:
 )
 def _(patch: Patch) -> None:
     """A second BindRequest for a pod fails."""
+    # The uid of the first BindRequest of each pod, by the pod's uid.
     served: dict[str, str] = {}
 
     def wrapped(original: Any) -> Any:

@@ -169,6 +169,7 @@ def _(patch: Patch) -> None:
 
     def wrapped(original: Any) -> Any:
         def start(self: Any) -> None:
+            # Before the start: the list has only BindRequests that the binder finds when it starts.
             found = self._client.list(BIND_REQUESTS).items
             self.backlog = {request["metadata"]["uid"] for request in found}
             original(self)
@@ -212,6 +213,7 @@ def _(patch: Patch) -> None:
         def record(self: Any, request: Obj, outcome: Any) -> None:
             original(self, request, outcome)
             name, namespace = request["metadata"]["name"], request["metadata"]["namespace"]
+            # The copies are processed too: without this check each would be copied again.
             if not name.endswith("-copy"):
                 made = {"apiVersion": request["apiVersion"], "kind": "BindRequest", "spec": request["spec"]}
                 self._client.create(

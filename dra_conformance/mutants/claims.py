@@ -80,6 +80,7 @@ def _(patch: Patch) -> None:
         return sync_pod
 
     patch.wrap(f"{_CONTROLLER}.sync_pod", make)
+    # A new template would trigger another attempt.
     patch.replace(f"{_CONTROLLER}._on_template", lambda self, change: None)
 
 
@@ -125,6 +126,7 @@ def _(patch: Patch) -> None:
 
     patch.wrap(f"{_CONTROLLER}.should_reserve", make)
 
+    # Pods are synchronised again when their claim changes, which is when the reservation has been removed.
     def look_again(original: Callable[..., None]) -> Callable[..., None]:
         def sync_claim(self: Any, claim: Obj) -> None:
             original(self, claim)

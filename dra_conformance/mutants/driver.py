@@ -136,6 +136,7 @@ def _(patch: Patch) -> None:
     """Stopping ends the services but leaves a socket file for the kubelet to find."""
 
     def make(original: Any) -> Any:
+        # The server removes its socket files when it stops, so the mutant binds a new one in the place of the old.
         def stop(self: Any, **options: Any) -> None:
             import socket
 
@@ -197,6 +198,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Two slices of the pool hold the same devices."""
     patch.wrap(f"{PLUGIN}.slices", lambda original: lambda self: original(self) * 2)
+    # The publisher itself refuses duplicate names.
     patch.replace("reference_impl.kubelet_plugin.slices:check", lambda content: None)
 
 
@@ -230,6 +232,7 @@ def _(patch: Patch) -> None:
 @mutant("a-new-pool-with-every-start", rule="NV-048")
 def _(patch: Patch) -> None:
     """The second life of the plugin publishes only some of the devices."""
+    # A list, because nested functions count in it; each mutant runs in a process of its own.
     lives: list[int] = []
 
     def make(original: Any) -> Any:
@@ -379,6 +382,7 @@ def _(patch: Patch) -> None:
     _one_at_a_time(patch)
 
 
+# The first call waits for a second one, so that the two overlap on any machine.
 def _one_at_a_time(patch: Patch) -> None:
     import threading
 
@@ -430,6 +434,7 @@ def _(patch: Patch) -> None:
 
         return given
 
+    # Until two claims are prepared, all devices of the node belong to the container.
     def wait_for_two(self: Any) -> None:
         import time
 
@@ -439,6 +444,7 @@ def _(patch: Patch) -> None:
 
     import dra_conformance.kubelet.claims as kubelet_claims
 
+    # `Patch` replaces existing attributes only, and this one is new.
     kubelet_claims.ClaimManager.wait_for_two = wait_for_two  # type: ignore[attr-defined]
     patch.wrap("dra_conformance.kubelet.claims:ClaimManager.given_devices", make)
 
@@ -691,6 +697,7 @@ def _(patch: Patch) -> None:
             path.unlink()
 
     second_life(patch, sweep)
+    # The reference would write a missing file again when it repeats a Prepare.
     patch.replace(f"{PREPARER}.repeat", lambda self, claim, entry: entry.answer)
 
 
@@ -720,6 +727,7 @@ def _(patch: Patch) -> None:
 @mutant("a-left-over-socket-is-in-the-way", rule="NV-052d")
 def _(patch: Patch) -> None:
     """The plugin does not start if the socket of a killed one is left."""
+    # A process does not inherit patches of this one: it runs a program that patches and starts the plugin.
     program = (
         "import sys\n"
         "from dra_api.rpc.server import SocketServer\n"
@@ -736,6 +744,7 @@ def _(patch: Patch) -> None:
     def make(original: Any) -> Any:
         def command(self: Any) -> list[str]:
             words: list[str] = original(self)
+            # In the place of the first three words: the interpreter, -m and reference_impl.
             return [sys.executable, "-c", program, *words[3:]]
 
         return command
@@ -852,6 +861,7 @@ def saying(patch: Patch, text: str) -> None:
     patch.wrap(f"{SERVICE}.prepare_one", make)
 
 
+# One fault breaks three rules: a mutant has one rule, and each needs its own id.
 for _number, _rule in enumerate(("NV-058", "NV-059", "NV-060b"), start=1):
 
     @mutant(f"says-only-failed-{_number}", rule=_rule)

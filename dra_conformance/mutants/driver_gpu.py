@@ -27,6 +27,7 @@ def in_the_process(patch: Patch, *lines: str) -> None:
         ["import sys", *lines, "from reference_impl.__main__ import main", "sys.exit(main())"],
     )
 
+    # In the place of the first three words: the interpreter, -m and reference_impl.
     def make(original: Any) -> Any:
         def command(self: Any) -> list[str]:
             words: list[str] = original(self)
@@ -320,6 +321,7 @@ def _(patch: Patch) -> None:
         return lambda data: original(data) if b'"v2"' in data else ({}, "")
 
     decoding(patch, make)
+    # Without the clean-up at start, which would remove the CDI files of the claims that were not read.
     patch.replace(f"{PREPARER}.repair", lambda self: self._checkpoint.open())
 
 
@@ -386,7 +388,7 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.kubelet_plugin.slices:keep_times", lambda spec, stored: spec)
 
 
-# -- stories -----------------------------------------------------------------------------------------------------------
+# -- repeated calls ----------------------------------------------------------------------------------------------------
 
 
 @mutant("a-claim-is-prepared-three-times-at-most", rule="NV-051c")
@@ -420,7 +422,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.unprepare", make)
 
 
-# -- what is declared --------------------------------------------------------------------------------------------------
+# -- configurations and health -----------------------------------------------------------------------------------------
 
 
 @mutant("every-configuration-refused", rule="NV-071b")

@@ -107,6 +107,7 @@ def _(patch: Patch) -> None:
             from dra_api.objects import RESOURCE_SLICES
 
             others = [o for o in self._client.list(RESOURCE_SLICES).items if o["spec"]["driver"] != self._driver]
+            # The other drivers of a scenario run this code too and keep their slices; their names end with .dra.test.
             if self._driver.endswith(".dra.test") or not others:
                 original(self)
                 return

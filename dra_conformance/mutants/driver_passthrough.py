@@ -90,6 +90,7 @@ def _(patch: Patch) -> None:
         def undo(self: Any, entry: Any) -> None:
             for address in (entry.config_state.get("passthrough") or {}).get("persistent", ()):
                 self.persistence.switch_on(address)
+            # Emptied, so that the original does not switch the mode on a second time after the driver is back.
             state = {name: {**held, "persistent": []} for name, held in entry.config_state.items()}
             original(self, replace(entry, config_state=state))
 

@@ -222,6 +222,7 @@ def _(patch: Patch) -> None:
         return validate
 
     patch.wrap(f"{CONFIGS}:validate", make)
+    # sharing imports the table by name, so both modules need the longer one.
     patch.replace(f"{CONFIGS}:INTERVALS", {"Default": 0, "Short": 1, "Medium": 2, "Long": 3, "Tiny": 0})
     patch.replace(f"{SHARING}:INTERVALS", {"Default": 0, "Short": 1, "Medium": 2, "Long": 3, "Tiny": 0})
 
@@ -239,6 +240,7 @@ def _(patch: Patch) -> None:
     def make(original: Original) -> Original:
         def set_slice(self: Any, uuid: str, interval: str) -> None:
             run = self._run
+            # -c is nvidia-smi's option for the compute mode.
             self._run = lambda words: None if "-c" in words else run(words)
             try:
                 original(self, uuid, interval)

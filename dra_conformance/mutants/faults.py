@@ -44,6 +44,7 @@ def _resuming_from_now(patch: Patch, mine: Callable[[Any], bool]) -> None:
 
     def make(original: Method) -> Method:
         def relist(self: Any) -> None:
+            # The first list works as usual: only events that a later list would make up for are lost.
             if not self.synced or not mine(self):
                 original(self)
                 return
@@ -57,6 +58,7 @@ def _resuming_from_now(patch: Patch, mine: Callable[[Any], bool]) -> None:
 
 
 def _of(part: str) -> Callable[[Any], bool]:
+    # All components share this process: the user agent shows which of them owns the informer.
     return lambda informer: informer._client.user_agent == f"reference-{part}"
 
 

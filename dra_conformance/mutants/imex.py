@@ -22,7 +22,7 @@ def _crd_without(*keys: str) -> Callable[[Callable[..., Any]], Callable[..., Any
 
     def strip(value: Any, parent: str = "") -> Any:
         if isinstance(value, dict):
-            # A property may be called like a schema's word.
+            # A property may have the name of a schema keyword: those stay.
             dropped = () if parent == "properties" else keys
             return {key: strip(item, key) for key, item in value.items() if key not in dropped}
         return [strip(item) for item in value] if isinstance(value, list) else value
@@ -41,6 +41,7 @@ def _schema(*keys: str) -> Callable[[Patch], None]:
     def apply(patch: Patch) -> None:
         make = _crd_without(*keys)
 
+        # Only the CRDs of ComputeDomains: those of other kinds stay complete.
         def guarded(original: Callable[..., Any]) -> Callable[..., Any]:
             changed = make(original)
             return lambda text, *, where: (changed if "computedomain" in where else original)(text, where=where)

@@ -28,6 +28,7 @@ def _(patch: Patch) -> None:
 @mutant("prefers-the-newest-service", rule="DRA-258")
 def _(patch: Patch) -> None:
     """v1 is chosen wherever it is announced."""
+    # Sorted, v1.DRAPlugin comes before v1beta1.DRAPlugin; a kubelet takes the first version that it supports.
     make = lambda original: lambda versions: original(tuple(sorted(versions)))  # noqa: E731
     patch.wrap("dra_conformance.kubelet.plugins:choose_version", make)
 
@@ -64,6 +65,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Any) -> Any:
         def admit(self: Any, info: Any, path: Any) -> Any:
+            # Without the registered instances the check finds no other one at the endpoint.
             held, self._instances = self._instances, {}
             try:
                 return original(self, info, path)
@@ -248,6 +250,7 @@ def _(patch: Patch) -> None:
     """A pod whose driver was never there cannot be deleted without it."""
 
     def make(original: Any) -> Any:
+        # For the time of the call no driver is registered.
         def validated(self: Any, pod: Any) -> Any:
             plugin, self._plugin = self._plugin, lambda driver: None
             try:

@@ -308,6 +308,7 @@ def _(patch: Patch) -> None:
 
         return realize
 
+    # Only the withdrawal of a failed Prepare destroys instances; the roll-back before a new attempt leaves them.
     def withdrawing(original: Original) -> Original:
         def withdraw(self: Any, uid: str, entry: Any) -> None:
             self.undoing = True

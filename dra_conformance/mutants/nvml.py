@@ -253,6 +253,7 @@ def _(patch: Patch) -> None:
 @mutant("capacity-of-an-empty-gpu", rule="NVML-040")
 def _(patch: Patch) -> None:
     """The remaining capacity is that of a GPU without instances."""
+    # The lines after the changed one make the text unique in the file.
     line = "    *count = left;\n    return OK;\n}\n\n/* ---- GPU"
     patch.source("mig/instances.c", line, line.replace("left", "p.instances"))
 

@@ -43,6 +43,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def slice_taints(slices: Any, device: Any) -> Any:
+            # A list, because the slices are read several times.
             held = list(slices)
             from reference_impl.taint_eviction.taints import devices_in
 
@@ -259,7 +260,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{EVICTION}:eviction_time", make)
 
 
-# Rules are on by default since 1.37.
+# DeviceTaintRules are on by default since Kubernetes 1.37.
 
 
 @mutant("rule-evicts-from-every-device", rule="DRA-226", kubernetes_version="1.37")

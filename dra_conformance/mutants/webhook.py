@@ -80,7 +80,7 @@ def _(patch: Patch) -> None:
 
     def mixin(base: Any) -> type:
         class Handler(base):  # type: ignore[misc]
-            def do_POST(self) -> None:  # noqa: N802 - the base class names it
+            def do_POST(self) -> None:  # noqa: N802 - the name is that of http.server
                 self.headers.replace_header("Content-Type", "application/json")
                 super().do_POST()
 
@@ -106,6 +106,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def finish_request(self: Any, request: Any, client_address: Any) -> None:
             held = self._context
+            # 0x16 is the first byte of a TLS handshake record; MSG_PEEK leaves it for the server.
             if request.recv(1, socket.MSG_PEEK) != b"\x16":
                 self._context = None
             try:
@@ -193,7 +194,7 @@ def _(patch: Patch) -> None:
 
     def mixin(base: Any) -> type:
         class Handler(base):  # type: ignore[misc]
-            def do_GET(self) -> None:  # noqa: N802 - the base class names it
+            def do_GET(self) -> None:  # noqa: N802 - the name is that of http.server
                 self._send(404, b"not found", "text/plain")
 
         return Handler

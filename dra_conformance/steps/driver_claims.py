@@ -165,10 +165,12 @@ def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
 @when('claim "{claim}" is allocated another device of "{node}"')
 def _(world: World, claim: str, node: str) -> None:
     """Deallocate the claim and allocate a device that exists, as a control plane does after a failure."""
+    # Before the claim is deallocated, so that its former device is not among the free ones.
     results = free_results(world, node, 1)
 
     def clear(obj: Obj) -> None:
         obj.setdefault("status", {}).pop("allocation", None)
 
+    # An update of its own: the API server refuses to exchange an allocation (rule DRA-084).
     world.update(RESOURCE_CLAIMS, claim, clear, subresource="status")
     allocate_by_hand(world, claim, world.name(node), results)

@@ -27,6 +27,7 @@ class HealthPorts:
 def free_port() -> int:
     """Return a port on which no program listens. Raises Untestable if none is found in a hundred attempts."""
     for _ in range(100):
+        # Not from the run's seed: runs at the same time with one seed would choose the same ports.
         port = FIRST_PORT + secrets.randbelow(PORTS)
         with socket.socket() as probe:
             try:

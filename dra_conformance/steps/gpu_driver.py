@@ -54,6 +54,7 @@ def bind(node: ScenarioNode, gpu: int, driver: str) -> None:
     folder.mkdir()
     device = (pci_bus(node) / "devices" / pci_address(node, gpu)).resolve()
     (device / "driver").unlink()
+    # Relative, like the links of the kernel in /sys.
     (device / "driver").symlink_to(os.path.relpath(folder, device))
 
 
@@ -65,6 +66,7 @@ def _(world: World, gpu: int, node: str, driver: str) -> None:
     link = folder / "driver"
     override = (folder / "driver_override").read_text().strip()
     seen = {"driver": os.path.basename(os.readlink(link)) if link.is_symlink() else "none", "override": override}
+    # Linux shows "(null)" for an override that is not set.
     ok = seen["driver"] == driver and override in ("", "(null)", driver)
     world.check(ok, f"driver of GPU {gpu}", expected=driver, observed=seen)
 
