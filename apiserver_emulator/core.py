@@ -20,6 +20,7 @@ from dra_api.request import Request, RequestInfo, User
 
 Obj = dict[str, Any]
 
+# Upstream's alphabet: without vowels, so that suffixes form no words.
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 
 WriteObserver = Callable[[str, ResourceType, Obj, User, str], None]
@@ -70,6 +71,7 @@ class Core:
     watch_delays: WatchDelays | None = None
     admission: list[ValidatingAdmission] = field(default_factory=list)
     observers: tuple[WriteObserver, ...] = ()
+    # The value holds the resource type, so that its id is not reused while it is a key.
     _crd_nodes: dict[tuple[int, str], tuple[ResourceType, Node]] = field(default_factory=dict)
 
     def node(self, resource: ResourceType, version: str) -> Node | None:

@@ -152,6 +152,7 @@ def _duplicates(body: bytes) -> list[str]:
         names = [name for name, _ in items]
         marked = _Pairs(built)
         marked.repeated = tuple(dict.fromkeys(name for name in names if names.count(name) > 1))
+        # Only marks that there is a duplicate; `walk` finds the path.
         found.append("")
         return marked
 
@@ -165,6 +166,7 @@ def _duplicates(body: bytes) -> list[str]:
             for at, sub in enumerate(value):
                 walk(sub, f"{path}[{at}]")
 
+    # orjson keeps the last of equal keys without an error, hence a second parser.
     whole = json.loads(body, object_pairs_hook=pairs)
     if not found:
         return []

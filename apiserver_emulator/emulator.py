@@ -119,10 +119,12 @@ class ApiServerEmulator:
 
         The controllers go on: in a cluster they run in another process.
         """
+        # First: clients reconnect as soon as their watch ends, and must be refused.
         self.server.down = True
         for watcher in self.server.store.watchers():
             watcher.close()
         if self._endpoint is not None:
+            # `restart` needs the same port: kubeconfigs contain it.
             self._port = int(self._endpoint.url.rpartition(":")[2])
             self._endpoint.stop()
             self._endpoint = None

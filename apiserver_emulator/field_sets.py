@@ -107,6 +107,7 @@ def _claims(value: Any, node: Node | None, path: Path, out: set[Path]) -> None:
             inner = (*path, "f:" + name)
             typed = node.child(name) if node is not None else None
             _claims(sub, typed, inner, out)
+            # The declared field of a struct is owned through its content; a key of a map is owned by itself.
             if sub is None or sub == {} or name not in properties:
                 out.add(inner)
     elif node is not None and is_granular_list(value, node):
@@ -145,6 +146,7 @@ def compare(old: Obj | None, new: Obj, node: Node | None, *, custom: bool) -> Co
     found = Comparison(set(), set(), set())
     before = dict(old or {})
     for name in ("metadata",) if custom else _ALWAYS_THERE:
+        # The struct was there before, but empty: its content is new, the struct is not.
         if name not in before and name in new:
             typed = node.child(name) if node is not None else None
             _fill(new[name], typed, ("f:" + name,), found.added)
@@ -244,6 +246,7 @@ def encode(fields: Iterable[Path]) -> Obj:
             at = at.setdefault(element, {})
         members.append(at)
     for at in members:
+        # An inner node that is a member itself; leaves need no mark.
         if at:
             at["."] = {}
     return root

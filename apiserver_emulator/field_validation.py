@@ -91,6 +91,7 @@ def conform(value: Any, node: Node | None, path: str, unknown: list[str], *, len
             for at, sub in enumerate(value):
                 value[at] = conform(sub, items, f"{path}[{at}]", unknown, lenient=lenient)
             return value
+        # Scalars are checked but never replaced.
         if not lenient:
             for at, sub in enumerate(value):
                 conform(sub, items, f"{path}[{at}]", unknown)
@@ -157,6 +158,7 @@ def _conform_object(value: Obj, node: Node, path: str, unknown: list[str], lenie
     properties = node.properties
     additional = node.additional
     free = node.free_form
+    # Collected: a dict must not change while it is iterated.
     drop: list[str] | None = None
     for name, sub in value.items():
         typed = properties.get(name) or additional
@@ -169,6 +171,7 @@ def _conform_object(value: Obj, node: Node, path: str, unknown: list[str], lenie
             if name not in properties and typed.type == "string" and not lenient:
                 value[name] = ""  # Go decodes null to the empty string in a map[string]string
                 continue
+            # Go decodes null like an absent field; free-form and nullable fields keep it.
             if (not free or name in properties) and not typed.schema.get("nullable"):
                 drop = [*(drop or ()), name]
             continue

@@ -21,6 +21,7 @@ class InProcessTransport:
     def __init__(self, server: ApiServer, user: User) -> None:
         self._server = server
         self._user = user
+        # Weak: a stream that its client has dropped need not live until `close`.
         self._streams: weakref.WeakSet[WatchStream | ErrorStream] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._closed = False

@@ -93,6 +93,7 @@ def write(meta: Obj, managers: Managers) -> None:
 def without_reset_fields(fields: Iterable[Path], resource: ResourceType, subresource: str) -> FieldSet:
     """Drop the fields that this (sub)resource resets: status without a subresource, all else with `status`."""
     if subresource == "status":
+        # The strategy of custom resources resets everything else, those of built-in kinds only the spec.
         if resource.custom:
             return frozenset(path for path in fields if path[0] == "f:status")
         return frozenset(path for path in fields if path[0] != "f:spec")
@@ -137,6 +138,7 @@ def update(
     mine = managers.get(who)
     owned = ((mine.fields if mine else _EMPTY) - changes.removed) | changes.touched
     if owned:
+        # The time changes only together with the set of fields.
         unchanged = mine is not None and mine.fields == owned
         managers[who] = Entry(owned, new["apiVersion"], mine.time if mine and unchanged else time)
     else:
@@ -167,6 +169,7 @@ def _cap(managers: Managers) -> None:
     excess = len(updates) - MAX_UPDATE_MANAGERS
     if excess <= 0:
         return
+    # One more than the excess: the bucket is an entry too.
     for who in updates[: excess + 1]:
         entry = managers.pop(who)
         bucket = manager_of(ANCIENT, "Update", "", entry.api_version)

@@ -172,6 +172,7 @@ def _in_volumes(pod: Obj, field: str) -> Iterator[str | None]:
     """Yield the names in the volumes of a pod; `field` is `configMap` or `secret`."""
     for volume in (pod.get("spec") or {}).get("volumes") or ():
         source = volume.get(field) or {}
+        # The source names a ConfigMap in `name`, a Secret in `secretName`.
         yield source.get("name") or source.get("secretName")
         for projected in (volume.get("projected") or {}).get("sources") or ():
             yield (projected.get(field) or {}).get("name")

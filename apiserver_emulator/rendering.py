@@ -81,6 +81,7 @@ def age(created: str, now: datetime) -> str:
 
 def human_duration(seconds: int) -> str:
     """k8s.io/apimachinery pkg/util/duration.HumanDuration."""
+    # Upstream tolerates clocks that differ by less than two seconds.
     if seconds < -1:
         return "<invalid>"
     if seconds < 0:

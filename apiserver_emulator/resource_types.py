@@ -97,11 +97,13 @@ class ResourceTable:
 
     def __init__(self) -> None:
         self._types: dict[tuple[str, str], ResourceType] = {}
+        # A dict as an ordered set: a group keeps its position when its resources are replaced.
         self._group_order: dict[str, None] = {}
         self.generation = 0
 
     def add(self, resource: ResourceType) -> ResourceType:
         """Serve a resource, or replace how it is served."""
+        # A new dict: readers iterate over the old one without a lock.
         self._types = {**self._types, resource.key: resource}
         self._group_order.setdefault(resource.group)
         self.generation += 1

@@ -166,6 +166,7 @@ class Reviews:
     def _bound(self, reference: Obj | None, info: RequestInfo) -> dict[str, tuple[str, ...]]:
         if not reference:
             return {}
+        # Tokens bound to Secrets and Nodes are not emulated: they are issued unbound.
         if reference.get("kind") != "Pod":
             return {}
         name = reference.get("name", "")

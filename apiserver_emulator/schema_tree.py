@@ -189,6 +189,7 @@ def _node(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Node:
             return Node(schema, definitions, site)
         schema = definitions.get(str(ref).rsplit("/", 1)[-1], {})
         seen += 1
+        # A chain of references this long is a cycle.
         if seen > 8:
             return Node({}, definitions, site)
 

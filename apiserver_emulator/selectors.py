@@ -101,6 +101,7 @@ class _Parser:
             wanted = self.take()[1] if self.peek()[0] == "word" else ""
             _check_value(self.text, key, wanted)
             if value == "!=":
+                # Like notin, != selects objects without the label.
                 return lambda labels: labels.get(key) != wanted
             return lambda labels: labels.get(key) == wanted
         if value in ("in", "notin"):
@@ -145,6 +146,7 @@ class _Parser:
                 values.append(value)
                 expecting = False
             elif value == ",":
+                # `(,a)` and `(a,)` contain the empty value, as in upstream's parser.
                 if expecting:
                     values.append("")
                 expecting = True
@@ -170,6 +172,7 @@ def structured_selector(selector: Obj | None) -> LabelPredicate:
         return lambda labels: False
     checks: list[LabelPredicate] = []
     for key, value in (selector.get("matchLabels") or {}).items():
+        # The defaults bind the values of this iteration.
         checks.append(lambda labels, k=key, v=value: labels.get(k) == v)  # type: ignore[misc]
     for expression in selector.get("matchExpressions") or ():
         checks.append(_expression(expression))

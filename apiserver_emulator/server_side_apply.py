@@ -66,16 +66,19 @@ def apply(
     """
     meta = live["metadata"]
     managers = read(meta)
+    # Preconditions, not claims: they take no part in the merge.
     wanted_uid = config["metadata"].pop("uid", None)
     if wanted_uid and wanted_uid != meta.get("uid"):
         # Twice: upstream reports it for the stored object and again for the object to be stored.
         problem = invalid("metadata.uid", wanted_uid, "field is immutable")
         raise invalid_object(resource.group, resource.kind, meta.get("name", ""), [problem, problem])
     revision = config["metadata"].pop("resourceVersion", None)
+    # Without managedFields, everything counts as written before the first apply.
     if not managers and "managedFields" not in meta:
         everything = without_reset_fields(to_field_set(live, node), resource, subresource)
         before = manager_of("before-first-apply", "Update", "", live["apiVersion"])
         managers[before] = Entry(everything, live["apiVersion"], time)
+    # Ownership is neither merged nor compared.
     meta.pop("managedFields", None)
     who = manager_of(manager, "Apply", subresource, config["apiVersion"])
     last = managers.get(who)
@@ -83,6 +86,7 @@ def apply(
     _check_unique(config, node, ())
     merged: Obj = _merge(live, config, node)
     if last is not None and last.fields:
+        # With prefixes: a container stays while anything in it is kept.
         keep = _closure(claimed)
         for other, entry in managers.items():
             if other != who:
@@ -97,6 +101,7 @@ def apply(
     ]
     if conflicts and not force:
         raise _conflict(conflicts, managers)
+    # With `force`, the other managers lose the fields in conflict.
     release_from_others(
         managers,
         who,
@@ -106,6 +111,7 @@ def apply(
     written = time if changes.touched or changes.removed else (last.time if last is not None else "")
     managers[who] = Entry(claimed, config["apiVersion"], written)
     write(merged["metadata"], managers)
+    # Set last: the registry compares it with the stored version.
     if revision:
         merged["metadata"]["resourceVersion"] = revision
     return merged

@@ -38,6 +38,7 @@ def strategic_merge(current: Obj, change: Obj, node: Node | None) -> Obj:
     if retain is not None:
         for name in [name for name in current if name not in retain]:
             del current[name]
+    # Taken out first, applied last: the order is that of the merged list.
     orders = _pop_prefixed(change, _ORDER)
     for name, values in _pop_prefixed(change, _DELETE_PRIMITIVES).items():
         if isinstance(current.get(name), list):
@@ -93,6 +94,7 @@ def _merge_list(current: list[Any], change: list[Any], typed: Node | None) -> li
         return [
             _without_directives(item)
             for item in change
+            # An item with nothing but the directive marks the list.
             if not (isinstance(item, dict) and _DIRECTIVE in item and len(item) == 1)
         ]
     if typed is None or not _mergeable(typed):

@@ -89,6 +89,7 @@ class PynvmlPool:
         """
         with self._lock:
             lent = self._out.pop(id(module))
+            # Once for each nvmlInit: the library counts them.
             while lent.library.nvmlShutdown() == 0:
                 pass
             vars(module).update(lent.fresh)

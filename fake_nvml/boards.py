@@ -41,6 +41,7 @@ _HIGHEST: Final[tuple[tuple[str, int], ...]] = (
     (r"percent", 100),
     (r"P0\.\.P15, 32", 32),
     (r"P0\.\.P15", 15),
+    # Not 2**64 - 1: `get_field` reads the upper half as negative numbers.
     (r"bytes|mJ|ns|us|bit mask|count|number$|KB/s", 2**63 - 1),
 )
 _INTERNAL: Final = frozenset({"uuid"})
@@ -144,6 +145,7 @@ def _with_unit(name: str, text: str) -> int | None:
     units = units_of(name)
     if match is None or match[2] not in units:
         return None
+    # Fractions are exact: a value with a unit is never rounded.
     number = Fraction(match[1]) * units[match[2]]
     return int(number) if number.denominator == 1 else None
 
@@ -178,6 +180,7 @@ def load_board(name: str, *, context: str = "") -> Board:
     top = document.mapping((), document.data)
     document.known((), top, ["extends", "pci", "groups", "mig", "nvlink"])
     values: dict[str, Value] = {}
+    # Parents first: the values of the board itself take precedence.
     for parent in document.sequence(("extends",), top.get("extends", [])):
         values.update(_groups(documents.read(BOARDS_DIR / f"{parent}.yaml")))
     values.update(_groups(document))

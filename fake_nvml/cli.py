@@ -105,6 +105,7 @@ def create(directory: Path, inventory: str, name: str | None, nodes: int | None)
                 click.echo(node.directory)
         return
     with Node.create(Inventory.load(inventory), directory, name=name) as node:
+        # The node outlives this command.
         node.keep()
         for key, value in node.env().items():
             click.echo(f"export {key}={shlex.quote(value)}")
@@ -181,6 +182,7 @@ def describe(inventory: str, unverified: bool) -> None:
 def set_(directory: Path | None, gpu: str, field: str, value: str) -> None:
     """Set FIELD of GPU (index or UUID) to VALUE; N/A for Not Supported."""
     with _opened(directory) as node:
+        # A text with a unit stays a text: `set` converts it.
         number = field in SCALARS and value.removeprefix("-").isdigit()
         node.set(_gpu(gpu), field, int(value) if number else value)
 
@@ -334,6 +336,7 @@ def smi(directory: Path | None, arguments: tuple[str, ...]) -> None:
     views: dict[tuple[str, ...], Callable[[Any], str]] = {
         (): table,
         ("-L",): smi_text.list_gpus,
+        # `parts` is read when the view runs, with the node open.
         ("-q",): lambda nvml: query(nvml, parts),
         ("mig", "-lgi"): smi_text.mig_instances,
         ("mig", "-lgip"): smi_text.mig_profiles,

@@ -118,6 +118,7 @@ def root_port(state: State, index: int) -> str:
         and get_field(state.gpus[other], "pcie_switch") == (switch, 0)
         and state.gpus[other].domain == gpu.domain
     ]
+    # The root takes the bus number before that of its first GPU.
     bus = max(0, min(members, default=gpu.bus) - 1)
     return f"pci{gpu.domain:04x}:{bus:02x}/{gpu.domain:04x}:{bus:02x}:01.0"
 
@@ -201,6 +202,7 @@ def sync(root: Path, state: State) -> None:
     for path in sorted(proc.glob("gpu*/mig/**/access"), reverse=True):
         if path not in wanted:
             path.unlink()
+    # Deepest first, so that a folder is empty once its subfolders are gone.
     for folder in sorted(proc.glob("gpu*/**/"), reverse=True):
         if not any(folder.iterdir()):
             folder.rmdir()

@@ -126,6 +126,7 @@ def arm(state: State, rule: FaultRule, gpu: int) -> int:
         entry.active, entry.rc, entry.gpu, entry.pid = 1, rule.code, gpu, rule.pid
         entry.after, entry.times, entry.delay_ms = rule.after, rule.times, int(rule.delay * 1000)
         entry.every, entry.seed, entry.hang = rule.every, rule.seed % 2**32, int(rule.hang)
+        # 2**32 does not fit into the field: 0 means always.
         entry.probability = 0 if rule.probability == 1 else max(1, int(rule.probability * _ALWAYS))
         entry.seen, entry.hits = 0, 0
         entry.function, entry.program = rule.function.encode(), rule.program.encode()

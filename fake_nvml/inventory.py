@@ -226,6 +226,7 @@ def _gpu(document: Document, where: Path_, raw: Any, defaults: Mapping[str, Any]
         raise document.error(place, f"board {board.name} has no MIG")
     if layout and overrides.get("mig_mode_current") == 0:
         raise document.error(place, "instances exist in MIG mode only, and mig_mode_current is 0")
+    # `spec` refers to this very dict: it sees the new values.
     overrides.setdefault("mig_mode_current", 1)
     overrides.setdefault("mig_mode_pending", 1)
     instances = _layout(document, place, layout, board)
@@ -302,7 +303,7 @@ def _layout(document: Document, where: Path_, raw: Any, board: Board) -> tuple[M
             else "its memory slices are taken by the entries before it"
             if start is None
             else "the compute slices of the GPU are used up"
-            if slices + profile.slices > 7
+            if slices + profile.slices > 7  # of the GPU's eight memory slices, seven have a compute slice
             else None
         )
         if reason is not None or start is None:

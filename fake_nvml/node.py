@@ -69,6 +69,7 @@ class Node:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if any(folder.iterdir()):
                 raise FakeNvmlError(f"{folder} is not empty: give a folder of its own to every node")
+            # mkdir does not change the mode of a folder that exists.
             folder.chmod(0o700)
         except OSError as error:
             raise FakeNvmlError(f"no node can be made in {folder}: {error.strerror}") from error
@@ -189,6 +190,7 @@ class Node:
     def set_link(self, gpu: int | str, link: int, *, active: bool) -> None:
         """Bring one NVLink of a GPU down or up."""
         with self._state.change() as txn:
+            # Any valid index will do: the check below refuses the link.
             entry = txn.state.gpus[self._index(txn.state, gpu)].links[link if 0 <= link < MAX_LINKS else 0]
             if not 0 <= link < MAX_LINKS or not entry.present:
                 raise FakeNvmlError(f"GPU {gpu} has no NVLink {link}")
@@ -358,6 +360,7 @@ class Node:
         """A GPU reset: pending modes become current, MIG instances and processes are gone."""
         with self._state.change() as txn:
             incidents.reset(txn.state.gpus[self._index(txn.state, gpu)])
+        # After the transaction: `read` needs the lock that a transaction holds.
         self.sync_driver_root()
 
     def restore(self) -> None:

@@ -64,6 +64,7 @@ def is_simulated(sys: Path) -> bool:
 def apply(file: Path) -> None:
     """Apply a write to this `bind` or `unbind` file, as the kernel does. Raises the OSError of such a write."""
     address = file.read_text().strip()
+    # Emptied before the checks, so that a refused write leaves nothing behind either.
     file.write_text("")
     driver = file.parent
     pci = driver.parent.parent
@@ -80,6 +81,7 @@ def apply(file: Path) -> None:
 
 def _bind(driver: Path, device: Path, address: str) -> None:
     override = (device / "driver_override").read_text().strip()
+    # Without an override, the ids of the device match only the nvidia driver.
     matches = override == driver.name or (override in ("", "(null)") and driver.name == NATIVE)
     if not matches or (device / "driver").is_symlink():
         raise OSError(errno.ENODEV, os.strerror(errno.ENODEV), str(driver / "bind"))

@@ -69,6 +69,7 @@ def _line(depth: int, label: str, value: str | None) -> str:
 def _memory(gpu: Gpu) -> list[Row]:
     memory, bar = gpu.read("nvmlDeviceGetMemoryInfo", gpu.nvml.nvmlMemory_v2), gpu.read("nvmlDeviceGetBAR1MemoryInfo")
     rates = gpu.read("nvmlDeviceGetUtilizationRates")
+    # nvidia-smi rounds these two up.
     reserved = -(-memory.reserved // (1 << MIB))
     free = -(-memory.free // (1 << MIB))
     bar_used = bar.bar1Used >> MIB if bar is not None else 0
@@ -175,6 +176,7 @@ def _power(gpu: Gpu) -> list[Row]:
     def limit(field: int) -> str:
         return gpu.field(field, lambda v: f"{v.siVal} C")
 
+    # The numbers are those of NVML_FI_DEV_POWER_*.
     limits = (
         ("Current Power Limit", 190),
         ("Requested Power Limit", 192),

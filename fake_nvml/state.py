@@ -61,6 +61,7 @@ def set_field(gpu: Gpu, name: str, value: int | str | None, *, rc: int = 0) -> N
         return
     scalar = gpu.scalars[SCALAR_INDEX[name]]
     if value is not None:
+        # Two's complement: the field is unsigned.
         scalar.value = int(value) & 0xFFFFFFFFFFFFFFFF
     scalar.rc = rc
 
@@ -129,6 +130,7 @@ def _render_gpu(state: State, gpu: Gpu, spec: GpuSpec, index: int, node: str, dr
         "serial": spec.serial or gpu_serial(node, spec.module or index),
     }
     for name, value in computed.items():
+        # A configured value takes precedence.
         if spec.value(name) == NOT_SUPPORTED:
             set_field(gpu, name, value)
     ctypes.memmove(gpu.mig_uuids, _mig_uuids(uuid), ctypes.sizeof(gpu.mig_uuids))
@@ -139,6 +141,7 @@ def _render_gpu(state: State, gpu: Gpu, spec: GpuSpec, index: int, node: str, dr
         state.next_serial += 1
         slot.serial = state.next_serial
         compute = slot.compute[0]
+        # The numbers are NVML_COMPUTE_INSTANCE_PROFILE_*: the profile that fills the GPU instance.
         compute.used, compute.profile = 1, {1: 0, 2: 1, 3: 2, 4: 3, 7: 4}[instance.profile.slices]
         compute.size, compute.mig_index = instance.profile.size, number
         state.next_serial += 1
@@ -207,8 +210,10 @@ def read_events(file: int, after: int, until: int) -> list[Event]:
     """
     found = []
     for number in range(max(after, until - RING_SIZE) + 1, until + 1):
+        # The ring is the last part of the file.
         place = FILE_SIZE + (number % RING_SIZE - RING_SIZE) * ctypes.sizeof(Event)
         event = Event.from_buffer_copy(os.pread(file, ctypes.sizeof(Event), place))
+        # A writer may have overwritten the place since `until` was read.
         if event.seq == number:
             found.append(event)
     return found
@@ -360,6 +365,7 @@ class StateFile:
                 )
                 done = True
             finally:
+                # KeyboardInterrupt too must not leave the transaction open, hence `finally`.
                 (self._library.fnvml_commit if done else self._library.fnvml_abort)(node)
 
     def read(self) -> State:
@@ -367,6 +373,7 @@ class StateFile:
         with self._mutex:
             node = self._open()
             state = State()
+            # The part before the GPUs first, then as many GPUs as there are: State has room for many more.
             for size in (State.gpus.offset, None):
                 length = size or State.gpus.offset + min(state.gpu_count, len(state.gpus)) * ctypes.sizeof(Gpu)
                 rc = self._library.fnvml_snapshot(node, 0, ctypes.byref(state), length)
@@ -381,6 +388,7 @@ class StateFile:
 
     def wait_change(self, generation: int, timeout: float) -> bool:
         """Sleep until the generation is another than `generation`; False when `timeout` seconds passed first."""
+        # Without the mutex: a wait must not hold up changes by other threads.
         node = self._open()
         self._library.fnvml_wait(node, generation, int(timeout * 1e9))
         return int(self._library.fnvml_generation(node)) != generation

@@ -130,6 +130,7 @@ class Timeline:
         document.known((), top, ["steps", "about"])
         raw = document.sequence(("steps",), top.get("steps"))
         steps = [_step(document, ("steps", index), item) for index, item in enumerate(raw)]
+        # The sort is stable: steps of one time keep the order of the file.
         return cls(tuple(sorted(steps, key=lambda step: step.at)))
 
     def play(
@@ -148,6 +149,7 @@ class Timeline:
         clock, stop = clock or RealClock(), stop or threading.Event()
         begun = clock.monotonic()
         for step in self.steps:
+            # Relative to the start, so that the time of the steps does not add up.
             left = step.at / speed - (clock.monotonic() - begun)
             if left > 0 and clock.wait(stop, left):
                 return
@@ -174,6 +176,7 @@ def _step(document: Document, where: Path_, raw: Any) -> Step:
             raise document.error(spot, f"{verb} needs `{name}`")
     for name, value in arguments.items():
         kinds = allowed[name]
+        # bool is a subclass of int, but no number here.
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
             words = " or ".join(sorted({kind.__name__ for kind in kinds}))
             raise document.error((*spot, name), f"must be {words}; it is {value!r}")

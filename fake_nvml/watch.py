@@ -23,6 +23,7 @@ class Watch:
     def __init__(self, node: Node) -> None:
         self._node = node
         self._file = os.open(node.state_path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        # Before the copy: a change in between is reported later, but not lost.
         self._generation = node.generation
         self._seen = node.read()
 
@@ -63,11 +64,13 @@ def changes(before: State, after: State) -> list[str]:
     lines = []
     if before.init_rc != after.init_rc:
         lines.append(f"nvmlInit answers {faults.error_name(after.init_rc)}")
+    # Without the count of hits: each faulty call changes it.
     old, new = ({line.rpartition(" hits ")[0] for line in faults.describe(state)} for state in (before, after))
     lines += [f"fault gone: {line}" for line in sorted(old - new)]
     lines += [f"fault: {line}" for line in sorted(new - old)]
     for index in range(after.gpu_count):
         old_gpu, new_gpu = before.gpus[index], after.gpus[index]
+        # One comparison of bytes: most GPUs have not changed.
         if bytes(old_gpu) != bytes(new_gpu):
             lines += [f"GPU {index}: {text}" for text in _gpu(old_gpu, new_gpu)]
     if before.alive and not after.alive:
@@ -108,6 +111,7 @@ def _instances(before: Gpu, after: Gpu) -> Iterator[str]:
                 yield f"GPU instance {number} made: {names.get(new.profile, new.profile)} at {new.start}"
         for inner, (had, has) in enumerate(zip(old.compute, new.compute, strict=True)):
             if (had.used, had.serial) != (has.used, has.serial) and (has.used or new.used):
+                # Not for an instance that went with its GPU instance, which has a line already.
                 yield f"compute instance {inner} of GPU instance {number} {'made' if has.used else 'destroyed'}"
 
 

@@ -38,6 +38,7 @@ _SCALARS = {
     "double": _Proto.TYPE_DOUBLE,
     "float": _Proto.TYPE_FLOAT,
 }
+# Types of metadata, which all groups refer to.
 ALWAYS = ("k8s.io.apimachinery.pkg.",)
 
 _COMMENT = re.compile(r"//[^\n]*")
@@ -106,6 +107,7 @@ def messages(root: Path) -> Messages:
                 form = [MAP] if map_type else []
                 if tag is not None and tag.inline:
                     form.append(INLINE)
+                # omitempty looks at a pointer, not at the zero that it points to.
                 if tag is not None and tag.omit and not tag.pointer:
                     form.append(OMIT_ZERO)
                 proto_name = field or map_field
@@ -234,6 +236,7 @@ def main(arguments: list[str] | None = None) -> int:
             for name, fields in messages(Path(root)).items():
                 known = merged.setdefault(name, {})
                 for number, field in fields.items():
+                    # The newest release is read first and takes precedence.
                     known.setdefault(number, field)
     kept = reachable(merged)
     TARGET.parent.mkdir(parents=True, exist_ok=True)

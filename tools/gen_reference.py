@@ -98,6 +98,7 @@ def pages() -> dict[str, str]:
 
 
 def _command(command: click.Command, context: click.Context) -> Iterator[str]:
+    # The text must not depend on the terminal.
     context.terminal_width = _WIDTH
     yield f"\n## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
     if isinstance(command, click.Group):

@@ -79,6 +79,7 @@ _CORE = (
         "namespaces",
         "Namespace",
         namespaced=False,
+        # Upstream serves no deletecollection of namespaces.
         verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
         short_names=("ns",),
         subresources=("status", "finalize"),

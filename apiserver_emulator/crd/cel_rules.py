@@ -43,6 +43,7 @@ class _CompiledRule:
                 found = self.message.evaluate({"self": value, "oldSelf": old})
             except CelError:
                 found = None
+            # Blank and multi-line texts are not used, as upstream: `message` follows.
             if isinstance(found, str) and found.strip() and "\n" not in found:
                 return found
         message = self.definition.get("message")

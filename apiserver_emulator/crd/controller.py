@@ -58,6 +58,7 @@ class CrdStrategy(BaseStrategy):
                 {"type": kind, "status": "True", "lastTransitionTime": now, "reason": reason, "message": message},
             )
         status["acceptedNames"] = dict(names)
+        # Former storage versions stay: objects may still be stored in them.
         stored = list(status.get("storedVersions") or ())
         for version in obj["spec"].get("versions") or ():
             if version.get("storage") and version["name"] not in stored:
@@ -70,6 +71,7 @@ class CrdStrategy(BaseStrategy):
         super().prepare_update(new, old, ctx)
         if not ctx.subresource and new["spec"] != old["spec"]:
             status = {**(old.get("status") or {})}
+            # Copies: `set_condition` changes the list in place, and the old object is shared.
             status["conditions"] = [dict(c) for c in status.get("conditions") or ()]
             new["status"] = self._status(new, status, timestamp(ctx.now()))
 
@@ -161,9 +163,11 @@ class CrdController:
         spec = event.record.obj["spec"]
         key: TypeKey = (spec["group"], spec["names"]["plural"])
         if event.type == "DELETED":
+            # The table first, so that no watch opens after `drop` has ended the others.
             self._core.resources.remove(*key)
             self._core.store.drop(key)
             return
+        # A change of status or metadata leaves the resource type as it is.
         if event.old is not None and event.old.obj["spec"] == spec:
             return
         self._core.resources.add(self.custom_resource(event.record.obj))
@@ -237,6 +241,7 @@ def _column(definition: Obj) -> Column:
 def json_path(obj: Obj, path: str) -> object:
     """The part of JSONPath that printer columns use: fields, indices, [?(@.a=="b")]."""
     found: Any = obj
+    # An escaped dot belongs to a name: NUL stands for it while the path is split.
     for match in _STEP.finditer(path.replace("\\.", "\0")):
         name, key, wanted, index = match.groups()
         if name is not None:
@@ -245,6 +250,7 @@ def json_path(obj: Obj, path: str) -> object:
         elif key is not None:
             items = found if isinstance(found, list) else []
             found = next((i for i in items if isinstance(i, dict) and str(i.get(key)) == wanted), None)
+        # A column shows only the first result, as upstream's table converter does.
         elif index == "*":
             found = found[0] if isinstance(found, list) and found else None
         else:

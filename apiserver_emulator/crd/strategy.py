@@ -39,6 +39,7 @@ def apply_defaults(value: Any, schema: Mapping[str, Any]) -> None:
             if name not in value:
                 if "default" in sub:
                     value[name] = copy.deepcopy(sub["default"])
+            # Upstream removes such a null before it sets defaults.
             elif value[name] is None and "default" in sub and not sub.get("nullable"):
                 value[name] = copy.deepcopy(sub["default"])
             if name in value:
@@ -66,6 +67,7 @@ _KEPT = frozenset(
 def json_schema(schema: Mapping[str, Any]) -> Any:
     """A structural schema as JSON Schema 2020-12 (nullable, int-or-string and exclusive bounds translated)."""
     found: Obj = {k: v for k, v in schema.items() if k in _KEPT}
+    # OpenAPI 3.0 has exclusive bounds as flags beside the bound, JSON Schema 2020-12 as numbers.
     for bound, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
         flag = found.pop(bound, None)
         if flag is True and plain in found:
@@ -111,6 +113,7 @@ def _type_name(value: Any) -> str:
 
 def schema_errors(validator: Any, obj: Obj, schema: Mapping[str, Any]) -> list[FieldError]:
     """Return the violations of a schema, with the texts of kube-apiserver."""
+    # Most objects are valid, and this check is cheaper than one that makes error objects.
     if validator.is_valid(obj):
         return []
     problems: list[FieldError] = []
@@ -167,6 +170,7 @@ def _translate(path: list[Any], error: Any, schema: Mapping[str, Any]) -> FieldE
     if name == "MinLength":
         return invalid(field, value, f"{where} should be at least {schema.get('minLength')} chars long")
     if name == "MaxLength":
+        # The limit counts characters, but upstream's text says bytes.
         limit = schema.get("maxLength")
         return FieldError("FieldValueTooLong", field, f"may not be more than {limit} bytes")
     if name == "MinItems":
@@ -192,8 +196,10 @@ class CustomStrategy(BaseStrategy):
         self.status_subresource = has_status
         self._schema = schema
         translated = json_schema(schema)
+        # The rules of ObjectMeta apply to metadata, not those of the definition's schema.
         (translated.setdefault("properties", {})).pop("metadata", None)
         self._validator: Any = jsonschema_rs.Draft202012Validator(translated, validate_formats=True)
+        # A property of this name costs only a walk that changes nothing.
         self._has_defaults = b'"default":' in orjson.dumps(schema)
         self._uniques = b"x-kubernetes-list-type" in orjson.dumps(schema)
         self._cel = SchemaRules(schema) if b"x-kubernetes-validations" in orjson.dumps(schema) else None
@@ -267,6 +273,7 @@ def unique_errors(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[
                 shown: Any = item
                 if kind == "map" and isinstance(item, dict):
                     shown = {k: item[k] for k in schema.get("x-kubernetes-list-map-keys") or () if k in item}
+                # Sorted: the order of keys must not hide a duplicate.
                 key = orjson.dumps(shown, option=orjson.OPT_SORT_KEYS)
                 if key in seen:
                     yield FieldError("FieldValueDuplicate", f"{path}[{at}]", "", shown)

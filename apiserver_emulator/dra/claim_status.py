@@ -129,6 +129,7 @@ def validate_status_update(claim: Obj, old: Obj, rules: Rules) -> list[FieldErro
     found += unique(
         status.get("devices") or [],
         "status.devices",
+        # No limit of its own: every entry must be an allocated device.
         -1,
         lambda device, at: _device(device, at, allocated, rules),
         key=device_key,
@@ -173,7 +174,7 @@ def _allocation(allocation: Obj, names: RequestNames, rules: Rules) -> list[Fiel
     found += each(
         devices.get("config") or [],
         f"{here}.config",
-        2 * CONFIG_MAX,
+        2 * CONFIG_MAX,  # from the class and from the claim
         lambda config, at: _config(config, at, names, rules),
     )
     selector = allocation.get("nodeSelector")

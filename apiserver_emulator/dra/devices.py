@@ -55,6 +55,7 @@ def default_device(device: Obj) -> None:
 def validate_devices(spec: Obj, old: Obj | None, rules: Rules) -> list[FieldError]:
     """All devices of a slice spec; `old` is the stored spec of an update."""
     devices = spec.get("devices") or []
+    # Reversed, so that the first of devices with one name remains.
     before = {device.get("name", ""): device for device in reversed((old or {}).get("devices") or [])}
     found = unique(
         devices,

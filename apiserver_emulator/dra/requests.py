@@ -180,6 +180,7 @@ def _request(request: Obj, path: str, rules: Rules) -> list[FieldError]:
         return found
     both = exactly is not None and bool(first)
     text = "exactly one of `exactly` or `firstAvailable` is required, but multiple fields are set"
+    # 1.34 validates both parts before it reports this.
     if both and rules.minor >= 35:
         found.append(invalid(path, None, text))
         return found

@@ -94,6 +94,7 @@ class ResourceSliceStrategy(BaseStrategy):
             return
         if ctx.verb == "create" and obj is not None:
             self._own(obj, node, "create", ctx)
+        # The authorizer limits a deletecollection to the node, by its field selector.
         elif ctx.verb == "delete" and old is not None:
             self._own(old, node, "delete", ctx)
 

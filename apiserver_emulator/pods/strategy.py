@@ -119,6 +119,7 @@ class PodStrategy(BaseStrategy):
         spec, status = obj.get("spec") or {}, obj.get("status") or {}
         requested = options.get("gracePeriodSeconds")
         period = int(requested) if requested is not None else int(spec.get("terminationGracePeriodSeconds") or 0)
+        # No kubelet runs the containers, or they have ended: nothing to wait for.
         if not spec.get("nodeName") or status.get("phase") in ("Failed", "Succeeded"):
             period = 0
         return 1 if period < 0 else period
@@ -138,6 +139,7 @@ def default_pod_spec(spec: Obj) -> None:
             container.setdefault("terminationMessagePath", "/dev/termination-log")
             container.setdefault("terminationMessagePolicy", "File")
             image = str(container.get("image", ""))
+            # A colon before the last slash belongs to the port of the registry.
             tagless = ":" not in image.rsplit("/", 1)[-1] and "@" not in image
             latest = tagless or image.endswith(":latest")
             if image:
@@ -161,6 +163,7 @@ def default_pod_spec(spec: Obj) -> None:
 def _default_probe(probe: Obj) -> None:
     """SetDefaults_Probe and SetDefaults_HTTPGetAction."""
     for name, value in (("timeoutSeconds", 1), ("periodSeconds", 10), ("successThreshold", 1), ("failureThreshold", 3)):
+        # Zero counts as unset, as in Go.
         if not probe.get(name):
             probe[name] = value
     if probe.get("httpGet") is not None:

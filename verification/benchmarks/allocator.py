@@ -98,7 +98,9 @@ def side_by_side(
     for _ in range(turns):
         outcome, seconds = ready.times(count)
         ours += seconds
+        # A search that timed out once would do so in every turn.
         if upstream is not None and last != "timeout":
+            # One more than is counted: the first one warms up.
             answer = upstream.ask({"timeoutMs": TIMEOUT_MS, **case, "repeat": count + 1})
             nanoseconds = answer["nanoseconds"]
             found = [one / 1e3 for one in nanoseconds[1:] or nanoseconds]

@@ -52,6 +52,7 @@ def at_once(driver_name: str = GPU, *, real: bool = False) -> list[float]:
             refs = [allocated(client, f"c{gpu}", "n1", f"gpu-{gpu}", driver_name=driver_name) for gpu in range(AT_ONCE)]
             for number in range(ROUNDS + 2):
                 found = list(pool.map(lambda ref: prepared(plugin, ref), refs))
+                # The first two rounds warm up.
                 times += found if number >= 2 else []
                 for ref in refs:
                     unprepared(plugin, ref)

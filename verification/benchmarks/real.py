@@ -113,6 +113,7 @@ def real(folder: Path, *, nodes: int, devices: int) -> Iterator[tuple[BinariesCo
         controller = ManagedProcess("claim-controller", command, log_path=folder / "claims.log")
         controller.start()
         ending.callback(controller.stop)
+        # The API server refuses pods in a namespace without this account.
         with client.watch(SERVICE_ACCOUNTS, "default", field_selector="metadata.name=default") as events:
             next(iter(events))
         populate(client, nodes=nodes, devices=devices)
@@ -136,6 +137,7 @@ def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVIC
             if (change.object.get("status") or {}).get("resourceClaimStatuses"):
                 claimed.add(key)
             if change.object["spec"].get("nodeName"):
+                # The first time counts: later changes of the pod arrive here too.
                 bound.setdefault(key, time.monotonic())
             if len(claimed) == pods:
                 ready.set()
@@ -171,6 +173,7 @@ def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVIC
         max(bound.values()) - began,
         max(bound.values()) - min(bound.values()),
         {name: (seconds - before.get(name, 0.0)) * 1000 / pods for name, seconds in after.items()},
+        # Rare requests do not depend on the number of pods.
         {what: count / pods for what, count in written.items() if count >= pods / 10},
         seconds,
         cpu * 1000 / pods,
@@ -293,8 +296,9 @@ def cpu_of(pids: Mapping[str, int]) -> dict[str, float]:
     """CPU seconds that processes have used so far."""
     found = {}
     for name, pid in pids.items():
+        # The name of the program, in parentheses, may contain blanks.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        found[name] = (int(fields[11]) + int(fields[12])) / _TICKS
+        found[name] = (int(fields[11]) + int(fields[12])) / _TICKS  # utime and stime
     return found
 
 

@@ -131,6 +131,7 @@ def attributes(dice: Dice, aspects: Aspects) -> Obj:
         found["other.example.com/x"] = {"int": dice.integer(0, 2)}
     if dice.one_in(6):
         found[f"{GPU}/q"] = {"int": dice.integer(0, 2)}
+    # An attribute that has another type on this device than on most.
     if dice.one_in(8):
         found["n"] = {"string": str(dice.integer(0, 2))}
     if "lists" in aspects:
@@ -251,6 +252,7 @@ def pool(dice: Dice, driver: str, name: str, aspects: Aspects, nodes_: Sequence[
         }
         for at, body in enumerate(bodies)
     ]
+    # A slice is missing: the pool is incomplete.
     if "broken-pools" in aspects and dice.one_in(3):
         slices = slices[1:]
     if "generations" in aspects:

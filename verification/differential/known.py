@@ -21,6 +21,7 @@ from verification.differential.compare import OTHER_PICKS, Disagreement
 ENTRIES = Path(__file__).with_name("known.yaml")
 Predicate: TypeAlias = Callable[[Obj, Disagreement], bool]
 _NEWEST = 36
+# The features that upstream's stable and incubating allocators support.
 _STABLE = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
 _INCUBATING = _STABLE | {"DeviceBindingAndStatus", "ConsumableCapacity"}
 
@@ -307,6 +308,7 @@ def stable_hides_multiple_allocations(case: Obj, found: Disagreement) -> bool:
 def has_lists(case: Obj) -> bool:
     """Whether any attribute of any device is a list."""
     values = (value for device in devices(case) for value in (device.get("attributes") or {}).values())
+    # Only the names of list types end in s: ints, strings, bools, versions.
     return any(key.endswith("s") for value in values for key in value)
 
 

@@ -36,6 +36,7 @@ def look(runs: Runs, folder: Path) -> Iterator[str]:
         yield from _driver(runs, plane, folder)
     yield from (f"after a cluster with a driver there is {each}" for each in runs.left())
     mode = testcontainers_config.connection_mode_override
+    # Under another host name than the default: otherwise --tls-san has no visible effect.
     testcontainers_config.connection_mode_override = ConnectionMode.gateway_ip
     try:
         with _plane(
@@ -67,6 +68,7 @@ def _plane(
     try:
         yield plane
     except AssertionError as error:
+        # klog begins the lines of errors and warnings with E and W.
         said = _log(runs).splitlines()
         raise AssertionError("\n".join([str(error), *[line for line in said if line[:1] in "EW"][-20:]])) from None
     finally:

@@ -100,6 +100,7 @@ class _RunningProbe:
                 timeout=20.0,
             )
         except TransportError as error:
+            # Messages of errors differ between transports, the type can be compared.
             return f"no answer: {type(error.__cause__).__name__}"
 
     def _watch(self, step: Step) -> None:
@@ -154,6 +155,7 @@ class _RunningProbe:
         admin.request("POST", "/api/v1/namespaces", body=body)
         if not self._probe.pods:
             return
+        # kube-apiserver refuses pods until the service account exists.
         deadline = self._clock.monotonic() + _PATIENCE
         path = f"/api/v1/namespaces/{name}/serviceaccounts/default"
         while admin.request("GET", path).status != 200 and self._clock.monotonic() < deadline:

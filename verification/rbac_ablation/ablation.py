@@ -66,6 +66,7 @@ def search(
         known: evidence that is tried first; a few other scenarios follow if it does not hold.
         thoroughly: try all of them.
     """
+    # Imported before the processes are forked, which then need not do so themselves.
     step_modules()
     for name in LOADED_BEFORE_FORKING:
         import_module(name)

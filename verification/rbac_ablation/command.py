@@ -63,9 +63,11 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
             with stage(Path(folder), bin_dir) as made:
                 vendor = made.identity("vendor", *OURS)
                 here = made.planned(vendor)
+                # Scenarios that are not planned here cannot use a permission on this control plane.
                 uses = {need: [each for each in named if each in here] for need, named in uses.items()}
                 roles = RoleUsers(made, vendor.roles, printed_for=vendor.user)
                 known = {} if write else {row.need: row for row in evidence.load()}
+                # Before any other run on this control plane: see ON_NEW.
                 untouched = ablation.search(
                     sorted(ablation.ON_NEW),
                     roles=roles,
@@ -125,6 +127,7 @@ def cover(uses: Mapping[Need, Sequence[str]], named: Iterable[str] = ()) -> list
     chosen = list(dict.fromkeys(named))
     open_needs = {need for need, asking in uses.items() if asking}.difference(*(by_scenario[each] for each in chosen))
     while open_needs:
+        # Sorted: the choice among equals must not depend on the order of a dict.
         best = max(sorted(by_scenario), key=lambda each: len(by_scenario[each] & open_needs))
         chosen.append(best)
         open_needs -= by_scenario[best]
@@ -289,6 +292,7 @@ def _remove(
         needs = sorted(random.Random(_SEED).sample(needs, min(count, len(needs))))  # noqa: S311
     asked = {**uses, **_implied(needs, uses), **_only_here(made)}
     asked[HARNESS, "", "serviceaccounts", "watch"] = list(uses.get((HARNESS, "", "pods", "create"), ()))
+    # Scenarios that passed with all permissions first: only they can prove anything.
     likeliest = {need: sorted(named, key=lambda each: each not in passed) for need, named in asked.items()}
     found = ablation.search(
         needs,

@@ -72,6 +72,7 @@ class RoleUsers:
             self._taken += 1
             users.append((need, f"without-{self._taken}"))
             self._let(users[-1][1], reduced({"rules": self._rules[role]}, group, resource, verb))
+        # A second loop: the API server's cache takes them up together.
         for need, user in users:
             self._wait_known(need, user)
         return [{**self._whole, need[0]: user} for need, user in users]

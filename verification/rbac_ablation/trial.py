@@ -81,6 +81,7 @@ def _run(trial: Trial) -> Outcome:
     options = from_mapping({**components, "control-plane": f"kubeconfig:{trial.kubeconfig}"}, where="access")
     options = msgspec.structs.replace(
         options,
+        # With the blank that follows an id: an id must not match longer ones.
         focus=tuple(f"^{re.escape(name)} " for name in trial.scenarios),
         out=str(trial.out),
         progress="none",
