@@ -487,6 +487,7 @@ def _(patch: Patch) -> None:
 def _keeping(patch: Patch, method: str, kept: Callable[..., Any]) -> None:
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def prepare(self: Any, new: Obj, *rest: Any) -> None:
+            # Before the original, which removes or replaces the status.
             status = copy.deepcopy(kept(new, rest[0] if len(rest) > 1 else None, rest[-1]))
             original(self, new, *rest)
             if status is not None:

@@ -183,6 +183,7 @@ def _(patch: Patch) -> None:
             status = copy.deepcopy(claim.get("status") or {})
             if original(self, claim, pod, allocation) is None and len(status.get("reservedFor") or ()) == 1:
                 meta = pod["metadata"]
+                # Another uid, because the API server refuses the same consumer twice (rule DRA-086).
                 status["reservedFor"].append({"resource": "pods", "name": meta["name"], "uid": meta["uid"] + "-again"})
                 return status
             return original(self, claim, pod, allocation)  # type: ignore[no-any-return]
@@ -267,6 +268,7 @@ def _(patch: Patch) -> None:
 
     def change(status: Obj, claim: Obj, pod: Obj) -> None:
         meta = pod["metadata"]
+        # Another uid, because the API server refuses the same consumer twice (rule DRA-086).
         status["reservedFor"].append({"resource": "pods", "name": meta["name"], "uid": meta["uid"] + "-right"})
 
     patch.wrap(f"{BINDER}.plan_claims", wrapped)

@@ -112,6 +112,7 @@ def _(patch: Patch) -> None:
         def on_class(self: Any, change: Any) -> None:
             known = self.extended._class_of or (lambda resource: None)
             original(self, change)
+            # Before the first pod arrives, the classes are read as usual.
             if self.pods:
                 self.extended._class_of = known
 

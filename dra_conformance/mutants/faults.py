@@ -148,6 +148,7 @@ def _(patch: Patch) -> None:
         tried: set[tuple[Any, ...]] = set()
 
         def delete(self: Any, *what: Any, **options: Any) -> Any:
+            # Only the claim controller: all components use this client class.
             if self.user_agent == "reference-claim-controller" and what in tried:
                 return None
             tried.add(what)

@@ -287,6 +287,7 @@ def _(patch: Patch) -> None:
 @mutant("taints-outlive-a-restart", rule="NV-125")
 def _(patch: Patch) -> None:
     """A new life of the driver takes the taints of the last one over."""
+    # Shared by all instances, so that a driver that is started again in this process finds the old taints.
     kept: dict[str, Any] = {}
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from typing import Any
 from dra_conformance.engine.mutation import Patch, mutant
 
 
+# A weak symbol: the library still loads, with the undefined name in its symbol table.
 @mutant("calls-what-it-lacks", rule="NVML-002")
 def _(patch: Patch) -> None:
     """A function calls another one that is nowhere."""
@@ -51,6 +52,7 @@ def _(patch: Patch) -> None:
     )
 
 
+# The sleep gives other threads time to overwrite the shared buffer.
 @mutant("texts-shared-by-threads", rule="NVML-018")
 def _(patch: Patch) -> None:
     """One buffer for the texts of all threads."""

@@ -27,6 +27,7 @@ def request_object(world: World, name: str, pod: str, node: str, entries: list[O
     owner = world.client.find(PODS, pod, world.namespace)
     metadata: Obj = {"name": name, "namespace": world.namespace, "labels": {"selected-node": world.name(node)}}
     if owner is not None:
+        # A response may lack apiVersion and kind, which an owner reference needs.
         metadata["ownerReferences"] = [owner_reference({**owner, "apiVersion": "v1", "kind": "Pod"})]
     spec: Obj = {
         "podName": pod,

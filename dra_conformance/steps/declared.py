@@ -67,6 +67,7 @@ def _(world: World, node: str) -> None:
     pools = {obj["spec"]["pool"]["name"] for obj in component.slices()}
 
     def look() -> Seen:
+        # With the pool, because the names of devices are unique within a pool only.
         known = {device for pool, device in component.harness_kubelet.health_of(component.driver_name) if pool in pools}
         return names <= known, sorted(names - known) or "all"
 

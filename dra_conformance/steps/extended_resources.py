@@ -24,6 +24,7 @@ def _(world: World, claim: str, pod: str, name: str) -> None:
     """Create the claim for one device that a scheduler leaves behind if it stops before it binds the pod."""
     owner = {**world.get(PODS, pod), "apiVersion": "v1", "kind": "Pod"}
     made = claim_object(world, claim, claim_spec(world.name(name)))
+    # The name that kube-scheduler gives the request for the first resource of the first container.
     made["spec"]["devices"]["requests"][0]["name"] = "container-0-request-0"
     made["metadata"]["annotations"] = {ANNOTATION: "true"}
     made["metadata"]["ownerReferences"] = [owner_reference(owner, controller=True, block_owner_deletion=True)]

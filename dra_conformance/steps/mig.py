@@ -161,6 +161,7 @@ def _allocated(world: World, node: str, pod: str) -> list[Obj]:
     """Return the published devices that the claims of a pod were allocated."""
     names = {
         name
+        # From the API server: the observer may see that the pod runs before it sees the claim's allocation.
         for claim in world.client.list(RESOURCE_CLAIMS, world.namespace).items
         for consumer in (claim.get("status") or {}).get("reservedFor") or ()
         if consumer.get("name") == pod

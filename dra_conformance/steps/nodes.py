@@ -93,6 +93,7 @@ def plain_devices(count: int) -> list[Obj]:
 def publish(world: World, obj: Obj) -> Obj:
     """Create a slice and wait until all components have received it."""
     created = world.create(obj)
+    # `catch_up` waits for the harness's own observer, `wait_for_watches` for the components.
     world.catch_up()
     world.wait_for_watches()
     return created

@@ -40,6 +40,7 @@ def play(world: World, pod: str, template: str, hook: Round) -> list[str]:
         world.create(pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world)))
         catch_up(world)
         looks = [look_claims_once, look_all_bound, look_devices_held]
+        # Not every control plane serves BindRequests.
         if world.observer.watches(BIND_REQUESTS):
             looks.append(look_requests_ended)
         wrong = [str(seen) for ok, seen in (world.wait(lambda look=look: look(world)) for look in looks) if not ok]  # type: ignore[misc]
