@@ -95,6 +95,7 @@ def _(patch: Patch) -> None:
 @mutant("impatient-scheduler", rule="DRA-252")
 def _(patch: Patch) -> None:
     """The binding timeout is one minute."""
+    # kube-scheduler's default is ten minutes.
     patch.wrap(
         f"{_CONDITIONS}:seconds_left", lambda original: lambda claim, now, timeout: original(claim, now, timeout / 10)
     )

@@ -57,6 +57,7 @@ def _unchecked(patch: Patch, **harmless: float | None) -> None:
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def check(options: SchedulerOptions) -> None:
+            # The check gets values that it accepts; the scheduler runs with the ones that it should refuse.
             original(replace(options, **harmless))  # type: ignore[arg-type]
 
         return check

@@ -65,6 +65,7 @@ def _(patch: Patch) -> None:
 
     def wrapped(original: Any) -> Any:
         def resolve(pod: Obj, find: Any) -> Any:
+            # `nothing` is the scenario's name for the class that it does not create.
             return [one for one in original(pod, find) if "nothing" not in str(one.claim["spec"])]
 
         return resolve

@@ -46,5 +46,6 @@ def _(patch: Patch) -> None:
     """The binding timeout is one minute."""
     patch.wrap(
         "reference_impl.binding_conditions:seconds_left",
+        # kube-scheduler's default is ten minutes.
         lambda original: lambda claim, now, timeout: original(claim, now, timeout / 10),
     )

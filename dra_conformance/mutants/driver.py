@@ -110,6 +110,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Any) -> Any:
         def restart(self: Any, **options: Any) -> None:
+            # In the kubelet, for any driver: the socket is missing when the kubelet starts again.
             for path in self.registration_dir.iterdir():
                 path.unlink()
             original(self, **options)

@@ -280,6 +280,7 @@ def _(patch: Patch) -> None:
             from reference_impl.compute_domain.membership import NotYetError
 
             original(self, uid, results, held)
+            # No uid is ever removed, not even by Unprepare.
             if used - {uid}:
                 raise NotYetError("the channel is in use")
             used.add(uid)
@@ -451,6 +452,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def edits(self: Any, *what: Any) -> Any:
+            # Without the host's daemon the preparer handles daemon claims as in mode driverManaged.
             host, self._host_imex = self._host_imex, None
             try:
                 return original(self, *what)

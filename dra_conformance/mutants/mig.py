@@ -65,6 +65,7 @@ def _(patch: Patch) -> None:
 
     def change(device: Any, capacity: Any) -> Any:
         kept = {key: value for key, value in capacity.items() if not key.startswith("memorySlice")}
+        # A full GPU has no `size` and gets no memory slices.
         return {**kept, **{f"memorySlice{n}": {"value": "1"} for n in range(getattr(device, "size", 0))}}
 
     patch.wrap(f"{DEVICES}:capacity_of", _capacity_as(change))
