@@ -64,6 +64,7 @@ class Authenticator:
 
     def user(self, token: str) -> User | None:
         """Whose token this is; None when it is unknown or expired."""
+        # Without the lock: one dict lookup is atomic.
         found = self._tokens.get(token)
         if found is None or (found.expires is not None and found.expires <= self._now()):
             return None

@@ -45,4 +45,5 @@ def first_objects(now: Any) -> list[tuple[tuple[str, str], Obj]]:
         "subjects": [{"apiGroup": rbac, "kind": "Group", "name": "system:masters"}],
     }
     found.append(((rbac, "clusterrolebindings"), binding))
+    # The role and its binding share their metadata until here.
     return [(key, copy.deepcopy(obj)) for key, obj in found]

@@ -77,6 +77,7 @@ def apply(kind: str, obj: Obj, change: Any, node: Node | None) -> Obj:
     if kind == MERGE:
         merged: Obj = merge(obj, change)
         return merged
+    # A copy: the merge consumes it, and a retry needs the patch again.
     return strategic_merge(obj, orjson.loads(orjson.dumps(change)), node)
 
 
@@ -84,6 +85,7 @@ def _json_patch(obj: Obj, operations: list[Obj]) -> Obj:
     found: Any = obj
     try:
         for operation in operations:
+            # One by one: whether a member is missing depends on the operations before.
             if (lenient := _as_upstream(found, operation)) is not None:
                 found = jsonpatch.JsonPatch([lenient]).apply(found, in_place=True)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
@@ -116,6 +118,7 @@ def _lacks(obj: Any, path: Any) -> bool:
     if not isinstance(path, str) or not path.startswith("/"):
         return False
     parts = jsonpointer.JsonPointer(path).parts
+    # Without the last step: its parent decides whether it is missing.
     parent = jsonpointer.resolve_pointer(obj, jsonpointer.JsonPointer.from_parts(parts[:-1]).path, None)
     return isinstance(parent, dict) and parts[-1] not in parent
 

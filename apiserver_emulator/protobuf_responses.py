@@ -27,6 +27,7 @@ def served(request: Request, handle: Callable[[Request], _Answer]) -> _Answer | 
     if request.headers.get("accept", "").replace(" ", "").lower() != PROTOBUF:
         return handle(request)
     request.protobuf = True
+    # Handlers answer in JSON; the response is encoded at the end.
     request.headers = {**request.headers, "accept": JSON}
     answer = handle(request)
     return _encoded(answer) if isinstance(answer, Response) else answer
@@ -56,6 +57,7 @@ def _encoded(answer: Response) -> Response:
     try:
         body = encode(orjson.loads(answer.body))
     except ProtobufError:
+        # The answer is of a kind that has no protobuf form.
         refusal = not_acceptable(ACCEPTED)
         return Response(refusal.code, {"content-type": PROTOBUF}, encode(refusal.body()))
     return Response(answer.status, {**answer.headers, "content-type": PROTOBUF}, body)

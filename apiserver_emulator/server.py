@@ -200,6 +200,7 @@ class ApiServer:
                 raise StatusError(
                     413, "RequestEntityTooLarge", f"Request entity too large: limit is {MAX_BODY}", details={}
                 )
+            # In-process transports name the user themselves.
             if request.user is None:
                 request.user = self.authenticator.authenticate(request.headers)
             info = request_info(request)

@@ -328,6 +328,7 @@ class Store:
         found.events.append(event)
         found.history_bytes += len(record.raw)
         self._history_bytes += len(record.raw)
+        # One event was added, so one at most goes; the limit in bytes may need several.
         if len(found.events) > self._history:
             self._drop_oldest(found)
         while self._history_bytes > HISTORY_BYTES:

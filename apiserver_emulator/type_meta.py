@@ -64,6 +64,7 @@ def _other_kind(obj: Obj, resource: ResourceType, version: str, schemas: SchemaI
     if schemas.root(resource.group, version, str(found)) is None:
         why = unregistered(found, resource.api_version(version))
     else:
+        # Go's package of the internal types is named after the first label of the group.
         internal = resource.group.partition(".")[0] or "core"
         why = f"converting ({version}.{found}) to ({internal}.{wanted}): unknown conversion"
     return bad_request(f'{found} in version "{version}" cannot be handled as a {wanted}: {why}')

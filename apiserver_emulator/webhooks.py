@@ -101,6 +101,7 @@ class ValidatingWebhooks:
             self._threads.submit(self._call, hook, version, resource, operation, info, ctx, obj, old, options)
             for hook, version in matching
         ]
+        # Waits for all calls, also after a refusal.
         errors = [error for call in calls if (error := call.exception()) is not None]
         if errors:
             # A bug in one call must not hide behind the refusal of another webhook.
@@ -185,6 +186,7 @@ class ValidatingWebhooks:
         def shown(value: Obj | None) -> Obj | None:
             if value is None or converter is None:
                 return value
+            # A copy: converters may change their argument.
             return converter(orjson.loads(orjson.dumps(value)))
 
         kind = {"group": resource.group, "version": version, "kind": resource.kind}
@@ -277,6 +279,7 @@ class ValidatingWebhooks:
         bundle = base64.b64decode(client.get("caBundle") or "")
         # The certificate is for the service's DNS name, whatever address the connection uses.
         name = f"{service.get('name')}.{service.get('namespace')}.svc" if service else ""
+        # One pool for each CA bundle and server name: both belong to the TLS settings.
         key = bundle + b"\0" + name.encode()
         pool = self._pools.get(key)
         if pool is None:

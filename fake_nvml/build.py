@@ -40,6 +40,7 @@ def variant(folder: Path, file: str, old: str, new: str) -> Path:
     Raises: SystemExit if `old` does not occur exactly once, or the result does not compile.
     """
     source = folder / "src"
+    # Without *.py: the variant differs in C sources only.
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "*.py"))
     text = (source / file).read_text(encoding="utf-8")
     if text.count(old) != 1:

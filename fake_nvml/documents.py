@@ -30,6 +30,7 @@ class Document:
 
     def error(self, where: Path_, message: str) -> InventoryError:
         """Return an error that names this file, and line and key of the path `where`."""
+        # The nearest enclosing path that the file has: a missing key has no line.
         line = next((self.lines[where[:n]] for n in range(len(where), -1, -1) if where[:n] in self.lines), 1)
         key = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in where).lstrip(".")
         return InventoryError(f"{self.path}:{line}: {key + ': ' if key else ''}{message}")
@@ -102,6 +103,7 @@ def read(path: Path) -> Document:
 
 
 def _plain(path: Path, loader: yaml.SafeLoader, node: yaml.Node, where: Path_, lines: dict[Path_, int]) -> Any:
+    # The line of a key, set by its mapping, takes precedence over that of its value.
     lines.setdefault(where, node.start_mark.line + 1)
     if isinstance(node, yaml.MappingNode):
         out: dict[Any, Any] = {}

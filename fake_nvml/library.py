@@ -45,6 +45,7 @@ def private_copy(library: Path, folder: Path) -> Path:
     """
     folder.mkdir(mode=0o700, exist_ok=True)
     data = library.read_bytes()
+    # Of equal length, so that no offset in the file changes.
     changed = data.replace(b"libnvidia-ml.so.1\0", b"libnvidia-fn.so.1\0")
     if changed == data:
         raise FakeNvmlError(f"{library} has no SONAME libnvidia-ml.so.1: build it again")

@@ -44,6 +44,7 @@ def _is_node(folder: Path) -> bool:
 
 
 def _end(folder: Path) -> None:
+    # A state that cannot be read cannot notify its users; the files go in any case.
     with contextlib.suppress(StateError):
         node = Node.open(folder)
         node.own()

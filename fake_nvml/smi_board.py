@@ -101,12 +101,14 @@ def _architecture(value: int) -> str:
 def bus(gpu: Gpu) -> list[Row]:
     """Its PCI address and link, and what holds its clocks down."""
     pci = gpu.read("nvmlDeviceGetPciInfo")
+    # The name of the class depends on the release of pynvml.
     extended = gpu.nvml.c_nvmlPciInfoExt_v1_t() if hasattr(gpu.nvml, "c_nvmlPciInfoExt_v1_t") else None
     extended = extended or gpu.nvml.nvmlPciInfoExt_v1_t()
     extended.version = gpu.nvml.nvmlPciInfoExt_v1
     gpu.read("nvmlDeviceGetPciInfoExt", ctypes.byref(extended))
     reasons = gpu.read("nvmlDeviceGetCurrentClocksEventReasons") or 0
     current = gpu.text("nvmlDeviceGetCurrPcieLinkGeneration")
+    # The numbers are those of NVML_FI_DEV_CLOCKS_EVENT_REASON_*.
     counters = [(74, "SW Power Capping"), (76, "Sync Boost"), (269, "SW Thermal Slowdown")]
     counters += [(270, "HW Thermal Slowdown"), (271, "HW Power Braking")]
     return [

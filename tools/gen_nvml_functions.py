@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+# Run by path, the checkout is not in sys.path.
 sys.path.insert(0, str(ROOT))
 
 from fake_nvml.src import gen_layout  # noqa: E402 - found from the checkout

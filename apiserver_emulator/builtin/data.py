@@ -59,6 +59,7 @@ class ConfigMapStrategy(BaseStrategy):
             for key, value in (obj.get(field) or {}).items():
                 if not _DATA_KEY.match(key) or len(key) > 253:
                     problems.append(invalid(f"{field}[{key}]", key, _DATA_KEY_TEXT))
+                # The limit counts decoded bytes: binaryData is base64.
                 total += len(value) * 3 // 4 if field == "binaryData" else len(value.encode())
         if total > _DATA_LIMIT:
             # Upstream names no field here, which prints like this.

@@ -35,6 +35,7 @@ class EventStrategy(BaseStrategy):
         involved = (obj.get("involvedObject") or {}).get("namespace", "")
         if involved and involved != namespace:
             return [invalid("involvedObject.namespace", involved, "does not match event.namespace")]
+        # The object is cluster-scoped: its events are in one of these namespaces.
         if not involved and namespace not in ("default", "kube-system", ""):
             return [invalid("involvedObject.namespace", "", "does not match event.namespace")]
         return []

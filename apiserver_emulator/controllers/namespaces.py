@@ -75,6 +75,7 @@ class NamespaceController:
             return
         remaining = 0
         for resource in self._core.resources.all():
+            # A collection that two resources share is emptied once.
             if not resource.namespaced or resource.stored_with is not None:
                 continue
             for found in self._core.store.snapshot(resource.storage_key, name)[0]:

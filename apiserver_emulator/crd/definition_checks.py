@@ -44,6 +44,7 @@ def version_errors(spec: Obj) -> list[FieldError]:
             problems.append(invalid("status.storedVersions", None, "must have at least one stored version"))
     if len(set(names)) != len(names):
         problems.append(invalid("spec.versions", names, "must contain unique version names"))
+    # Upstream's internal type has the name of the first version as spec.version too.
     if names and not LABEL.match(names[0] or ""):
         problems.append(invalid("spec.version", names[0], LABEL_TEXT))
     shared = all(_schema(version) == _schema(versions[0]) for version in versions)

@@ -73,6 +73,7 @@ def authorized_for_devices(new: Obj, old: Obj, ctx: RequestContext) -> list[Fiel
     """Changing a driver's device status needs that driver's permission, on its node or any (DRA-097 to DRA-099)."""
     verbs = [ARBITRARY + ctx.verb]
     if _runs_on(ctx.user, allocated_node(new.get("allocation"))):
+        # First, as in upstream's message.
         verbs.insert(0, ASSOCIATED + ctx.verb)
     found: list[FieldError] = []
     for driver in sorted(modified_drivers(new, old)):

@@ -112,6 +112,7 @@ def _without_empty(value: Any) -> Any:
         return [_without_empty(item) for item in value]
     if isinstance(value, dict):
         return {
+            # Raw JSON of drivers is compared as it is.
             name: sub if name in ("parameters", "data") else _without_empty(sub)
             for name, sub in value.items()
             if sub is not None and sub != [] and not (sub == {} and name in _MAPS)

@@ -117,8 +117,10 @@ def _off_step(value: Quantity, low: Quantity, step: Quantity, rules: Rules) -> b
         # A real server up to 1.36 panics here and drops the connection (kubernetes issues 139653 and 140472); an
         # response with that text is the closest that a client can still read.
         raise internal_error("runtime error: integer divide by zero (validRange.step)")
+    # Go's remainder has another sign, but only zero matters.
     return _int64(value.value - low.value) % abs(divisor) != 0
 
 
 def _int64(value: int) -> int:
+    # Go's int64 overflows without an error.
     return (value + _INT64) % (2 * _INT64) - _INT64

@@ -63,6 +63,7 @@ class DeviceTaintRuleStrategy(BaseStrategy):
         taint, before = new["spec"]["taint"], old["spec"]["taint"]
         default_taint(taint, rules)
         changed = taint.get("effect") != before.get("effect")
+        # Only if the client sent the old time back: a time of its own is kept.
         if rules.minor >= 36 and changed and taint["timeAdded"] == before.get("timeAdded"):
             taint["timeAdded"] = timestamp(rules.now())
         follow(new, old)

@@ -21,6 +21,7 @@ from apiserver_emulator.resource_types import Column, ResourceTable, ResourceTyp
 Obj = dict[str, Any]
 
 GROUP = "resource.k8s.io"
+# The first and the last minor release that can serve each version.
 _CORE_KINDS = {"v1": (34, 99), "v1beta2": (34, 99), "v1beta1": (34, 37)}
 _VERSIONS: dict[str, dict[str, tuple[int, int]]] = {
     "deviceclasses": _CORE_KINDS,
@@ -51,6 +52,7 @@ def served_versions(
         stage = "alpha" if "alpha" in version else "beta" if "beta" in version else "ga"
         keys = ("api/all", f"api/{stage}", f"{GROUP}/{version}", f"{GROUP}/{version}/{plural}")
         enabled = version in _ON_BY_DEFAULT
+        # From the least to the most specific key: the last one decides.
         for key in keys:
             if key in config:
                 enabled = _is_on(config[key])

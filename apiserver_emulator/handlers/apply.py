@@ -44,6 +44,7 @@ class _Apply:
         info = self.info
         if info.subresource:
             raise not_found(info.group, info.resource, info.name)
+        # The request was authorized as a patch: to create an object is a permission of its own.
         if not self.ctx.allowed("create", info.group, info.resource, "", info.namespace, info.name):
             raise forbidden(info.group, info.resource, info.name, "apply would create the object")
         obj: Obj = orjson.loads(self.config)
@@ -74,6 +75,7 @@ class _Apply:
         return record
 
     def _merged(self, old: Record) -> Obj:
+        # Merged in the version of the request, in which the client owns its fields.
         converter = self.core.converter(self.resource, self.info.version)
         current = converter(old.copy()) if converter else old.copy()
         config: Obj = orjson.loads(self.config)
@@ -134,6 +136,7 @@ def _configuration(
 ) -> Obj:
     """Decode and check the applied configuration; its warnings go to `ctx`."""
     applied = decode_body(
+        # JSON is YAML as well, but its decoder is faster and finds duplicate keys.
         request.body,
         "application/yaml" if not request.body.lstrip().startswith(b"{") else "application/json",
         look_for_duplicates=options.validation != "Ignore",
@@ -142,6 +145,7 @@ def _configuration(
     if not config.get("kind") or not config.get("apiVersion"):
         version, kind = config.get("apiVersion") or "/", config.get("kind") or ""
         raise bad_request(f"invalid object type: {version}, Kind={kind}")
+    # Upstream builds a typed patch first, so that wrong types get 500 before the usual check gives 400.
     if not resource.custom:
         check_applied(core, resource, info.version, config)
     ctx.warnings.extend(check_body(core, resource, info.version, config, options.validation, applied.duplicates))

@@ -70,6 +70,7 @@ def patch_object(
         patched = patch_formats.apply(kind, current, change, node)
         if kind == patch_formats.STRATEGIC:  # upstream decodes the result into the type of the kind
             patched["apiVersion"], patched["kind"] = resource.api_version(info.version), resource.kind
+        # Before `check_body` changes the object: the error shows the result of the patch.
         raw = orjson.dumps(patched, option=orjson.OPT_SORT_KEYS)
         try:
             warnings = check_body(core, resource, info.version, patched, options.validation, [])
@@ -79,6 +80,7 @@ def patch_object(
             shown = raw.decode() if kind != patch_formats.STRATEGIC else _go_map(change)
             detail = error.message.removeprefix(_DECODING.format(kind=resource.kind, version=info.version))
             raise invalid_object("", "", "", [invalid("patch", shown, detail)]) from error
+        # After a conflicting write `produce` runs again, and its warnings are the same.
         for warning in warnings:
             if warning not in ctx.warnings:
                 ctx.warnings.append(warning)

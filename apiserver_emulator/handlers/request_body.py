@@ -53,6 +53,7 @@ def check_applied(core: Core, resource: ResourceType, version: str, applied: Obj
     unknown: list[str] = []
     wrong = ""
     try:
+        # A copy: `conform` changes its argument, and `check_body` needs the original.
         conform(orjson.loads(orjson.dumps(applied)), core.node(resource, version), "", unknown)
     except TypeMismatchError as error:
         got = f"&value.valueUnstructured{{Value:{go_value(error.value)}}}"

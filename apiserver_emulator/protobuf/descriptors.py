@@ -96,6 +96,7 @@ def _pool() -> DescriptorPool:
 @cache
 def _load_pool() -> DescriptorPool:
     pool = DescriptorPool()
+    # The pool is empty at first: the options of fields need the definition that they extend.
     pool.AddSerializedFile(descriptor_pb2.DESCRIPTOR.serialized_pb)
     raw = gzip.decompress(files(__package__).joinpath("descriptors.binpb.gz").read_bytes())
     for file in descriptor_pb2.FileDescriptorSet.FromString(raw).file:

@@ -32,6 +32,7 @@ def _check(data: memoryview, type_name: str, depth: int) -> None:
     fields = type_of(type_name).fields
     for number, value in _fields(data):
         field = fields.get(number)
+        # Unknown fields are no error here: the reader reports them.
         if field is None or value is None:
             continue
         if field.message:

@@ -33,6 +33,7 @@ class Special:
 
 
 def _moment(message: Any) -> datetime | None:
+    # Without any field it is Go's zero time.
     if not message.ListFields():
         return None
     try:

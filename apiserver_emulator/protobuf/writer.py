@@ -51,6 +51,7 @@ def _set_fields(obj: Obj, message: Message) -> None:
     for field in type_of(message.DESCRIPTOR.full_name).fields.values():
         if field.inline:
             inner = getattr(message, field.descriptor.name)
+            # Go writes an inlined struct even if all its fields are empty.
             inner.SetInParent()
             _set_fields(obj, inner)
         elif (value := obj.get(field.name)) is not None:
@@ -69,6 +70,7 @@ def _set(message: Message, field: Field, value: Any) -> None:
         getattr(message, name).extend(_scalar(item, field.descriptor) for item in value)
     elif is_message:
         inner = getattr(message, name)
+        # An empty message is present, unlike an absent field.
         inner.SetInParent()
         _set_message(inner, value)
     else:
@@ -76,6 +78,7 @@ def _set(message: Message, field: Field, value: Any) -> None:
 
 
 def _set_entries(entries: Any, values: Mapping[str, Any]) -> None:
+    # Sorted, as Go's generated code writes maps.
     for key in sorted(values):
         entry = entries.add(key=key)
         value = type_of(entry.DESCRIPTOR.full_name).fields[2]

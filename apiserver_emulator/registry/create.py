@@ -51,6 +51,7 @@ def create_object(
     _fill_metadata(resource, meta, ctx, now)
     obj = core.to_storage(resource, info.version, obj)
     resource.strategy.default(obj)
+    # A hook of the few kinds with a default that depends on the time.
     default_time = getattr(resource.strategy, "default_time", None)
     if default_time is not None:
         default_time(obj, now)

@@ -101,6 +101,7 @@ def _mark(core: Core, resource: ResourceType, old: Record, options: Obj) -> Obj 
     meta = obj["metadata"]
     now = core.clock.now()
     grace = 0
+    # Only strategies of kinds with graceful deletion have it.
     graceful = getattr(resource.strategy, "grace_period", None)
     if graceful is not None:
         grace = graceful(obj, options)

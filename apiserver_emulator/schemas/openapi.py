@@ -60,6 +60,7 @@ def openapi_v3(schemas: Schemas, *, group: str, version: str, resources: Iterabl
             name = schemas.index.name(group, version, kind)
             if name:
                 roots.add(name)
+    # Also kinds without a resource of their own.
     for gvk in schemas.kinds():
         if (gvk.group, gvk.version) == (group, version):
             roots.add(schemas.index.name(*gvk))
@@ -99,6 +100,7 @@ def _convert(schema: Any, refs: set[str]) -> Any:
         refs.add(name)
         siblings = {key: value for key, value in schema.items() if key != "$ref"}
         pointer = {"$ref": _NEW + name}
+        # Siblings of a $ref are ignored in OpenAPI 3.0, hence allOf.
         return {"allOf": [pointer], **siblings} if siblings else pointer
     return {key: _convert(value, refs) for key, value in schema.items()}
 

@@ -135,6 +135,7 @@ def _declare(kind: Any, name: str, known: dict[Any, str], out: list[str]) -> Non
     if kind in known:
         return
     for field in kind._fields_:
+        # C needs the types of members before the struct.
         inner = field[1]
         while issubclass(inner, ctypes.Array):
             inner = inner._type_
@@ -151,6 +152,7 @@ def _declare(kind: Any, name: str, known: dict[Any, str], out: list[str]) -> Non
     out.extend(
         f'_Static_assert(offsetof({name}, {f[0]}) == {getattr(kind, f[0]).offset}, "{name}.{f[0]}");'
         for f in kind._fields_
+        # offsetof does not work on bit fields, which have a third element.
         if len(f) == 2
     )
     out.append("")
@@ -158,6 +160,7 @@ def _declare(kind: Any, name: str, known: dict[Any, str], out: list[str]) -> Non
 
 def layout_header() -> str:
     """Text of `layout.h`."""
+    # Not at the top: run by path, this file extends sys.path first.
     from fake_nvml import fields, layout
 
     known: dict[Any, str] = {}
@@ -203,6 +206,7 @@ def layout_header() -> str:
 
 def types_header() -> str:
     """Text of `nvml_types.h`."""
+    # Only this header needs pynvml.
     import pynvml
 
     known: dict[Any, str] = {}
@@ -233,6 +237,7 @@ def implemented() -> set[str]:
     """Names that the hand-written sources define."""
     names: set[str] = set()
     for path in sorted(HERE.rglob("*.c")):
+        # Otherwise the former stubs would count as implementations.
         if path.name != "stubs.c":
             text = path.read_text(encoding="utf-8")
             names |= set(re.findall(r"^API\s+(?:nvmlReturn_t|const char \*)\s*(nvml\w+)\(", text, re.M))

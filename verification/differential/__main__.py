@@ -109,6 +109,7 @@ class Comparison:
 
         small = reduce.smallest(case, same)
         text = orjson.dumps([disagreement.kind, small])
+        # Different cases often become the same small one.
         if text in self.seen:
             return
         self.seen.add(text)

@@ -96,6 +96,7 @@ def wish(dice: Dice, aspects: Aspects, *, alternative: bool) -> Obj:
     if "counts" in aspects:
         found["count"] = dice.integer(1, 4)
         if dice.one_in(20):
+            # On both sides of the limit of 32 devices in a claim.
             found["count"] = dice.pick([16, 32, 33])
     if "all" in aspects and dice.one_in(2):
         found["allocationMode"] = "All"
@@ -104,6 +105,7 @@ def wish(dice: Dice, aspects: Aspects, *, alternative: bool) -> Obj:
         found["selectors"] = picked
     if "taints" in aspects and dice.one_in(2):
         found["tolerations"] = [toleration(dice) for _ in range(dice.integer(1, 2))]
+    # Alternatives have no adminAccess in the API.
     if "admin" in aspects and not alternative and dice.one_in(2):
         found["adminAccess"] = True
     if aspects & {"consumable", "policies"} and dice.one_in(2):
@@ -146,6 +148,7 @@ def constraint(dice: Dice, aspects: Aspects, requests: Sequence[Obj]) -> Obj:
     kind = dice.pick([kind for kind in ("match", "distinct") if kind in aspects])
     names = [entry["name"] for entry in requests]
     names += [f"{entry['name']}/{sub['name']}" for entry in requests for sub in entry.get("firstAvailable") or ()]
+    # Twice, so that constraints meet lists often enough.
     pool = _ATTRIBUTES + (_LISTED * 2 if "lists" in aspects else ())
     found: Obj = {f"{kind}Attribute": dice.pick(pool)}
     if dice.one_in(2):

@@ -76,7 +76,9 @@ def move_device(dice: Dice, case: Obj, aspects: Aspects) -> None:
             other
             for other in case["slices"]
             if other is not piece
+            # The API server refuses a slice with both devices and counters.
             and not other["spec"].get("sharedCounters")
+            # Only such slices have devices with a place of their own.
             and bool(other["spec"].get("perDeviceNodeSelection")) == bool(piece["spec"].get("perDeviceNodeSelection"))
             and all(device["name"] != there["name"] for there in other["spec"].get("devices") or ())
         ]

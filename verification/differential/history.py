@@ -24,6 +24,7 @@ def allocate(dice: Dice, case: Obj, aspects: Aspects) -> None:
     now = {**case, "features": dict.fromkeys(case["features"], True)}
     for number in range(dice.integer(1, _MOST)):
         now["claims"] = [claim_generator.claim(dice, f"e{number}", aspects)]
+        # All nodes, in random order.
         now["nodes"] = dice.some(case["nodes"], len(case["nodes"]), len(case["nodes"]))
         for fact in reference.ask(now):
             if fact.outcome == "allocated":

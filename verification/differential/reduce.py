@@ -34,6 +34,7 @@ def smallest(case: Obj, still: Test, *, most: int = 3000) -> Obj:
             attempts += 1
             if attempts >= most:
                 break
+            # Start again with the smaller case: its paths are others.
             if still(candidate):
                 best, progress = candidate, True
                 break
@@ -42,6 +43,7 @@ def smallest(case: Obj, still: Test, *, most: int = 3000) -> Obj:
 
 def _simpler(case: Obj) -> Iterator[Obj]:
     """Smaller cases, boldest first. Slices' counts follow the slices that are left out."""
+    # Short paths first: they remove the most.
     for path in sorted(_paths(case), key=len):
         parent = _at(case, path[:-1])
         if not isinstance(parent, list) and path[-1] in _KEEP:
@@ -51,6 +53,7 @@ def _simpler(case: Obj) -> Iterator[Obj]:
             yield _without(case, path)
     for path in _paths(case):
         value = _at(case, path)
+        # A number or flag that does not matter becomes the plainest one.
         for simple in _plainer(value):
             changed = copy.deepcopy(case)
             _at(changed, path[:-1])[path[-1]] = simple

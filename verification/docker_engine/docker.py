@@ -51,6 +51,7 @@ class Engine:
                 if not self._process.running or clock.monotonic() > deadline:
                     raise RuntimeError(f"dockerd does not serve; it said last:\n{self._process.last_lines(8)}")
                 clock.wait(never, _TURN)
+        # On KeyboardInterrupt too: dockerd must not outlive a failed start.
         except BaseException:
             self.__exit__()
             raise

@@ -54,6 +54,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         first: list[int] = []
         with contextlib.suppress(OSError):
             for pid in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+                # A descriptor, before the kill: the number of the process may be used again afterwards.
                 first.append(os.pidfd_open(int(pid)))
                 open_files.callback(os.close, first[-1])
         process.kill()

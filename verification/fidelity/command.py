@@ -45,6 +45,7 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
         Path(path).write_bytes(orjson.dumps(answers, option=orjson.OPT_INDENT_2))
     ours, theirs = answers["embedded"], answers["real"]
     found = [row for probe in probes for row in differences(probe.id, ours[probe.id], theirs[probe.id])]
+    # A difference that does not appear again comes from the load of the machine.
     if unexplained := {row.probe for row in found if known.explain(row, known.load()) is None}:
         found = _repeat([probe for probe in probes if probe.id in unexplained], found, bin_dir)
     return _judge(probes, found, version=version, write=write and not only, whole=not only)

@@ -47,5 +47,6 @@ def _walk(path: str, ours: Any, theirs: Any) -> Iterator[tuple[str, Any, Any]]:
     elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
         for index, (mine, other) in enumerate(zip(ours, theirs, strict=True)):
             yield from _walk(f"{path}[{index}]", mine, other)
+    # Python's 1, 1.0 and True are equal, but not in JSON.
     elif ours != theirs or type(ours) is not type(theirs):
         yield path, ours, theirs

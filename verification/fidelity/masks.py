@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 _UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+# Not the dates of the probes themselves, which are before 2025.
 _TIME = re.compile(r"\b20(?:2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
 _GENERATED = re.compile(r"\b((?:gen|kube-api-access|event)-)[a-z0-9]{5}\b")
 _VERSION = re.compile(r'((?:resource ?version|ResourceVersion)"?:? ?"?)\d+', re.IGNORECASE)
@@ -50,6 +51,7 @@ def _field(key: str, found: Any, managed: bool) -> Any:
     if key == "continue" and isinstance(found, str) and found:
         return "TOKEN"
     if key == "managedFields" and isinstance(found, list):
+        # The order of entries depends on times of whole seconds.
         found = sorted(found, key=lambda entry: (entry.get("manager", ""), entry.get("operation", ""), str(entry)))
     if key == "cells":
         return _without_ages(found)

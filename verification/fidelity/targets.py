@@ -57,6 +57,7 @@ def embedded(folder: Path) -> Iterator[Target]:
         finally:
             for each in made:
                 each.close()
+        # After the probes: a failed request looks like an ordinary 500 to them.
         if failures := plane.take_failures():
             raise RuntimeError(f"the emulator failed: {failures[0]}\n{failures[0].traceback}")
 

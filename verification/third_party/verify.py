@@ -127,6 +127,7 @@ def _running(program: ThirdParty, folder: Path, bin_dir: Path) -> Iterator[None]
     serve = [sys.executable, "-m", "dra_conformance", "control-plane", "serve", "--dir", str(folder)]
     with subprocess.Popen([*serve, *program.serve], stdout=subprocess.PIPE, text=True) as plane:
         try:
+            # The line that `serve` prints when the control plane is ready.
             if not any(line.startswith("Ctrl-C") for line in plane.stdout or ()):
                 raise RuntimeError(f"{program.name}: the control plane is not served")
             words = [word.replace("{bin}", str(bin_dir)).replace("{dir}", str(folder)) for word in program.running]
