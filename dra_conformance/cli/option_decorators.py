@@ -35,6 +35,7 @@ def run_options(*, shared: bool = False) -> Callable[[Any], Any]:
     """
 
     def decorate(function: Any) -> Any:
+        # The decorator that is applied last is the first in the help text.
         for option in reversed(OPTIONS):
             if option.shared or not shared:
                 function = _click_option(option)(function)
@@ -46,6 +47,7 @@ def run_options(*, shared: bool = False) -> Callable[[Any], Any]:
 def _click_option(option: Option) -> Callable[[Any], Any]:
     names = [*([f"-{option.short}"] if option.short else []), f"--{option.name}", option.attribute]
     if option.type == "flag":
+        # Without a default, so that the value of the configuration file counts if the option is not given.
         return click.option(*names, is_flag=True, default=None, help=option.description)
     return click.option(
         *names,
@@ -95,6 +97,7 @@ def _values(option: Option) -> list[tuple[str, str | None]]:
         from fake_nvml.inventory import inventory_names
 
         return [(name, None) for name in inventory_names()]
+    # kubeconfig[:FILE] is a complete value without its argument.
     takes_argument = {choice: f"{kind_of(choice)}:" for choice in option.choices if ":" in choice and "[" not in choice}
     return [(takes_argument.get(choice, kind_of(choice)), None) for choice in option.choices]
 

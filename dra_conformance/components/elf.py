@@ -47,6 +47,7 @@ def read(path: Path) -> Elf:
                     name = next(iter(_texts(section, "DT_SONAME", "soname")), name)
                     needed += _texts(section, "DT_NEEDED", "needed")
                 elif isinstance(section, SymbolTableSection) and section["sh_type"] == "SHT_DYNSYM":
+                    # Not .symtab, whose other symbols the dynamic linker does not see.
                     imports, exports = symbols(section)
                     undefined |= imports
                     exported |= exports

@@ -63,6 +63,7 @@ def _cdi_roots(socket: Path, named: str) -> tuple[Path, ...]:
         if not Path(named).is_dir():
             raise TargetUnreachable(f"--cdi-root {named}: no such directory")
         return (Path(named).absolute(),)
+    # As `dra-conformance control-plane serve` lays out its folder.
     beside = socket.parent.parent / "cdi"
     found = (beside,) if beside.is_dir() else tuple(root for root in _CDI_ROOTS if root.is_dir())
     if not found:

@@ -87,6 +87,7 @@ class HealthDriver:
     def take_streams(self) -> None:
         """Accept streams again, with the same list as before."""
         with self._lock:
+            # A closed feed ends every new stream, so a new feed is needed.
             self._feed = HealthFeed()
         self._report()
 

@@ -103,6 +103,7 @@ class NvmlLibrary:
     def error_string(self, code: Any) -> str:
         """Return the text of nvmlErrorString, which works without a session."""
         function = self.lib.nvmlErrorString
+        # By default ctypes takes the result for an int, which cuts the pointer.
         function.restype = ctypes.c_char_p
         text: bytes = function(code)
         return text.decode()
@@ -269,6 +270,7 @@ class NvmlLibrary:
             raise Untestable("only root can start a process without privileges")
         if self.fake is None:
             return ""
+        # Others may enter the folder and read the state, but not list or change anything.
         self.fake.directory.chmod(0o711)
         self.fake.state_path.chmod(0o644)
         return str(self.fake.directory)

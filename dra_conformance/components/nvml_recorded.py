@@ -97,6 +97,7 @@ def cases(recorded: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, 
     for name, result in sorted(recorded["getters"].items()):
         if not isinstance(result, dict) or name in APART or name in CRASHED:
             continue
+        # Getters with an argument are recorded once for each value of it.
         if set(result) - {"ok", "err", "msg"}:
             yield from ((name, key, result[key]) for key in result)
         else:

@@ -30,6 +30,7 @@ _RULE = {
     "scope": "Namespaced",
 }
 _LIST_WEBHOOKS = (HARNESS, VALIDATING_WEBHOOKS.group, VALIDATING_WEBHOOKS.plural, "list")
+# Nothing listens there: the error for a probe names its webhook, so the API server has loaded the configuration.
 _NOWHERE = "https://127.0.0.1:1/"
 
 
@@ -73,6 +74,7 @@ def register(world: ScenarioContext, *, url: str, authority: Path) -> None:
     """
     value = world.suffix
     world.client.patch(NAMESPACES, world.namespace, {"metadata": {"labels": {SELECTED: value}}})
+    # The API accepts 1 to 30 seconds.
     timeout = max(1, min(30, round(world.run.patience)))
     world.create(configuration(world.name("webhook"), url=url, authority=authority, value=value, timeout=timeout))
     clock = world.log.clock

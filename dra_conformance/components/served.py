@@ -109,6 +109,7 @@ class Served:
             self._own.mkdir(mode=0o700)
             self._holds = True
             self._plane.start()
+            # The file is private before it has any content.
             shutil.copyfile(self._plane.kubeconfig, _private(self.kubeconfig))
         except OSError as error:
             raise UsageError(f"--dir {self._folder}: {error.strerror}: {error.filename}") from None

@@ -219,6 +219,7 @@ class WebhookComponent:
         action = "start" if held is None else "restart"
         self._run.log.emit(ComponentChanged(component="webhook", implementation=self._spec.kind, action=action))
         process.start()
+        # Before the wait, so that `stop` ends a webhook that never listens.
         self._processes[key] = (process, endpoint)
         self._wait_listening(process, endpoint)
         self.endpoint = endpoint

@@ -42,6 +42,7 @@ class WorkFolder:
 
     def end(self) -> None:
         """Remove the folder. Idempotent."""
+        # Unlocked last, so that no other run removes the folder at the same time.
         shutil.rmtree(self.path, ignore_errors=True)
         if self._lock >= 0:
             os.close(self._lock)

@@ -181,6 +181,7 @@ def _delete(client: KubeClient, each: Leftover, reasons: dict[str, str]) -> None
             each.name,
             each.namespace or None,
             uid=each.uid,
+            # The nodes of pods have no kubelet that would end them.
             grace_period_seconds=0 if each.resource == PODS else None,
         )
     except (NotFound, Conflict):  # deleted, or replaced by a new object

@@ -122,6 +122,7 @@ def _as_json(seen: object, wanted: object) -> bool:
 
 _FORMS: dict[str, Callable[[object, object], bool]] = {
     "containing": contains,
+    # A field that is absent has none of it.
     "without": lambda seen, wanted: seen is None or not contains(seen, wanted),
     "with the keys": lambda seen, wanted: isinstance(seen, dict) and sorted(seen) == wanted,
     "other than": lambda seen, wanted: seen != wanted,

@@ -119,12 +119,14 @@ def _gates(plane: KubeconfigControlPlane) -> Finding:
 def _permissions(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
     """Yield one finding per role, with all missing permissions in one sentence."""
     answers: dict[tuple[str, str, str], bool] = {}
+    # groupby needs them sorted by role, which `questions` does.
     for role, asked in groupby(roles.questions(options), key=lambda question: question[0]):
         refused: defaultdict[str, list[str]] = defaultdict(list)
         count = 0
         for _, group, resource, verb in asked:
             count += 1
             key = (group, resource, verb)
+            # Roles share permissions; each is reviewed once.
             if key not in answers:
                 answers[key] = _may(client, group, resource, verb)
             if not answers[key]:

@@ -68,6 +68,7 @@ def _packages(area: str) -> Iterator[Finding]:
         return
     count = 0
     for each in wanted:
+        # Packages of extras are optional.
         if each.marker is not None and not each.marker.evaluate({"extra": ""}):
             continue
         count += 1
@@ -84,6 +85,7 @@ def _packages(area: str) -> Iterator[Finding]:
 def _folders(options: RunOptions) -> Iterator[Finding]:
     area = "Folders"
     out = Path(options.out).absolute()
+    # The run creates the folder; before that its nearest existing parent decides.
     there = next(each for each in (out, *out.parents) if each.exists())
     if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
         yield wrong(area, "report", f"cannot write to {there}", "--out names another folder.", found=str(out))

@@ -53,6 +53,7 @@ class RecordingPatch(Patch):
         """Record the line of the C source."""
         path = Path(fake_nvml.__file__).parent / "src" / file
         text = path.read_text(encoding="utf-8")
+        # The replaced text may begin with line breaks, which are not its first line.
         start = text.find(old) + len(old) - len(old.lstrip("\n"))
         name = f"fake_nvml/src/{file}"
         self.targets.append(Target(name, Place(assets.relative(path), text.count("\n", 0, start) + 1)))

@@ -25,6 +25,7 @@ def save(
 
     An object belongs to the scenario by its namespace, by the suffix in its name, or by the node that it names.
     """
+    # Without the look-ahead the suffix of scenario 1 would also match scenario 12.
     suffixed = re.compile(rf"{re.escape(suffix)}(?!\d)")
 
     def belongs(resource: Resource, obj: Obj) -> bool:

@@ -122,6 +122,7 @@ def _checks(scenario: Scenario) -> dict[str, int]:
     steps: dict[str, set[str]] = defaultdict(set)
     for step in scenario.steps:
         if step.kind == "then":
+            # Only a scenario with one rule may have steps that name none.
             for rule in step.rules or scenario.rules:
                 steps[rule].add(step.text)
     return {rule: len(texts) for rule, texts in steps.items()}

@@ -32,6 +32,7 @@ class FaultyTransport:
     def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Send one request, or inject a fault."""
         fault: Fault | None = None
+        # Without hooks, as in most scenarios, the request is not even parsed.
         if self._points:
             call = Call.of(self._component, method, path, options.get("query", ()))
             fault = self._points.decide(call)

@@ -137,6 +137,7 @@ class PluginInstance:
         if fault is None:
             return self._recorded(method, claims, call, show)
         if fault.delay:
+            # The end of the instance also ends the delay.
             self._clock.wait(self.stopping, fault.delay)
         if fault.concurrent:
             with ThreadPoolExecutor(max_workers=fault.repeat) as pool:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 _STRING: Final[dict[str, Any]] = {"type": "string"}
 _TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
+# Go decodes null as an empty list or map, so runtimes accept it.
 _STRINGS: Final[dict[str, Any]] = {"type": ["array", "null"], "items": _STRING}
 _UINT32: Final[dict[str, Any]] = {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
 _INT64: Final[dict[str, Any]] = {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}

@@ -57,6 +57,7 @@ def pod_claims(pod: Obj, *, extended_resource: bool = True) -> list[PodClaim]:
             if status is None:
                 where = f"{namespace_of(pod)}/{name_of(pod)}"
                 raise ClaimRefused(f'pod "{where}": ResourceClaim not created yet')
+            # Without a name no claim was necessary (core/v1, PodResourceClaimStatus).
             if status.get("resourceClaimName"):
                 found.append(PodClaim(entry["name"], status["resourceClaimName"], must_be_owned=True))
     extended = pod.get("status", {}).get("extendedResourceClaimStatus")
@@ -249,6 +250,7 @@ class ClaimManager:
         if extended and self._gates.extended_resource:
             requested = set(resources.get("requests") or ()) | set(resources.get("limits") or ())
             uses += [
+                # The claim for extended resources has no name in the pod spec.
                 ("", mapping["requestName"])
                 for mapping in extended.get("requestMappings") or ()
                 if mapping["containerName"] == container["name"] and mapping["resourceName"] in requested

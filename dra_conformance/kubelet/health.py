@@ -183,6 +183,7 @@ class HealthWatcher:
             with self._lock:
                 self._streams.pop(id(instance), None)
             self.cache.clear(instance.driver)
+            # Without a report nothing was known, so nothing has changed.
             if received and not instance.stopping.is_set():
                 self._on_change(instance.driver, None)
         return "the driver ended the stream", received

@@ -242,6 +242,7 @@ class Kubelet:
                 {"type": "InternalIP", "address": self._host_ip},
                 {"type": "Hostname", "address": self.node_name},
             ],
+            # A node that exists, such as that of an external driver, keeps its capacity.
             "capacity": held.get("capacity") or resources,
             "allocatable": held.get("allocatable") or held.get("capacity") or resources,
         }
@@ -309,6 +310,7 @@ class _Life:
 
     def stop(self) -> None:
         """Close the connections first, so that nothing waits for a driver."""
+        # Without this, calls that end with the connections would be reported as failures of pods.
         self.pods.quit()
         self.plugins.stop()
         self.health.stop()

@@ -346,6 +346,7 @@ class PluginManager:
             plugin.notify(status, timeout=self._timing.registration)
         except RpcError as error:
             failed = f"{error.code}: {error.details}"
+            # A plugin that was refused is not registered, whether it has received the reason or not.
             if status.registered:
                 raise RegistrationRefused(
                     f"{path.name} did not take NotifyRegistrationStatus: {error.code}: {error.details}"

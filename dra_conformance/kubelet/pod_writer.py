@@ -78,6 +78,7 @@ class PodWriter:
         event = {
             "apiVersion": "v1",
             "kind": "Event",
+            # Cut, because a name has at most 253 characters.
             "metadata": {"name": f"{name_of(pod)[:200]}.{secrets.token_hex(8)}", "namespace": namespace_of(pod)},
             "involvedObject": {
                 "apiVersion": "v1",
@@ -110,5 +111,6 @@ def where(pod: Obj) -> str:
 
 
 def _without_times(status: Obj) -> Obj:
+    # New times alone are no reason for a write, which would wake the pod's worker again.
     conditions = [{k: v for k, v in c.items() if k != "lastTransitionTime"} for c in status.get("conditions") or ()]
     return {**status, "conditions": conditions, "startTime": ""}

@@ -394,6 +394,7 @@ class PodWorkers:
 
     def _terminate(self, pod: Obj, state: _PodState) -> None:
         """The pod is being deleted: end it, unprepare, report, then let the object go (rule DRA-276)."""
+        # The harness ends containers with code 0; a pod whose containers never ran has failed.
         phase: Phase = "Succeeded" if self._runtime.get(uid_of(pod)) or _started_at(pod) else "Failed"
         self._end(pod, state, phase)
         try:

@@ -31,10 +31,12 @@ def values(pool_device: PoolDevice, attribute: str, *, lists: bool = True) -> Va
     """
     found = pool_device.device.attributes.get(attribute)
     domain, _, name = attribute.rpartition("/")
+    # A device may list attributes of its driver's domain without the domain.
     if found is None and domain == pool_device.driver:
         found = pool_device.device.attributes.get(name)
     if found is None:
         return None
+    # There is exactly one: `well_formed` rejects other attributes.
     kind, value = next(iter(found.items()))
     if kind not in _KIND_OF_LIST:
         return frozenset({(kind, value)})

@@ -36,6 +36,7 @@ def check(context: CheckContext) -> None:
     names = {allocated.result.request for allocated in context.allocated}
     chosen = [(name, request) for name, request in context.claim.requests_by_name.items() if name in names]
     classes = context.cluster.classes_by_name
+    # Without a release the format of every release is accepted.
     strict = (context.settings.release or 0) >= 37
     changes = [
         classes[request.device_class_name].metadata.changed

@@ -183,6 +183,7 @@ def _check_consumption(
             if present:
                 broken("DRA-208", f"{allocated.title} is exclusive, yet has a {name}", f"{allocated.path}.{name}")
         return
+    # Admin access reserves nothing (DRA-234), so it needs no share.
     if request.admin_access and not result.share_id:
         return
     if not result.share_id:

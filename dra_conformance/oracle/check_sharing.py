@@ -20,6 +20,7 @@ def check_users(context: CheckContext) -> None:
         first = first_of.setdefault(allocated.result.id, allocated)
         if first is not allocated:
             _check_repeated(context, first, allocated)
+        # Admin access does not exclude other claims (DRA-234).
         if allocated.result.admin_access:
             continue
         other_uses = context.other_uses(allocated.result.id)

@@ -58,6 +58,7 @@ class CheckContext:
 
     def _allocated(self, number: int, result: Result) -> AllocatedDevice:
         device = self.cluster.pool_device(self.claim, result)
+        # Of an unknown device only the shareID shows that it was shared.
         shared = bool(result.share_id) if device is None else self.can_share(device)
         return AllocatedDevice(number, result, self.claim.requests_by_name.get(result.request), device, shared)
 

@@ -60,6 +60,7 @@ def untolerated(pool_device: PoolDevice, request: ExactDeviceRequest) -> list[Ta
 
 
 def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+    # An empty effect or key matches every taint.
     if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
         return False
     if toleration.operator == "Exists":
@@ -82,6 +83,7 @@ def requested_capacity(pool_device: PoolDevice, request: ExactDeviceRequest) -> 
 
 def too_small(pool_device: PoolDevice, request: ExactDeviceRequest, *, shared: bool) -> tuple[str, str]:
     """Return the rule and the reason why a device could never serve a request's capacity; empty texts if it could."""
+    # Names with and without the driver's domain are the same capacity.
     offered = {qualified(name, pool_device.driver): found for name, found in pool_device.device.capacity.items()}
     requested = requested_capacity(pool_device, request)
     for name, value in requested.items():

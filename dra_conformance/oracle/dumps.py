@@ -53,6 +53,7 @@ class Dump:
 def read(paths: Sequence[str]) -> Dump:
     """Read files and folders; `-` is standard input. Raises UsageError for unreadable files and invalid objects."""
     found = [item for path in paths for item in _objects_of(path)]
+    # Dumps of several commands may repeat objects.
     found = list(_newest(found))
     decoded: list[DecodedObject] = []
     for item in found:

@@ -162,6 +162,7 @@ class _Attempt:
         self.room = {at: self._room(entry) for at, entry in enumerate(self.devices) if self._shared(entry)}
         self.charged = {at for at, entry in enumerate(self.devices) if self._shared(entry) and self._others(entry.id)}
         self.taken: dict[int, list[tuple[int, int, bool]]] = {}  # device -> (claim, request, admin access)
+        # Devices picked for each claim, at most MAX_RESULTS (DRA-157).
         self.sizes = [0] * len(self.claims)
         self.options = [
             [
@@ -284,6 +285,7 @@ class _Attempt:
         if self.settings.on("DRADeviceTaints") and device_requests.untolerated(entry, request):
             return False
         selector = entry.node_access.node_selector
+        # Several terms cannot be merged into the one term of an allocation (DRA-198).
         if selector is not None and not entry.node_access.node_name and len(selector.node_selector_terms) > 1:
             return False
         uses = self._others(entry.id)

@@ -79,6 +79,7 @@ def read_cluster(client: KubeClient) -> Cluster:
         served = _served(client, resource)
         for obj in client.list(served).items if served is not None else ():
             try:
+                # Items of a list response need not have apiVersion and kind.
                 one = decode({**obj, "apiVersion": served.api_version, "kind": served.kind} if served else obj)
             except Malformed as error:
                 raise Untestable(

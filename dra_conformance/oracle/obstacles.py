@@ -89,6 +89,7 @@ def _alone(
         if failed:
             return Obstacle(f"{who}: {reason}", f"on device {'/'.join(entry.id)}")
     matching = [entry for entry, reason, _ in refused if not reason]
+    # A request for all devices needs at least one.
     need = request.count if not request.all_devices else max(len(matching), 1)
     if len(matching) < need:
         return Obstacle(
@@ -203,6 +204,7 @@ def _together(cluster: Cluster, claims: Sequence[Claim], node_name: str, setting
     if pools and any(claim.spec.devices.constraints for claim in claims) and fits(unbounded, free):
         return f"{title}: shared counters and constraints together leave no choice"
     requested = sum(
+        # Of alternatives the smallest, so that the number is never too high.
         min(request.count for _, request in device_request.alternatives)
         for claim in claims
         for device_request in claim.spec.devices.requests

@@ -60,6 +60,7 @@ class PoolDevice:
             try:
                 known = compile_selector(expression, stored=True).matches(self._view)
             except CelError as error:
+                # A failed evaluation is stored too: it fails for every request with this selector.
                 known = str(error)
             self._matches[expression] = known
         return known

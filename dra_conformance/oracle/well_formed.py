@@ -42,6 +42,7 @@ class Malformed(ValueError):
 
 def check(decoded: DecodedObject) -> None:
     """Raise Malformed for the first field that an API server would have rejected."""
+    # The schema does not type these entries, and `ObjectMeta.changed` parses their times.
     for number, entry in enumerate(decoded.metadata.managed_fields):
         _time(entry.get("time"), f"metadata.managedFields[{number}].time")
     if isinstance(decoded, ResourceSlice):

@@ -41,6 +41,7 @@ class AnySentence(StepParser):
     def _find(self, name: str) -> StepDefinition | None:
         if self._definitions is None:
             self._definitions = [definition for definition in catalogue() if definition.kind == self.name]
+        # is_matching and parse_arguments both need it, in every scenario with this step.
         if name not in self._found:
             self._found[name] = next((d for d in self._definitions if d.parser.is_matching(name)), None)
         return self._found[name]

@@ -22,6 +22,7 @@ _PYTEST = (
     *("-p", "no:terminal"),
     *("-p", "no:cacheprovider"),
     *("-p", "no:unraisableexception"),  # runs the garbage collector five times at the end, which takes half a second
+    # Log records go to the event log instead.
     *("-p", "no:logging"),
     # Plugins whose fixtures no step uses: pytest-bdd inspects every fixture before every step.
     *(

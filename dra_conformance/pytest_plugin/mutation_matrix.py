@@ -102,6 +102,7 @@ def _round(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int, limit: 
     shares: list[tuple[str, list[str], RunOptions]] = []
     for key, (chosen, names) in wanted.items():
         ordered = sorted(names)
+        # In turns, so that the scenarios of one feature are spread over all jobs.
         shares += [(key, ordered[start::jobs], chosen) for start in range(jobs) if ordered[start::jobs]]
     baseline: dict[str, dict[str, tuple[str, str]]] = {key: {} for key in wanted}
     # A share has many scenarios, a mutant only those of one rule.

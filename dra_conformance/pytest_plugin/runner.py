@@ -107,6 +107,7 @@ def pytest_configure(config: pytest.Config) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT_EVERY)
+    # The workers run the scenarios; this process only shows their reports.
     if has_workers and progress and state.problem is None:
         progress.begin(run, state.plan)
         config.pluginmanager.register(Follower(state, progress), "dra-follower")
@@ -134,6 +135,7 @@ def _prepare(state: Session, command: str) -> None:
         run.log_start(command)
         if problem is not None:
             state.fail(problem)
+    # Each file once: a file has several scenarios.
     _FILES[:] = dict.fromkeys(scenario.path for scenario in state.plan.to_run)
 
 
@@ -254,6 +256,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             for decision in state.plan.decisions
         ]
     )
+    # All workers have the same plan; one of them logs it.
     if not state.is_worker or state.run.worker == "gw0":
         state.run.log_plan(state.plan)
     if state.progress and state.problem is None:
@@ -384,6 +387,7 @@ def _judge(
         state.outcome = (status, reason)
         state.failed_step = state.world.checks.step if state.world is not None and call.when == "call" else ""
     if status is Status.ERROR and not isinstance(error, SuiteError):
+        # The end of a traceback names the error.
         state.run.log.emit(Traceback(text=str(excinfo.getrepr(style="long"))[-6000:]))
     if call.when == "call":
         # The traceback shows code of the suite, which helps only if the suite is at fault.

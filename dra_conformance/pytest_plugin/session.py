@@ -53,6 +53,7 @@ class Session:
             return
         status, reason = self.outcome
         duration = round(time.monotonic() - self.began, 4)
+        # A retry changes the outcome after the report was made.
         kept = [pair for pair in report.user_properties if pair[0] != OUTCOME]
         report.user_properties = [*kept, (OUTCOME, [item.stash[SCENARIO].id, status.value, reason, duration])]
 

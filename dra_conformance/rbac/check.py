@@ -21,6 +21,7 @@ Need = tuple[str, str, str, str]
 _OPENED_BY_START = "dra-conformance-observer"  # watches from the first scenario on, independently of its profile
 _IF_SERVED = frozenset({"scheduling.run.ai", "resource.nvidia.com"})
 _EXACT = "api"
+# From so many profiles on a row lists no profiles, but at most the one that it excludes.
 _MANY = 4
 _SETUP = frozenset(
     {
@@ -62,6 +63,7 @@ def needs(logs: Iterable[Path]) -> dict[Need, set[str]]:
                 if group in _IF_SERVED and AGENTS[agent] == HARNESS and verb in ("list", "watch"):
                     continue  # on a cluster only the profiles that use them list them: rows with `only`
                 profiles = scenario.tags.profiles if scenario and agent != _OPENED_BY_START else ()
+                # The empty name stands for calls outside of scenarios, which a run of any profile makes.
                 found[AGENTS[agent], group, resource, verb].update(profiles or {""})
     return dict(found)
 

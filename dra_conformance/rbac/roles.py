@@ -104,6 +104,7 @@ def rules(rows: Iterable[Permission]) -> list[Obj]:
         verbs[row.group, row.resource].update(row.verbs)
     grouped: defaultdict[tuple[str, tuple[str, ...]], list[str]] = defaultdict(list)
     for (group, resource), held in sorted(verbs.items()):
+        # A rule grants all of its verbs on all of its resources, so only resources with the same verbs share one.
         grouped[group, tuple(sorted(held))].append(resource)
     return [
         {"apiGroups": [group], "resources": resources, "verbs": list(held)}

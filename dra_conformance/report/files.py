@@ -69,6 +69,7 @@ def write_all(report: Report, folder: Path, only: Sequence[str] = ()) -> None:
 
 def clear(folder: Path) -> None:
     """Remove the files of an earlier run from its folder, and no others."""
+    # Without a log the folder is not that of a run, and files with these names may be the user's.
     if not (folder / EVENTS).is_file():
         return
     own = [folder / name for name in NAMES]

@@ -98,5 +98,6 @@ def _repeat(scenario: str, started: RunStarted) -> str:
             words += [word for item in value for word in (f"--{key}", str(item))]
         else:
             words += [f"--{key}", str(value)]
+    # Less than re.escape, which also escapes `-`, `#` and spaces: the id remains readable.
     pattern = "^" + "".join("\\" + c if c in r"\.^$*+?{}[]|()" else c for c in scenario) + " "
     return shlex.join([*words, "--focus", pattern, "--seed", str(started.seed)])

@@ -75,11 +75,13 @@ def _scenario(scenario: ScenarioResult) -> Iterator[str]:
     if broken is not None:
         yield f"  expected  {broken.expected}"
         yield f"  observed  {broken.observed}"
+        # The reason repeats the check; only what follows, such as missing permissions, is new.
         _, _, more = scenario.reason.partition(f"; saw {broken.observed}; ")
         if more:
             yield f"  reason    {more}"
     elif scenario.reason:
         yield f"  reason    {scenario.reason}"
+    # Changes of objects are frequent and would push the other events out of the few lines.
     tail = [line for line in scenario.timeline if "  WATCH  " not in line][-8:]
     for number, line in enumerate(tail):
         yield f"  {'timeline' if number == 0 else '        '}  {line[:150]}"

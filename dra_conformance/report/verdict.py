@@ -37,11 +37,13 @@ class Outcome:
 
 def verdict(outcome: Outcome) -> Verdict:
     """Return the verdict on the target."""
+    # A run without a judged scenario says nothing; the empty set is a subset too.
     if Status.ERROR in outcome.statuses or outcome.problems or outcome.statuses <= _NOT_RUN:
         return Verdict.INVALID
     scored = outcome.scored
     if scored & {Status.FAILED, Status.UNTESTABLE}:
         return Verdict.NOT_CONFORMANT
+    # A run that has judged no MUST rule is not conformant either.
     if scored & {Status.FILTERED, Status.WAIVED, Status.FLAKY} or not scored - _NOT_RUN or outcome.interrupted:
         return Verdict.PARTIAL
     return Verdict.CONFORMANT

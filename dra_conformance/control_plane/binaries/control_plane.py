@@ -166,6 +166,7 @@ class BinariesControlPlane:
         for transport in self._transports:
             transport.close()
         self._transports.clear()
+        # Clients before their servers.
         for process in reversed(self._processes.values()):
             process.kill()  # no graceful end is necessary: the data is removed too
         self._processes.clear()
@@ -220,6 +221,7 @@ class BinariesControlPlane:
             "client-certificate-data": base64.b64encode(pair.certificate).decode(),
             "client-key-data": base64.b64encode(pair.key).decode(),
         }
+        # Users such as system:node:n1 have characters that do not belong into file names.
         safe = "".join(letter if letter.isalnum() else "-" for letter in user)
         return self._write_kubeconfig(f"{safe}-{secrets.token_hex(3)}.kubeconfig", user, credentials)
 

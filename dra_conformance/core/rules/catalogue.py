@@ -97,6 +97,7 @@ class Catalogue(Mapping[str, Rule]):
 
     def find(self, rule_id: str) -> Rule:
         """Return the rule with this id. Raises UsageError, with the nearest ids, if there is none."""
+        # An id may end in a small letter (DRA-234b), which upper() changes.
         rule = self._rules.get(rule_id.upper()) or self._rules.get(rule_id)
         if rule is None:
             near = get_close_matches(rule_id.upper(), self._rules, n=3)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+# Managed clusters report versions such as v1.36.2-gke.100 or a minor version with a plus sign.
 _FORM = re.compile(r"v?(\d+)\.(\d+)(?:\+|[.+-]\S*)?")
 
 

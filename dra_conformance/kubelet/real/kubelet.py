@@ -184,6 +184,7 @@ class RealKubelet:
         cgroups.remove_abandoned(self.root.parent.parent)
         self._cgroups.make()
         self._logs.mkdir(parents=True, exist_ok=True)
+        # These may be below folders that the namespaces hide, such as /run.
         keep: Sequence[Path] = [self.root.parent, *(path.resolve().parent for path in self._programs.paths.values())]
         self._namespace = NodeNamespace(
             self._programs[NODE],
@@ -220,6 +221,7 @@ class RealKubelet:
         follower = self._diary
 
         def ready() -> bool:
+            # A kubelet that has exited ends the wait at once.
             return not process.running or (follower.serves and self._node_ready())
 
         if not self._wait(ready, _READY_TIMEOUT) or not process.running:

@@ -96,6 +96,7 @@ class LogFollower:
             file.seek(self._offset)
             fresh = file.read()
         self._offset += len(fresh)
+        # The last line may be incomplete; its rest comes with the next read.
         *lines, self._rest = (self._rest + fresh).split(b"\n")
         for line in lines:
             try:
@@ -144,4 +145,5 @@ class LogFollower:
         elif "WatchResources" in message and "Unimplemented" in str(entry.get("err")):
             self._record(KubeletHealth(step="driver has no health service"))  # repeated every five seconds
         elif entry.get("err") and "v" not in entry and ("pod" in entry or "ResourceSlice" in message):
+            # Errors have no verbosity `v`; informational entries with an error have one.
             self._record(KubeletProblem(message=f"{message}: {entry['err']}"))

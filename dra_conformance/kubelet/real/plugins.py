@@ -34,6 +34,7 @@ class RealPlugins:
     def instances(self, driver: str) -> list[PluginInstance]:
         """All registered instances of a driver, oldest first."""
         registered = self._diary().plugins()
+        # A plugin that came back at its old endpoint has another number, so its old connection is closed here.
         for plugin in [known for known in self._lines if known not in registered]:
             self._lines.pop(plugin).close()
         return [self._line(plugin) for plugin in self._diary().plugins(driver)]
