@@ -183,6 +183,7 @@ class RbacAuthorizer:
         return any(_rule_allows(rule, info) for rule in self.rules(user, info.namespace))
 
     def _path_allowed(self, user: User, info: RequestInfo) -> bool:
+        # For anonymous users too (system:public-info-viewer).
         if info.verb == "get" and info.path in _PUBLIC_PATHS:
             return True
         if (

@@ -30,6 +30,7 @@ class OpenApi:
         self._core = core
         self._schemas = schemas
         self._cache: dict[str, bytes] = {}
+        # No generation of the table: the first request builds its document.
         self._generation = -1
 
     def answer(self, path: str, request: Request) -> Response:

@@ -37,6 +37,7 @@ def parse(kind: str, body: bytes) -> Any:
         if kind == JSON_PATCH:
             raise bad_request(f"error decoding patch: {text}") from error
         try:
+            # Merge patches may be YAML, JSON patches may not.
             found = yaml.safe_load(body)
         except yaml.YAMLError:
             raise bad_request(f"{_PREFIX[kind]}{text}") from error

@@ -217,6 +217,7 @@ class ValidatingWebhooks:
         return request
 
     def _post(self, hook: Obj, request: Obj, timeout: float) -> Obj:
+        # The newest version that both sides support.
         review_version = "v1" if "v1" in (hook.get("admissionReviewVersions") or ()) else "v1beta1"
         review = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{review_version}", "request": request}
         url = self._url(hook.get("clientConfig") or {}, timeout)

@@ -31,6 +31,7 @@ class Call:
 
 def start(path: Path) -> None:
     """Make the log, empty; only this user may read it."""
+    # O_NOFOLLOW: a link in the folder must not redirect the log.
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600))
 
 

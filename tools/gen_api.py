@@ -55,6 +55,7 @@ def _entry(name: str) -> list[str]:
     module, _, attribute = name.partition(":")
     lines = [f"### {attribute}", "", f"`from {module} import {attribute}`", ""]
     signature = str(inspect.signature(found)).replace(" -> None", "")
+    # A longer one, with all options of a run, would be unreadable.
     if len(signature) < 2000:
         lines += ["```python", f"{attribute}{signature}", "```", ""]
     lines.append(inspect.cleandoc(found.__doc__ or ""))

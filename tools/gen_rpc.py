@@ -65,6 +65,7 @@ def main() -> int:
                 print(f"{GENERATED} is stale: run `python tools/gen_rpc.py`")
                 return 1
             return 0
+        # Removed first, so that no file of a removed proto stays.
         shutil.rmtree(ROOT / GENERATED, ignore_errors=True)
         shutil.copytree(Path(fresh) / GENERATED, ROOT / GENERATED)
     return 0

@@ -68,6 +68,7 @@ class ResourceClaimStrategy(BaseStrategy):
         if not same(new["spec"], old["spec"]):
             found.append(invalid("spec", new["spec"], "field is immutable"))
         if rules.minor < 35:
+            # 1.34 also validates the spec, with its expressions as stored ones.
             found += validate_spec(new["spec"], "spec", rules.as_stored(True))
         return found
 

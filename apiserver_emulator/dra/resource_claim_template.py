@@ -54,6 +54,7 @@ class ResourceClaimTemplateStrategy(BaseStrategy):
         if not same(new["spec"], old["spec"]):
             found.append(invalid("spec", new["spec"], "field is immutable"))
         if rules.minor < 35:
+            # 1.34 validates the spec once more, with its expressions as stored ones.
             found += _spec(new["spec"], rules.as_stored(True))
         return found
 
@@ -67,6 +68,7 @@ def _metadata(meta: Obj) -> list[FieldError]:
     found: list[FieldError] = []
     total = 0
     for key, value in (meta.get("annotations") or {}).items():
+        # Case does not matter, as in the annotations of other objects.
         found += [invalid(f"{path}.annotations", key, text) for text in qualified_name_problems(key.lower())]
         total += size(key) + size(value)
     if total > ANNOTATION_LIMIT:

@@ -15,6 +15,7 @@ from dra_api.status import forbidden
 Obj = dict[str, Any]
 
 _TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
+# 60 * 60 + 7: upstream's WarnOnlyBoundTokenExpirationPeriod.
 _TOKEN_SECONDS = 3607
 _MODE = 420
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
@@ -97,5 +98,6 @@ def tolerate(spec: Obj) -> None:
     """Add the default tolerations of five minutes for nodes that are not ready or unreachable."""
     tolerations = spec.setdefault("tolerations", [])
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
+        # A toleration without key or effect covers these two as well.
         if not any(t.get("key") in (key, None, "") and t.get("effect") in (None, "", "NoExecute") for t in tolerations):
             tolerations.append({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300})

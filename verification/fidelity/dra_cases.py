@@ -476,6 +476,7 @@ for left in CHOICES:
             dropped = () if left == "nodeName" else ("nodeName",)
             case("050", f"{left}+{right}", slice_of(drop=dropped, **both), ("I", "spec"))
 for name in ("allNodes", "perDeviceNodeSelection"):
+    # False is no choice, and an error of its own.
     disabled: Obj = {name: False}
     case("051", f"{name} false", slice_of(drop=("nodeName",), **disabled), ("I", f"spec.{name}"), ("R", "spec"))
 case("051", "nodeName empty", slice_of(nodeName=""), ("I", "spec.nodeName"), ("R", "spec"))
@@ -483,6 +484,7 @@ case("051", "nodeName + allNodes=false", slice_of(allNodes=False), ("I", "spec.a
 TERMS = "spec.nodeSelector.nodeSelectorTerms"
 case(
     "052",
+    # Two rules: a selector has at least one term, and that of a slice exactly one.
     "0 terms",
     slice_of(drop=("nodeName",), nodeSelector={"nodeSelectorTerms": []}),
     ("R", TERMS),
