@@ -94,6 +94,7 @@ def _notices(world: ScenarioContext) -> bool:
         "spec": {"devices": {"requests": [request]}},
     }
     try:
+        # A dry run calls webhooks without side effects, which the configuration declares, and stores nothing.
         world.client.create(RESOURCE_CLAIMS, claim, dry_run=True)
     except ApiError as error:
         if "probe.dra-conformance.test" in error.message:

@@ -89,6 +89,7 @@ class Endpoint:
             with _cut_off(connection.sock, timeout, late):
                 connection.request(method, path, body=body, headers=headers)
                 answer = connection.getresponse()
+                # Bounded, because a faulty webhook may send without end.
                 content = answer.read(_ANSWER_LIMIT)
         except (OSError, HTTPException) as error:
             return Reply(problem=_problem(error, timeout, late=late.is_set()))

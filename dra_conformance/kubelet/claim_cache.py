@@ -63,6 +63,7 @@ class ClaimCache:
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE_NAME
+        # Reentrant: callers hold it over several calls that take it too.
         self.lock = threading.RLock()
         self._records: dict[ClaimKey, ClaimRecord] = {}
         self._busy: set[ClaimKey] = set()

@@ -102,6 +102,7 @@ class PluginManager:
         self._faults = faults
         self._on_instance = on_instance
         self._wipe_at_start = wipe_at_start
+        # Reentrant: `explain` calls `drivers` while it holds the lock.
         self._lock = threading.RLock()
         self.changed = threading.Condition(self._lock)
         self._sockets: dict[Path, _Socket] = {}

@@ -152,6 +152,7 @@ class PodWorkers:
         uid = uid_of(pod)
         with self._lock:
             self._states.setdefault(uid, _PodState()).finish = phase
+        # The pod is handled now, and a failure starts again with the shortest delay.
         self._queue.forget(uid)
         self._queue.add(uid)
 

@@ -173,6 +173,7 @@ class _Attempt:
             for number, claim in enumerate(self.claims)
             for device_request in claim.spec.devices.requests
         ]
+        # Last, because a signature depends on the candidates of all options.
         self.twins = self._signatures()
         return self._request(0)
 

@@ -162,6 +162,7 @@ def _run_mutant(work: tuple[Mutant, list[str], RunOptions, dict[str, tuple[str, 
 
 def _run(names: Iterable[str], options: RunOptions) -> dict[str, dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="dra-mutant-") as folder:
+        # The pattern is searched in id and name; the blank keeps longer ids out.
         focus = tuple(f"^{re.escape(name)} " for name in names)
         execute(msgspec.structs.replace(options, focus=focus, out=folder, progress="none", report=("json",)))
         report = orjson.loads((Path(folder) / "report.json").read_bytes())

@@ -48,6 +48,7 @@ def build(
     version, minor, patch = f"v1.{found[1]}.{found[2]}", found[1], found[2]
     target = cache_folder(environ) / version
     target.parent.mkdir(parents=True, exist_ok=True)
+    # In the folder of the cache, so that the result can be renamed into place.
     with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
         source, made = Path(folder) / "source", Path(folder) / version
         source.mkdir()

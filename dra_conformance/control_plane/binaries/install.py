@@ -81,6 +81,7 @@ def download(
             tell(f"{version} is there already")
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
+        # In the folder of the cache, so that the result can be renamed into place.
         with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
             made = Path(folder) / version
             made.mkdir(mode=0o755)

@@ -62,6 +62,7 @@ class LogFollower:
         self._registrations = 0
         self.serves = False
         """Whether the kubelet has come as far as looking for plugins."""
+        # Lines of an earlier life of the kubelet are not read again.
         self._offset = path.stat().st_size if path.exists() else 0
         self._rest = b""
         self._ended = threading.Event()

@@ -54,6 +54,7 @@ class NodeNamespace:
 
     def start(self) -> None:
         """Create them. Raises KubeletError with the obstacle."""
+        # The log may have the line `ready` of the time before a reboot.
         begin = self._log.stat().st_size if self._log.exists() else 0
         self._process.start()
         clock, never = RealClock(), threading.Event()
