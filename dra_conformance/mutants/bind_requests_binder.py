@@ -51,7 +51,7 @@ def _(patch: Patch) -> None:
 
     def wrapped(original: Any) -> Any:
         def check_pod(pod: Obj) -> None:
-            if pod["spec"].get("schedulerName") == "somebody-else":
+            if pod["spec"].get("schedulerName") == "other-scheduler":
                 raise BindFailure("not ours")
             original(pod)
 

@@ -81,13 +81,13 @@ def _(patch: Patch) -> None:
     """After a second failure the condition PodBound is True."""
 
     def wrapped(original: Any) -> Any:
-        def tell_failure(self: Any, request: Obj, pod: Obj | None, reason: str) -> None:
+        def report_failure(self: Any, request: Obj, pod: Obj | None, reason: str) -> None:
             if (request.get("status") or {}).get("phase") == "Failed" and pod is not None:
-                self.tell_success(pod, request["spec"]["selectedNode"])
+                self.report_success(pod, request["spec"]["selectedNode"])
             else:
                 original(self, request, pod, reason)
 
-        return tell_failure
+        return report_failure
 
     patch.wrap(f"{REPORTER}.report_failure", wrapped)
 

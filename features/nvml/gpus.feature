@@ -135,24 +135,15 @@ Feature: NVML's GPUs
     Given NVML on the GPUs of "dgx-h100"
     When the fake node changes
       """
-      - {at: 0, link: {gpu: 2, link: 0, active: false}}
-      - {at: 0, link: {gpu: 2, link: 1, active: false}}
-      - {at: 0, link: {gpu: 2, link: 2, active: false}}
-      - {at: 0, link: {gpu: 2, link: 3, active: false}}
-      - {at: 0, link: {gpu: 2, link: 4, active: false}}
-      - {at: 0, link: {gpu: 2, link: 5, active: false}}
-      - {at: 0, link: {gpu: 2, link: 6, active: false}}
-      - {at: 0, link: {gpu: 2, link: 7, active: false}}
-      - {at: 0, link: {gpu: 2, link: 8, active: false}}
-      - {at: 0, link: {gpu: 2, link: 9, active: false}}
-      - {at: 0, link: {gpu: 2, link: 10, active: false}}
-      - {at: 0, link: {gpu: 2, link: 11, active: false}}
-      - {at: 0, link: {gpu: 2, link: 12, active: false}}
-      - {at: 0, link: {gpu: 2, link: 13, active: false}}
-      - {at: 0, link: {gpu: 2, link: 14, active: false}}
-      - {at: 0, link: {gpu: 2, link: 15, active: false}}
-      - {at: 0, link: {gpu: 2, link: 16, active: false}}
-      - {at: 0, link: {gpu: 2, link: 17, active: false}}
+      [{at: 0, link: {gpu: 2, link: 0, active: false}}, {at: 0, link: {gpu: 2, link: 1, active: false}},
+       {at: 0, link: {gpu: 2, link: 2, active: false}}, {at: 0, link: {gpu: 2, link: 3, active: false}},
+       {at: 0, link: {gpu: 2, link: 4, active: false}}, {at: 0, link: {gpu: 2, link: 5, active: false}},
+       {at: 0, link: {gpu: 2, link: 6, active: false}}, {at: 0, link: {gpu: 2, link: 7, active: false}},
+       {at: 0, link: {gpu: 2, link: 8, active: false}}, {at: 0, link: {gpu: 2, link: 9, active: false}},
+       {at: 0, link: {gpu: 2, link: 10, active: false}}, {at: 0, link: {gpu: 2, link: 11, active: false}},
+       {at: 0, link: {gpu: 2, link: 12, active: false}}, {at: 0, link: {gpu: 2, link: 13, active: false}},
+       {at: 0, link: {gpu: 2, link: 14, active: false}}, {at: 0, link: {gpu: 2, link: 15, active: false}},
+       {at: 0, link: {gpu: 2, link: 16, active: false}}, {at: 0, link: {gpu: 2, link: 17, active: false}}]
       """
     Then these values agree for GPU 2
       | value                          | expected |

@@ -19,6 +19,8 @@ from tools import gen_api, gen_catalogue
 from tools.gen_catalogue import origin_of
 
 ROOT = Path(__file__).resolve().parents[2]
+RENAMED_TARGETS = {"peers", "peers-check", "duel"}
+"""Makefile targets of 0.1, which the changelog maps to their new names."""
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
@@ -45,7 +47,7 @@ def test_links_and_commands_are_real(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = set(re.findall(r"`make ([a-z-]+)`", text)) | set(re.findall(r"^make ([a-z-]+)", text, re.MULTILINE))
-    assert named <= targets
+    assert named - RENAMED_TARGETS <= targets
 
 
 @pytest.mark.parametrize("page", PAGES, ids=[str(path.relative_to(ROOT)) for path in PAGES])

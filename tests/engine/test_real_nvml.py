@@ -43,7 +43,7 @@ def test_a_machine_without_a_driver_is_reported_in_one_sentence(tmp_path: Path) 
     assert code == 10
     said = [line for line in text.splitlines() if "--nvml real" in line]
     assert len(said) == 1, text
-    assert "no NVIDIA driver" in said[0]
+    assert "no working NVIDIA driver" in said[0]
     assert "Traceback" not in text
 
 

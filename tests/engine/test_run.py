@@ -271,7 +271,7 @@ def pytest_run(cli: CommandLine, *args: str) -> tuple[int, str, dict[str, str]]:
 
 
 def test_pytest_selects_by_keyword(cli: CommandLine) -> None:
-    code, out, rows = pytest_run(cli, "-k", "a_node_is_there or an_existing_node")
+    code, out, rows = pytest_run(cli, "-k", "a_node_is_there or a_node_that_exists")
     assert code == ExitCode.FAILURES
     assert rows == {**dict.fromkeys(ROWS, "passed"), BAD: "failed"}
     assert re.search(r"1 failed, \d+ passed", out)
@@ -280,14 +280,14 @@ def test_pytest_selects_by_keyword(cli: CommandLine) -> None:
 
 def test_pytest_selects_by_marker_and_stops_at_the_first_failure(cli: CommandLine) -> None:
     code, _, rows = pytest_run(
-        cli, "-x", "-m", "DRA-100 and profile_claim_lifecycle", "-k", "a_node_is_there or an_existing_node"
+        cli, "-x", "-m", "DRA-100 and profile_claim_lifecycle", "-k", "a_node_is_there or a_node_that_exists"
     )
     assert code == ExitCode.FAILURES
     assert rows == {BAD: "failed", **dict.fromkeys(ROWS, "filtered")}
 
 
 def test_pytest_spreads_over_workers(cli: CommandLine) -> None:
-    code, _, rows = pytest_run(cli, "-n", "2", "--basetemp", "temp", "-k", "a_node_is_there or an_existing_node")
+    code, _, rows = pytest_run(cli, "-n", "2", "--basetemp", "temp", "-k", "a_node_is_there or a_node_that_exists")
     assert code == ExitCode.FAILURES
     assert rows == {**dict.fromkeys(ROWS, "passed"), BAD: "failed"}
 

@@ -141,7 +141,7 @@ def test_one_driver_does_not_serve_several_workers(cli: CommandLine) -> None:
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(path))
         process = cli.start("run", "--control-plane", "kubeconfig:x", "--driver", f"socket:{path}", "-n", "2")
-        assert "one running driver" in process.communicate(timeout=60)[1]
+        assert "a running driver cannot serve several workers" in process.communicate(timeout=60)[1]
         assert process.returncode == ExitCode.USAGE
 
 
