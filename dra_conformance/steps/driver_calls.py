@@ -135,7 +135,9 @@ def own_results(world: World, claim: str) -> list[Obj]:
 def start_again(world: World, node: ScenarioNode, *, as_process: bool = False) -> None:
     """Start the driver, and keep the registrations that it had before. Nothing is waited for."""
     # Before the start, because the driver may register before `start_driver` returns.
-    calls(world).before = node.kubelet.plugins.instances(node.driver_name)
+    # An externally started driver is never restarted, and it may have registered when the node was created.
+    registered = [] if node.external_driver else node.kubelet.plugins.instances(node.driver_name)
+    calls(world).before = registered
     node.start_driver(as_process=as_process)
 
 
