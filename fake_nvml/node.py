@@ -399,7 +399,7 @@ class Node:
                 with self._state.change() as txn:
                     txn.state.alive = 0
             except StateError:
-                pass  # the folder was removed by someone else: nobody can be using it
+                pass  # the folder was removed by someone else: it cannot be in use
         self._state.close()
         if self._owned:
             shutil.rmtree(self.directory, ignore_errors=True)

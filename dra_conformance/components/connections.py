@@ -50,7 +50,7 @@ class Connections:
         self._inner: Transport | None = None
         self._transports: dict[str, Transport] = {}
         self._proxy: FaultProxy | None = None
-        self._doors: dict[tuple[str, Path], Path] = {}
+        self._endpoints: dict[tuple[str, Path], Path] = {}
 
     def transport(self, component: str) -> Transport:
         """Return a recorded transport for a reference component in this process."""
@@ -71,7 +71,7 @@ class Connections:
         behind = own or self._control_plane.kubeconfig
         if component not in self._by_proxy:
             return behind
-        door = self._doors.get((component, behind))
+        door = self._endpoints.get((component, behind))
         if door is None:
             # Deferred: aiohttp is slow to import, and most runs need no proxy.
             from dra_conformance.faults.proxy import FaultProxy
@@ -79,7 +79,7 @@ class Connections:
             try:
                 self._proxy = self._proxy or FaultProxy(self.points, folder=self._folder)
                 self._proxy.start()
-                door = self._doors[component, behind] = self._proxy.open(component, behind)
+                door = self._endpoints[component, behind] = self._proxy.open(component, behind)
             except (CertificateError, KubeconfigError, OSError) as error:
                 raise TargetUnreachable(f"the fault proxy for the {component} does not start: {error}") from error
             self._log.emit(ComponentChanged(component=component, implementation="fault proxy", action="start"))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class StandIn:
+class FakeExecutable:
     """The script at `path`, with its two files."""
 
     path: Path

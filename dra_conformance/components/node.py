@@ -57,7 +57,7 @@ class ScenarioNode:
         self._parts: dict[str, Component] = {}
         self._processes: dict[str, ManagedProcess] = {}
         self._as_process = False  # a driver that ran as a process is started again as one
-        self._asked: dict[str, ClaimRef] = {}
+        self._prepared_refs: dict[str, ClaimRef] = {}
         self.kubelet: NodeKubelet
         if world.has_real_kubelet:
             self.kubelet = real_kubelet(world, self.name, self.root, log=self._record)
@@ -347,7 +347,7 @@ class ScenarioNode:
         """Record an event in the run's log, and remember the claims of a driver for the end of the scenario."""
         if isinstance(event, KubeletCall) and event.method == "NodePrepareResources":
             for claim in event.request["claims"] if event.driver == self.driver_name else ():
-                self._asked[claim["uid"]] = ClaimRef(**claim)
+                self._prepared_refs[claim["uid"]] = ClaimRef(**claim)
         self.world.log.emit(event)
 
     def _take_leave(self) -> None:
@@ -355,11 +355,11 @@ class ScenarioNode:
         for claim in self.world.all_seen(RESOURCE_CLAIMS):  # also claims that a step prepared without the kubelet
             results = (((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}).get("results") or ()
             if any(result.get("driver") == self.driver_name for result in results):
-                self._asked[uid_of(claim)] = ClaimRef(namespace_of(claim), uid_of(claim), name_of(claim))
-        if not self._asked:
+                self._prepared_refs[uid_of(claim)] = ClaimRef(namespace_of(claim), uid_of(claim), name_of(claim))
+        if not self._prepared_refs:
             return
         try:
-            self.kubelet.plugin(self.driver_name).unprepare(list(self._asked.values()))
+            self.kubelet.plugin(self.driver_name).unprepare(list(self._prepared_refs.values()))
         except (KubeletError, RpcError) as error:
             self.world.log.emit(
                 LogRecord(level="WARNING", logger=__name__, text=f"claims stay prepared on {self.name}: {error}")

@@ -243,4 +243,4 @@ def _why(client: KubeClient, each: Leftover) -> str:
         return f"still being deleted; in it are held: {'; '.join(held)}" if held else "still being deleted"
     found = _now(client, each) or {}
     names = ", ".join(meta(found).get("finalizers") or ())
-    return f"still being deleted; whoever put the finalizer {names} must take it off" if names else "still there"
+    return f"still being deleted; blocked by the finalizer {names}" if names else "still there"

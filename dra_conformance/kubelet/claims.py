@@ -201,7 +201,7 @@ class ClaimManager:
         try:
             answer = plugin.prepare(refs)
         except RpcError as error:
-            raise PrepareFailed(f"NodePrepareResources: {_told(error, driver)}") from None
+            raise PrepareFailed(f"NodePrepareResources: {_reported(error, driver)}") from None
         by_uid = {ref.uid: ref for ref in refs}
         for uid, result in answer.items():
             ref = by_uid.get(uid)
@@ -307,7 +307,7 @@ class ClaimManager:
         try:
             answer = plugin.unprepare(refs)
         except RpcError as error:
-            raise UnprepareFailed(f"NodeUnprepareResources: {_told(error, driver)}") from None
+            raise UnprepareFailed(f"NodeUnprepareResources: {_reported(error, driver)}") from None
         by_uid = {ref.uid: ref for ref in refs}
         for uid, failure in answer.items():
             ref = by_uid.get(uid)
@@ -319,7 +319,7 @@ class ClaimManager:
             raise UnprepareFailed(f"NodeUnprepareResources skipped {len(refs) - len(answer)} ResourceClaims")
 
 
-def _told(error: RpcError, driver: str) -> str:
+def _reported(error: RpcError, driver: str) -> str:
     reasons = {
         "UNAVAILABLE": "the driver went away or its socket is dead",
         "DEADLINE_EXCEEDED": "the driver did not answer in time",

@@ -303,7 +303,7 @@ def _(patch: Patch) -> None:
 
 @mutant("binder-wants-free-claims", rule="KAI-161")
 def _(patch: Patch) -> None:
-    """An allocated claim makes the BindRequest fail, whoever allocated it."""
+    """An allocated claim makes the BindRequest fail, even one of another component."""
 
     def refuse(self: Any, claim: Obj, held: Obj, wanted: Obj) -> None:
         raise BindFailure("allocated already")

@@ -12,7 +12,7 @@ PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
 Original = Callable[..., Any]
 
 
-@mutant("sockets-with-nobody-behind", rule="DRA-351")
+@mutant("sockets-without-a-server", rule="DRA-351")
 def _(patch: Patch) -> None:
     """The registration socket is never created."""
     patch.replace("dra_api.rpc:PluginServer.start", lambda self: None)
@@ -41,7 +41,7 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher._spec", make)
 
 
-@mutant("answers-nobody-knows", rule="DRA-354")
+@mutant("responses-for-unknown-claims", rule="DRA-354")
 def _(patch: Patch) -> None:
     """The ids in the answer are declared nowhere."""
     patch.replace(f"{PREPARER}.write_spec", lambda self, claim, chosen, config_state: None)

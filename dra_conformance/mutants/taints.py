@@ -31,7 +31,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{ALLOCATOR}:BLOCKING_EFFECTS", frozenset({"NoSchedule"}))
 
 
-@mutant("no-execute-evicts-nobody", rule="DRA-214")
+@mutant("no-execute-does-not-evict", rule="DRA-214")
 def _(patch: Patch) -> None:
     """NoExecute only keeps new pods away."""
     patch.replace(f"{EVICTION}:evicts", lambda taint: False)

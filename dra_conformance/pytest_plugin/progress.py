@@ -127,7 +127,7 @@ class Progress:
             self._out.flush()
         except BrokenPipeError:  # the reader has exited (`| head`); the run continues and writes its report
             self._mode = "none"
-            nobody = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(nobody, self._out.fileno())
-            os.close(nobody)
+            devnull = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(devnull, self._out.fileno())
+            os.close(devnull)
             self._out.flush()  # buffered text must not fail at exit

@@ -9,7 +9,7 @@ from __future__ import annotations
 from fnmatch import fnmatch
 from pathlib import Path
 
-from dra_conformance.components.fake_executable import StandIn
+from dra_conformance.components.fake_executable import FakeExecutable
 from dra_conformance.components.node import ScenarioNode
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, words
@@ -49,24 +49,24 @@ SCRIPTS = {
 """The programs that can be faked, with their scripts. While the file `$0.fails` exists, a script fails."""
 
 
-def program(node: ScenarioNode, name: str) -> StandIn:
+def program(node: ScenarioNode, name: str) -> FakeExecutable:
     """Return a fake program of a node. Raises SpecificationError for a name without a script."""
     if name not in SCRIPTS:
         raise SpecificationError(f"no script for {name!r}; there are scripts for {', '.join(SCRIPTS)}")
-    return StandIn(Path(node.gpus.driver_root) / "usr/bin" / name)
+    return FakeExecutable(Path(node.gpus.driver_root) / "usr/bin" / name)
 
 
-def nvidia_smi(node: ScenarioNode) -> StandIn:
+def nvidia_smi(node: ScenarioNode) -> FakeExecutable:
     """Return the node's nvidia-smi."""
     return program(node, "nvidia-smi")
 
 
-def mps_control(node: ScenarioNode) -> StandIn:
+def mps_control(node: ScenarioNode) -> FakeExecutable:
     """Return the node's control program of MPS."""
     return program(node, "nvidia-cuda-mps-control")
 
 
-def imex_control(node: ScenarioNode) -> StandIn:
+def imex_control(node: ScenarioNode) -> FakeExecutable:
     """Return the node's nvidia-imex-ctl; while it fails, it reports NOT_READY."""
     return program(node, "nvidia-imex-ctl")
 

@@ -46,7 +46,7 @@ class Found:
 
 
 ON_NEW = frozenset({("compute-domain-controller", "", "namespaces", "create")})
-"""Rights that a run needs only until somebody has used them once on a control plane: taken away before all others."""
+"""Permissions that a run needs only until their first use on a control plane; they are removed before all others."""
 
 
 def search(

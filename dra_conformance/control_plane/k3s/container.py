@@ -73,7 +73,7 @@ class Container(K3SContainer):
         self._container = None
         try:
             if container is not None:
-                with contextlib.suppress(docker.errors.NotFound):  # somebody else was quicker
+                with contextlib.suppress(docker.errors.NotFound):  # removed concurrently
                     container.remove(force=True, v=True)
             shutil.rmtree(folder, ignore_errors=True)
             if container is not None and folder.exists():

@@ -17,10 +17,10 @@ from dra_conformance.kubelet.cdi import CDIRegistry
 from dra_conformance.kubelet.container_view import ContainerView, DeviceNode, Mount
 from dra_conformance.kubelet.errors import KubeletError
 
-Sight = Mapping[str, Any]
+Probe = Mapping[str, Any]
 
 
-def read(pod_logs: Path, *, namespace: str, pod: str, uid: str, container: str) -> Sight:
+def read(pod_logs: Path, *, namespace: str, pod: str, uid: str, container: str) -> Probe:
     """The sight of the container's last life. Raises KubeletError while it has printed none."""
     folder = pod_logs / f"{namespace}_{pod}_{uid}" / container
     # The files are 0.log, 1.log, ...: one for each life of the container, so 10 comes after 9.
@@ -29,12 +29,12 @@ def read(pod_logs: Path, *, namespace: str, pod: str, uid: str, container: str) 
         for line in reversed(path.read_text(errors="replace").splitlines()):
             _, _, text = line.partition(" stdout F ")  # CRI: time, stream, F for a full line, the line
             if text.startswith('{"sight"'):
-                found: Sight = orjson.loads(text)
+                found: Probe = orjson.loads(text)
                 return found
     raise KubeletError(f"container {container} of pod {namespace}/{pod} has printed nothing yet")
 
 
-def view(container: str, sight: Sight, roots: Sequence[Path]) -> ContainerView:
+def view(container: str, sight: Probe, roots: Sequence[Path]) -> ContainerView:
     """A sight as a view; `roots` are the node's CDI folders."""
     devices = tuple(
         DeviceNode(
@@ -63,7 +63,7 @@ def view(container: str, sight: Sight, roots: Sequence[Path]) -> ContainerView:
     )
 
 
-def _given(sight: Sight, roots: Sequence[Path]) -> Iterable[str]:
+def _given(sight: Probe, roots: Sequence[Path]) -> Iterable[str]:
     env = {f"{name}={value}" for name, value in sight["env"].items()}
     nodes = {node["path"] for node in sight["devices"] if node["allowed"]}
     mounts = {entry["path"] for entry in sight["mounts"]}

@@ -84,7 +84,7 @@ class RealKubelet:
         self._containerd = Containerd(self._layout, programs, log=logs / f"containerd-{node_name}.log")
         self._namespace: NodeNamespace | None = None
         self._process: ManagedProcess | None = None
-        self._diary: LogFollower | None = None
+        self._follower: LogFollower | None = None
         self.plugins = RealPlugins(self._alive, folder=self.registration_dir, record=self._record)
 
     # -- life ------------------------------------------------------------------------------------------------------
@@ -109,7 +109,7 @@ class RealKubelet:
             process.kill()
             self._record(KubeletState(step="stopped"))
         # After the kubelet, so that its last lines are read.
-        follower, self._diary = self._diary, None
+        follower, self._follower = self._follower, None
         if follower is not None:
             follower.stop()
         self.plugins.close()
@@ -210,15 +210,15 @@ class RealKubelet:
         flags = settings.kubelet_flags(self._layout, node=self.node_name, kubeconfig=self._kubeconfig)
         log = self._logs / f"kubelet-{self.node_name}.log"
         # Before the kubelet: the follower begins at the end of the log of an earlier life.
-        self._diary = LogFollower(log, record=self._record, poke=self._poke)
-        self._diary.start()
+        self._follower = LogFollower(log, record=self._record, poke=self._poke)
+        self._follower.start()
         process = ManagedProcess(
             "kubelet", self._namespace.command([str(self._programs[KUBELET]), *flags]), log_path=log
         )
         process.start()
         self._process = process
         self._record(KubeletState(step="started", release=self._programs.kubelet))
-        follower = self._diary
+        follower = self._follower
 
         def ready() -> bool:
             # A kubelet that has exited ends the wait at once.
@@ -243,6 +243,6 @@ class RealKubelet:
         return messages[-1] if messages else "no warning was recorded"
 
     def _alive(self) -> LogFollower:
-        if self._diary is None or self._process is None:
+        if self._follower is None or self._process is None:
             raise KubeletError(f"the kubelet of node {self.node_name} is not running")
-        return self._diary
+        return self._follower

@@ -22,26 +22,26 @@ class RealPlugins:
     """The plugins of the kubelet whose log follower `follower` returns; `folder` is its registration folder."""
 
     def __init__(self, follower: Callable[[], LogFollower], *, folder: Path, record: Record) -> None:
-        self._diary = follower
+        self._follower = follower
         self._folder = folder
         self._record = record
         self._lines: dict[Plugin, PluginInstance] = {}
 
     def drivers(self) -> list[str]:
         """The names of all registered drivers."""
-        return sorted({plugin.driver for plugin in self._diary().plugins()})
+        return sorted({plugin.driver for plugin in self._follower().plugins()})
 
     def instances(self, driver: str) -> list[PluginInstance]:
         """All registered instances of a driver, oldest first."""
-        registered = self._diary().plugins()
+        registered = self._follower().plugins()
         # A plugin that came back at its old endpoint has another number, so its old connection is closed here.
         for plugin in [known for known in self._lines if known not in registered]:
             self._lines.pop(plugin).close()
-        return [self._line(plugin) for plugin in self._diary().plugins(driver)]
+        return [self._line(plugin) for plugin in self._follower().plugins(driver)]
 
     def get(self, driver: str) -> PluginInstance:
         """The newest instance. Raises DriverNotRegistered (rule DRA-273)."""
-        found = self._diary().plugins(driver)
+        found = self._follower().plugins(driver)
         if not found:
             raise DriverNotRegistered(self.explain(driver))
         return self._line(found[-1])
