@@ -89,7 +89,7 @@ def test_a_finalizer_of_somebody_else_is_named_and_stays(
     metadata = {"name": "held", "labels": {"dra-conformance/run": RUN}, "finalizers": ["example.com/theirs"]}
     client.create(NODES, {"metadata": metadata})
     assert cleanup(cluster, "--run-id", RUN, "--patience", "0.5") == ExitCode.LEFTOVERS
-    assert "whoever put the finalizer example.com/theirs must take it off" in capsys.readouterr().err
+    assert "blocked by the finalizer example.com/theirs" in capsys.readouterr().err
     assert client.get(NODES, "held")["metadata"]["finalizers"] == ["example.com/theirs"]
 
 
