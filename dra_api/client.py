@@ -99,9 +99,11 @@ def error_from(status: int, body: bytes, *, request: str = "") -> ApiError:
     try:
         parsed = orjson.loads(body)
     except orjson.JSONDecodeError:
+        # Not a Status: a proxy in front of the server may answer with HTML or plain text.
         parsed = {"message": body.decode(errors="replace")[:500]}
     if not isinstance(parsed, dict):
         parsed = {"message": str(parsed)[:500]}
+    # Conflict has the same code; only the reason distinguishes them.
     if status == 409 and parsed.get("reason") == "AlreadyExists":
         return AlreadyExists(status, parsed, request=request)
     return _BY_STATUS.get(status, ApiError)(status, parsed, request=request)
@@ -171,6 +173,7 @@ class KubeClient:
     def as_agent(self, user_agent: str) -> KubeClient:
         """Return a client of the same connection with another user agent."""
         other = KubeClient(self.transport, user_agent=user_agent, namespace=self.namespace)
+        # Shared, so that discovery is requested once for all agents of a connection.
         other._served, other._lock = self._served, self._lock
         return other
 
@@ -214,6 +217,7 @@ class KubeClient:
         while True:
             page = self._call("GET", wire.path(namespace), query=[*query, ("continue", token)] if token else query)
             for item in page.get("items") or ():
+                # The API server omits both in the items of a list.
                 item.setdefault("apiVersion", wire.api_version)
                 item.setdefault("kind", wire.kind)
                 items.append(_arrived(res, wire, item))
@@ -255,11 +259,13 @@ class KubeClient:
 
     def served(self, group: str) -> Sequence[str]:
         """Return the served versions of an API group, preferred first; empty if the group is not served."""
+        # Held during the request: concurrent callers wait for one discovery instead of each sending their own.
         with self._lock:
             if group not in self._served:
                 path = f"/apis/{group}" if group else "/api"
                 answer = self.transport.request("GET", path, headers=self._headers)
                 if answer.status == 404:
+                    # Not stored: the group may be served later, for example after a CRD is installed.
                     return []
                 self._raise(answer, "GET", path)
                 body = orjson.loads(answer.body)
@@ -358,6 +364,7 @@ class KubeClient:
         A patch of a v1 object is converted to the served version; see `dra_api.versions`.
         """
         query: list[tuple[str, str]] = []
+        # The server rejects an apply patch without a field manager.
         if field_manager or kind == "apply":
             query.append(("fieldManager", field_manager or self.user_agent))
         if force:

@@ -86,6 +86,7 @@ class Informer:
         self._watch: Watch | None = None
         self._thread: threading.Thread | None = None
         self._version = ""
+        # Seeded with a constant, so that runs are repeatable.
         self._random = random.Random(resource.plural)  # noqa: S311 - jitter, not a secret
 
     # -- set up ----------------------------------------------------------------------------------------------------
@@ -93,6 +94,7 @@ class Informer:
     def on_change(self, handler: Callable[[Change], None]) -> None:
         """Call `handler` for every change, and now with ADDED for every object in the store."""
         with self._lock:
+            # Under the lock, so that no change can fall between the replay and the first live change.
             self._handlers.append(handler)
             for obj in self._store.values():
                 handler(Change("ADDED", obj))
@@ -122,6 +124,7 @@ class Informer:
             watch = self._watch
         if watch is not None:
             watch.close()
+        # A handler may call `stop`; a thread cannot join itself.
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=10)
 
@@ -212,6 +215,7 @@ class Informer:
             except Gone:
                 need_list = True
                 failures += 1
+                # The first 410 is normal after compaction: list again at once. Repeated ones wait.
                 if failures == 1:
                     continue
             except (ApiError, TransportError, OSError) as error:
@@ -275,6 +279,7 @@ class Informer:
             field_selector=self._field_selector,
         )
         with self._lock:
+            # `stop` ran during the request and found no watch to close.
             if self._stopping.is_set():
                 watch.close()
                 return True
@@ -288,6 +293,7 @@ class Informer:
                 events += 1
                 with self._lock:
                     self._version = event.object["metadata"]["resourceVersion"]
+                    # A bookmark only carries a newer version to resume from.
                     if event.type == "BOOKMARK":
                         continue
                     obj = event.object

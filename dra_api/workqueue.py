@@ -61,6 +61,7 @@ class WorkQueue(Generic[K]):
             if self._closed or self._due.get(key, float("inf")) <= due:
                 return
             self._due[key] = due
+            # The sequence number breaks ties: keys need not be comparable.
             heapq.heappush(self._later, (due, next(self._sequence), key))
             self._condition.notify()
 
@@ -81,6 +82,7 @@ class WorkQueue(Generic[K]):
         with self._condition:
             failures = self._failures.get(key, 0)
             self._failures[key] = failures + 1
+        # The exponent is capped because 2.0 ** 1024 overflows.
         delay = min(self._base_delay * 2.0 ** min(failures, 40), self._max_delay)
         self.add_after(key, delay)
         return delay
@@ -118,6 +120,7 @@ class WorkQueue(Generic[K]):
         """Mark `key` as handled."""
         with self._condition:
             self._processing.discard(key)
+            # It was added again while in work; `_add` left the queueing to this call.
             if key in self._dirty:
                 self._queue.append(key)
                 self._condition.notify()
@@ -155,6 +158,7 @@ class WorkQueue(Generic[K]):
             return
         self._dirty.add(key)
         self._idle.pop(key, None)
+        # Two workers never handle the same key at once.
         if key not in self._processing:
             self._queue.append(key)
             self._condition.notify()
@@ -179,6 +183,7 @@ class WorkQueue(Generic[K]):
         now = self._clock.monotonic()
         while self._later and self._later[0][0] <= now:
             due, _, key = heapq.heappop(self._later)
+            # Otherwise the entry was superseded by an earlier one of the same key.
             if self._due.get(key) == due:
                 del self._due[key]
                 self._add(key)

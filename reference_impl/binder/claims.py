@@ -242,6 +242,7 @@ class ClaimWriter:
                 del status["reservedFor"]
             try:
                 current = self._client.update_status(self.resource, {**current, "status": status})
+                # After the status: a claim must not lose its protection while it is allocated.
                 if deallocate and DELETE_PROTECTION in (meta(current).get("finalizers") or ()):
                     current = self._client.update(self.resource, without_finalizer(current))
             except Conflict:
@@ -260,6 +261,7 @@ class ClaimWriter:
         if status is None:
             return
         if self.needs_finalizer(claim):
+            # Protection first: a crash between the writes must not leave an allocated claim without it.
             claim = self._client.update(self.resource, with_finalizer(claim))
         claim = self._client.update_status(self.resource, {**claim, "status": status})
         self._informer.assume(claim)

@@ -150,6 +150,7 @@ class Binder:
     # -- which requests are reconciled, and when ----------------------------------------------------------------------
 
     def _on_bind_request(self, change: Change) -> None:
+        # A new list can deliver a deleted and recreated request as one MODIFIED change with another uid.
         gone = change.object if change.type == "DELETED" else change.old
         if gone is not None and (change.type == "DELETED" or uid_of(gone) != uid_of(change.object)):
             self._memory.pop(uid_of(gone), None)
@@ -200,12 +201,14 @@ class Binder:
             outcome = self.attempt(request)
             if outcome is None:
                 return
+            # Stored before it is written: if the write fails, the retry repeats the write and not the attempt.
             self._unwritten[uid] = outcome
             if outcome.bound:  # reported when no other pod waits for its binding
                 self.loop.queue.add_idle(self._key(request), within=self.options.event_delay)
                 return
         if outcome.unreported is not None:
             self.reporter.report_success(outcome.unreported, outcome.node)
+            # If `record` fails now, its retry must not report success a second time.
             outcome = self._unwritten[uid] = replace(outcome, unreported=None)
         self.reporter.record(request, outcome)
         self._unwritten.pop(uid, None)

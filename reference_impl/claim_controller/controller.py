@@ -141,6 +141,7 @@ class ClaimController:
         claim = change.object
         if change.type != "DELETED":
             self.loop.queue.add(Key("claim", *_key(claim)))
+        # A generated claim was deleted: its pod may need a new one (DRA-104).
         elif (owner := controller_of(claim)) is not None and owner.get("kind") == "Pod":
             self.loop.queue.add(Key("pod", namespace_of(claim), str(owner.get("name"))))
 
@@ -181,6 +182,7 @@ class ClaimController:
         held = pod_state.recorded(pod)
         wanted = dict(held)
         problems: list[str] = []
+        # One failed claim does not hold back the others: they are recorded before the failure is raised.
         for entry in pod_state.pod_claims(pod):
             if not entry.get("resourceClaimTemplateName"):
                 continue
@@ -221,6 +223,7 @@ class ClaimController:
     def is_still_there(self, pod: Obj, claim_name: str) -> bool:
         """Return whether a recorded claim exists and is this pod's (DRA-104)."""
         namespace = namespace_of(pod)
+        # Read live before a second claim is made: the watch may not have delivered the recorded one yet.
         claim = self.claims.get(claim_name, namespace) or self._client.find(RESOURCE_CLAIMS, claim_name, namespace)
         return claim is not None and pod_state.is_owned_by(claim, pod)
 
@@ -251,12 +254,14 @@ class ClaimController:
         try:
             claim = self._client.create(RESOURCE_CLAIMS, generate.claim_from(template, pod, claim_name))
         except TransportError:
+            # The server may have created the claim; without this record the retry would create a second one.
             self._unanswered.add((uid_of(pod), claim_name))
             raise
         except ApiError as error:
             raise ClaimCreationFailed(
                 f"PodResourceClaim {claim_name}: create ResourceClaim : {error.message}"
             ) from error
+        # The next reconciliation must find the claim even if the watch is late.
         self.claims.assume(claim)
         return claim
 
@@ -339,6 +344,7 @@ class ClaimController:
             return True
         name, namespace, uid = str(entry.get("name")), namespace_of(claim), entry.get("uid")
         pod = self.pods.get(name, namespace)
+        # The informer may be stale; a live consumer must not lose its reservation.
         if pod is None or not self.is_same_pod(pod, uid):
             pod = self._client.find(PODS, name, namespace)
         return pod is not None and self.is_same_pod(pod, uid) and not pod_state.is_done(pod)
@@ -398,6 +404,7 @@ class ClaimController:
     def _unprotect(self, claim: Obj) -> Obj:
         finalizers = [item for item in meta(claim).get("finalizers") or () if item != DELETE_PROTECTION]
         written = self._client.update(RESOURCE_CLAIMS, {**claim, "metadata": {**meta(claim), "finalizers": finalizers}})
+        # Without its last finalizer a claim that is being deleted is gone; storing it would bring it back.
         if not meta(written).get("deletionTimestamp"):
             self.claims.assume(written)
         return written

@@ -165,6 +165,7 @@ class BindingQueue:
     # -- writing ---------------------------------------------------------------------------------------------------
 
     def _write(self, key: PodKey) -> None:
+        # The key may be here only because its deferred event is due (`add_idle` in `_bound`).
         self._record_scheduled(key)
         with self._lock:
             work = self._decisions.pop(key, None)
@@ -177,11 +178,13 @@ class BindingQueue:
                 self.write_condition(work.pod, work.reason, work.message)
             except (ApiError, TransportError, OSError):
                 with self._lock:
+                    # A decision that was enqueued meanwhile is newer than this condition and stays.
                     self._decisions.setdefault(key, work)
                 raise
 
     def _publish(self, key: PodKey, decision: Decision) -> None:
         publisher = self.publisher
+        # With BindRequests, the binder waits for the devices.
         must_wait = isinstance(publisher, DirectPublisher) and decision.has_binding_conditions
         try:
             if isinstance(publisher, DirectPublisher) and must_wait:
@@ -202,6 +205,7 @@ class BindingQueue:
             self.publisher.forget(decision.pod)
             self._view.settle(key)
             self._pods.retry_later(key, decision.pod)
+        # Any other exception is a bug: the pod is released first, so that only this attempt is lost.
         if not isinstance(error, (ApiError, TransportError, PublishError, OSError)):
             raise error
         log.info("pod %s/%s: %s", *key, error)
@@ -228,6 +232,7 @@ class BindingQueue:
             return
         used = publisher.claims_of(decision)
         with self._view.lock:
+            # A claim that the watch has not delivered yet is judged by the copy from its reservation.
             claims = [self._view.claims.get(key_of(claim), claim) for claim in used]
         progress = binding_conditions.progress(claims, self._clock.now(), self._options.ready_within)
         if progress.waits:

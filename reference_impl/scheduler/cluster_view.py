@@ -82,6 +82,7 @@ class ClusterView:
     def __init__(
         self, *, features: Features, seed: int | None, listener: Listener, engine: Engine | None = None
     ) -> None:
+        # Re-entrant: the scheduler holds it around `decide` and `assume`, and `assume` takes it too.
         self.lock = threading.RLock()
         self.nodes: dict[str, NodeState] = {}
         self.loads: dict[str, Load] = {}
@@ -103,7 +104,9 @@ class ClusterView:
 
     def _notify(self, what: ChangeKind, key: tuple[str, str]) -> None:
         with self.lock:
+            # The other kinds queue their pod directly, so a pod that begins to wait cannot miss them.
             self.changes_seen += what in ("room", "claim")
+        # Without the lock: the listener takes locks of the scheduler and of the binding queue.
         self._tell(what, key)
 
     # -- reading ---------------------------------------------------------------------------------------------------
@@ -177,6 +180,7 @@ class ClusterView:
             if change.type == "DELETED":
                 self.nodes.pop(name, None)
                 self._pools.node_changed(name)
+                # A node that disappears makes room for no pod.
                 return
             facts = NodeFacts.of(change.object)
             before = self.nodes.get(name)
@@ -185,6 +189,7 @@ class ClusterView:
                 facts=facts,
                 node=change.object,
                 allocatable=pod_resources.amounts(allocatable) if allocatable is not None else None,
+                # Derived from seed and name, so that the order of nodes survives updates and restarts.
                 rank=0.0 if self._seed is None else random.Random(f"{self._seed}/{name}").random(),  # noqa: S311
             )
             if before is None or before.facts != facts:
@@ -245,6 +250,7 @@ class ClusterView:
                 self._needs.pop(uid_of(change.object), None)
             else:
                 self.pods[key] = change.object
+                # A new list can deliver a deleted and recreated pod as one MODIFIED change.
                 if change.old is not None and uid_of(change.old) != uid_of(change.object):
                     self._needs.pop(uid_of(change.old), None)
             freed = self._place(key)
@@ -299,6 +305,7 @@ class ClusterView:
             return ""
         if bound := (seen.get("spec") or {}).get("nodeName"):
             return str(bound)
+        # State in the API server wins over our own assumption.
         for request in self.bind_requests_of(pod):
             if bind_requests.alive(request):
                 return bind_requests.selected_node(request)

@@ -153,6 +153,7 @@ class Cycle:
             score = preference(allocations)
             if best is None or score > best[0]:
                 best = (score, state, allocations)
+            # No later node can score higher, and on a tie the earlier candidate wins.
             if score == most_preferred(attempt.wanted):
                 break
         if best is None:
@@ -168,6 +169,7 @@ class Cycle:
             allocation = self._view.ledger.allocation(key)
             if allocation is not None:
                 held[key] = allocation
+            # Two entries of a pod may name the same claim; it is allocated once.
             elif key not in wanted:
                 wanted[key] = decode_claim(entry.claim)
         extended: dict[str, str] = {}
@@ -249,7 +251,9 @@ class Cycle:
             _, allocator = self._for_node(attempt, state)
             if allocator is None:
                 return ()
+            # All nodes share one budget of steps: a hard claim must not occupy the only deciding thread.
             allocator.max_steps = max(min(self._max_steps, attempt.steps), 1)
+            # No reasons yet: they cost more than the failure, and `_details` computes them for a few nodes only.
             outcome = allocator.on(self._view.inventory(name), self._view.ledger.taken, why=False)
         except AllocationError as error:
             attempt.steps -= error.steps
@@ -280,6 +284,7 @@ class Cycle:
     def _decision(self, attempt: _Attempt, state: NodeState, allocations: Sequence[Allocation]) -> Decision:
         wanted, _ = self._for_node(attempt, state)
         extended = ExtendedDecision(wanted, allocations[-1].result) if wanted is not None else None
+        # The claim for extended resources is the last one, see `_for_node`.
         own = allocations[:-1] if extended else allocations
         fresh = {(new.claim.namespace, new.claim.name): new.result for new in own}
         entries = []

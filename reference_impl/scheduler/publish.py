@@ -83,6 +83,7 @@ class BindRequestPublisher:
         try:
             stored = self._client.create(BIND_REQUESTS, request)
         except AlreadyExists:
+            # Only after a lost response can the existing request be our own.
             found = self._client.find(BIND_REQUESTS, name_of(request), namespace_of(request)) if earlier else None
             if found is None or not bind_requests.same_decision(found, request):
                 raise
@@ -159,6 +160,7 @@ class DirectPublisher:
             if decision.extended is not None:
                 self._make_extended(decision.pod, decision.extended)
         except (ApiError, TransportError, PublishError, OSError) as error:
+            # After a lost response the decision is published again, so its reservations stay.
             if not may_be_carried_out(error):
                 for claim in reserved:
                     self.unreserve(claim, decision.pod)
@@ -194,6 +196,7 @@ class DirectPublisher:
         if uid_of(pod) not in self._unanswered:
             return None
         stored = self._client.list(self._claims, namespace_of(pod)).items
+        # Only now: if the list fails, the next try has to list again.
         self._unanswered.discard(uid_of(pod))
         return next((claim for claim in stored if is_for_extended_resources_of(claim, pod)), None)
 
@@ -213,6 +216,7 @@ class DirectPublisher:
             if current is None or uid_of(current) != uid_of(claim):
                 return
             try:
+                # Deallocate before the finalizer is removed: an allocated claim stays protected.
                 if current.get("status"):
                     current = self._client.update_status(self._claims, {**current, "status": {}})
                 if kept := meta(current).get("finalizers"):
@@ -235,6 +239,7 @@ class DirectPublisher:
         try:
             self._client.bind(pod, decision.node)
         except (ApiError, TransportError, OSError) as error:
+            # The server refuses to bind a bound pod; it may be our own binding, whose response was lost.
             if isinstance(error, Conflict) and self._is_bound(pod, decision.node):
                 self.forget(pod)
                 return
@@ -280,6 +285,7 @@ class DirectPublisher:
         status = updated.setdefault("status", {})
         if status.get("allocation") is None:
             status["allocation"] = {**allocation, "allocationTimestamp": timestamp(self._clock.now())}
+        # Allocated and reserved already, for example by a try whose response was lost.
         if not add_consumer(status, pod) and updated == current:
             return
         self._updated(self._client.update_status(self._claims, updated))
@@ -301,11 +307,13 @@ class DirectPublisher:
         if meta(current).get("deletionTimestamp"):
             raise PublishError(f"{name} is being deleted")
         other = (current.get("status") or {}).get("allocation")
+        # Only the devices are compared: the stored allocation has a timestamp in addition.
         if other is not None and other.get("devices") != allocation.get("devices"):
             raise PublishError(f"{name} got allocated elsewhere in the meantime")
 
     def unreserve(self, claim: Obj, pod: Obj) -> None:
         """Take the pod's reservation back; the allocation stays (DRA-139)."""
+        # A strategic merge patch removes this entry only and does not conflict with changes of others.
         patch = {
             "metadata": {"uid": uid_of(claim)},
             "status": {"reservedFor": [{"$patch": "delete", "uid": uid_of(pod)}]},

@@ -105,6 +105,7 @@ class Scheduler:
             self._follow_taint_rules()
         requests: Informer | None = None
         if self.options.publish == "bind-request":
+            # Checked here, because an informer on a resource that is not served only fails after the sync timeout.
             if not self._client.serves(BIND_REQUESTS):
                 raise ComponentError(
                     f"the API server does not serve {BIND_REQUESTS} in {BIND_REQUESTS.version}: install the "
@@ -119,6 +120,7 @@ class Scheduler:
 
     def stop(self) -> None:
         """End all threads; decisions that are being written are finished first. Idempotent."""
+        # The deciding thread ends first, so that no decision arrives in a binding queue that has stopped.
         self._queue.stop()
         self._binding_queue.stop()
         self._recorder.stop()
@@ -152,6 +154,7 @@ class Scheduler:
     def _on_view_change(self, what: ChangeKind, key: tuple[str, str]) -> None:
         """Queue the pods that a change of the view may concern."""
         if what in ("pod", "bind-request"):
+            # Without back-off: the change concerns this pod, so the reason of its last refusal may be gone.
             self._queue.queue.add(key)
             return
         with self._lock:
@@ -170,6 +173,7 @@ class Scheduler:
         failures = self._failures.get(pod, 0)
         if not failures:
             return 0.0
+        # The exponent is capped because 2.0 ** 1024 overflows.
         return float(min(self.options.initial_backoff * 2.0 ** min(failures - 1, 20), self.options.max_backoff))
 
     def _wait(self, key: PodKey, pod: Obj, *, for_own_claims: bool) -> None:
@@ -191,6 +195,7 @@ class Scheduler:
 
     def _schedule(self, key: PodKey) -> None:
         """Take one pod from the queue and act on its state."""
+        # Changes wake a pod early; the back-off after a failed decision must not become shorter by that.
         rest = self._not_before.get(key, 0.0) - self._clock.monotonic()
         if rest > 0:
             self._queue.queue.add_after(key, rest)
@@ -201,6 +206,7 @@ class Scheduler:
             if pod is None or not self.is_ours(pod):
                 self._forget(key, pod)
                 return
+            # The last decision is still being written; a second one would take devices twice.
             if self.view.is_assumed(key):
                 return
             stale, live = [], False
@@ -209,6 +215,7 @@ class Scheduler:
                     stale.append(request)
                 else:
                     live = True
+            # Not decided now: the stale request is deleted first, which must not happen under the view's lock.
             if stale:
                 outcome: Decision | Refusal | None = None
             elif live:
@@ -218,6 +225,7 @@ class Scheduler:
             else:
                 outcome = self.cycle.decide(pod)
                 if isinstance(outcome, Decision):
+                    # Under the same lock as the decision, so that the next decision finds these devices in use.
                     self.view.assume(pod, outcome.node, outcome.allocations)
         if stale:
             self._clean_up(key, pod, stale)
@@ -244,6 +252,7 @@ class Scheduler:
                 continue
             try:
                 self._client.delete(BIND_REQUESTS, name_of(request), namespace_of(request), uid=uid_of(request))
+            # Deleted meanwhile, or replaced by another request of the same name (uid precondition).
             except (NotFound, Conflict):
                 continue
             except ApiError as error:  # the others are deleted all the same (KAI-078)

@@ -156,6 +156,7 @@ class TaintEviction:
             self.loop.queue.add(Key("pod", namespace_of(change.object), name_of(change.object)))
 
     def _on_claim(self, change: Change) -> None:
+        # The old version too: a pod that is no longer a consumer may have an eviction to cancel.
         for claim in filter(None, (change.object, change.old)):
             for name in _consumers(claim):
                 self.loop.queue.add(Key("pod", namespace_of(claim), name))
@@ -172,6 +173,7 @@ class TaintEviction:
                 self._evicted.pop(name_of(change.object), None)
                 self._status_written.pop(name_of(change.object), None)
             self.loop.queue.add(Key("all"))
+        # Spec changes only: our own status writes must not start another round.
         elif change.old is None or change.old.get("spec") != change.object.get("spec"):
             self.loop.queue.add(Key("new rule", name=name_of(change.object)))
 
@@ -191,6 +193,7 @@ class TaintEviction:
                 try:
                     if rule is not None:
                         self.sync_rule(rule)
+                # Even if the status cannot be written, the pods have to be evicted.
                 finally:
                     with self._lock:
                         self._announced.update([uid_of(rule)] if rule is not None else ())
@@ -220,6 +223,7 @@ class TaintEviction:
             else:
                 self._pending[uid] = plan
         if plan is None:
+            # A pod that has ended, or is being deleted anyway, gets no cancellation event.
             if before is not None and self.can_be_evicted(pod):
                 self.record_event(pod, "Cancelling deletion")
                 self._rules_changed(before.rules)
@@ -231,6 +235,7 @@ class TaintEviction:
                 self._rules_changed(plan.rules)
             return
         with self._lock:
+            # Before the request, because the watch may deliver the end of the pod before the response arrives.
             self._deleted.add(uid)
         try:
             self.evict(pod)
@@ -290,6 +295,7 @@ class TaintEviction:
         """Return when users of this allocation result are evicted; None if the taint is tolerated."""
         taint = found.taint
         key = (taints.device_of(result), found.rule, taint.get("key"), taint.get("value"))
+        # A taint without timeAdded counts from its first observation, not from each reconciliation.
         first_seen = self._first_seen.setdefault(key, self._clock.now()) if not taint.get("timeAdded") else None
         return taints.eviction_time(taint, result.get("tolerations") or (), first_seen=first_seen or self._clock.now())
 

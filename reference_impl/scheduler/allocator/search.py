@@ -197,6 +197,7 @@ class Search:
     def _first_choice(self, number: int, nth: int) -> int | None:
         """Take the first device for a place; None when there is none, or when a selector failed on one before it."""
         task = self._tasks[number]
+        # Devices of one task are picked in ascending order: another order of the same devices is the same solution.
         after = self._picked[number][-1] if nth else self._first_allowed(number)
         failing = task.failed & (self._unused(task) | self._taken_later[number]) if task.failed else 0
         tried: set[object] = set()
@@ -204,6 +205,7 @@ class Search:
             self._problem.steps -= 1
             if failing >> position & 1 or self._problem.steps < 0:
                 return None
+            # Without a failed device there is no class to compare with, so none is computed.
             if tried and self._class(position) in tried:
                 continue
             if self._within_counters(task, position) and self._within_capacity(task, position):
@@ -230,6 +232,7 @@ class Search:
                     return number
                 states = self._constrained(task, position)
                 if states is None:
+                    # An error of the claim only if the search reaches this device: search up to it without constraints.
                     unconstrained = msgspec.structs.replace(task, constraints=())
                     if Search(self._problem, [*self._tasks[:number], unconstrained]).run() is None:
                         return number
@@ -244,6 +247,7 @@ class Search:
         failing = task.failed & (self._unused(task) | self._taken_later[number])
         candidates = (self._open(task) | failing) >> (after + 1) << (after + 1)
         dead_key = (number, nth, after, self._used, tuple(self._used_by_claim), tuple(self._states))
+        # The key does not contain the picked shares of devices, so nothing is remembered while there are any.
         remember = not self._extra
         if (remember and dead_key in self._dead) or self._hopeless(number, nth, after):
             if task.failed & candidates:
@@ -352,6 +356,7 @@ class Search:
         device = self._inventory.devices[position]
         self._states = states
         self._picked[number].append(position)
+        # Before `_share`, because `_charged_already` must not count this very pick.
         if device.counters and counters.charged(task.request) and not self._charged_already(position):
             counters.take(device, self._left[device.id.pool_id])
         if self._inventory.shareable >> position & 1:
@@ -372,6 +377,7 @@ class Search:
             self._used_by_claim[task.claim] &= ~(1 << position)
             if not task.request.admin_access:
                 self._used &= ~(1 << position)
+        # After `_share`: the counters are returned only if no other pick uses the device.
         if device.counters and counters.charged(task.request) and not self._charged_already(position):
             counters.give_back(device, self._left[device.id.pool_id])
 
