@@ -96,6 +96,7 @@ class Connections:
         self._idle: deque[socket.socket] = deque()
         self._size = size
         self._closed = False
+        # The deque and not `self`: a reference to `self` would keep the object alive.
         weakref.finalize(self, _close_all, self._idle)
 
     def request(
@@ -106,6 +107,7 @@ class Connections:
         try:
             while not answer.complete:
                 answer.feed(sock.recv(_PIECE))
+        # Half a response is left in the connection after any interruption, so it cannot be used again.
         except BaseException:
             sock.close()
             raise
@@ -162,6 +164,7 @@ class Connections:
             answer, sent = Answer(), 0
             try:
                 sock.settimeout(timeout)
+                # `send` first, because after a failed `sendall` it is unknown whether any byte left.
                 sent = sock.send(data)
                 if sent < len(data):
                     sock.sendall(memoryview(data)[sent:])
@@ -171,6 +174,8 @@ class Connections:
             except BaseException as error:
                 sock.close()
                 closed = isinstance(error, OSError) and not isinstance(error, TimeoutError)
+                # The server may close an idle connection at any time; one repetition on a new connection is safe only
+                # for a request that was not sent at all, or that changes nothing.
                 if not (kept and closed and (not sent or method in _REPEATABLE)):
                     raise
             sock, kept = None, False

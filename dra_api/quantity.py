@@ -189,6 +189,7 @@ class Quantity:
     def __hash__(self) -> int:
         known = self._hash
         if known is None:
+            # Equal amounts may have different scales (1k and 1000) and must have the same hash.
             unscaled, scale = _strip(self._unscaled, self._scale)
             known = hash((unscaled, scale if unscaled else 0))
             object.__setattr__(self, "_hash", known)
@@ -302,6 +303,7 @@ def _rescale(unscaled: int, scale: int, wanted: int) -> tuple[int, bool]:
         raise QuantityError(f"the amount has more than {_MAX_RESCALE} digits")
     if difference > 0:
         return unscaled * 10**difference, True
+    # Less than one unit: avoids the computation of a huge power of ten.
     if -difference > len(str(abs(unscaled))) + 1:
         return (1 if unscaled > 0 else -1), False
     quotient, remainder = divmod(abs(unscaled), 10**-difference)
@@ -379,6 +381,7 @@ def _parse(text: str) -> Quantity:
     else:
         precision = -1
     digits = number + fraction
+    # Go's int64 path (ParseQuantity); other amounts become inf.Dec, which `as_int64` must reject.
     if precision >= 0 and scale - len(fraction) >= _NANO:
         scale -= len(fraction)
         shifted = int(digits)

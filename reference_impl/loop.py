@@ -67,6 +67,7 @@ class Loop(Generic[K]):
             self._recorder.start()
         for informer in self._informers:
             informer.start()
+        # All are started before the first wait, so that they list in parallel.
         for informer in self._informers:
             if trouble := informer.wait_served(self._sync_timeout):
                 self.stop()

@@ -173,4 +173,5 @@ class EventRecorder:
         # As in client-go: the object's name and the time in nanoseconds, here made strictly increasing.
         stamp = max(int(self._clock.now().timestamp() * 1e9), self._last_stamp + 1)
         self._last_stamp = stamp
+        # Cut, so that the name with its suffix stays within the limit of 253 characters.
         return f"{regarding[:230]}.{stamp:x}"

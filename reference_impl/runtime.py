@@ -100,6 +100,7 @@ def load(component: str) -> Command | StandaloneCommand:
     try:
         return cast(Command | StandaloneCommand, importlib.import_module(module))
     except ModuleNotFoundError as error:
+        # A missing dependency of the module is another problem and keeps its traceback.
         if error.name and (module == error.name or module.startswith(error.name + ".")):
             raise ComponentError(
                 f"this installation has no component {component!r} (module {module} is missing)"
@@ -209,6 +210,7 @@ def _stop_on_signals(stopped: threading.Event) -> Callable[[], None]:
 
 def _stop_at_end_of_stdin(stopped: threading.Event) -> None:
     def read() -> None:
+        # Not sys.stdin: a daemon thread that holds its lock makes the interpreter abort at exit.
         while os.read(0, 4096):
             continue
         stopped.set()
@@ -246,6 +248,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"reference_impl: unknown component {name!r} (choose from {', '.join(COMMANDS)})", file=sys.stderr)
         return 2
     stopped = threading.Event()
+    # Before the imports of `load`, so that a signal during them leads to a clean end.
     restore = _stop_on_signals(stopped)
     try:
         command = load(name)

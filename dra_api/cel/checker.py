@@ -241,6 +241,7 @@ class _Checker:
             found = self.subst.apply(out)
             if result is None:
                 result = found
+            # Several overloads match only if an argument is dyn; different results then make the result dyn.
             elif not is_dyn(result) and found != result:
                 result = DYN
         if result is None:

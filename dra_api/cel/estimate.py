@@ -32,6 +32,7 @@ SizeOf = Callable[[Path], "SizeEstimate | None"]
 
 
 def _add(a: int, b: int) -> int:
+    # Saturating, as cel-go's cost arithmetic on uint64.
     return min(a + b, UNLIMITED)
 
 
@@ -153,6 +154,7 @@ class _Estimator:
         return total
 
     def list_literal(self, expr: ListExpr) -> CostEstimate:
+        # An empty range, the identity of `union`.
         total, item = _ZERO, SizeEstimate(UNLIMITED, 0)
         if not expr.elements:
             item = _ZERO
@@ -251,6 +253,7 @@ class _Estimator:
         if expr.target is not None:
             total = self.cost(expr.target)
             target = self.node(expr.target)
+        # An empty range, the identity of `union`.
         cost, size = CostEstimate(UNLIMITED, 0), None
         for overload in overloads:
             found = self.overload_cost(expr, overload, target, args, costs)
@@ -289,6 +292,7 @@ class _Estimator:
     ) -> _CallEstimate | None:
         """Return the cost of operators that do not simply add the costs of their arguments."""
         if overload in ("logical_and", "logical_or"):
+            # The right side may be skipped, so the minimum is that of the left side alone.
             return _CallEstimate(CostEstimate(costs[0].min, sum_.max))
         if overload == "conditional":
             size = self.sized(args[1]).union(self.sized(args[2]))
@@ -403,6 +407,7 @@ def _standard(est: _Estimator, overload: str, target: _Node | None, args: list[_
         return _CallEstimate(sized(target).scaled(_STRING_FACTOR))
     if overload == "string_to_bytes":
         size = sized(args[0])
+        # Sizes wrap around here as uint64 does in Go; they are not saturated.
         return _CallEstimate(size.scaled(_STRING_FACTOR), SizeEstimate(size.min, size.max * 4 % 2**64))
     if overload == "bytes_to_string":
         size = sized(args[0])

@@ -100,6 +100,7 @@ def index_of(value: Any, part: Any, offset: Any = 0) -> int:
     _text(value, part)
     _int(offset)
     if part == "":
+        # ext/strings.go returns the offset for an empty text before it checks the offset.
         return int(offset)
     if offset < 0:
         raise CelRuntimeError(f"index out of range: {offset}")
@@ -124,6 +125,7 @@ def last_index_of(value: Any, part: Any, offset: Any = None) -> int:
 
 def lower_ascii(value: Any) -> str:
     _text(value)
+    # Not value.lower(), which also changes letters outside ASCII.
     return "".join(ch.lower() if ch.isascii() else ch for ch in value)
 
 
@@ -143,6 +145,7 @@ def split(value: Any, separator: Any, count: Any = -1) -> list[str]:
     _int(count)
     if count == 0:
         return []
+    # Python rejects an empty separator; Go splits into characters.
     if separator:
         return list(value.split(separator, count - 1 if count > 0 else -1))
     if not value or count < 0 or count >= len(value):
@@ -564,6 +567,7 @@ def as_float(value: Any) -> float:
 
 
 def _operand(value: Any) -> Quantity:
+    # The format that library/quantity.go gives to an int operand.
     return Quantity(value, format=Format.DECIMAL_EXPONENT) if value.__class__ is int else _quantity(value)
 
 
@@ -661,6 +665,7 @@ FUNCTIONS: Final[dict[tuple[str, bool], Callable[..., Any]]] = {
     ("first", True): first,
     ("last", True): last,
     ("cel.@mapInsert", False): map_insert,
+    # In CEL, months and days count from 0; only getDate counts from 1, and the week begins with Sunday.
     ("getFullYear", True): _clock(lambda t: t.year),
     ("getMonth", True): _clock(lambda t: t.month - 1),
     ("getDayOfYear", True): _clock(lambda t: t.timetuple().tm_yday - 1),

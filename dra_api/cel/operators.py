@@ -101,6 +101,7 @@ def divide(left: Any, right: Any) -> Any:
     if kind is not right.__class__:
         raise no_overload()
     if kind is float:
+        # Python raises for a division by zero; CEL follows IEEE 754.
         if right != 0.0:
             return left / right
         if left == 0.0 or math.isnan(left):
@@ -110,6 +111,7 @@ def divide(left: Any, right: Any) -> Any:
         raise no_overload()
     if right == 0:
         raise CelRuntimeError("division by zero")
+    # CEL truncates toward zero, Python rounds down.
     quotient = abs(left) // abs(right)
     if kind is Uint:
         return Uint(quotient)
@@ -122,8 +124,10 @@ def modulo(left: Any, right: Any) -> Any:
         raise no_overload()
     if right == 0:
         raise CelRuntimeError("modulus by zero")
+    # The remainder is 0, but cel-go reports the overflow of the quotient.
     if kind is int and left == INT_MIN and right == -1:
         raise CelRuntimeError("integer overflow")
+    # In CEL the remainder has the sign of the dividend, in Python that of the divisor.
     remainder = abs(left) % abs(right)
     if kind is Uint:
         return Uint(remainder)

@@ -85,6 +85,7 @@ def parse(source: str, *, macros: frozenset[str]) -> Expr:
         return parser.run()
     except _SyntaxStop:
         pass
+    # The frames of the caller count too, so Python's limit may come before MAX_DEPTH.
     except RecursionError:
         parser.issues = [Issue(-1, -1, f"expression recursion limit exceeded: {MAX_DEPTH}")]
     raise CelCompileError(render_issues(source, parser.issues), tuple(parser.issues))
@@ -190,6 +191,7 @@ class _Parser:
             if level == 0 or level < minimum:
                 break
             self._next()
+            # Each operator of a left-associative chain nests the tree one level deeper.
             chain += 1
             self._deeper("max recursion depth exceeded")
             op_id = self._id()
@@ -230,6 +232,7 @@ class _Parser:
             count += 1
         op_id = self._id()
         operand = self._member(self._primary())
+        # An even number of signs cancels out, as in cel-go's parser.
         if count % 2 == 0:
             return operand
         return Call(op_id, token.pos, "!_" if kind == "!" else "-_", None, [operand])
@@ -304,6 +307,7 @@ class _Parser:
                 expanded = expander(Maker(self._id, pos), target, args)
             except MacroError as err:
                 self._error(err.expr.pos, err.text)
+                # A placeholder: the parse goes on, so that further issues are reported too.
                 return Literal(self._id(), pos, None)
             if expanded is not None:
                 return expanded

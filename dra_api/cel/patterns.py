@@ -47,6 +47,7 @@ _POSIX: Final[dict[str, Ranges]] = {
     "word": _ranges("09AZaz__"),
     "xdigit": _ranges("09AFaf"),
 }
+# RE2's classes are ASCII only, and \s has no vertical tab.
 _PERL: Final[dict[str, Ranges]] = {
     "d": _ranges("09"),
     "s": _ranges("\t\n\f\r  "),
@@ -122,6 +123,7 @@ def _complement(ranges: Ranges) -> Ranges:
 
 
 def _set(ranges: Ranges, *, negated: bool) -> str:
+    # Python rejects an empty class.
     if not ranges:
         return "(?s:.)" if negated else "(?!)"
     body = "".join(f"{_code(low)}-{_code(high)}" if low != high else _code(low) for low, high in ranges)
@@ -185,6 +187,7 @@ class _Translator:
         lazy = whole != bare and len(whole) > 1
         if bare.startswith("{"):
             low, _, high = bare[1:-1].partition(",")
+            # The cut bounds the cost of int(); six digits are enough to exceed the limit.
             if int(low[:6]) > _MAX_REPEAT or int(high[:6] or 0) > _MAX_REPEAT or (high and int(high) < int(low)):
                 self.refuse(f"invalid repeat count: `{bare}`")
         following = self.operator()
@@ -219,6 +222,7 @@ class _Translator:
         if ch == "^":
             return "(?m:^)" if flags.multiline else r"\A"
         if ch == "$":
+            # Python's $ also matches before a final line break, RE2's does not.
             return "(?m:$)" if flags.multiline else r"\Z"
         return self.literal(ch, flags)
 

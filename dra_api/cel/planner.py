@@ -47,6 +47,7 @@ _LIMIT: Final = 1
 _FIRST_VARIABLE: Final = 2
 _UNSET: Final = object()
 
+# cel-go common/cost.go: ListCreateBaseCost and MapCreateBaseCost.
 _LIST_COST: Final = 10
 _MAP_COST: Final = 30
 
@@ -426,6 +427,7 @@ def _string_path(attribute: _Attribute) -> Run:
     slow = _slow_path(root, keys)
     if slot is None or len(keys) > 3:
         return slow
+    # Unrolled up to three keys (`device.attributes["domain"].name`): selectors run once for each device.
     if len(keys) == 1:
         (only,) = keys
 
@@ -730,6 +732,7 @@ def _equals_text(run: Run, text: str, *, swapped: bool, negate: bool) -> Run:
             frame[_COST] += 1
             raise
         if value.__class__ is str:
+            # A tenth of the shorter text, rounded up.
             size = len(value)
             frame[_COST] += ((size if size < length else length) + 9) // 10
             return (value == text) is not negate
@@ -794,6 +797,7 @@ def _bind(slot: int, result: _Plan) -> _Plan:
     run = result.run
 
     def scoped(frame: Frame) -> Any:
+        # In a loop the slot still has the value of the previous turn.
         frame[slot] = _UNSET
         return run(frame)
 

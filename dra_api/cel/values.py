@@ -126,6 +126,7 @@ class Timestamp:
         if self.offset:
             hours, minutes = divmod(abs(self.offset), 60)
             zone = f"{'-' if self.offset < 0 else '+'}{hours:02d}:{minutes:02d}"
+        # strftime does not pad years before 1000.
         return f"{local:%Y-%m-%dT%H:%M:%S}".rjust(19, "0") + fraction + zone
 
 
@@ -233,6 +234,7 @@ def checked_int(value: int) -> int:
     raise CelRuntimeError("integer overflow")
 
 
+# Exact classes, not isinstance: a bool is an int in Python and no number in CEL.
 _NUMBERS: Final = frozenset({int, Uint, float})
 _SAME_CLASS: Final = frozenset({str, int, float, bool, bytes, Uint, Duration, Timestamp, TypeValue, NamedFormat})
 _STRICT: Final[dict[type, type]] = {

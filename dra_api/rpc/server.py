@@ -160,6 +160,7 @@ class PluginServer:
         """Serve, then register: the registration socket is created when the driver serves."""
         self._notified.clear()
         self._status = None
+        # If the registration socket cannot be created, the service must not stay behind without a kubelet.
         with ExitStack() as undo:
             self._plugin.start()
             undo.callback(self._plugin.stop)
@@ -198,6 +199,7 @@ class PluginServer:
         def watch(_: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
             source = driver.watch_health()
             close = getattr(source, "close", None)
+            # A generator is left out: Python refuses to close one from another thread while it runs.
             if close is not None and not hasattr(source, "gi_frame"):
                 context.add_callback(close)
             for devices in source:

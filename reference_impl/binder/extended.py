@@ -134,6 +134,7 @@ class ExtendedClaims:
                 continue
             except NotFound:
                 return
+            # The watch delivers the deletion later: until then `find` must not return this claim.
             self._informer.assume(
                 {**current, "metadata": {**meta(current), "deletionTimestamp": meta(current)["creationTimestamp"]}}
             )

@@ -123,6 +123,7 @@ class ChannelPreparer:
             started = ClaimEntry(
                 state=ClaimState.STARTED, status=claim.status, name=claim.name, namespace=claim.namespace
             )
+            # A waiting claim is tried many times; only its first attempt writes the checkpoint.
             if entry != started:
                 self._checkpoint.put(claim.uid, started)
             chosen = self.choose(claim, results)

@@ -105,6 +105,7 @@ class CliqueWriter:
                     self._client.create(COMPUTE_DOMAIN_CLIQUES, changed)
                 else:
                     self._client.update(COMPUTE_DOMAIN_CLIQUES, changed)
+            # All daemons of a domain write the same clique, so conflicts are normal: repeat with a fresh copy.
             except (Conflict, AlreadyExists, NotFound):
                 if attempt + 1 == _ATTEMPTS:
                     raise

@@ -209,6 +209,7 @@ class ComputeDomainController:
             informer.assume(self._client.create(resource, wanted))
         except AlreadyExists as error:
             there = self._client.get(resource, name_of(wanted), namespace_of(wanted))
+            # This domain's own object: the informer has not received it yet.
             if domain_of(there) != uid_of(domain):
                 raise NotDoneError(
                     f"{resource.kind} {shown(wanted)} exists already and is not this domain's: {error.message}"
@@ -226,6 +227,7 @@ class ComputeDomainController:
 
     def update_status(self, domain: Obj) -> None:
         """Write the joined nodes and whether the domain is ready (rules NV-148 to NV-152)."""
+        # `ensure_finalizer` may have written the domain: the caller's copy has an old resource version.
         fresh = self._informers[COMPUTE_DOMAINS].get(name_of(domain), namespace_of(domain)) or domain
         wanted = self.wanted_status(fresh)
         if fresh.get("status") != wanted:
@@ -292,6 +294,7 @@ class ComputeDomainController:
 
     def _release(self, resource: Resource, obj: Obj) -> None:
         with contextlib.suppress(NotFound):
+            # `_delete` has changed the object, and an update needs its current version.
             fresh = self._client.get(resource, name_of(obj), namespace_of(obj))
             if uid_of(fresh) == uid_of(obj) and has_finalizer(fresh):
                 kept = [entry for entry in meta(fresh)["finalizers"] if entry != FINALIZER]

@@ -140,6 +140,7 @@ class Checkpoint:
     def write(self, claims: Mapping[str, ClaimEntry]) -> None:
         """Replace the whole file."""
         data = encode(claims, boot_id=self.boot_id, written=self._written)
+        # With a boot id no sync is needed: `open` discards the claims of an earlier boot anyway.
         write_atomically(self.path, data, mode=_MODE, durable=not self.boot_id)
         # The file need not be read back: the plugin's lock excludes other processes meanwhile.
         self._known = (_version(os.stat(self.path)), dict(claims), self.boot_id)
@@ -206,9 +207,11 @@ def encode(claims: Mapping[str, ClaimEntry], *, boot_id: str, written: Written |
     known = Written() if written is None else written
     known.forget_but(claims)
     texts = {uid: known.texts(uid, entry) for uid, entry in claims.items()}
+    # The layout of v1 has no states, so only completed claims can be in it.
     done = {uid: texts[uid][0] for uid, entry in claims.items() if entry.state is ClaimState.COMPLETED}
     v1: Obj = {"preparedClaims": done}
     every = orjson.Fragment(_canonical({uid: new for uid, (_, new) in texts.items()}))
+    # The checksum is that of the section with 0 in its place, see `decode`.
     v2: Obj = {"checksum": 0, "preparedClaims": every, "nodeBootID": boot_id}
     v2["checksum"] = checksum(v2)
     return _canonical({"checksum": checksum(v1), "v1": v1, "v2": v2}) + b"\n"

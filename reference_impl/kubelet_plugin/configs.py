@@ -145,6 +145,7 @@ def _unknown(value: Obj, schema: _Schema, where: str) -> list[str]:
             if not isinstance(content, dict):
                 raise DecodeError(f"field {path} must be an object, not {type(content).__name__}")
             found += _unknown(content, check, f"{path}.")
+        # A bool is an int in Python and no number in JSON.
         elif isinstance(content, bool) != (check is bool) or not isinstance(content, check):  # type: ignore[arg-type]
             raise DecodeError(f"field {path} has a value of the wrong type: {content!r}")
     return found

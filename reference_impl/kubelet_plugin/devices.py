@@ -175,6 +175,7 @@ def overlap(one: AnyDevice, other: AnyDevice) -> bool:
     if full_gpu(one).uuid != full_gpu(other).uuid:
         return False
     mine, theirs = memory_slices(one), memory_slices(other)
+    # A device without counted memory slices takes the whole GPU.
     return one.name == other.name or mine is None or theirs is None or bool(set(mine) & set(theirs))
 
 
@@ -254,6 +255,7 @@ def attributes_of(device: Device) -> Obj:
     """Return attributes in upstream's names (rules NV-021 to NV-025, NV-028, NV-032)."""
     gpu = full_gpu(device)
     attributes: Obj = {"type": {"string": device.type}}
+    # A slot gets its uuid when the MIG device is created.
     if not isinstance(device, MigSlot):
         attributes["uuid"] = {"string": device.uuid}
     if not isinstance(device, Gpu):

@@ -91,6 +91,7 @@ class DriverRoot:
         """
         table = self.procfs / "driver/nvidia-caps/mig-minors"
         file = self.procfs / f"driver/nvidia/capabilities/gpu{gpu_minor}/mig/{access}"
+        # Without the table too: `capability_node` then reports the missing file.
         if file.exists() or not table.exists():
             return self.capability_node(file)
         match = re.search(rf"^gpu{gpu_minor}/{re.escape(access)}\s+(\d+)$", table.read_text(), re.MULTILINE)
@@ -141,6 +142,7 @@ class DriverRoot:
         found = _stat(dev, name)
         if found is None:
             return None
+        # nvidia-uvm-tools is a node of the driver nvidia-uvm.
         if major is None and not stat.S_ISCHR(found.st_mode):
             major = self.major(name.removesuffix("-tools"))
         return _node(dev, name, found, (major, minor))

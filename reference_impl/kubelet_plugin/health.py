@@ -222,6 +222,7 @@ class HealthMonitor:
                     self._book.lost()
                 else:
                     log.warning("waiting for NVML events: %s", error)
+                # These errors return at once and may persist; without a pause the loop would spin.
                 self._clock.wait(self._stopping, 1.0)
                 continue
             self.handle(event)

@@ -86,6 +86,7 @@ class NodeLock:
         with self._mutex:
             self._turns += 1
             if self._waiting:
+                # `_held` stays true: the next thread in line gets the lock before any newcomer.
                 self._waiting.popleft().set()
             else:
                 self._held = False
@@ -93,6 +94,7 @@ class NodeLock:
     def _acquire(self, descriptor: int) -> None:
         while True:
             try:
+                # flock has no timeout, so it is polled without blocking.
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if self._clock.monotonic() >= self._deadline:
@@ -100,6 +102,7 @@ class NodeLock:
                         f"error acquiring prep/unprep lock: timeout acquiring lock ({self.path}): another plugin "
                         "process of this node holds it"
                     ) from None
+                # An event that is never set: a sleep that a test clock can shorten.
                 self._clock.wait(self._never, _POLL)
             else:
                 return

@@ -117,6 +117,7 @@ class ClaimPreparer:
             results = own_results(claim.status, self.driver)
             self.check_overlap(claim.uid, results, held)
             self.check_shares(claim, results, held)
+            # An earlier attempt ended in the middle: its changes are undone before new ones are made.
             if entry is not None:
                 self.roll_back(claim.uid, entry)
             started = ClaimEntry(
@@ -147,6 +148,7 @@ class ClaimPreparer:
             if entry is None:
                 return
             self.roll_back(uid, entry)
+            # Deleted last: after a crash in between, the kubelet's next Unprepare still finds the claim.
             self._checkpoint.drop(uid)
             self.changed()
 
@@ -218,6 +220,7 @@ class ClaimPreparer:
         """Return whether two results mean the same hardware, in whole or in part."""
         one, other = self._found().device(wanted.device), self._found().device(taken.device)
         if wanted.device == taken.device:
+            # With shares, several claims may have one device; a passed-through GPU is never shared.
             return not self._shares.enabled or isinstance(one, Vfio)
         return one is not None and other is not None and overlap(one, other)
 

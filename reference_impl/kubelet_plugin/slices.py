@@ -251,6 +251,7 @@ class SlicePublisher:
         for old in sorted(there, key=name_of):
             index = slice_index(name_of(old))
             if self.is_mine(old):
+                # Slices that are deleted below count too: consumers may have seen their generation.
                 top = max(top, int(old["spec"]["pool"].get("generation") or 0))
             if not self.is_mine(old) or index is None or index >= len(wanted) or index in matched:
                 plan.delete.append(old)
@@ -311,6 +312,7 @@ class SlicePublisher:
         return owner_reference(node, controller=True)
 
     def _same(self, index: int, spec: Obj, old: Obj, node: Obj) -> bool:
+        # The Node was recreated: with the old owner the garbage collector would delete the slice.
         if [o.get("uid") for o in meta(old).get("ownerReferences") or ()] != [uid_of(node)]:
             return False
         stored = old["spec"]

@@ -114,6 +114,7 @@ class ClaimLedger:
     def _recount(self, key: ClaimKey, entry: _Entry) -> bool:
         counts = entry.effective()
         freed = False
+        # Identity is enough: allocations are never changed in place.
         if counts is not entry.counted:
             if entry.counted is not None:
                 self.taken.remove(results_of_allocation(entry.counted))

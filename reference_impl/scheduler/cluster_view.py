@@ -323,6 +323,7 @@ class ClusterView:
         freed = False
         if before is not None and (lost := before.claims - promised.keys()) and seen is not None:
             freed = self.ledger.withdraw(uid, set(lost), gone=False)
+        # A pod that is not known resolves to no claims; an earlier promise then stays as it is.
         if seen is not None or before is None:
             self._promises[uid] = Promise(uid, pod, bind_requests.selected_node(request), frozenset(promised))
         for key, allocation in promised.items():

@@ -98,6 +98,7 @@ class PoolIndex:
         nodes = {self._engine.home_of(item) for item in slices.values()}
         was_shared = pool in self._shared_pools
         self._shared_pools.discard(pool)
+        # An empty home: the slice may concern several nodes.
         if "" in nodes:
             self._shared_pools.add(pool)
         for node, pools in list(self._pools_by_node.items()):
@@ -107,6 +108,7 @@ class PoolIndex:
         for node in nodes - {""}:
             self._pools_by_node.setdefault(node, set()).add(pool)
             self._inventories.pop(node, None)
+        # Any node may be concerned, so no inventory can be kept.
         if was_shared or "" in nodes:
             self._inventories.clear()
         if not slices:

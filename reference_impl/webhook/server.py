@@ -61,6 +61,7 @@ class Webhook:
             raise ComponentError(f"the webhook cannot listen on {options.host}:{options.port}: {error}") from error
         self._server = server
         self.address = (options.host, int(server.server_address[1]))
+        # The poll interval (0.02 s) bounds the duration of `stop`.
         self._thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="webhook", daemon=True)
         self._thread.start()
 
@@ -134,6 +135,7 @@ def _handler(gates: EnabledSharing) -> type[BaseHTTPRequestHandler]:
             declared = self.headers.get("Content-Length") or ""
             length = int(declared) if declared.isdecimal() else -1
             if not 0 <= length <= _BODY_LIMIT:
+                # The body stays unread, so no further request can be read from this connection.
                 self.close_connection = True
                 self._send(413, b"the body has no length, or is too large", "text/plain")
                 return

@@ -124,6 +124,7 @@ class NodeInventory:
 
     def in_use(self, taken: Taken) -> int:
         """Return the mask of devices in exclusive use, including devices with shares that can no longer be shared."""
+        # Only allocations from this node's own pools invalidate its mask.
         versions = tuple([taken.versions.get(pool.id, 0) for pool in self.pools])
         if self._busy is not None and self._busy[0] is taken and self._busy[1] == versions:
             return self._busy[2]
@@ -152,6 +153,7 @@ class NodeInventory:
                 try:
                     if selectors.matches(device, request, device_class, claim, self.features):
                         mask |= 1 << position
+                # Recorded only: it is an error of the claim if the search reaches this device.
                 except selectors.SelectorError:
                     failed |= 1 << position
             known = self._matched[key] = Matched(mask, failed)

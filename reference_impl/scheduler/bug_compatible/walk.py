@@ -158,6 +158,7 @@ class Walk:
                 self.chosen[number, at] = alternative
                 return True
             all_too_large = False
+        # Only then is the request itself too large for the claim.
         if all_too_large:
             raise TooManyDevices
         return False
