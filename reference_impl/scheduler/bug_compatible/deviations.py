@@ -218,7 +218,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "second-alternative-read-as-first",
-        "kubernetes/kubernetes#137347 (mended it; no issue)",
+        "kubernetes/kubernetes#137347 (fixed it; no issue)",
         "walk",
         "Of an alternative with All but the first, devices after the first are wanted as the first alternative's.",
         rule="DRA-182",
@@ -227,7 +227,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "selectors-of-earlier-alternative",
-        "kubernetes/kubernetes#137347 (mended it; no issue)",
+        "kubernetes/kubernetes#137347 (fixed it; no issue)",
         "engine",
         "What All means in an alternative is looked up under the alternative before it, with that one's selectors.",
         rule="DRA-182",
@@ -243,7 +243,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "pools-in-any-order",
-        "kubernetes/kubernetes#136641 (mended it; no issue)",
+        "kubernetes/kubernetes#136641 (fixed it; no issue)",
         "gather",
         "Pools are tried in an order that is chance, slices in the order in which they are known.",
         rule="DRA-151",
@@ -252,7 +252,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "incomplete-pools-are-used",
-        "kubernetes/kubernetes#134189 (mended it; no issue)",
+        "kubernetes/kubernetes#134189 (fixed it; no issue)",
         "gather",
         "Devices of an incomplete pool are given to requests for a count.",
         rule="DRA-146",
@@ -261,7 +261,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "slices-of-other-nodes-are-missed",
-        "kubernetes/kubernetes#134466 (mended it, again in #135056)",
+        "kubernetes/kubernetes#134466 (fixed it, again in #135056)",
         "gather",
         "A pool with slices for several nodes is incomplete on each of them.",
         rule="DRA-146",
@@ -270,7 +270,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "invalid-pool-ends-attempt",
-        "kubernetes/kubernetes#134189 (mended it; no issue)",
+        "kubernetes/kubernetes#134189 (fixed it; no issue)",
         "walk",
         "A pool that lists a device twice ends the attempt as soon as the walk meets it.",
         rule="DRA-149",
@@ -279,7 +279,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "counters-of-one-slice",
-        "kubernetes/kubernetes#134189 (mended it; no issue)",
+        "kubernetes/kubernetes#134189 (fixed it; no issue)",
         "ledger",
         "Counters are those of one slice: devices of the pool's other slices do not take from them.",
         rule="DRA-193",
@@ -296,7 +296,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "every-taint-keeps-off",
-        "kubernetes/kubernetes#134152 (mended it; no issue)",
+        "kubernetes/kubernetes#134152 (fixed it; no issue)",
         "walk",
         "A taint with an effect that is not known keeps claims from its device too.",
         releases=_ONLY_1_34,
@@ -304,7 +304,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
     ),
     Deviation(
         "distinct-compares-places",
-        "kubernetes/kubernetes#135022 (mended it; no issue)",
+        "kubernetes/kubernetes#135022 (fixed it; no issue)",
         "trackers",
         "distinctAttribute compares where values are kept, so that only shares of one device have the same.",
         rule="DRA-174",
