@@ -59,12 +59,12 @@ def install(version: str, from_source: bool, containers: bool, index_url: str | 
       dra-conformance control-plane install 1.36.2 --build --containers    # what --kubelet kubelet needs
     """
     if from_source:
-        folder = build(version, tell=click.echo)
+        folder = build(version, report=click.echo)
     else:
         sources = Sources(index=index_url or INDEX, releases=(release_url or RELEASES).rstrip("/"))
-        folder = download(Wanted(version), sources=sources, tell=click.echo)
+        folder = download(Wanted(version), sources=sources, report=click.echo)
     if containers:
-        folder = build_containers(folder.name, tell=click.echo)
+        folder = build_containers(folder.name, report=click.echo)
     click.echo(f"installed in {folder}")
     return ExitCode.OK
 
@@ -113,7 +113,7 @@ def serve(
         RunOptions(kubernetes_version=kubernetes_version, feature_gates=feature_gates, runtime_config=runtime_config)
     )
     with Served(options, folder=folder, node_name=node_name, driver_name=driver_name) as served:
-        for line in served.told():
+        for line in served.instructions():
             click.echo(line)
         wait_for_signal()
     failures = served.take_failures()

@@ -51,9 +51,9 @@ def _node_of(slices: Iterable[Obj], driver: str) -> str:
     nodes = sorted({str(spec["nodeName"]) for spec in specs if spec.get("driver") == driver and spec.get("nodeName")})
     if len(nodes) == 1:
         return nodes[0]
-    told = f"publishes for the nodes {', '.join(nodes)}" if nodes else "has published no ResourceSlice with a nodeName"
+    state = f"publishes for the nodes {', '.join(nodes)}" if nodes else "has published no ResourceSlice with a nodeName"
     raise TargetUnreachable(
-        f"--driver socket: which node it serves cannot be told: {driver} {told}",
+        f"--driver socket: which node it serves cannot be told: {driver} {state}",
         hint="--node-name names the node; is --driver-name right?",
     )
 

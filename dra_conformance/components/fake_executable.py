@@ -34,7 +34,7 @@ class FakeExecutable:
         """Make the script succeed again. Raises FileNotFoundError if it did not fail."""
         self._fails.unlink()
 
-    def told(self) -> list[str]:
+    def recorded(self) -> list[str]:
         """Return the arguments of all calls, oldest first."""
         log = self.path.with_name(f"{self.path.name}.log")
         return log.read_text().splitlines() if log.is_file() else []

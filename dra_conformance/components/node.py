@@ -207,8 +207,8 @@ class ScenarioNode:
                         + (f"; it said last: {last}" if last else ", without a word")
                     ) from None
                 if real.monotonic() >= deadline:
-                    told = self.kubelet.plugins.explain(self.driver_name)
-                    raise DriverNotRegistered(f"{seconds:g} s after its start {told}") from None
+                    explanation = self.kubelet.plugins.explain(self.driver_name)
+                    raise DriverNotRegistered(f"{seconds:g} s after its start {explanation}") from None
 
     def slices(self) -> list[Obj]:
         """The driver's ResourceSlices for this node, as last observed."""

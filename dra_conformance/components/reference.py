@@ -27,8 +27,8 @@ def check_settings(component: str, settings: Mapping[str, str]) -> None:
     known = _KNOWN_SETTINGS.get(component, ())
     for key in settings:
         if key not in known:
-            told = f"It has: {', '.join(known)}." if known else "It has none."
-            raise UsageError(f"--{component} reference:{key}=…: the reference has no setting {key!r}", hint=told)
+            hint = f"It has: {', '.join(known)}." if known else "It has none."
+            raise UsageError(f"--{component} reference:{key}=…: the reference has no setting {key!r}", hint=hint)
     if "bug-compatible" in settings:
         # Deferred: only this setting needs the scheduler.
         from reference_impl.scheduler.bug_compatible import UnknownRelease, release

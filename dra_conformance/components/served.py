@@ -80,7 +80,7 @@ class Served:
         """Return the failures of the served control plane itself since the last call."""
         return self._plane.take_failures()
 
-    def told(self) -> Iterator[str]:
+    def instructions(self) -> Iterator[str]:
         """Yield the lines of the user's instructions."""
         registrar, plugins, cdi = (self._folder / name for name in (_REGISTRAR, "plugins", "cdi"))
         driver = self._driver_name or "NAME"

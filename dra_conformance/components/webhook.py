@@ -233,11 +233,11 @@ class WebhookComponent:
             said = f"; it said last: {process.last_lines(3)}" if process.last_lines() else ", without a word"
             hint = "docs/how-to/webhook.md tells what a webhook is given and must do."
             if not process.running:
-                told = f"the webhook ended with exit code {process.exit_code} before it listened{said}"
-                raise TargetUnreachable(told, hint=hint)
+                message = f"the webhook ended with exit code {process.exit_code} before it listened{said}"
+                raise TargetUnreachable(message, hint=hint)
             if clock.monotonic() > deadline:
-                told = f"{seconds:g} s after its start the webhook does not listen on {HOST}:{endpoint.port}{said}"
-                raise TargetUnreachable(told, hint=hint)
+                message = f"{seconds:g} s after its start the webhook does not listen on {HOST}:{endpoint.port}{said}"
+                raise TargetUnreachable(message, hint=hint)
             clock.wait(threading.Event(), 0.05)
 
     def _endpoint(self, port: int) -> Endpoint:

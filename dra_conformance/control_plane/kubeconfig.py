@@ -52,8 +52,8 @@ class KubeconfigControlPlane:
                 answer = self._transport.request("GET", "/metrics", headers={"Accept": "text/plain"}, timeout=10.0)
             except TransportError:
                 return {}
-            told = _GATE.findall(answer.body) if answer.status == 200 else []
-            self._gates = {name.decode(): value == b"1" for name, value in told}
+            reported = _GATE.findall(answer.body) if answer.status == 200 else []
+            self._gates = {name.decode(): value == b"1" for name, value in reported}
         return self._gates or {}
 
     def start(self) -> None:
@@ -65,9 +65,9 @@ class KubeconfigControlPlane:
             raise TargetUnreachable(str(error), hint="`kubectl version` with the same kubeconfig must work.") from None
         if answer.status != 200:
             raise TargetUnreachable(f"the API server answered {answer.status} to /version")
-        told = orjson.loads(answer.body)
-        self._version = str(told.get("gitVersion") or "")
-        self._simulated = told.get("platform") == "embedded"
+        reported = orjson.loads(answer.body)
+        self._version = str(reported.get("gitVersion") or "")
+        self._simulated = reported.get("platform") == "embedded"
 
     def stop(self) -> None:
         """Close the connections."""

@@ -132,9 +132,9 @@ def _permissions(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
             if not answers[key]:
                 refused[f"{resource}.{group}" if group else resource].append(verb)
         if refused:
-            told = "; ".join(f"{', '.join(verbs)} {what}" for what, verbs in refused.items())
+            denied = "; ".join(f"{', '.join(verbs)} {what}" for what, verbs in refused.items())
             way_out = "`dra-conformance rbac --user NAME`, with the same options, prints what is needed."
-            yield wrong(_PERMISSIONS, role, f"may not {told}", way_out, found=f"{count} asked")
+            yield wrong(_PERMISSIONS, role, f"may not {denied}", way_out, found=f"{count} asked")
         else:
             yield ok(_PERMISSIONS, role, f"all {count} that it needs")
 

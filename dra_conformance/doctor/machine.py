@@ -135,8 +135,8 @@ def _real_nvml(area: str) -> Finding:
     if done.returncode == 0:
         return ok(area, "real NVML", done.stdout.strip(), needed=False)
     last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-    told = last.partition(": ")[2] or last
+    message = last.partition(": ")[2] or last
     way_out = "Only for a driver on real GPUs: install the NVIDIA driver; `nvidia-smi` must work."
     if "Not Found" in last or "LibraryNotFound" in last:
         return missing(area, "real NVML", "there is no libnvidia-ml.so.1 on this machine", way_out, needed=False)
-    return wrong(area, "real NVML", told, way_out, needed=False)
+    return wrong(area, "real NVML", message, way_out, needed=False)

@@ -39,8 +39,8 @@ def _embedded(options: RunOptions, *, needed: bool) -> Iterator[Finding]:
         yield wrong(_AREA, "embedded", str(error), "--feature-gates and --kubernetes-version must fit together.")
         return
     off = sorted(name for name, on in gates.items() if not on)
-    told = f"emulates Kubernetes {options.kubernetes_version} (a rehearsal, not evidence)"
-    yield ok(_AREA, "embedded", f"{told}; gates off: {', '.join(off) or 'none'}")
+    text = f"emulates Kubernetes {options.kubernetes_version} (a rehearsal, not evidence)"
+    yield ok(_AREA, "embedded", f"{text}; gates off: {', '.join(off) or 'none'}")
 
 
 def _binaries(options: RunOptions, *, needed: bool) -> Iterator[Finding]:
@@ -85,10 +85,10 @@ def _docker(*, needed: bool) -> Finding:
 
     name = "Docker (k3s)"
     try:
-        told = docker_info()
+        text = docker_info()
     except TargetUnreachable as error:
         cause = error.message.removeprefix("--control-plane k3s: ")
         state = missing if "is not installed" in cause else wrong
         return state(_AREA, name, cause, error.hint, needed=needed)
-    release, cgroup, driver = (told.get(key) or "?" for key in ("ServerVersion", "CgroupVersion", "Driver"))
+    release, cgroup, driver = (text.get(key) or "?" for key in ("ServerVersion", "CgroupVersion", "Driver"))
     return ok(_AREA, name, f"daemon {release}, cgroup v{cgroup}, storage {driver}", needed=needed)

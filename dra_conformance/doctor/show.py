@@ -71,8 +71,8 @@ def _mark(each: Finding) -> tuple[str, str]:
 def _plain(findings: Sequence[Finding]) -> Iterator[str]:
     for each in findings:
         need = "" if each.needed or each.state is State.OK else " (not needed for this run)"
-        told = "; ".join(part for part in (each.found, each.cause) if part)
-        yield f"{each.state.value:<8} {each.area}: {each.name}: {told}{need}"
+        details = "; ".join(part for part in (each.found, each.cause) if part)
+        yield f"{each.state.value:<8} {each.area}: {each.name}: {details}{need}"
         if each.way_out and each.state is not State.OK:
             yield f"         way out: {each.way_out}"
 

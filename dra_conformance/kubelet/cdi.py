@@ -110,8 +110,8 @@ class CDIRegistry:
                     devices[device.id] = device
         for device_id, paths in conflicts.items():
             del devices[device_id]
-            told = f"device {device_id} is declared by several files: {', '.join(sorted(p.name for p in paths))}"
-            problems.extend(CDIProblem(path, (told,)) for path in sorted(paths))
+            message = f"device {device_id} is declared by several files: {', '.join(sorted(p.name for p in paths))}"
+            problems.extend(CDIProblem(path, (message,)) for path in sorted(paths))
         return cls(tuple(folders), devices, tuple(problems))
 
     def resolve(self, device_ids: Iterable[str]) -> list[CDIDevice]:
@@ -151,8 +151,8 @@ def read_spec(path: Path, *, priority: int = 0) -> CDISpec:
     except (OSError, UnicodeDecodeError) as error:
         raise CDIError(f"{path}: cannot be read: {error}", f"cannot be read: {error}") from None
     except yaml.YAMLError as error:
-        told = "is neither JSON nor YAML: " + " ".join(str(error).split())
-        raise CDIError(f"{path}: {told}", told) from None
+        message = "is neither JSON nor YAML: " + " ".join(str(error).split())
+        raise CDIError(f"{path}: {message}", message) from None
     reasons = validate_spec(document)
     if reasons:
         raise CDIError(f"{path}: {'; '.join(reasons)}", *reasons)

@@ -63,15 +63,15 @@ class HealthCache:
         until it times out.
         """
         now = self._clock.monotonic()
-        told: list[DeviceKey] = []
+        reported: list[DeviceKey] = []
         with self._lock:
             known = self._drivers.setdefault(driver, {})
             for device in devices:
                 timeout = float(device.timeout_seconds) if device.timeout_seconds > 0 else self._default_timeout
                 key = (device.pool_name, device.device_name)
                 known[key] = _Known(device.health, cut_message(device.message), now, timeout)
-                told.append(key)
-        return told
+                reported.append(key)
+        return reported
 
     def known(self, driver: str) -> set[DeviceKey]:
         """Return the devices that a driver's stream has reported."""
@@ -153,15 +153,15 @@ class HealthWatcher:
             thread.join()
 
     def _follow(self, instance: PluginInstance) -> None:
-        told = ""
+        reported = ""
         while not instance.stopping.is_set():
             error, received = self._one_stream(instance)
             # Counted from the end of the stream; time that a scenario advances meanwhile counts too.
             due = self._clock.monotonic() + self._retry
-            if (received or error != told) and not instance.stopping.is_set():
+            if (received or error != reported) and not instance.stopping.is_set():
                 # The kubelet retries every 5 s even if there is no health service; log that once.
                 self._record(KubeletHealth(step="stream ended", driver=instance.driver, reason=error))
-                told = error
+                reported = error
             self._clock.wait(instance.stopping, max(due - self._clock.monotonic(), 0.0))
 
     def _one_stream(self, instance: PluginInstance) -> tuple[str, bool]:
@@ -189,9 +189,9 @@ class HealthWatcher:
         return "the driver ended the stream", received
 
     def _take(self, driver: str, devices: Sequence[DeviceHealth]) -> None:
-        told = self.cache.update(driver, devices)
+        reported = self.cache.update(driver, devices)
         self._record(KubeletHealth(step="received", driver=driver, devices=tuple(_shown(device) for device in devices)))
-        self._on_change(driver, told)
+        self._on_change(driver, reported)
 
 
 def _shown(device: DeviceHealth) -> dict[str, Any]:

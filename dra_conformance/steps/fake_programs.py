@@ -84,7 +84,7 @@ def smi_calls(world: World, node: str, claim: str) -> list[str]:
     """Return the arguments of each run of nvidia-smi for the GPU of a claim, oldest first, without the GPU's uuid."""
     names = {result["device"] for result in own_results(world, claim)}
     uuids = {d["attributes"]["uuid"]["string"] for d in full_gpus(world, node) if d["name"] in names}
-    lines = nvidia_smi(world.node(node)).told()
+    lines = nvidia_smi(world.node(node)).recorded()
     return [" ".join(w for w in line.split() if w not in uuids) for line in lines if uuids & set(line.split())]
 
 
@@ -114,7 +114,7 @@ def started_daemons(lines: list[str]) -> dict[str, str]:
 
 def running_daemons(world: World, node: str) -> dict[str, str]:
     """Return the MPS daemons of a node that have not ended: pipe folder to GPUs."""
-    started = started_daemons(mps_control(world.node(node)).told())
+    started = started_daemons(mps_control(world.node(node)).recorded())
     return {pipe: devices for pipe, devices in started.items() if (Path(pipe) / "control").exists()}
 
 
@@ -135,7 +135,7 @@ def _(world: World, node: str, claim: str) -> None:
 @then('the MPS control daemon on "{node}" received the command "{command}"')
 def _(world: World, node: str, command: str) -> None:
     """The control program received this command exactly once; `*` matches any text."""
-    lines = mps_control(world.node(node)).told()
+    lines = mps_control(world.node(node)).recorded()
     found = [line.removeprefix("command ") for line in lines if line.startswith("command ")]
     same = [line for line in found if fnmatch(line, command)]
     world.check(len(same) == 1, "commands of the daemon", expected=command, observed=found)
@@ -146,7 +146,7 @@ def _(world: World, node: str) -> None:
     """Every daemon that was started has ended, and the folder of the driver for daemons is empty."""
     component = world.node(node)
     control = mps_control(component)
-    if not control.told() and not control.fails:
+    if not control.recorded() and not control.fails:
         raise Untestable("no control daemon was ever started")
     left = sorted(str(path) for path in (component.kubelet.plugins_dir / component.driver_name / "mps").glob("*"))
     running = sorted(running_daemons(world, node))

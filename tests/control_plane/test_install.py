@@ -103,7 +103,7 @@ def test_a_release_that_is_there_is_not_fetched_again(publisher: Publisher, home
     download(Wanted("1.36"), sources=publisher.sources, environ=home)
     publisher.asked.clear()
     said: list[str] = []
-    download(Wanted("1.36"), sources=publisher.sources, environ=home, tell=said.append)
+    download(Wanted("1.36"), sources=publisher.sources, environ=home, report=said.append)
     assert publisher.asked == ["/index.yaml"]
     assert said == ["v1.36.2 is there already"]
 

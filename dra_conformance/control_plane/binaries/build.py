@@ -30,7 +30,7 @@ _GO = re.compile(r"^go (\S+)", re.MULTILINE)
 
 
 def build(
-    release: str, *, environ: Mapping[str, str] | None = None, tell: Callable[[str], None] = lambda text: None
+    release: str, *, environ: Mapping[str, str] | None = None, report: Callable[[str], None] = lambda text: None
 ) -> Path:
     """Build a release such as 1.35.4 into the cache and return its folder. It takes minutes with an empty Go cache.
 
@@ -54,10 +54,10 @@ def build(
         source.mkdir()
         made.mkdir(mode=0o755)
         shutil.copy(module / "main.go", source)
-        tell(f"reading the module list of Kubernetes {version}")
+        report(f"reading the module list of Kubernetes {version}")
         _write_module(go, source, version, f"v0.{minor}.{patch}")
         _run(go, source, ["mod", "tidy"])
-        tell("compiling; with a cold cache this takes some minutes")
+        report("compiling; with a cold cache this takes some minutes")
         flags = ["-trimpath", "-ldflags", link_flags(version)]
         # Without cgo the program is static and runs on every Linux.
         _run(go, source, ["build", *flags, "-o", str(made / PROGRAM), "."], CGO_ENABLED="0")
@@ -68,7 +68,7 @@ def build(
     return target
 
 
-def build_containers(version: str, *, environ: Mapping[str, str] | None = None, tell: Callable[[str], None]) -> Path:
+def build_containers(version: str, *, environ: Mapping[str, str] | None = None, report: Callable[[str], None]) -> Path:
     """Build containerd, runc and the node program of `--kubelet kubelet` beside a cached control plane.
 
     Args:
@@ -88,7 +88,7 @@ def build_containers(version: str, *, environ: Mapping[str, str] | None = None, 
             f"{version} is not in the cache", hint=f"dra-conformance control-plane install {version.removeprefix('v')}"
         )
     for program in CONTAINERS:
-        tell(f"building {program.program}")
+        report(f"building {program.program}")
         done = program.build(go, SOURCES / "containers", target)
         if done.returncode != 0:
             last = done.stderr.decode(errors="replace").strip().splitlines()[-6:]
@@ -126,8 +126,8 @@ def module_text(upstream: str, version: str, staging_version: str) -> str:
 def _write_module(go: str, source: Path, version: str, staging_version: str) -> None:
     # `go mod download` needs a module, and the real go.mod depends on its result.
     (source / "go.mod").write_text("module dra-conformance/control-plane\n")
-    told = orjson.loads(_run(go, source, ["mod", "download", "-json", f"k8s.io/kubernetes@{version}"]))
-    (source / "go.mod").write_text(module_text(Path(told["GoMod"]).read_text(), version, staging_version))
+    answer = orjson.loads(_run(go, source, ["mod", "download", "-json", f"k8s.io/kubernetes@{version}"]))
+    (source / "go.mod").write_text(module_text(Path(answer["GoMod"]).read_text(), version, staging_version))
 
 
 def _run(go: str, folder: Path, words: list[str], **environment: str) -> bytes:

@@ -60,8 +60,8 @@ class Layout:
 
 def gates(values: Mapping[str, bool]) -> list[str]:
     """Return `--feature-gates`, or nothing if no gate is set."""
-    told = ",".join(f"{name}={str(value).lower()}" for name, value in sorted(values.items()))
-    return [f"--feature-gates={told}"] if told else []
+    joined = ",".join(f"{name}={str(value).lower()}" for name, value in sorted(values.items()))
+    return [f"--feature-gates={joined}"] if joined else []
 
 
 def etcd(layout: Layout) -> list[str]:

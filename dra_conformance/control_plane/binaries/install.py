@@ -67,7 +67,7 @@ def download(
     *,
     sources: Sources,
     environ: Mapping[str, str] | None = None,
-    tell: Callable[[str], None] = lambda text: None,
+    report: Callable[[str], None] = lambda text: None,
 ) -> Path:
     """Download a release into the cache, unless it is there, and return its folder.
 
@@ -78,20 +78,20 @@ def download(
         version, archive = _archive(http, wanted, sources.index)
         target = cache_folder(environ) / version
         if all((target / name).exists() for name in NEEDED):
-            tell(f"{version} is there already")
+            report(f"{version} is there already")
             return target
         target.parent.mkdir(parents=True, exist_ok=True)
         # In the folder of the cache, so that the result can be renamed into place.
         with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
             made = Path(folder) / version
             made.mkdir(mode=0o755)
-            tell(f"fetching {archive['selfLink']}")
+            report(f"fetching {archive['selfLink']}")
             packed = Path(folder) / "archive"
             _fetch(http, str(archive["selfLink"]), packed, sha512=str(archive["hash"]))
             _unpack(packed, made)
             for name in _FROM_RELEASE:
                 url = f"{sources.releases}/{version}/bin/{platform_name().replace('-', '/')}/{name}"
-                tell(f"fetching {url}")
+                report(f"fetching {url}")
                 _fetch(http, url, made / name, sha512=_text(http, f"{url}.sha512").split()[0])
                 (made / name).chmod(0o755)
             put(made, target)

@@ -95,11 +95,11 @@ def find(wanted: Wanted, *, bin_dir: str = "", environ: Mapping[str, str] | None
     places = folders(bin_dir, environ)
     if bin_dir and not Path(bin_dir).is_dir():
         raise ProgramsMissing(f"--bin-dir {bin_dir}: there is no such folder")
-    told: list[str] = []
+    rejected: list[str] = []
     for source, server in _each(API_SERVER, places):
         version = version_of(server)
         if not wanted.matches(version):
-            told.append(f"{source} has {API_SERVER} {version or 'that tells no version'}")
+            rejected.append(f"{source} has {API_SERVER} {version or 'that tells no version'}")
             continue
         paths = {API_SERVER: server}
         # etcd has a release of its own, and every one will do.
@@ -111,9 +111,9 @@ def find(wanted: Wanted, *, bin_dir: str = "", environ: Mapping[str, str] | None
         missing = [name for name in NEEDED if name not in paths]
         if not missing:
             return Programs(version, paths)
-        told.append(f"{source} has {API_SERVER} {version}, but {' and '.join(missing)} of it is nowhere")
+        rejected.append(f"{source} has {API_SERVER} {version}, but {' and '.join(missing)} of it is nowhere")
     looked = ", ".join(dict.fromkeys(f"{source} ({path})" for source, path in places))
-    seen = f"; {'; '.join(dict.fromkeys(told))}" if told else ""
+    seen = f"; {'; '.join(dict.fromkeys(rejected))}" if rejected else ""
     release = f"Kubernetes {wanted.text.removeprefix('v')}" if wanted.text else "Kubernetes"
     raise ProgramsMissing(
         f"no control plane of {release}: looked in {looked}{seen}",

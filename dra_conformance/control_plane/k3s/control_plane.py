@@ -200,7 +200,7 @@ class K3sControlPlane:
         # Deferred: the module needs the optional extra k3s.
         from dra_conformance.control_plane.k3s.container import REAPER
 
-        told, start = _first_line(error), f"--control-plane k3s: Docker does not start {self.image}"
+        reported, start = _first_line(error), f"--control-plane k3s: Docker does not start {self.image}"
         if REAPER.partition(":")[0] in str(error):
             start = f"--control-plane k3s: Docker does not start {REAPER}, which removes containers of killed harnesses"
             way_out = "Pull that image too, or set TESTCONTAINERS_RYUK_DISABLED=true and do without it."
@@ -210,7 +210,7 @@ class K3sControlPlane:
             )
         else:
             way_out = _WAY_OUT
-        return TargetUnreachable(f"{start}: {told}", hint=way_out)
+        return TargetUnreachable(f"{start}: {reported}", hint=way_out)
 
     def _check_versions(self) -> None:
         release = self.version()
@@ -224,11 +224,11 @@ class K3sControlPlane:
     def _check_gates(self) -> None:
         """Raise TargetUnreachable if the server's gates differ from those of the plan."""
         answer = self.transport().request("GET", "/metrics", headers={"Accept": "text/plain"}, timeout=10.0)
-        told = {name.decode(): value == b"1" for name, value in _GATE.findall(answer.body)}
+        reported = {name.decode(): value == b"1" for name, value in _GATE.findall(answer.body)}
         wrong = [
-            f"{name} is {'on' if told[name] else 'off'}"
+            f"{name} is {'on' if reported[name] else 'off'}"
             for name, on in sorted(self.feature_gates.items())
-            if told.get(name, on) != on
+            if reported.get(name, on) != on
         ]
         if wrong:
             raise TargetUnreachable(
@@ -241,10 +241,10 @@ class K3sControlPlane:
             answer = self.transport().request("GET", "/version", timeout=10.0)
         except (KubeconfigError, TransportError) as error:
             raise TargetUnreachable(f"--control-plane k3s: its API server does not answer: {error}") from None
-        told = str(orjson.loads(answer.body).get("gitVersion") or "") if answer.status == 200 else ""
-        if not told:
+        reported = str(orjson.loads(answer.body).get("gitVersion") or "") if answer.status == 200 else ""
+        if not reported:
             raise TargetUnreachable(f"--control-plane k3s: its API server answered {answer.status} to /version")
-        return told
+        return reported
 
 
 def docker_info() -> Mapping[str, Any]:
@@ -266,13 +266,13 @@ def docker_info() -> Mapping[str, Any]:
     try:
         client = DockerClient(timeout=_ANSWERS_WITHIN).client  # as the container's own: it knows contexts, too
         try:
-            told: Mapping[str, Any] = client.info()
+            reported: Mapping[str, Any] = client.info()
         finally:
             client.close()
     except (docker.errors.DockerException, requests.RequestException) as error:
         why = _first_line(error)
         raise TargetUnreachable(f"--control-plane k3s: no Docker daemon answers: {why}", hint=_WAY_OUT) from None
-    return told
+    return reported
 
 
 def _minor(version: str) -> tuple[int, ...]:
