@@ -56,7 +56,8 @@ class ScenarioNode:
         self._nvml: Any = None
         self._parts: dict[str, Component] = {}
         self._processes: dict[str, ManagedProcess] = {}
-        self._as_process = False  # a driver that ran as a process is started again as one
+        self.driver_as_process = False
+        """Whether every start of the reference driver on this node is a process of its own."""
         self._prepared_refs: dict[str, ClaimRef] = {}
         self.kubelet: NodeKubelet
         if world.has_real_kubelet:
@@ -149,13 +150,12 @@ class ScenarioNode:
     def start_driver(self, *, as_process: bool = False) -> None:
         """Start the driver under test with the node's `flags`; `wait_driver` waits until it is registered.
 
-        `as_process` applies to the later starts on this node too.
+        `as_process` applies to this start only; `driver_as_process` to all.
         """
-        self._as_process = self._as_process or as_process
         spec = self.world.run.components.spec("driver")
         self.world.log.emit(DriverChanged(node=self.alias, implementation=spec.kind, action="start"))
         match spec.kind:
-            case "reference" if self._as_process or spec.settings.get("process") == "yes":
+            case "reference" if as_process or self.driver_as_process or spec.settings.get("process") == "yes":
                 self._start_process(self.driver_name, self._driver_command(), self._gpu_environment())
             case "reference":
                 self._start_reference()

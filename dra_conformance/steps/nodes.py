@@ -105,8 +105,9 @@ def run_driver(
     """Return a node with kubelet and driver; the driver is registered and has published all of its pools."""
     node = world.node(alias, inventory=inventory)
     node.flags = tuple(flags.split())
+    node.driver_as_process = as_process
     node.start_kubelet()
-    node.start_driver(as_process=as_process)
+    node.start_driver()
     node.wait_driver()
     wait_schedulable(world, alias)
     world.require(
