@@ -9,7 +9,7 @@ CLIENTS_READY := $(VENV)/.ready-clients
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 export PIP_NO_CACHE_DIR := 1
 
-.PHONY: run test lint docs unit nvml-sanitized suite mutants bench third-party verify-third-party differential clean help
+.PHONY: run test lint docs unit nvml-sanitized suite mutants bench third-party verify-third-party verify-all differential explore clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -17,7 +17,7 @@ help:       ## show these lines
 run: $(RUN_READY)       ## judge the reference system on the embedded control plane; report in dra-report/
 	@$(BIN)/dra-conformance run -n 2
 
-test: $(DEV_READY) lint unit nvml-sanitized suite mutants verify-third-party       ## everything that must hold before a change lands
+test: $(DEV_READY) lint unit nvml-sanitized suite mutants verify-subset       ## everything that must hold before a change lands
 
 lint: $(DEV_READY)       ## style, types, layers
 	@echo "== lint"
@@ -45,9 +45,10 @@ suite: $(DEV_READY)       ## the executable specification, against the reference
 		--require conformant --out dra-report/sweep-direct
 	@$(BIN)/python -m dra_conformance.faults $(addsuffix /events.jsonl,dra-report dra-report/sweep dra-report/sweep-direct)
 
-mutants: $(DEV_READY)       ## every mutant must be killed by the scenario of its rule
-	@echo "== mutants"
-	@$(BIN)/dra-conformance mutants
+MUTANTS_SHARD ?= 1/2
+mutants: $(DEV_READY)       ## a fixed half of the mutants: the scenario of its rule must kill each (MUTANTS_SHARD=1/1: all)
+	@echo "== mutants, part $(MUTANTS_SHARD)"
+	@$(BIN)/dra-conformance mutants --shard $(MUTANTS_SHARD)
 
 bench: $(DEV_READY)       ## measure; prints, asserts nothing
 	@$(BIN)/python -m verification.benchmarks
@@ -61,6 +62,18 @@ verify-third-party: $(DEV_READY)       ## run the suite against the built third-
 docs: $(DEV_READY)       ## build the documentation site in build/site (strict, no network)
 	@for page in reference catalogue tags events api; do $(BIN)/python -m tools.gen_$$page || exit 1; done
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
+
+verify-subset: $(DEV_READY)
+	@echo "== verification against third-party programs: CI's subset"
+	@$(BIN)/python -m verification verify --ci
+
+verify-all: third-party test       ## everything, with all mutants and programs; writes docs/explanation/verification-results.md
+	@echo "== verification against third-party programs: everything"
+	@$(BIN)/python -m verification verify --write docs/explanation/verification-results.md
+
+MINUTES ?= 30
+explore: $(DEV_READY)       ## test with fresh seeds for a given time and save what fails: make explore MINUTES=30
+	@$(BIN)/python -m verification explore --minutes $(MINUTES)
 
 CASES ?= 2000
 SEED ?=

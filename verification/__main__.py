@@ -3,10 +3,11 @@
 \b
 The commands:
   build              build the third-party programs (needs Go)
-  verify [NAME ...]  run everything below, or the named programs and checks
+  verify [NAME ...]  run everything below, or the named programs and checks (--help for the options)
   fidelity           compare the emulated API server with a real one, request by request
   rbac               verify the printed roles on a real API server
   docker             verify --control-plane k3s on a Docker engine that the command starts
+  explore            test with fresh seeds for a given time, and save what fails
 
 Rules that a program is known to break are listed in verification/third_party/expected/*.yaml, each with the reason. Any
 difference fails `verify`, better or worse. A missing prerequisite is reported; with CI=true it is a failure.
@@ -14,12 +15,14 @@ difference fails `verify`, better or worse. A missing prerequisite is reported; 
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from dra_conformance.core.errors import ExitCode, SuiteError
 from dra_conformance.kubelet.real import requirements
-from verification import jobs
+from verification import explore, jobs, results
 from verification.prerequisites import missing
 from verification.third_party import build, verify
 from verification.third_party.catalogue import BIN, load
@@ -27,6 +30,8 @@ from verification.third_party.catalogue import BIN, load
 SEED = 20261122
 """The seed of the differential tests here. `make differential` explores others."""
 CASES, OLDER_CASES = 2000, 500
+_CI = frozenset({"fidelity", "differential", "differential 1.36"})
+"""The checks of CI's fixed subset, beside the programs with `ci` in expected/*.yaml (.ci/README.md)."""
 _DIFFERENTIAL = "verification.differential"
 
 
@@ -37,6 +42,7 @@ def _commands() -> dict[str, tuple[float, list[str]]]:
         "fidelity": (56.0, ["verification", "fidelity"]),
         "rbac": (300.0, ["verification", "rbac"]),
         "docker": (120.0, ["verification", "docker"]),
+        "mutants": (1200.0, ["dra_conformance", "mutants"]),
     }
     if (BIN / "dra-allocator").exists():
         found["differential"] = (35.0, [_DIFFERENTIAL, "--cases", str(CASES), *seed])
@@ -56,10 +62,16 @@ def _containers_missing() -> str:
     return ""
 
 
-def verify_all(names: Sequence[str] = ()) -> int:
-    """Verify all programs and run all checks, or those that are named; return the exit code."""
+def verify_all(names: Sequence[str] = (), *, subset: bool = False, page: Path | None = None) -> int:
+    """Verify all programs and run all checks; return the exit code.
+
+    Args:
+        names: only these programs and checks.
+        subset: only CI's fixed subset.
+        page: a Markdown file for the table of results.
+    """
     selected: list[jobs.Job] = []
-    worst = 0
+    skipped: list[jobs.Finished] = []
     programs = [one for one in load() if one.verified_by == "suite"]
     commands = _commands()
     if unknown := set(names) - {one.name for one in programs} - set(commands):
@@ -67,20 +79,40 @@ def verify_all(names: Sequence[str] = ()) -> int:
         print(f"unknown name {', '.join(sorted(unknown))} (choose from {known})", file=sys.stderr)
         return ExitCode.USAGE
     for one in programs:
-        if names and one.name not in names:
+        if (names and one.name not in names) or (subset and one.ci == "none"):
             continue
         if not (BIN / one.program).exists():
-            worst = max(worst, missing(f"{one.name} is not built (make third-party)"))
+            code = missing(f"{one.name} is not built (make third-party)")
+            skipped.append(jobs.Finished(one.name, "not verified: not built", 0.0, code))
         elif one.needs == "containers" and (reason := _containers_missing()):
-            print(f"{one.name}: {reason}; not verified")  # not every CI machine can run containers
+            # Not every CI machine can run containers.
+            print(f"{one.name}: {reason}; not verified")
+            skipped.append(jobs.Finished(one.name, f"not verified: {reason}", 0.0, 0))
         else:
-            selected.append(verify.job_of(one, bin_dir=BIN))
+            selected.append(verify.job_of(one, bin_dir=BIN, subset=subset))
     selected += [
         jobs.of_command(name, takes, [sys.executable, "-m", *words])
         for name, (takes, words) in commands.items()
-        if not names or name in names
+        if (not names or name in names) and (not subset or name in _CI)
     ]
-    return max(worst, jobs.run(selected))
+    ended = [*jobs.run(selected), *skipped]
+    if page is not None:
+        results.write(page, ended)
+    return jobs.worst(ended)
+
+
+def _verify_options(words: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m verification verify",
+        description="Run the suite against the third-party programs, and the checks of the harness itself.",
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help="only these programs and checks (default: all)")
+    parser.add_argument("--ci", action="store_true", help="only the fixed subset that CI runs (.ci/README.md)")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="write the dated table of results to this page")
+    options = parser.parse_args(words)
+    if options.write and (options.ci or options.names):
+        parser.error("--write needs the results of everything: leave --ci and the names out")
+    return options
 
 
 def main(words: Sequence[str]) -> int:
@@ -91,8 +123,11 @@ def main(words: Sequence[str]) -> int:
             return 0
         case ["build"]:
             return build.build()
-        case ["verify", *names]:
-            return verify_all(names)
+        case ["verify", *rest]:
+            options = _verify_options(rest)
+            return verify_all(options.names, subset=options.ci, page=options.write)
+        case ["explore", *rest]:
+            return explore.main(rest)
         case ["fidelity", *rest]:
             from verification.fidelity import command as fidelity  # slow to import; only this command needs it
 
@@ -105,7 +140,7 @@ def main(words: Sequence[str]) -> int:
             from verification.docker_engine import command as docker  # slow to import; only this command needs it
 
             return docker.main(bin_dir=BIN, absent=missing)
-    print("usage: python -m verification build|verify [NAME ...]|fidelity|rbac|docker", file=sys.stderr)
+    print("usage: python -m verification build|verify [NAME ...]|fidelity|rbac|docker|explore", file=sys.stderr)
     return ExitCode.USAGE
 
 

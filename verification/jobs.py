@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from dra_api.clock import RealClock
 
+_LINES = 12
 PARALLEL = 2
 """Jobs at a time. Each may have several workers; more would slow third-party programs down on two cores."""
 
@@ -31,31 +32,49 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Finished:
+    """A job that ended: `summary` is the line that stands for it in a table, `seconds` what it took."""
+
+    name: str
+    summary: str
+    seconds: float
+    exit_code: int
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A unit of verification. `takes` is its measured duration in seconds, for the order only.
 
-    `retry` verifies the unexpected parts of an outcome again.
+    `retry` verifies the unexpected parts of an outcome again. `summary_line` is the index of the line of an outcome
+    that stands for the job in a table: the first one by default.
     """
 
     name: str
     takes: float
     work: Callable[[], Outcome]
     retry: Callable[[Mapping[str, str]], Outcome] | None = None
+    summary_line: int = 0
 
 
-def run(jobs: Iterable[Job], *, parallel: int = PARALLEL) -> int:
-    """Run all jobs and print their outcomes; return the highest exit code."""
+def run(jobs: Iterable[Job], *, parallel: int = PARALLEL) -> list[Finished]:
+    """Run all jobs and print their outcomes; return what became of each, sorted by name."""
     clock = RealClock()
     retries: list[tuple[Job, Mapping[str, str]]] = []
     failed: list[tuple[Job, Outcome]] = []
+    ended: dict[str, Finished] = {}
     began = clock.monotonic()
 
     def timed(job: Job) -> tuple[Job, Outcome, float]:
         start = clock.monotonic()
         return job, job.work(), clock.monotonic() - start
 
-    def finished(job: Job, outcome: Outcome, note: str = "") -> None:
+    def finished(job: Job, outcome: Outcome, seconds: float, note: str = "") -> None:
         print("\n".join(outcome.lines) + note, flush=True)
+        before = ended.get(job.name)
+        # The lines of a retry describe the retried rules only: the table keeps the summary of the whole run.
+        summary = before.summary + ", some verified again alone" if before else outcome.lines[job.summary_line]
+        exit_code = max(outcome.exit_code, before.exit_code if before else 0)
+        ended[job.name] = Finished(job.name, summary, seconds + (before.seconds if before else 0.0), exit_code)
         if outcome.exit_code:
             failed.append((job, outcome))
 
@@ -63,19 +82,25 @@ def run(jobs: Iterable[Job], *, parallel: int = PARALLEL) -> int:
         started = [pool.submit(timed, job) for job in sorted(jobs, key=lambda each: -each.takes)]
         for done in as_completed(started):
             job, outcome, seconds = done.result()
-            finished(job, outcome, f" ({seconds:.0f} s)")
+            finished(job, outcome, seconds, f" ({seconds:.0f} s)")
             if outcome.unexpected:
                 retries.append((job, outcome.unexpected))
     for job, unexpected in retries:
         if job.retry is None:
             raise ValueError(f"{job.name} reports unexpected rules but cannot retry them")
-        finished(job, job.retry(unexpected))
+        start = clock.monotonic()
+        finished(job, job.retry(unexpected), clock.monotonic() - start)
     print(f"verification: finished in {clock.monotonic() - began:.0f} s", flush=True)
     if failed:
         print(f"verification: failed: {', '.join(job.name for job, _ in failed)}; their output again:", flush=True)
         for job, outcome in failed:
             print("\n".join((f"== {job.name}", *outcome.lines)), flush=True)
-    return max((outcome.exit_code for _, outcome in failed), default=0)
+    return [ended[name] for name in sorted(ended)]
+
+
+def worst(ended: Iterable[Finished]) -> int:
+    """Return the highest exit code, 0 for no job."""
+    return max((one.exit_code for one in ended), default=0)
 
 
 def of_command(name: str, takes: float, command: Sequence[str]) -> Job:
@@ -83,6 +108,8 @@ def of_command(name: str, takes: float, command: Sequence[str]) -> Job:
 
     def work() -> Outcome:
         result = subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        return Outcome(int(result.returncode != 0), (result.stdout.rstrip() or f"{name}: no output",))
+        lines = result.stdout.rstrip().splitlines() or [f"{name}: no output"]
+        # A check that passed is described by its last lines; of a failed one, every line may be the cause.
+        return Outcome(int(result.returncode != 0), tuple(lines if result.returncode else lines[-_LINES:]))
 
-    return Job(name, takes, work)
+    return Job(name, takes, work, summary_line=-1)

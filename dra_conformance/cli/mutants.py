@@ -14,6 +14,14 @@ from dra_conformance.engine import mutation
 from dra_conformance.pytest_plugin import mutation_matrix
 
 
+def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, int]:
+    """Parse `K/N`."""
+    part, _, parts = text.partition("/")
+    if not (part.isdecimal() and parts.isdecimal() and 1 <= int(part) <= int(parts)):
+        raise click.BadParameter(f"{text!r} is not K/N with 1 <= K <= N, for example 1/2")
+    return int(part), int(parts)
+
+
 @click.command()
 @click.option("--rule", multiple=True, metavar="ID", help="Run only the mutants of this rule. May be repeated.")
 @click.option("--focus", default="", metavar="TEXT", help="Run only mutants whose id contains TEXT.")
@@ -49,6 +57,13 @@ from dra_conformance.pytest_plugin import mutation_matrix
     metavar="DIR",
     help="Use the mutants of this directory instead of the suite's.",
 )
+@click.option(
+    "--shard",
+    default="1/1",
+    callback=_shard,
+    metavar="K/N",
+    help="Run only part K of N equal parts. The part of a mutant depends on its id only. [default: 1/1]",
+)
 @click.option("--list", "only_list", is_flag=True, help="List the mutants without running them.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Select the output format.")
 def command(
@@ -59,6 +74,7 @@ def command(
     limit: float,
     features: tuple[str, ...],
     folder: Path | None,
+    shard: tuple[int, int],
     only_list: bool,
     form: str,
 ) -> int:
@@ -73,6 +89,7 @@ def command(
       dra-conformance mutants --format json
     """
     mutants = [one for one in mutation.load(folder) if (not rule or one.rule in rule) and focus in one.id]
+    mutants = [one for one in mutants if mutation.in_shard(one.id, *shard)]
     if not mutants:
         raise UsageError("no mutant matches", hint="Run `dra-conformance mutants --list` for all mutants.")
     if only_list:

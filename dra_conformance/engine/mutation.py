@@ -10,6 +10,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,3 +144,11 @@ def load(folder: Path | None = None) -> list[Mutant]:
                 raise SpecificationError(f"{path.name}: two mutants have the id {one.id}")
             found[one.id] = one
     return list(found.values())
+
+
+def in_shard(mutant_id: str, part: int, parts: int) -> bool:
+    """Return whether a mutant belongs to part `part` of `parts`, counted from 1.
+
+    Only its id decides, so a new mutant moves no other one and a part stays the same from run to run.
+    """
+    return zlib.crc32(mutant_id.encode()) % parts == part - 1

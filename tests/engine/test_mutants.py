@@ -112,6 +112,20 @@ def test_listing_runs_nothing(capsys: pytest.CaptureFixture[str], tmp_path: Path
     assert capsys.readouterr().out.endswith("\n6 mutants\n")
 
 
+def test_shards_share_the_mutants_out_without_loss() -> None:
+    ids = [one.id for one in mutation.load()]
+    parts = [{name for name in ids if mutation.in_shard(name, part, 3)} for part in (1, 2, 3)]
+    assert set.union(*parts) == set(ids)
+    assert sum(map(len, parts)) == len(ids)
+    assert min(map(len, parts)) > len(ids) / 4  # equal parts, as far as a hash goes
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "one/2", "1/0", "-1/2"])
+def test_a_malformed_shard_is_a_usage_error(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert call(["mutants", "--shard", text]) == ExitCode.USAGE
+    assert "is not K/N with 1 <= K <= N" in capsys.readouterr().err
+
+
 def test_two_mutants_with_one_id_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text(MUTANTS)
     (tmp_path / "b.py").write_text(MUTANTS)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from verification import jobs
-from verification.jobs import Job, Outcome
+from verification.jobs import Job, Outcome, worst
 from verification.third_party import verify
 from verification.third_party.catalogue import Breaks, ThirdParty, load
 from verification.third_party.verify import job_of, unexpected
@@ -67,9 +67,9 @@ def test_unexpected_verdicts_are_verified_again_after_all_other_jobs(capsys: pyt
 
         return Job(name, 1, work, retry)
 
-    assert jobs.run([parallel("a", {"DRA-1": "once"}), parallel("b", {"DRA-2": "once"})]) == 0
+    assert worst(jobs.run([parallel("a", {"DRA-1": "once"}), parallel("b", {"DRA-2": "once"})])) == 0
     assert sorted(order) == ["a", "b"]
-    assert jobs.run([parallel("c", {}), parallel("d", {"DRA-2": "still"})]) == 1
+    assert worst(jobs.run([parallel("c", {}), parallel("d", {"DRA-2": "still"})])) == 1
     assert "d again" in capsys.readouterr().out
 
 
@@ -89,14 +89,14 @@ def test_slow_jobs_start_first() -> None:
 
 def test_the_output_ends_with_the_jobs_that_failed(capsys: pytest.CaptureFixture[str]) -> None:
     job = jobs.of_command("probes", 1, [sys.executable, "-c", "print('2 differ'); raise SystemExit(3)"])
-    assert jobs.run([job]) == 1
+    assert worst(jobs.run([job])) == 1
     printed = capsys.readouterr().out
     assert printed.endswith("verification: failed: probes; their output again:\n== probes\n2 differ\n")
     assert printed.count("2 differ") == 2
 
 
 def test_a_run_without_a_report_fails(capsys: pytest.CaptureFixture[str]) -> None:
-    assert jobs.run([job_of(program("--profile", "no-such-profile"), bin_dir=Path("nowhere"))]) == 1
+    assert worst(jobs.run([job_of(program("--profile", "no-such-profile"), bin_dir=Path("nowhere"))])) == 1
     assert "p: no report" in capsys.readouterr().out
 
 
@@ -106,23 +106,23 @@ def test_a_run_without_a_report_is_repeated_alone(
     answers: list[dict[str, dict[str, str]] | str] = ["p: no report", {"DRA-1": row("failed")}]
     monkeypatch.setattr(verify, "verdicts", lambda *_, **__: answers.pop(0))
     job = job_of(program(breaks=BREAKS), bin_dir=Path("nowhere"))
-    assert jobs.run([job]) == 0
+    assert worst(jobs.run([job])) == 0
     assert "unstable: p: no report; as expected when verified alone" in capsys.readouterr().out
     answers += ["p: no report", {"DRA-1": row("failed"), "DRA-2": row("failed")}]
-    assert jobs.run([job]) == 1
+    assert worst(jobs.run([job])) == 1
     assert "new: DRA-2 failed" in capsys.readouterr().out
 
 
 def test_a_run_that_selects_nothing_fails(capsys: pytest.CaptureFixture[str]) -> None:
     job = job_of(program("--scheduler", "none", "--profile", "scheduler-core"), bin_dir=Path("nowhere"))
-    assert jobs.run([job]) == 1
+    assert worst(jobs.run([job])) == 1
     assert "exit code 5" in capsys.readouterr().out
 
 
 def test_an_unexpected_fault_is_verified_again_and_reported(capsys: pytest.CaptureFixture[str]) -> None:
     scenario = "allocation/scheduling#devices-of-a-node-are-allocated-for-this-node"
     options = ("--scheduler", "exec:sleep 1000", "--focus", f"^{scenario} ", "--patience", "0.2")
-    assert jobs.run([job_of(program(*options), bin_dir=Path("nowhere"))]) == 1
+    assert worst(jobs.run([job_of(program(*options), bin_dir=Path("nowhere"))])) == 1
     printed = capsys.readouterr().out
     assert "p, verified again alone:" in printed
     assert "new: DRA-141" in printed

@@ -37,8 +37,9 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     `module` is a folder below `go/` (or of `dra_conformance.go_programs`, for the programs that the harness starts
     itself). A description without `package` and `parts` uses a program that another one builds. `program` is the
     executable that must exist before the suite runs. `takes` is the measured duration in seconds on two cores, for the
-    order of the jobs. `running` starts the program beside `serve`, a served control plane, instead of through
-    `--driver exec:`; `socket` is the file that appears when it is ready.
+    order of the jobs. `ci` is the program's part in the fixed subset that CI verifies: all of its scenarios, none, or
+    those that these additional options select. `running` starts the program beside `serve`, a served control plane,
+    instead of through `--driver exec:`; `socket` is the file that appears when it is ready.
     """
 
     name: str
@@ -56,6 +57,7 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     needs: Literal["", "containers"] = ""
     workers: int = 1
     takes: float = 0.0
+    ci: Literal["all", "none"] | tuple[str, ...] = "all"
     options: tuple[str, ...] = ()
     serve: tuple[str, ...] = ()
     running: tuple[str, ...] = ()

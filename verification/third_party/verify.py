@@ -24,22 +24,39 @@ EVERYTHING = "*"
 """Stands for all rules when a program got no verdict at all."""
 _WITH_VERDICT = (0, 1)
 _TIMELINE_LINES = 25
+_FILTERED = "filtered"
 _BROKEN = ("failed", "error", "untestable", "flaky")
 _START_SECONDS = 30.0
 
 
-def job_of(program: ThirdParty, *, bin_dir: Path) -> Job:
-    """Return a job that runs the suite against a program."""
+def job_of(program: ThirdParty, *, bin_dir: Path, subset: bool = False) -> Job:
+    """Return a job that runs the suite against a program.
+
+    Args:
+        program: the program.
+        bin_dir: the folder of built programs.
+        subset: run only the scenarios of CI's fixed subset; the rules of others are not compared.
+    """
+    selection = program.ci if subset and not isinstance(program.ci, str) else ()
 
     def work() -> Outcome:
-        rules = verdicts(program, bin_dir=bin_dir)
+        rules = verdicts(program, bin_dir=bin_dir, selection=selection)
         if isinstance(rules, str):
             return Outcome(0, (rules,), {EVERYTHING: rules})
+        if selection:
+            rules = {rule: row for rule, row in rules.items() if row["status"] != _FILTERED}
+            note = f" (only {' '.join(selection)})"
+            return Outcome(0, (_summary(program, rules) + note,), unexpected(rules, program.broken_rules, among=rules))
         return Outcome(0, (_summary(program, rules),), unexpected(rules, program.broken_rules))
 
     def retry(before: Mapping[str, str]) -> Outcome:
         everything = EVERYTHING in before
-        rules = verdicts(program, bin_dir=bin_dir, only=() if everything else sorted(before))
+        rules = verdicts(
+            program,
+            bin_dir=bin_dir,
+            only=() if everything else sorted(before),
+            selection=selection if everything else (),
+        )
         if isinstance(rules, str):
             return Outcome(1, (rules, *(f"  {text}" for text in before.values())))
         still = unexpected(rules, program.broken_rules, among=None if everything else before)
@@ -82,13 +99,16 @@ def unexpected(
     return found
 
 
-def verdicts(program: ThirdParty, *, bin_dir: Path, only: Sequence[str] = ()) -> dict[str, Any] | str:
+def verdicts(
+    program: ThirdParty, *, bin_dir: Path, only: Sequence[str] = (), selection: Sequence[str] = ()
+) -> dict[str, Any] | str:
     """Run the suite against a program; return the rules of the report by id, or the reason why there are none.
 
     Args:
         program: the program; its options select what is run.
         bin_dir: the folder of built programs, `{bin}` in options.
         only: run only the scenarios of these rules, with one worker.
+        selection: additional options that select scenarios.
     """
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dra-third-party-"))
@@ -96,6 +116,7 @@ def verdicts(program: ThirdParty, *, bin_dir: Path, only: Sequence[str] = ()) ->
         if program.running:
             stack.enter_context(_running(program, Path(folder), bin_dir))
         words = [word.replace("{bin}", str(bin_dir)).replace("{dir}", folder) for word in program.options]
+        words += selection
         words += [word for rule in only for word in ("--rule", rule)]
         words += [] if only else ["--workers", str(program.workers)]
         command = [sys.executable, "-m", "dra_conformance", "run", "--out", str(out), "--progress", "none", *words]

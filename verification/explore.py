@@ -1,0 +1,102 @@
+"""`make explore MINUTES=30`: test with fresh seeds for a given time, and save what fails.
+
+Everything random in CI has a pinned seed, so that CI cannot fail by chance. New cases are found here instead. A round
+is a differential test of the allocator and CEL, then a run of the whole suite with a random watch lag. The report of
+a round that fails stays in the output folder, and the output ends with the commands that repeat it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import count
+from pathlib import Path
+
+from dra_api.clock import Clock, RealClock
+from verification.third_party.catalogue import BIN
+
+MAX_LAG = 0.1
+"""Seconds. A scenario waits up to 1.5 s for an expected result; ten watch events in a row must still fit."""
+_CASES = 2000
+_TAIL = 15
+
+
+def commands(seed: str, out: Path, *, differential: bool) -> Iterator[tuple[Path, list[str]]]:
+    """Yield the commands of a round, each with the folder of its report."""
+    module = [sys.executable, "-m"]
+    if differential:
+        folder = out / f"differential-{seed}"
+        words = ["--cases", str(_CASES), "--seed", seed, "--out", str(folder)]
+        yield folder, [*module, "verification.differential", *words]
+    lag = round(int(seed, 16) / 16 ** len(seed) * MAX_LAG, 3)
+    folder = out / f"run-{seed}"
+    words = ["-n", "2", "--seed", str(int(seed, 16)), "--watch-lag", str(lag), "--progress", "none"]
+    yield folder, [*module, "dra_conformance", "run", *words, "--out", str(folder)]
+
+
+def explore(
+    minutes: float,
+    out: Path,
+    *,
+    run: Callable[[list[str]], subprocess.CompletedProcess[str]],
+    clock: Clock,
+    seeds: Iterator[str],
+    differential: bool,
+) -> list[list[str]]:
+    """Run rounds until `minutes` have passed; return the commands that failed.
+
+    Args:
+        minutes: no round begins later than this.
+        out: the folder for the reports of what failed; reports of what passed are removed.
+        run: runs a command, and returns its exit code and output.
+        clock: the clock.
+        seeds: one hexadecimal seed for each round.
+        differential: include the differential test, which needs dra-allocator.
+    """
+    failed = []
+    deadline = clock.monotonic() + minutes * 60
+    for number in count(1):
+        if clock.monotonic() >= deadline:
+            break
+        seed = next(seeds)
+        for folder, command in commands(seed, out, differential=differential):
+            result = run(command)
+            print(f"round {number}: exit code {result.returncode}: {shlex.join(command)}", flush=True)
+            if result.returncode == 0:
+                shutil.rmtree(folder, ignore_errors=True)
+                continue
+            failed.append(command)
+            print("\n".join(result.stdout.splitlines()[-_TAIL:]), flush=True)
+    return failed
+
+
+def main(words: Sequence[str]) -> int:
+    """Explore as the command line says; return the exit code, 1 if something failed."""
+    parser = argparse.ArgumentParser(
+        prog="python -m verification explore", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("--minutes", type=float, default=30.0, help="begin no round later than this (default: 30)")
+    parser.add_argument("--out", type=Path, default=Path("dra-report/explore"), help="folder for what fails")
+    options = parser.parse_args(words)
+    differential = (BIN / "dra-allocator").exists()
+    if not differential:
+        print("explore: no differential tests: dra-allocator is not built (make third-party)")
+    failed = explore(
+        options.minutes,
+        options.out,
+        run=lambda command: subprocess.run(
+            command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ),
+        clock=RealClock(),
+        seeds=iter(lambda: secrets.token_hex(4), ""),
+        differential=differential,
+    )
+    for command in failed:
+        print(f"failed: {shlex.join(command)}")
+    print(f"explore: {len(failed)} failed; reports are in {options.out}" if failed else "explore: nothing failed")
+    return 1 if failed else 0
