@@ -23,6 +23,8 @@ __all__ = ["compile_pattern"]
 Ranges = tuple[tuple[int, int], ...]
 
 _MAX_REPEAT: Final = 1000
+# Without a leading zero: Go takes `a{01}` literally (regexp/syntax, parser.parseInt).
+_REPEAT: Final = r"\{(?:0|[1-9][0-9]*)(?:,(?:0|[1-9][0-9]*)?)?\}"
 _LAST: Final = sys.maxunicode
 
 
@@ -162,7 +164,7 @@ class _Translator:
                 out.append("|")
                 atom = False
                 continue
-            if ch in "*+?" or (ch == "{" and self.ahead(r"\{[0-9]+(,[0-9]*)?\}")):
+            if ch in "*+?" or (ch == "{" and self.ahead(_REPEAT)):
                 if not atom:
                     self.refuse(f"missing argument to repetition operator: `{self.operator()}`")
                 out.append(self.repetition(flags))
@@ -176,7 +178,7 @@ class _Translator:
         return "".join(out)
 
     def operator(self) -> str:
-        found = self.ahead(r"(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\??")
+        found = self.ahead(rf"(?:[*+?]|{_REPEAT})\??")
         return found.group() if found else ""
 
     def repetition(self, flags: _Flags) -> str:
@@ -184,11 +186,11 @@ class _Translator:
         whole = self.operator()
         self.pos += len(whole)
         bare = whole.rstrip("?") or "?"
-        lazy = whole != bare and len(whole) > 1
+        lazy = whole != bare
         if bare.startswith("{"):
-            low, _, high = bare[1:-1].partition(",")
-            # The cut bounds the cost of int(); six digits are enough to exceed the limit.
-            if int(low[:6]) > _MAX_REPEAT or int(high[:6] or 0) > _MAX_REPEAT or (high and int(high) < int(low)):
+            # int() refuses more than 4,300 digits. There are no leading zeros, so six digits exceed the limit.
+            low, _, high = (count[:6] for count in bare[1:-1].partition(","))
+            if int(low) > _MAX_REPEAT or int(high or 0) > _MAX_REPEAT or (high and int(high) < int(low)):
                 self.refuse(f"invalid repeat count: `{bare}`")
         following = self.operator()
         if following:

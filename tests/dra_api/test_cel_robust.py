@@ -216,6 +216,32 @@ def test_any_pattern_is_compiled_or_refused(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        ("a{1}b", "ab"),
+        ("a{0,}b", "b"),
+        ("a{01}", "a{01}"),
+        ("a{1,02}", "a{1,02}"),
+        ("a{,2}", "a{,2}"),
+        ("{01}", "{01}"),
+    ],
+)
+def test_a_repeat_count_has_no_leading_zero(pattern: str, text: str) -> None:
+    assert compile_pattern(pattern).fullmatch(text)
+
+
+@pytest.mark.parametrize("count", ["1001", "2,1", "0,1001", "9" * 5000, "0," + "9" * 5000, "9" * 5000 + ","])
+def test_a_repeat_count_above_the_limit_is_refused(count: str) -> None:
+    with pytest.raises(CelRuntimeError, match=rf"invalid repeat count: `\{{{count}\}}`"):
+        compile_pattern(f"a{{{count}}}")
+
+
+@pytest.mark.parametrize("pattern", ["a{0," + "0" * 5000 + "1}", "a{" + "0" * 5000 + "1,2}"])
+def test_a_long_repeat_count_with_leading_zeros_is_literal_text(pattern: str) -> None:
+    assert compile_pattern(pattern).fullmatch(pattern)
+
+
+@pytest.mark.parametrize(
     ("build", "fine"),
     [
         (lambda n: "(" * n + "1" + ")" * n, 100),
