@@ -303,14 +303,16 @@ class ComputeDomainController:
     # -- orphaned objects ---------------------------------------------------------------------------------
 
     def sweep(self) -> list[str]:
-        """Remove objects and node labels of domains that are gone; returns those domains' uids."""
-        alive = {uid_of(domain) for domain in self._client.list(COMPUTE_DOMAINS).items}
+        """Remove objects and node labels of deleted domains, and return the uids of these domains."""
         kinds: Iterable[Resource] = [_TEMPLATES, NODES, DAEMON_SETS] if self._has_daemon_sets else [_TEMPLATES, NODES]
         labelled = {
             domain_of(obj)
             for resource in kinds
             for obj in self._client.list(resource, label_selector=DOMAIN_LABEL).items
         }
+        # Domains after objects: a domain that is created in between has no object in `labelled`. In the other order
+        # its objects would look orphaned and be deleted.
+        alive = {uid_of(domain) for domain in self._client.list(COMPUTE_DOMAINS).items}
         orphaned = sorted(labelled - alive - {""})
         for domain_uid in orphaned:
             self.remove_owned(domain_uid)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,8 +10,11 @@ import yaml
 from fabric_bench import ROOT
 
 from dra_api.client import NotFound
+from dra_api.clock import RealClock
+from dra_api.objects import COMPUTE_DOMAINS, RESOURCE_CLAIM_TEMPLATES, Resource
 from reference_impl.compute_domain import cliques, objects, status
 from reference_impl.compute_domain.cliques import CliqueFullError
+from reference_impl.compute_domain.controller import ComputeDomainController
 
 
 def domain(nodes: int = 0, mode: str = "Single") -> dict[str, Any]:
@@ -136,3 +140,26 @@ def test_leaving_a_clique_that_goes_meanwhile_does_not_bring_it_back() -> None:
     client: Any = GoneBetween()
     cliques.CliqueWriter(client, namespace="ns").leave("u", "c.0", {"a"})
     assert (client.made, client.reads) == ([], 2)
+
+
+@pytest.mark.parametrize("created_after", [COMPUTE_DOMAINS, RESOURCE_CLAIM_TEMPLATES], ids=lambda r: r.plural)
+def test_the_sweep_keeps_objects_of_a_domain_that_is_created_meanwhile(created_after: Resource) -> None:
+    class GrowingCluster:
+        """A cluster in which a domain and its template appear after the first list of one resource."""
+
+        def __init__(self) -> None:
+            self.items: dict[str, list[Any]] = {}
+
+        def as_agent(self, _: str) -> GrowingCluster:
+            return self
+
+        def list(self, resource: Resource, *_: Any, **__: Any) -> Any:
+            found = SimpleNamespace(items=self.items.get(resource.plural, []))
+            if resource == created_after:
+                labels = {objects.DOMAIN_LABEL: "u"}
+                template = {"metadata": {"name": "t", "namespace": "ns", "uid": "t", "labels": labels}}
+                self.items = {COMPUTE_DOMAINS.plural: [domain()], RESOURCE_CLAIM_TEMPLATES.plural: [template]}
+            return found
+
+    client: Any = GrowingCluster()
+    assert ComputeDomainController(client, clock=RealClock()).sweep() == []
