@@ -145,10 +145,10 @@ def _(patch: Patch) -> None:
     """A limited toleration is unlimited."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def eviction_time(taint: Any, tolerations: Any, *, first_seen: Any) -> Any:
+        def eviction_time(taint: Any, tolerations: Any, *, now: Any) -> Any:
             found = list(tolerations)
             endless = [{k: v for k, v in item.items() if k != "tolerationSeconds"} for item in found]
-            return original(taint, endless, first_seen=first_seen)
+            return original(taint, endless, now=now)
 
         return eviction_time
 
@@ -160,10 +160,10 @@ def _(patch: Patch) -> None:
     """Of two limited tolerations the longer one counts."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def eviction_time(taint: Any, tolerations: Any, *, first_seen: Any) -> Any:
-            each = [original(taint, [item], first_seen=first_seen) for item in tolerations]
+        def eviction_time(taint: Any, tolerations: Any, *, now: Any) -> Any:
+            each = [original(taint, [item], now=now) for item in tolerations]
             if None in each or not each:
-                return original(taint, tolerations, first_seen=first_seen)
+                return original(taint, tolerations, now=now)
             return max(each)
 
         return eviction_time
@@ -176,9 +176,9 @@ def _(patch: Patch) -> None:
     """No tolerationSeconds means zero seconds."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def eviction_time(taint: Any, tolerations: Any, *, first_seen: Any) -> Any:
+        def eviction_time(taint: Any, tolerations: Any, *, now: Any) -> Any:
             limited = [{"tolerationSeconds": 0, **item} for item in tolerations]
-            return original(taint, limited, first_seen=first_seen)
+            return original(taint, limited, now=now)
 
         return eviction_time
 
@@ -251,8 +251,8 @@ def _(patch: Patch) -> None:
     """Untolerated taints take effect an hour later."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def eviction_time(taint: Any, tolerations: Any, *, first_seen: Any) -> Any:
-            at = original(taint, tolerations, first_seen=first_seen)
+        def eviction_time(taint: Any, tolerations: Any, *, now: Any) -> Any:
+            at = original(taint, tolerations, now=now)
             return at + timedelta(hours=1) if at is not None else None
 
         return eviction_time

@@ -128,7 +128,6 @@ class TaintEviction:
         self._announced: set[str] = set()  # rules whose first status was written (or tried)
         self._evicted: Counter[str] = Counter()
         self._status_written: dict[str, float] = {}
-        self._first_seen: dict[tuple[object, ...], datetime] = {}
         self.pods.on_change(self._on_pod)
         self.claims.on_change(self._on_claim)
         self.slices.on_change(self._on_slice)
@@ -293,11 +292,7 @@ class TaintEviction:
 
     def eviction_time(self, found: FoundTaint, result: Obj) -> datetime | None:
         """Return when users of this allocation result are evicted; None if the taint is tolerated."""
-        taint = found.taint
-        key = (taints.device_of(result), found.rule, taint.get("key"), taint.get("value"))
-        # A taint without timeAdded counts from its first observation, not from each reconciliation.
-        first_seen = self._first_seen.setdefault(key, self._clock.now()) if not taint.get("timeAdded") else None
-        return taints.eviction_time(taint, result.get("tolerations") or (), first_seen=first_seen or self._clock.now())
+        return taints.eviction_time(found.taint, result.get("tolerations") or (), now=self._clock.now())
 
     def evict(self, pod: Obj) -> None:
         """Write event and condition, then delete the pod (DRA-225). Idempotent."""

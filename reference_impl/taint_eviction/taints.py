@@ -103,14 +103,14 @@ def tolerates(toleration: Obj, taint: Obj) -> bool:
     )
 
 
-def eviction_time(taint: Obj, held: Iterable[Obj], *, first_seen: datetime) -> datetime | None:
+def eviction_time(taint: Obj, held: Iterable[Obj], *, now: datetime) -> datetime | None:
     """Return when a pod is evicted because of one taint; None if it may stay.
 
     Without toleration: when the taint was added. With tolerations: after the smallest `tolerationSeconds` (negative
-    counts as 0), or never if one matching toleration has none (DRA-221, DRA-222). `first_seen` replaces a missing
-    timeAdded.
+    counts as 0), or never if one matching toleration has none (DRA-221, DRA-222). `now` replaces a missing
+    timeAdded; the API server sets it in every taint (DRA-071).
     """
-    added = parse_timestamp(taint["timeAdded"]) if taint.get("timeAdded") else first_seen
+    added = parse_timestamp(taint["timeAdded"]) if taint.get("timeAdded") else now
     seconds: list[int] = []
     for toleration in held:
         if tolerates(toleration, taint):
