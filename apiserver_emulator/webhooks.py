@@ -331,7 +331,7 @@ def _rule_matches(rule: Obj, resource: ResourceType, operation: str, info: Reque
         plural, _, sub = pattern.partition("/")
         if plural not in ("*", resource.plural):
             continue
-        if sub == info.subresource or (sub == "*" and "/" in pattern):
+        if sub in ("*", info.subresource):
             return True
     return False
 

@@ -1,7 +1,7 @@
 """CustomResourceDefinitions: served as soon as they are stored.
 
-`CrdController` listens to commits of definitions and keeps the resource table in step; it has no thread. The rules of
-the custom resources themselves are in `custom`.
+`CrdController` updates the resource table after each commit of a definition; it has no thread. The rules of the custom
+resources themselves are in `strategy`.
 
 Source: k8s.io/apiextensions-apiserver pkg/apis/apiextensions/validation, pkg/registry/customresourcedefinition.
 """
