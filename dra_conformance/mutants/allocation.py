@@ -48,9 +48,9 @@ def _verdicts(patch: Patch, word: str, answer: bool | str) -> None:
     patch.wrap(f"{_ALLOCATOR}.selectors:verdict", make)
 
 
-@mutant("no-claim-needed-not-understood", rule="DRA-107")
+@mutant("unneeded-claim-awaited", rule="DRA-107")
 def _(patch: Patch) -> None:
-    """A pod waits for a claim that is never created."""
+    """A pod waits for the claim of a template although its status says that no claim is needed."""
 
     def make(original: Callable[..., Obj | None]) -> Callable[..., Obj | None]:
         def recorded(pod: Obj, reference: str) -> Obj | None:
@@ -62,19 +62,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_SCHEDULER}.pod_claims:recorded", make)
 
 
-@mutant("late-claim-not-noticed", rule="DRA-122")
+@mutant("late-claim-ignored", rule="DRA-122")
 def _(patch: Patch) -> None:
     """A claim that is created after its pod is ignored."""
     _deaf(patch, "on_claim", "ADDED")
 
 
-@mutant("late-class-not-noticed", rule="DRA-124")
+@mutant("late-class-ignored", rule="DRA-124")
 def _(patch: Patch) -> None:
     """A class that is created after its pod is ignored."""
     _deaf(patch, "on_class", "ADDED")
 
 
-@mutant("missing-class-not-told", rule="DRA-124")
+@mutant("condition-without-missing-class", rule="DRA-124")
 def _(patch: Patch) -> None:
     """The condition does not name the missing class."""
     patch.wrap(
@@ -83,25 +83,25 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("changed-class-not-noticed", rule="DRA-125")
+@mutant("changed-class-ignored", rule="DRA-125")
 def _(patch: Patch) -> None:
     """Changes of a class are ignored."""
     _deaf(patch, "on_class", "MODIFIED")
 
 
-@mutant("freed-device-not-noticed", rule="DRA-126")
+@mutant("freed-device-stays-in-use", rule="DRA-126")
 def _(patch: Patch) -> None:
     """Devices of deallocated claims stay in use."""
     patch.replace(f"{_ALLOCATOR}.taken:Taken.remove", lambda self, results: None)
 
 
-@mutant("new-slice-not-noticed", rule="DRA-127")
+@mutant("new-slice-ignored", rule="DRA-127")
 def _(patch: Patch) -> None:
     """A slice that is created after its pod is ignored."""
     _deaf(patch, "on_slice", "ADDED")
 
 
-@mutant("allocation-not-protected", rule="DRA-128")
+@mutant("allocation-without-finalizer", rule="DRA-128")
 def _(patch: Patch) -> None:
     """Claims are allocated without the finalizer."""
     patch.replace("reference_impl.binder.claims:ClaimWriter.needs_finalizer", lambda self, claim: False)
@@ -113,7 +113,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_SCHEDULER}.cycle:usable_on", lambda allocation, state: True)
 
 
-@mutant("devices-given-twice", rule="DRA-133")
+@mutant("devices-allocated-twice", rule="DRA-133")
 def _(patch: Patch) -> None:
     """Devices in use count as free."""
     patch.replace(f"{_ALLOCATOR}.taken:Taken.add", lambda self, results: None)
@@ -126,7 +126,7 @@ def _without_short_cuts(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.allocate:alike", lambda problem, tasks: False)
 
 
-@mutant("each-claim-for-itself", rule="DRA-134")
+@mutant("claims-of-a-pod-allocated-independently", rule="DRA-134")
 def _(patch: Patch) -> None:
     """The claims of a pod are allocated without regard to each other."""
 
@@ -151,7 +151,7 @@ def _pinned(node: Any) -> Obj:
     return {"nodeSelectorTerms": [{"matchFields": [only]}]}
 
 
-@mutant("node-devices-for-everybody", rule="DRA-141")
+@mutant("allocation-without-node-selector", rule="DRA-141")
 def _(patch: Patch) -> None:
     """Allocations have no node selector."""
     _node_selector(patch, lambda found, node: None)
@@ -197,15 +197,15 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.node_selector:parse_int64", parse)
 
 
-@mutant("oldest-generation", rule="DRA-145")
+@mutant("oldest-generation-used", rule="DRA-145")
 def _(patch: Patch) -> None:
-    """The first generation of a pool is kept for ever."""
+    """The scheduler keeps using the first generation of a pool."""
     patch.replace(f"{_ALLOCATOR}.pools:newest_generation", lambda slices: min(piece.generation for piece in slices))
 
 
-@mutant("half-a-pool", rule="DRA-146")
+@mutant("incomplete-pool-used", rule="DRA-146")
 def _(patch: Patch) -> None:
-    """Pools are used before all of their slices are there."""
+    """Pools are used before all of their slices exist."""
     patch.replace(f"{_ALLOCATOR}.pools:is_complete", lambda slices: True)
 
 
@@ -224,7 +224,7 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("all-that-are-left", rule="DRA-155")
+@mutant("all-means-all-free-devices", rule="DRA-155")
 def _(patch: Patch) -> None:
     """A request for all devices gets those that are free."""
 
@@ -262,9 +262,9 @@ def _(patch: Patch) -> None:
     _requests(patch, lambda request: dataclasses.replace(request, selectors=()))
 
 
-@mutant("driver-domain-unknown", rule="DRA-159")
+@mutant("driver-domain-not-applied", rule="DRA-159")
 def _(patch: Patch) -> None:
-    """Attributes without domain are in no domain."""
+    """Attributes without a domain are not found in the domain of the driver."""
     _verdicts(patch, "has(", False)
 
 
@@ -316,13 +316,13 @@ def _(patch: Patch) -> None:
     _without_constraints(patch)
 
 
-@mutant("crowd-without-constraints", rule="DRA-133b")
+@mutant("constraints-ignored-between-claims", rule="DRA-133b")
 def _(patch: Patch) -> None:
-    """Constraints are ignored as soon as another claim is allocated."""
+    """matchAttribute is ignored."""
     _without_constraints(patch)
 
 
-@mutant("selectors-in-company-ignored", rule="DRA-133b")
+@mutant("selectors-ignored-between-claims", rule="DRA-133b")
 def _(patch: Patch) -> None:
     """Selectors of requests are ignored."""
     _verdicts(patch, "index", True)
@@ -395,9 +395,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.results:configs", lambda original: lambda *args: list(reversed(original(*args))))
 
 
-@mutant("configuration-for-all", rule="DRA-179")
+@mutant("configuration-without-requests", rule="DRA-179")
 def _(patch: Patch) -> None:
-    """Configuration of one request is copied to all."""
+    """Allocated configuration does not list the requests to which it applies."""
 
     def make(original: Callable[..., list[Obj]]) -> Callable[..., list[Obj]]:
         return lambda *args: [{k: v for k, v in config.items() if k != "requests"} for config in original(*args)]
@@ -438,15 +438,15 @@ def _(patch: Patch) -> None:
     _requests(patch, lambda request: dataclasses.replace(request, admin_access=False))
 
 
-@mutant("admin-access-takes-devices", rule="DRA-234")
+@mutant("admin-access-uses-devices", rule="DRA-234")
 def _(patch: Patch) -> None:
     """A device with admin access counts as in use."""
     patch.replace(f"{_ALLOCATOR}.taken:counts", lambda result: True)
 
 
-@mutant("watching-takes-the-device", rule="DRA-234b")
+@mutant("admin-access-uses-device-in-search", rule="DRA-234b")
 def _(patch: Patch) -> None:
-    """A device that was picked with admin access is in use for the rest of the attempt."""
+    """A device that was picked with admin access is in use for the rest of the search."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def take(self: Any, number: int, position: int, states: Any) -> None:

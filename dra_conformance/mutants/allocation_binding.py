@@ -42,13 +42,13 @@ def _(patch: Patch) -> None:
     patch.wrap("dra_api.client:KubeClient.update_status", make)
 
 
-@mutant("useless-allocation-kept", rule="DRA-131")
+@mutant("unusable-allocation-kept", rule="DRA-131")
 def _(patch: Patch) -> None:
-    """An allocation that fits no node is kept for ever."""
+    """An allocation that fits no node is never removed."""
     patch.replace(f"{_SCHEDULER}.publish:DirectPublisher.deallocate", lambda self, claim, pod: False)
 
 
-@mutant("allocation-of-others-given-up", rule="DRA-132")
+@mutant("reserved-allocation-replaced", rule="DRA-132")
 def _(patch: Patch) -> None:
     """An allocation that fits no node is replaced even if it is reserved."""
 
@@ -68,7 +68,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_SCHEDULER}.publish:DirectPublisher.give_back", lambda self, decision: None)
 
 
-@mutant("bound-at-once", rule="DRA-250")
+@mutant("binding-conditions-not-awaited", rule="DRA-250")
 def _(patch: Patch) -> None:
     """The scheduler does not wait for binding conditions."""
     patch.replace(f"{_CONDITIONS}:is_ready", lambda claim: True)
@@ -80,19 +80,19 @@ def _(patch: Patch) -> None:
     _results(patch, lambda result: result.pop("bindingFailureConditions", None))
 
 
-@mutant("failures-not-noticed", rule="DRA-251")
+@mutant("binding-failure-conditions-ignored", rule="DRA-251")
 def _(patch: Patch) -> None:
     """The scheduler waits although a device has failed."""
     patch.replace(f"{_CONDITIONS}:failure", lambda claim: "")
 
 
-@mutant("waiting-without-end", rule="DRA-252")
+@mutant("binding-timeout-missing", rule="DRA-252")
 def _(patch: Patch) -> None:
     """There is no binding timeout."""
     patch.replace(f"{_CONDITIONS}:seconds_left", lambda claim, now, timeout: timeout)
 
 
-@mutant("impatient-scheduler", rule="DRA-252")
+@mutant("binding-timeout-of-one-minute", rule="DRA-252")
 def _(patch: Patch) -> None:
     """The binding timeout is one minute."""
     # kube-scheduler's default is ten minutes.
@@ -101,9 +101,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("waiting-in-silence", rule="DRA-253")
+@mutant("no-event-for-pending-conditions", rule="DRA-253")
 def _(patch: Patch) -> None:
-    """There is no event while a pod waits for its devices."""
+    """There is no event BindingConditionsPending while a pod waits for its devices."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def event(self: Any, regarding: Obj, kind: str, reason: str, message: str, **more: Any) -> None:
@@ -115,7 +115,7 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.recorder:EventRecorder.event", make)
 
 
-@mutant("wired-devices-for-everybody", rule="DRA-254")
+@mutant("binds-to-node-ignored", rule="DRA-254")
 def _(patch: Patch) -> None:
     """bindsToNode is ignored."""
 
@@ -153,15 +153,15 @@ def _reported(claim: Obj, result: Obj) -> Any:
     return true_conditions(claim, result)
 
 
-@mutant("gate-of-conditions-ignored", rule="DRA-256")
+@mutant("binding-conditions-gate-ignored", rule="DRA-256")
 def _(patch: Patch) -> None:
-    """Devices with binding conditions are allocated without the feature."""
+    """Devices with binding conditions are allocated with the feature gate off."""
     patch.replace(f"{_SCHEDULER}.options:features_of", lambda gates: _all_features())
 
 
-@mutant("gate-of-partitions-ignored", rule="DRA-199")
+@mutant("partitions-gate-ignored", rule="DRA-199")
 def _(patch: Patch) -> None:
-    """Partitions are allocated without the feature."""
+    """Partitions are allocated with the feature gate off."""
     patch.replace(f"{_SCHEDULER}.options:features_of", lambda gates: _all_features())
 
 
@@ -171,7 +171,7 @@ def _all_features() -> Any:
     return Features()
 
 
-@mutant("claims-of-others-used", rule="DRA-106")
+@mutant("claim-owner-not-checked", rule="DRA-106")
 def _(patch: Patch) -> None:
     """The owner of a claim is not checked."""
     patch.replace(f"{_SCHEDULER}.pod_claims:belongs_to", lambda claim, pod: True)

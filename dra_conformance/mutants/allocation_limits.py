@@ -14,7 +14,7 @@ from reference_impl.scheduler.options import SchedulerOptions
 _SCHEDULER = "reference_impl.scheduler"
 
 
-@mutant("given-up-reads-as-no-room", rule="DRA-136")
+@mutant("timeout-reported-as-no-match", rule="DRA-136")
 def _(patch: Patch) -> None:
     """A search that timed out is reported as if no device matched."""
 
@@ -31,7 +31,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_SCHEDULER}.allocator.allocate:Allocator.on", make)
 
 
-@mutant("given-up-for-good", rule="DRA-136b")
+@mutant("timed-out-pod-not-retried", rule="DRA-136b")
 def _(patch: Patch) -> None:
     """A pod whose search timed out is retried only when the pod changes."""
 
@@ -46,9 +46,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_SCHEDULER}.cycle:Cycle.decide", make)
 
 
-@mutant("no-limit-is-none-left", rule="DRA-137")
+@mutant("zero-timeout-expires-at-once", rule="DRA-137")
 def _(patch: Patch) -> None:
-    """A limit of 0 counts as exceeded."""
+    """A limit of 0 means one step instead of no limit."""
     patch.wrap(f"{_SCHEDULER}.options:SchedulerOptions.max_steps", lambda original: lambda self: 1)
 
 
@@ -74,13 +74,13 @@ def _(patch: Patch) -> None:
     _unchecked(patch, filter_timeout=10.0)
 
 
-@mutant("no-time-to-get-ready", rule="DRA-138", scenario=f"{_REFUSES}[bindingtimeout-999ms]")
+@mutant("binding-timeout-below-minimum", rule="DRA-138", scenario=f"{_REFUSES}[bindingtimeout-999ms]")
 def _(patch: Patch) -> None:
     """A bindingTimeout below one second is accepted."""
     _unchecked(patch, binding_timeout=None)
 
 
-@mutant("time-for-a-gate-that-is-off", rule="DRA-138b")
+@mutant("binding-timeout-without-gate", rule="DRA-138b")
 def _(patch: Patch) -> None:
     """A bindingTimeout is accepted with the gate off."""
     _unchecked(patch, binding_timeout=None)

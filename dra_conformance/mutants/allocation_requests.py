@@ -24,7 +24,7 @@ def _without_short_cuts(patch: Patch) -> None:
 # -- pools -------------------------------------------------------------------------------------------------------------
 
 
-@mutant("a-term-for-each-slice", rule="DRA-144")
+@mutant("node-selector-term-for-each-slice", rule="DRA-144")
 def _(patch: Patch) -> None:
     """Each device's node selector becomes a term of its own."""
 
@@ -38,19 +38,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.results:node_selector", make)
 
 
-@mutant("requirements-repeated", rule="DRA-144")
+@mutant("node-selector-requirements-repeated", rule="DRA-144")
 def _(patch: Patch) -> None:
     """A requirement that two slices have is listed twice."""
     patch.replace(f"{_ALLOCATOR}.results:_merge", lambda into, requirements: into.extend(requirements))
 
 
-@mutant("all-of-what-is-there", rule="DRA-147")
+@mutant("all-ignores-incomplete-pools", rule="DRA-147")
 def _(patch: Patch) -> None:
     """A request for all devices ignores an incomplete pool."""
     patch.replace(f"{_ALLOCATOR}.allocate:refuse_unusable_pools", lambda inventory, claim, sub: None)
 
 
-@mutant("each-node-its-generation", rule="DRA-148")
+@mutant("newest-generation-for-each-node", rule="DRA-148")
 def _(patch: Patch) -> None:
     """The newest generation is that of the slices for the node, complete or not."""
 
@@ -67,25 +67,25 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.pools:is_complete", lambda slices: True)
 
 
-@mutant("twins-are-fine", rule="DRA-149")
+@mutant("duplicate-device-names-accepted", rule="DRA-149")
 def _(patch: Patch) -> None:
     """A pool with two devices of one name is used."""
     patch.replace(f"{_ALLOCATOR}.pools:problem_in", lambda slices, devices, features: "")
 
 
-@mutant("invalid-pool-not-told", rule="DRA-150")
+@mutant("invalid-pool-reported-as-no-match", rule="DRA-150")
 def _(patch: Patch) -> None:
     """An invalid pool is reported as a lack of devices."""
     patch.replace(f"{_ALLOCATOR}.allocate:INVALID_POOLS", "cannot allocate all claims")
 
 
-@mutant("slices-out-of-order", rule="DRA-151")
+@mutant("pools-in-reverse-order", rule="DRA-151")
 def _(patch: Patch) -> None:
     """Pools are tried from the last to the first."""
     patch.wrap(f"{_ALLOCATOR}.pools:order", lambda original: lambda pools: list(reversed(original(pools))))
 
 
-@mutant("conditions-do-not-matter", rule="DRA-152")
+@mutant("pools-ordered-by-name-alone", rule="DRA-152")
 def _(patch: Patch) -> None:
     """Pools are tried by name alone."""
     patch.replace(f"{_ALLOCATOR}.pools:order", lambda pools: sorted(pools, key=lambda pool: pool.id))
@@ -98,19 +98,19 @@ def _limits_are_no_errors(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.allocate:Allocator._check_size", lambda self, claim, options: None)
 
 
-@mutant("too-many-for-all", rule="DRA-156")
+@mutant("too-many-devices-reported-as-no-match", rule="DRA-156")
 def _(patch: Patch) -> None:
     """More devices than a claim can have are reported as a lack of devices."""
     _limits_are_no_errors(patch)
 
 
-@mutant("too-many-in-sum", rule="DRA-157")
+@mutant("device-limit-for-each-request", rule="DRA-157")
 def _(patch: Patch) -> None:
     """The limit of devices applies to each request alone."""
     _limits_are_no_errors(patch)
 
 
-@mutant("all-against-a-constraint", rule="DRA-173")
+@mutant("impossible-constraint-not-reported", rule="DRA-173")
 def _(patch: Patch) -> None:
     """A claim that can never be allocated waits as if devices were missing."""
 
@@ -128,7 +128,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.allocate:Allocator._choose", make)
 
 
-@mutant("one-error-for-all-pods", rule="DRA-161b")
+@mutant("selector-error-for-all-pods", rule="DRA-161b")
 def _(patch: Patch) -> None:
     """After an expression has failed, every claim is reported as an error."""
     failed: list[str] = []
@@ -145,7 +145,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.selectors:verdict", make)
 
 
-@mutant("includes-knows-lists-alone", rule="DRA-167", **_LISTS)
+@mutant("includes-needs-a-list", rule="DRA-167", **_LISTS)
 def _(patch: Patch) -> None:
     """includes() of a single value is never true."""
 
@@ -162,7 +162,7 @@ def _(patch: Patch) -> None:
 # -- constraints -------------------------------------------------------------------------------------------------------
 
 
-@mutant("distinct-from-the-neighbour", rule="DRA-174")
+@mutant("distinct-from-previous-device-only", rule="DRA-174")
 def _(patch: Patch) -> None:
     """A device need only differ from the one before it."""
 
@@ -177,7 +177,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
 
 
-@mutant("lists-match-as-a-whole", rule="DRA-175", **_LISTS)
+@mutant("lists-match-only-if-equal", rule="DRA-175", **_LISTS)
 def _(patch: Patch) -> None:
     """Two lists match only if they are equal."""
 
@@ -189,7 +189,7 @@ def _(patch: Patch) -> None:
 
 @mutant("common-values-not-restored", rule="DRA-176", **_LISTS)
 def _(patch: Patch) -> None:
-    """The common values are not restored when a device is given up."""
+    """The common values are not restored when the search releases a device."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def give_back(self: Any, number: int, position: int, states: Any) -> None:
@@ -220,7 +220,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.results:class_configs", make)
 
 
-@mutant("configuration-of-what-was-not-chosen", rule="DRA-179b")
+@mutant("configuration-of-unused-alternatives", rule="DRA-179b")
 def _(patch: Patch) -> None:
     """Configuration for every alternative is copied."""
     patch.replace(
@@ -242,13 +242,13 @@ def _(patch: Patch) -> None:
 # -- alternatives ------------------------------------------------------------------------------------------------------
 
 
-@mutant("first-node-that-fits", rule="DRA-140")
+@mutant("alternatives-ignored-in-node-choice", rule="DRA-140")
 def _(patch: Patch) -> None:
-    """Alternatives do not matter in the choice of a node."""
+    """Alternatives do not affect the choice of a node."""
     patch.replace(f"{_SCHEDULER}.cycle:preference", lambda allocations: 0)
 
 
-@mutant("no-alternative-is-an-error", rule="DRA-183")
+@mutant("unsatisfied-alternatives-are-an-error", rule="DRA-183")
 def _(patch: Patch) -> None:
     """A claim is reported as an error if no alternative can be allocated."""
 
@@ -278,7 +278,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.allocate:Allocator._choose", make)
 
 
-@mutant("a-large-alternative-is-an-error", rule="DRA-185")
+@mutant("largest-alternative-counts-against-limit", rule="DRA-185")
 def _(patch: Patch) -> None:
     """The largest alternative counts against the limit of a claim."""
     from reference_impl.scheduler.allocator.model import MAX_RESULTS, AllocationError
@@ -317,13 +317,13 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("closeness-ignored", rule="DRA-186b")
+@mutant("constraints-on-alternatives-ignored", rule="DRA-186b")
 def _(patch: Patch) -> None:
     """Constraints on alternatives are ignored, so that the first is always used."""
     _covers(patch, lambda constraint, request: request.name in constraint.requests and "/" not in request.name)
 
 
-@mutant("all-of-nothing-is-enough", rule="DRA-187")
+@mutant("all-without-devices-accepted", rule="DRA-187")
 def _(patch: Patch) -> None:
     """An alternative with mode All and no matching device is allocated without devices."""
     patch.replace(
@@ -332,7 +332,7 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("unknown-class-passed-over", rule="DRA-188")
+@mutant("alternative-of-unknown-class-skipped", rule="DRA-188")
 def _(patch: Patch) -> None:
     """An alternative of an unknown class is skipped."""
 

@@ -36,9 +36,9 @@ def _counters_without(patch: Patch, change: Callable[[Any, Any], Any]) -> None:
 # -- partitions --------------------------------------------------------------------------------------------------------
 
 
-@mutant("counters-not-asked", rule="DRA-189")
+@mutant("counters-ignored", rule="DRA-189")
 def _(patch: Patch) -> None:
-    """Any free half can be allocated."""
+    """A partition can be allocated although its counters are used up."""
     _without_short_cuts(patch)
     patch.wrap(
         f"{_ALLOCATOR}.counters:fits",
@@ -46,14 +46,14 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("whole-beside-its-parts", rule="DRA-190")
+@mutant("whole-device-beside-its-partitions", rule="DRA-190")
 def _(patch: Patch) -> None:
     """A whole device is free unless it is in use itself."""
     _without_short_cuts(patch)
     patch.replace(f"{_ALLOCATOR}.counters:fits", lambda device, left: True)
 
 
-@mutant("counters-never-given-back", rule="DRA-191")
+@mutant("counters-never-released", rule="DRA-191")
 def _(patch: Patch) -> None:
     """Counters of a partition are never released."""
     seen: dict[Any, set[str]] = {}
@@ -66,9 +66,9 @@ def _(patch: Patch) -> None:
     _counters_without(patch, ever)
 
 
-@mutant("one-set-is-enough", rule="DRA-192")
+@mutant("first-counter-set-only", rule="DRA-192")
 def _(patch: Patch) -> None:
-    """A device needs one of its counter sets only."""
+    """A device needs only one of its counter sets."""
     _without_short_cuts(patch)
     patch.replace(
         f"{_ALLOCATOR}.counters:fits",
@@ -76,7 +76,7 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("counters-node-by-node", rule="DRA-193")
+@mutant("counters-for-each-node", rule="DRA-193")
 def _(patch: Patch) -> None:
     """Only devices of the same node consume counters."""
     _counters_without(
@@ -84,7 +84,7 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("unknown-counters-are-fine", rule="DRA-194")
+@mutant("unknown-counters-accepted", rule="DRA-194")
 def _(patch: Patch) -> None:
     """A pool with unknown counters is used."""
 
@@ -113,7 +113,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.search:Search.__init__", make)
 
 
-@mutant("passed-over-yet-charged", rule="DRA-196")
+@mutant("skipped-device-consumes-counters", rule="DRA-196")
 def _(patch: Patch) -> None:
     """A skipped tainted device consumes counters."""
 
@@ -131,9 +131,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.search:Problem.__post_init__", make)
 
 
-@mutant("devices-of-the-slice-for-all", rule="DRA-197")
+@mutant("device-node-names-ignored", rule="DRA-197")
 def _(patch: Patch) -> None:
-    """All devices of a slice belong to a node if one does."""
+    """A device of one node is offered to all nodes."""
     patch.wrap(
         f"{_ALLOCATOR}.pools:device_offered_to",
         lambda original: lambda device, node: bool(device.node_name) or original(device, node),
@@ -150,9 +150,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.results:node_selector", make)
 
 
-@mutant("profiles-are-all-one", rule="DRA-200")
+@mutant("profile-selectors-ignored", rule="DRA-200")
 def _(patch: Patch) -> None:
-    """Selectors on profiles are ignored."""
+    """Selectors that read the attribute profile are ignored."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def verdict(expression: Any, device: Any, features: Any) -> Any:
@@ -172,13 +172,13 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.capacity:shareable", lambda device, enabled: False)
 
 
-@mutant("shares-of-one-id", rule="DRA-201")
+@mutant("shares-with-the-same-id", rule="DRA-201")
 def _(patch: Patch) -> None:
     """All shares have the same id."""
     patch.replace(f"{_ALLOCATOR}.allocate:new_share_id", lambda: "11111111-1111-4111-8111-111111111111")
 
 
-@mutant("shares-no-longer-count", rule="DRA-201b")
+@mutant("existing-shares-not-counted", rule="DRA-201b")
 def _(patch: Patch) -> None:
     """A device that no longer allows multiple allocations is free unless a claim has it exclusively."""
 
@@ -193,7 +193,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.inventory:NodeInventory.in_use", make)
 
 
-@mutant("all-that-have-room", rule="DRA-155b")
+@mutant("all-means-all-with-free-capacity", rule="DRA-155b")
 def _(patch: Patch) -> None:
     """A request for all devices gets those with free capacity."""
 
@@ -219,13 +219,13 @@ def _capacity_without_end(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.search:Search._within_capacity", lambda self, task, position: True)
 
 
-@mutant("third-share-beyond-capacity", rule="DRA-201")
+@mutant("device-shared-beyond-capacity", rule="DRA-201")
 def _(patch: Patch) -> None:
     """A device is shared without limit."""
     _capacity_without_end(patch)
 
 
-@mutant("crowd-beyond-capacity", rule="DRA-212")
+@mutant("consumed-capacity-ignored", rule="DRA-212")
 def _(patch: Patch) -> None:
     """Capacity that other claims consume is ignored."""
     _capacity_without_end(patch)
@@ -240,13 +240,13 @@ def _policies(patch: Patch, change: Callable[[Any, Any, Any], Any]) -> None:
     patch.wrap(f"{_ALLOCATOR}.capacity:consumption", make)
 
 
-@mutant("defaults-ignored", rule="DRA-202")
+@mutant("capacity-defaults-ignored", rule="DRA-202")
 def _(patch: Patch) -> None:
     """A request without capacity consumes everything."""
     _policies(patch, lambda capacity, requested, right: capacity.value if requested is None else right)
 
 
-@mutant("nothing-asked-nothing-taken", rule="DRA-203")
+@mutant("missing-request-consumes-nothing", rule="DRA-203")
 def _(patch: Patch) -> None:
     """A request without capacity and policy consumes nothing."""
     from dra_api.quantity import Quantity
@@ -257,26 +257,26 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("ranges-ignored", rule="DRA-204")
+@mutant("capacity-step-ignored", rule="DRA-204")
 def _(patch: Patch) -> None:
     """The step of a policy is ignored."""
     patch.replace(f"{_ALLOCATOR}.capacity:round_up_to_range", lambda requested, valid: requested)
 
 
-@mutant("values-ignored", rule="DRA-206")
+@mutant("capacity-valid-values-ignored", rule="DRA-206")
 def _(patch: Patch) -> None:
     """The valid values of a policy are ignored."""
     patch.replace(f"{_ALLOCATOR}.capacity:round_up_to_value", lambda requested, valid: requested)
     patch.replace(f"{_ALLOCATOR}.capacity:violates", lambda capacity, consumed: False)
 
 
-@mutant("policies-have-no-end", rule="DRA-205")
+@mutant("capacity-maximum-ignored", rule="DRA-205")
 def _(patch: Patch) -> None:
     """The maximum of a policy is ignored."""
     patch.replace(f"{_ALLOCATOR}.capacity:violates", lambda capacity, consumed: False)
 
 
-@mutant("unknown-capacity-passed-over", rule="DRA-207")
+@mutant("unknown-capacity-ignored", rule="DRA-207")
 def _(patch: Patch) -> None:
     """A requested capacity that a device lacks is ignored."""
 
@@ -309,7 +309,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.results:device_result", make)
 
 
-@mutant("small-devices-will-do", rule="DRA-208")
+@mutant("exclusive-capacity-ignored", rule="DRA-208")
 def _(patch: Patch) -> None:
     """The requested capacity of an exclusive device is ignored."""
     patch.wrap(
@@ -318,14 +318,14 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("shares-need-not-differ", rule="DRA-209")
+@mutant("constraints-ignored-for-shares", rule="DRA-209")
 def _(patch: Patch) -> None:
     """Constraints do not apply to shared devices."""
     patch.replace(f"{_ALLOCATOR}.constraints:distinct", lambda state, offered: True)
     _without_short_cuts(patch)
 
 
-@mutant("one-share-a-claim", rule="DRA-210")
+@mutant("one-share-for-each-claim", rule="DRA-210")
 def _(patch: Patch) -> None:
     """A claim gets a shared device once only."""
 
@@ -342,7 +342,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.search:Search._unused", make)
 
 
-@mutant("each-share-takes-counters", rule="DRA-211")
+@mutant("shares-consume-counters-repeatedly", rule="DRA-211")
 def _(patch: Patch) -> None:
     """A shared partition consumes its counters for each share."""
     _without_short_cuts(patch)
@@ -352,7 +352,7 @@ def _(patch: Patch) -> None:
 # -- admin access ------------------------------------------------------------------------------------------------------
 
 
-@mutant("one-device-watched-twice", rule="DRA-235")
+@mutant("admin-access-allocates-a-device-twice", rule="DRA-235")
 def _(patch: Patch) -> None:
     """A request with admin access gets a device twice."""
 
@@ -366,7 +366,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.model:_subrequest", make)
 
 
-@mutant("all-that-are-free-to-watch", rule="DRA-236")
+@mutant("admin-access-waits-for-devices-in-use", rule="DRA-236")
 def _(patch: Patch) -> None:
     """A request with admin access for all devices waits for those in use."""
 
@@ -377,13 +377,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.search:Search._unused", make)
 
 
-@mutant("watching-needs-room", rule="DRA-237")
+@mutant("admin-access-consumes-counters", rule="DRA-237")
 def _(patch: Patch) -> None:
     """Admin access consumes counters."""
     patch.replace(f"{_ALLOCATOR}.counters:charged", lambda request: True)
 
 
-@mutant("watching-needs-capacity", rule="DRA-237c")
+@mutant("admin-access-needs-capacity", rule="DRA-237c")
 def _(patch: Patch) -> None:
     """Admin access needs free capacity."""
 
@@ -398,7 +398,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.search:Search._within_capacity", make)
 
 
-@mutant("watching-takes-counters", rule="DRA-237b")
+@mutant("admin-access-counters-counted-as-used", rule="DRA-237b")
 def _(patch: Patch) -> None:
-    """A device with admin access counts as in use."""
+    """A device with admin access counts as in use, with its counters."""
     patch.replace(f"{_ALLOCATOR}.taken:counts", lambda result: True)

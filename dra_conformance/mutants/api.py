@@ -64,8 +64,8 @@ MUTANTS = [
     _forgetting(
         "unknown-allocation-mode", "DRA-005", "claim", "NotSupported", r".*\.allocationMode", "Any mode is accepted."
     ),
-    _forgetting("empty-request", "DRA-006", "claim", "Required", _REQUEST, "A request for nothing is accepted."),
-    _forgetting("request-of-two-forms", "DRA-007", "claim", "Invalid", _REQUEST, "exactly beside firstAvailable."),
+    _forgetting("empty-request", "DRA-006", "claim", "Required", _REQUEST, "A request without a form is accepted."),
+    _forgetting("request-of-two-forms", "DRA-007", "claim", "Invalid", _REQUEST, "A request may have two forms."),
     _limit("requests-33", "DRA-008", "requests:REQUESTS_MAX", 33, "33 requests are accepted."),
     _limit("requests-31", "DRA-008", "requests:REQUESTS_MAX", 31, "32 requests are refused."),
     _forgetting("equal-request-names", "DRA-009", "claim", "Duplicate", _REQUEST, "Two requests share a name."),
@@ -87,7 +87,12 @@ MUTANTS = [
     _limit("selectors-33", "DRA-015", "selectors:SELECTORS_MAX", 33, "33 selectors are accepted."),
     _limit("selectors-31", "DRA-015", "selectors:SELECTORS_MAX", 31, "32 selectors are refused."),
     _forgetting(
-        "expressions-not-compiled", "DRA-016", "claim class", "Invalid", r".*\.expression", "Any text is an expression."
+        "expressions-not-compiled",
+        "DRA-016",
+        "claim class",
+        "Invalid",
+        r".*\.expression",
+        "Expressions are not compiled.",
     ),
     _limit("expression-10241", "DRA-017", "selectors:EXPRESSION_MAX", 10241, "An expression has one byte too many."),
     _limit(
@@ -95,20 +100,20 @@ MUTANTS = [
     ),
     _forgetting("any-cost", "DRA-018", "claim", "Forbidden", r".*\.expression", "Cost is not estimated."),
     _forgetting(
-        "constraint-on-nothing",
+        "constraint-on-unknown-request",
         "DRA-019",
         "claim",
         "Invalid",
         r".*\.(constraints|config)\[\d+\]\.requests\[\d+\]",
-        "Constraints may name requests that are not there.",
+        "Constraints may name unknown requests.",
     ),
     _forgetting(
-        "constraint-on-no-alternative",
+        "constraint-on-unknown-alternative",
         "DRA-020",
         "claim",
         "Invalid",
         r".*\.constraints\[\d+\]\.requests\[\d+\]",
-        "Constraints may name alternatives that are not there.",
+        "Constraints may name unknown alternatives.",
     ),
     _forgetting(
         "request-listed-twice",
@@ -159,10 +164,15 @@ MUTANTS = [
         "template",
         "Forbidden",
         r"spec\.metadata\..*",
-        "Templates name their claims.",
+        "Template metadata is not checked.",
     ),
     _forgetting(
-        "any-extended-resource", "DRA-042", "class", "Invalid", r"spec\.extendedResourceName", "Any name is a resource."
+        "any-extended-resource",
+        "DRA-042",
+        "class",
+        "Invalid",
+        r"spec\.extendedResourceName",
+        "Resource names are not checked.",
     ),
     _forgetting(
         "any-pod-claim", "DRA-045", "pod", "Invalid Duplicate", r"spec\.resourceClaims.*", "Entries are not checked."
@@ -173,10 +183,10 @@ MUTANTS = [
         "pod",
         "Duplicate",
         r".*\.resources\.claims\[\d+\]",
-        "Claims are used twice.",
+        "A container may list a claim twice.",
     ),
     _forgetting(
-        "container-claim-unknown", "DRA-047", "pod", "NotFound", r".*\.claims\[\d+\]", "Containers use any claim."
+        "container-claim-unknown", "DRA-047", "pod", "NotFound", r".*\.claims\[\d+\]", "Unknown claims are accepted."
     ),
     _forgetting(
         "any-claim-status",
@@ -186,7 +196,7 @@ MUTANTS = [
         r"status\.resourceClaimStatuses.*",
         "Claim statuses of pods are not checked.",
     ),
-    _forgetting("slice-of-any-node", "DRA-050", "slice", "Required Invalid", "spec", "Slices may be for no node."),
+    _forgetting("slice-of-any-node", "DRA-050", "slice", "Required Invalid", "spec", "A slice may have no node."),
     _forgetting("all-nodes-false", "DRA-051", "slice", "Invalid", r"spec\.allNodes", "allNodes may be false."),
     _forgetting(
         "two-selector-terms",
@@ -197,15 +207,20 @@ MUTANTS = [
         "A slice's node selector may have two terms.",
     ),
     _forgetting(
-        "movable-slice", "DRA-053", "slice", "Invalid", r"spec\.(driver|pool\.name|nodeName)", "Slices may move."
+        "mutable-slice-identity",
+        "DRA-053",
+        "slice",
+        "Invalid",
+        r"spec\.(driver|pool\.name|nodeName)",
+        "Driver, pool and node may change.",
     ),
     _forgetting(
-        "pool-of-no-slices",
+        "any-generation-and-slice-count",
         "DRA-054",
         "slice",
         "Invalid",
         r"spec\.pool\.(resourceSliceCount|generation)",
-        "Pools do not count.",
+        "The generation and the slice count are not checked.",
     ),
     _forgetting(
         "any-pool-name",
@@ -230,10 +245,10 @@ MUTANTS = [
         "slice",
         "Invalid",
         r".*\.attributes\[\w+\]",
-        "Attributes have any values.",
+        "An attribute may have two values.",
     ),
     _forgetting("any-version", "DRA-061", "slice", "Invalid", r".*\.version", "Versions are not checked."),
-    _limit("text-65", "DRA-061", "attributes:VALUE_MAX", 66, "A text has two bytes too many."),
+    _limit("text-66", "DRA-061", "attributes:VALUE_MAX", 66, "A text has two bytes too many."),
     _limit("text-63", "DRA-061", "attributes:VALUE_MAX", 63, "A text of 64 bytes is refused."),
     _forgetting(
         "any-attribute-name",
@@ -243,7 +258,7 @@ MUTANTS = [
         _DEVICE + r"\.(attributes|capacity)",
         "Attribute names are not checked.",
     ),
-    _forgetting("counters-beside-devices", "DRA-064", "slice", "Invalid", "spec", "Counters and devices in one slice."),
+    _forgetting("counters-beside-devices", "DRA-064", "slice", "Invalid", "spec", "A slice may have both."),
     _forgetting(
         "any-counter-set", "DRA-065", "slice", "Required Duplicate", r"spec\.sharedCounters.*", "Sets are not checked."
     ),
@@ -256,8 +271,8 @@ MUTANTS = [
         r".*\.consumesCounters.*",
         "Consumed counters are not checked.",
     ),
-    _forgetting("device-without-node", "DRA-068", "slice", "Required Invalid", _DEVICE, "Devices are for any node."),
-    _forgetting("device-with-a-node", "DRA-069", "slice", "Invalid", _DEVICE, "Devices have nodes of their own."),
+    _forgetting("device-without-node", "DRA-068", "slice", "Required Invalid", _DEVICE, "A device may lack its node."),
+    _forgetting("device-with-a-node", "DRA-069", "slice", "Invalid", _DEVICE, "A device may have its own node."),
     _forgetting(
         "any-taint",
         "DRA-070",
@@ -268,7 +283,12 @@ MUTANTS = [
     ),
     _limit("taints-17", "DRA-070", "devices:TAINTS_MAX", 17, "17 taints are accepted."),
     _forgetting(
-        "policy-of-unshared-device", "DRA-072", "slice", "Forbidden", r".*\.requestPolicy", "Any device has a policy."
+        "policy-of-unshared-device",
+        "DRA-072",
+        "slice",
+        "Forbidden",
+        r".*\.requestPolicy",
+        "Any device may have a policy.",
     ),
     _forgetting(
         "any-valid-values",
@@ -281,7 +301,9 @@ MUTANTS = [
     _forgetting(
         "any-valid-range", "DRA-074", "slice", "Invalid Required", r".*\.requestPolicy\..*", "Ranges are not checked."
     ),
-    _forgetting("two-policies", "DRA-075", "slice", "Forbidden", r".*\.requestPolicy", "Values beside a range."),
+    _forgetting(
+        "two-policies", "DRA-075", "slice", "Forbidden", r".*\.requestPolicy", "Values and a range are accepted."
+    ),
     _forgetting(
         "any-binding-condition",
         "DRA-076",
@@ -296,23 +318,21 @@ MUTANTS = [
         "claim",
         "Forbidden",
         r"status\.reservedFor",
-        "Claims without allocation are reserved.",
+        "Unallocated claims can be reserved.",
     ),
-    _forgetting(
-        "exchanged-allocation", "DRA-084", "claim", "Invalid", r"status\.allocation", "Allocations may change."
-    ),
+    _forgetting("mutable-allocation", "DRA-084", "claim", "Invalid", r"status\.allocation", "Allocations may change."),
     _forgetting(
         "reserved-while-deleted",
         "DRA-085",
         "claim",
         "Forbidden",
         r"status\.reservedFor",
-        "Deleted claims are reserved.",
+        "Deleted claims can be reserved.",
     ),
     _limit("consumers-257", "DRA-086", "claim_status:RESERVED_FOR_MAX", 257, "257 consumers are accepted."),
     _limit("consumers-255", "DRA-086", "claim_status:RESERVED_FOR_MAX", 255, "256 consumers are refused."),
     _forgetting(
-        "consumer-twice", "DRA-086", "claim", "Duplicate", r"status\.reservedFor\[\d+\]", "A consumer reserves twice."
+        "consumer-twice", "DRA-086", "claim", "Duplicate", r"status\.reservedFor\[\d+\]", "A consumer is listed twice."
     ),
     _forgetting(
         "any-consumer", "DRA-087", "claim", "Required", r"status\.reservedFor\[\d+\]\..*", "Consumers are not checked."
@@ -335,23 +355,42 @@ MUTANTS = [
         r"status\.allocation\.devices\.config.*",
         "Configurations of allocations are not checked.",
     ),
-    _forgetting("any-share-id", "DRA-090", "claim", "Invalid", r".*\.shareID", "Any text is the id of a share."),
+    _forgetting("any-share-id", "DRA-090", "claim", "Invalid", r".*\.shareID", "Share IDs are not checked."),
     _forgetting(
-        "report-on-any-device", "DRA-091", "claim", "Invalid", r"status\.devices\[\d+\]", "Reports on anything."
+        "status-of-unallocated-device",
+        "DRA-091",
+        "claim",
+        "Invalid",
+        r"status\.devices\[\d+\]",
+        "A device status needs no allocated device.",
     ),
-    _forgetting("two-reports", "DRA-092", "claim", "Duplicate", r"status\.devices\[\d+\]", "Two reports on a device."),
     _forgetting(
-        "any-report",
+        "two-statuses-of-a-device",
+        "DRA-092",
+        "claim",
+        "Duplicate",
+        r"status\.devices\[\d+\]",
+        "A device has two statuses.",
+    ),
+    _forgetting(
+        "any-device-status",
         "DRA-093",
         "claim",
         "Invalid Duplicate TooMany TooLong",
         r"status\.devices\[\d+\]\..*",
-        "The fields of reports are not checked.",
+        "The fields of a device status are not checked.",
     ),
     _forgetting(
-        "admin-without-label", "DRA-231", "claim template", "Forbidden", r".*\.adminAccess", "No label needed."
+        "admin-without-label",
+        "DRA-231",
+        "claim template",
+        "Forbidden",
+        r".*\.adminAccess",
+        "The namespace needs no label.",
     ),
-    _forgetting("admin-granted-anywhere", "DRA-238", "claim", "Forbidden", r".*\.adminAccess", "No label needed."),
+    _forgetting(
+        "admin-granted-anywhere", "DRA-238", "claim", "Forbidden", r".*\.adminAccess", "The namespace needs no label."
+    ),
 ]
 
 
@@ -413,13 +452,13 @@ def _(patch: Patch) -> None:
     _forget(patch, "claim", "Required", r".*\.operator")
 
 
-@mutant("one-attribute-constraint", rule="DRA-024")
+@mutant("one-attribute-for-each-constraint", rule="DRA-024")
 def _(patch: Patch) -> None:
-    """A constraint with both attributes is refused, as documented and not as released."""
+    """A constraint with both attributes is refused, as the documentation says; releases accept it."""
     _refuse(patch, "claim", lambda obj: any(len(c.keys() - {"requests"}) > 1 for c in _constraints(obj)))
 
 
-@mutant("tolerations-16", rule="DRA-032")
+@mutant("toleration-limit-16", rule="DRA-032")
 def _(patch: Patch) -> None:
     """More than 16 tolerations are refused."""
     _refuse(
@@ -532,7 +571,7 @@ def _(patch: Patch) -> None:
 
 @mutant("taint-time-overwritten", rule="DRA-071")
 def _(patch: Patch) -> None:
-    """Every write gives a taint the present time."""
+    """Every write sets timeAdded to the current time."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def default(taint: Obj, rules: Any) -> None:
@@ -552,7 +591,7 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("reports-stay", rule="DRA-094")
+@mutant("device-status-outlives-allocation", rule="DRA-094")
 def _(patch: Patch) -> None:
     """The device status outlives the allocation."""
     patch.replace(f"{_BASE}.dra.resource_claim:drop_deallocated_devices", lambda status, old, rules: None)
@@ -570,7 +609,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_BASE}.dra.resource_claim:authorized_for_binding", lambda new, old, ctx: [])
 
 
-@mutant("binding-never-allowed", rule="DRA-096")
+@mutant("binding-permission-misnamed", rule="DRA-096")
 def _(patch: Patch) -> None:
     """The permission to bind is checked under another name."""
     patch.replace(f"{_BASE}.dra.authorization:BINDING", "allocation")
@@ -582,31 +621,31 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_BASE}.dra.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
 
 
-@mutant("reports-from-every-node", rule="DRA-097")
+@mutant("node-of-device-status-not-checked", rule="DRA-097")
 def _(patch: Patch) -> None:
     """The node of a driver is not checked."""
     patch.replace(f"{_BASE}.dra.authorization:_runs_on", lambda user, node: True)
 
 
-@mutant("no-reports-from-nodes", rule="DRA-097")
+@mutant("device-status-from-nodes-refused", rule="DRA-097")
 def _(patch: Patch) -> None:
     """A driver on the claim's node is not recognised."""
     patch.replace(f"{_BASE}.dra.authorization:_runs_on", lambda user, node: False)
 
 
-@mutant("controllers-report-for-all", rule="DRA-098")
+@mutant("controllers-write-any-device-status", rule="DRA-098")
 def _(patch: Patch) -> None:
     """A driver's controller can write the device status of other drivers."""
     patch.replace(f"{_BASE}.dra.resource_claim:authorized_for_devices", lambda new, old, ctx: [])
 
 
-@mutant("controllers-never-report", rule="DRA-098")
+@mutant("controller-verb-misnamed", rule="DRA-098")
 def _(patch: Patch) -> None:
     """The verb for reports from any node has another name."""
     patch.replace(f"{_BASE}.dra.authorization:ARBITRARY", "any-node:")
 
 
-@mutant("order-of-reports-counts", rule="DRA-099")
+@mutant("unchanged-device-status-authorized", rule="DRA-099")
 def _(patch: Patch) -> None:
     """Permission is required for every driver in the status, even for unchanged entries."""
     patch.replace(
@@ -624,19 +663,19 @@ def _(patch: Patch) -> None:
     _forget(patch, "pod", "Forbidden", r"\[\]")
 
 
-@mutant("values-49", rule="DRA-059", **_LISTS)
+@mutant("attribute-limit-49", rule="DRA-059", **_LISTS)
 def _(patch: Patch) -> None:
     """49 values of attributes are accepted."""
     patch.replace(f"{_BASE}.dra.devices:VALUES_MAX", 49)
 
 
-@mutant("values-47", rule="DRA-059", **_LISTS)
+@mutant("attribute-limit-47", rule="DRA-059", **_LISTS)
 def _(patch: Patch) -> None:
     """48 values of attributes are refused."""
     patch.replace(f"{_BASE}.dra.devices:VALUES_MAX", 47)
 
 
-@mutant("empty-lists", rule="DRA-063", **_LISTS)
+@mutant("empty-attribute-list-accepted", rule="DRA-063", **_LISTS)
 def _(patch: Patch) -> None:
     """A list of values may be empty."""
     _forget(patch, "slice", "Invalid", r".*\.attributes\[\w+\]\.(ints|bools|strings|versions)")

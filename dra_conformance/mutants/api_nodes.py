@@ -16,7 +16,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_SLICES}:ResourceSliceStrategy.authorize", lambda self, obj, old, ctx: None)
 
 
-@mutant("a-node-publishes-nothing", rule="DRA-080", scenario=f"{_BY_NODES}[creates-of-its-own]")
+@mutant("a-node-cannot-create-slices", rule="DRA-080", scenario=f"{_BY_NODES}[creates-of-its-own]")
 def _(patch: Patch) -> None:
     """Nodes cannot create slices at all."""
     patch.replace(f"{_SLICES}:node_of", lambda ctx: "another-node" if ctx.user.groups else None)
@@ -34,7 +34,7 @@ def _(patch: Patch) -> None:
 
 
 @mutant(
-    "a-node-deletes-nothing",
+    "a-node-cannot-delete-slices",
     rule="DRA-080",
     scenario="claims/api_nodes#a-node-deletes-an-existing-slice-of-its-own",
 )
@@ -54,7 +54,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_NODES}:NodeAuthorizer._slice", lambda original: lambda self, node, info: (True, ""))
 
 
-@mutant("a-node-sees-no-slices", rule="DRA-081")
+@mutant("a-node-cannot-list-slices", rule="DRA-081")
 def _(patch: Patch) -> None:
     """A node cannot list its slices, even with a selector."""
     patch.replace(f"{_NODES}:_selects", lambda info, field, value: False)

@@ -21,7 +21,7 @@ REPORTER = "reference_impl.binder.report:Reporter"
 CHECKS = "reference_impl.binder.checks"
 
 
-@mutant("binder-binds-elsewhere", rule="KAI-100")
+@mutant("binder-does-not-bind", rule="KAI-100")
 def _(patch: Patch) -> None:
     """The phase says Succeeded although nothing was bound."""
     patch.replace("reference_impl.binder.pods:PodWriter.bind", lambda self, *told: None)
@@ -62,9 +62,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CHECKS}:check_pod", wrapped)
 
 
-@mutant("binder-goes-by-request-name", rule="KAI-105")
+@mutant("binder-uses-bind-request-name-for-pod", rule="KAI-105")
 def _(patch: Patch) -> None:
-    """The pod of the BindRequest's own name is bound."""
+    """The binder binds the pod that has the name of the BindRequest."""
 
     def wrapped(original: Any) -> Any:
         def find_pod(self: Any, request: Obj) -> Obj:
@@ -249,7 +249,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{BINDER}.plan_claims", wrapped)
 
 
-@mutant("binder-repeats-itself", rule="KAI-117")
+@mutant("binder-processes-succeeded-again", rule="KAI-117")
 def _(patch: Patch) -> None:
     """A BindRequest that succeeded is processed again when it changes."""
     patch.replace(f"{BINDER}.needs_attempt", lambda self, request: True)

@@ -91,7 +91,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{BINDER}.find_node", find_node)
 
 
-@mutant("binder-carries-out-deleted", rule="KAI-135")
+@mutant("binder-processes-terminating-request", rule="KAI-135")
 def _(patch: Patch) -> None:
     """A BindRequest that is being deleted is processed."""
 
@@ -142,7 +142,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{BINDER}.attempt", wrapped)
 
 
-@mutant("binder-binds-namesake", rule="KAI-139")
+@mutant("binder-ignores-pod-uid", rule="KAI-139")
 def _(patch: Patch) -> None:
     """Pods are annotated and bound by name, without their uid."""
 
@@ -153,7 +153,7 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.binder.pods:PodWriter.bind", bind)
 
 
-@mutant("binder-looks-across-namespaces", rule="KAI-140")
+@mutant("binder-ignores-namespaces", rule="KAI-140")
 def _(patch: Patch) -> None:
     """A pod of another namespace is bound."""
 
@@ -222,15 +222,15 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.binder.claims:claim_name", lambda pod, entry: entry.get("resourceClaimName"))
 
 
-@mutant("binder-gives-up-on-conflict", rule="KAI-154")
+@mutant("binder-does-not-retry-conflicts", rule="KAI-154")
 def _(patch: Patch) -> None:
     """The first conflict is a failure."""
     patch.wrap(f"{WRITER}.commit", _with_tries(1))
 
 
-@mutant("binder-tries-for-ever", rule="KAI-155")
+@mutant("binder-retries-without-limit", rule="KAI-155")
 def _(patch: Patch) -> None:
-    """Conflicts are retried without end."""
+    """Conflicts are retried without a limit."""
     patch.wrap(f"{WRITER}.commit", _with_tries(1_000_000))
 
 
@@ -245,7 +245,7 @@ def _with_tries(count: int) -> Callable[[Any], Any]:
     return wrapped
 
 
-@mutant("binder-forces-its-copy", rule="KAI-156")
+@mutant("binder-overwrites-newer-claim", rule="KAI-156")
 def _(patch: Patch) -> None:
     """The status is written without a resource version, from an old copy."""
 
@@ -258,7 +258,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{WRITER}._write", write)
 
 
-@mutant("binder-swallows-refusals", rule="KAI-157")
+@mutant("binder-ignores-refused-claim-updates", rule="KAI-157")
 def _(patch: Patch) -> None:
     """A claim that cannot be updated is ignored."""
     patch.wrap(f"{WRITER}.commit", _passing_over)
@@ -283,7 +283,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{WRITER}.commit", _passing_over)
 
 
-@mutant("binder-swallows-binding-errors", rule="KAI-160")
+@mutant("binder-ignores-binding-errors", rule="KAI-160")
 def _(patch: Patch) -> None:
     """A refused binding counts as done."""
 
@@ -301,9 +301,9 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.binder.pods:PodWriter.bind", wrapped)
 
 
-@mutant("binder-wants-free-claims", rule="KAI-161")
+@mutant("binder-refuses-allocated-claims", rule="KAI-161")
 def _(patch: Patch) -> None:
-    """An allocated claim makes the BindRequest fail, even one of another component."""
+    """An allocated claim makes the BindRequest fail, even if another component allocated it."""
 
     def refuse(self: Any, claim: Obj, held: Obj, wanted: Obj) -> None:
         raise BindFailure("allocated already")

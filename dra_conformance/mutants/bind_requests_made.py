@@ -106,7 +106,7 @@ def _(patch: Patch) -> None:
     change_request(patch, lambda request, *_: request["metadata"].pop("labels"))
 
 
-@mutant("scheduler-judges", rule="KAI-014")
+@mutant("scheduler-writes-phase", rule="KAI-014")
 def _(patch: Patch) -> None:
     """The scheduler writes the phase Pending."""
 
@@ -182,7 +182,7 @@ def _(patch: Patch) -> None:
     change_entries(patch, change)
 
 
-@mutant("scheduler-forgets-template-claims", rule="KAI-021")
+@mutant("scheduler-omits-template-claims", rule="KAI-021")
 def _(patch: Patch) -> None:
     """Entries are written for named claims only."""
 
@@ -273,7 +273,7 @@ def _(patch: Patch) -> None:
     change_events(patch, "reference_impl.recorder:EventRecorder.event", "FailedBinding")
 
 
-@mutant("scheduler-gives-up-after-refusal", rule="KAI-027")
+@mutant("scheduler-does-not-retry-after-refusal", rule="KAI-027")
 def _(patch: Patch) -> None:
     """A pod whose BindRequest was refused is never retried."""
     patch.replace("reference_impl.scheduler.scheduler:Scheduler.retry_later", lambda self, key, pod: None)
@@ -315,7 +315,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-all-is-one", rule="KAI-051")
 def _(patch: Patch) -> None:
-    """Allocation mode All gives one device."""
+    """Allocation mode All allocates one device."""
 
     def change(entries: list[Obj]) -> list[Obj]:
         for entry in entries:

@@ -102,7 +102,7 @@ def _(patch: Patch) -> None:
     change_outcome(patch, change)
 
 
-@mutant("binder-unsays-success", rule="KAI-179")
+@mutant("binder-fails-succeeded-request", rule="KAI-179")
 def _(patch: Patch) -> None:
     """A BindRequest that succeeded fails when it is processed again."""
     done: set[str] = set()
@@ -129,7 +129,7 @@ def _(patch: Patch) -> None:
     change_outcome(patch, lambda status, request: {**status, "phase": "Pending"})
 
 
-@mutant("binder-loses-phase", rule="KAI-182")
+@mutant("binder-does-not-retry-phase", rule="KAI-182")
 def _(patch: Patch) -> None:
     """Writing the phase is not retried."""
 

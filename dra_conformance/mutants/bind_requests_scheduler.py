@@ -73,7 +73,7 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.scheduler.pod_claims:resolve", wrapped)
 
 
-@mutant("scheduler-wants-queue-on-every-claim", rule="KAI-047")
+@mutant("scheduler-requires-queue-on-every-claim", rule="KAI-047")
 def _(patch: Patch) -> None:
     """Every shared claim needs a queue label."""
 
@@ -104,14 +104,14 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.scheduler.pod_claims:MAX_RESERVED_FOR", 255)
 
 
-@mutant("scheduler-promises-twice", rule="KAI-050")
+@mutant("scheduler-ignores-pending-allocations", rule="KAI-050")
 def _(patch: Patch) -> None:
     """Devices are free until a claim's status has them."""
     patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger.assume", lambda self, *args: None)
     patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger.promise", lambda self, *args: None)
 
 
-@mutant("scheduler-forgets-promises-of-others", rule="KAI-052")
+@mutant("scheduler-ignores-allocations-of-other-requests", rule="KAI-052")
 def _(patch: Patch) -> None:
     """Allocations in BindRequests that are not bound yet are not counted."""
     patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger.promise", lambda self, *args: None)
@@ -196,9 +196,9 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.scheduler.cluster_view:ClusterView._place_of", place)
 
 
-@mutant("scheduler-goes-by-request-name", rule="KAI-077")
+@mutant("scheduler-uses-bind-request-name-for-pod", rule="KAI-077")
 def _(patch: Patch) -> None:
-    """A BindRequest belongs to the pod of its own name."""
+    """A BindRequest is assigned to the pod of its own name."""
     patch.replace(
         "reference_impl.scheduler.bind_requests:pod_key",
         lambda request: (request["metadata"].get("namespace") or "", request["metadata"].get("name") or ""),
@@ -211,13 +211,13 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger._recount", lambda self, key, entry: False)
 
 
-@mutant("scheduler-leaves-failed-binding", rule="KAI-232")
+@mutant("scheduler-ignores-failed-requests", rule="KAI-232")
 def _(patch: Patch) -> None:
     """A failed BindRequest is ignored."""
     patch.replace(FAILED, lambda request: False)
 
 
-@mutant("scheduler-never-frees", rule="KAI-233")
+@mutant("scheduler-never-releases-devices", rule="KAI-233")
 def _(patch: Patch) -> None:
     """A device that was allocated once is never free again."""
     patch.replace("reference_impl.scheduler.allocator.taken:Taken.remove", lambda self, results: None)

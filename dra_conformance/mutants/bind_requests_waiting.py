@@ -5,19 +5,19 @@ from __future__ import annotations
 from dra_conformance.engine.mutation import Patch, mutant
 
 
-@mutant("binder-binds-at-once", rule="DRA-250b")
+@mutant("binder-does-not-await-conditions", rule="DRA-250b")
 def _(patch: Patch) -> None:
     """The binder does not wait for binding conditions."""
     patch.replace("reference_impl.binder.devices:needs_work", lambda claim: False)
 
 
-@mutant("binder-writes-no-time", rule="DRA-250b")
+@mutant("binder-omits-allocation-timestamp", rule="DRA-250b")
 def _(patch: Patch) -> None:
     """The claim has no allocationTimestamp."""
     patch.replace("reference_impl.binder.claims:ClaimWriter._with_time", lambda self, allocation: allocation)
 
 
-@mutant("binder-hears-no-claims", rule="DRA-250b")
+@mutant("binder-checks-conditions-at-timeout-only", rule="DRA-250b")
 def _(patch: Patch) -> None:
     """The binder checks the conditions only at the timeout."""
     patch.replace("reference_impl.binder.devices:DeviceWaits.on_claim", lambda self, change: None)
@@ -29,19 +29,19 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.binding_conditions:failure", lambda claim: "")
 
 
-@mutant("binder-keeps-lost-devices", rule="DRA-251b")
+@mutant("binder-keeps-allocation-after-failure", rule="DRA-251b")
 def _(patch: Patch) -> None:
     """A BindRequest that failed finally leaves its claim allocated."""
     patch.replace("reference_impl.binder.reconcile:Binder.roll_back", lambda self, request, pod: "")
 
 
-@mutant("binder-waits-for-ever", rule="DRA-252b")
+@mutant("binder-without-binding-timeout", rule="DRA-252b")
 def _(patch: Patch) -> None:
     """There is no binding timeout."""
     patch.replace("reference_impl.binding_conditions:seconds_left", lambda claim, now, timeout: timeout)
 
 
-@mutant("impatient-binder", rule="DRA-252b")
+@mutant("binder-timeout-of-one-minute", rule="DRA-252b")
 def _(patch: Patch) -> None:
     """The binding timeout is one minute."""
     patch.wrap(

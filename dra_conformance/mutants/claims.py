@@ -59,13 +59,13 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_GENERATE}:generate_name", lambda pod, claim: f"{pod}-{claim}-")
 
 
-@mutant("missing-template-not-told", rule="DRA-103")
+@mutant("no-event-for-missing-template", rule="DRA-103")
 def _(patch: Patch) -> None:
     """There is no event for a missing template."""
     patch.replace(f"{_CONTROLLER}.report_failure", lambda self, pod, message: None)
 
 
-@mutant("missing-template-given-up", rule="DRA-103")
+@mutant("missing-template-not-retried", rule="DRA-103")
 def _(patch: Patch) -> None:
     """A pod whose template is missing is never retried."""
     from reference_impl.claim_controller.controller import TransientFailure
@@ -84,15 +84,15 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_CONTROLLER}._on_template", lambda self, change: None)
 
 
-@mutant("lost-claim-not-made-again", rule="DRA-104")
+@mutant("deleted-claim-not-recreated", rule="DRA-104")
 def _(patch: Patch) -> None:
-    """A claim in the pod's status is expected to exist."""
+    """The controller assumes that a claim in the pod's status exists."""
     patch.replace(f"{_CONTROLLER}.is_still_there", lambda self, pod, name: True)
 
 
-@mutant("made-claim-not-found-again", rule="DRA-105")
+@mutant("existing-claim-not-found", rule="DRA-105")
 def _(patch: Patch) -> None:
-    """Only claims in the pod's status are known."""
+    """The controller finds claims only through the pod's status."""
     patch.replace(f"{_CONTROLLER}.find_owned", lambda self, pod, name: None)
 
 
@@ -116,7 +116,7 @@ def _(patch: Patch) -> None:
     _also_valid(patch, lambda self, claim, entry: _pod_of(self, claim, entry) is not None)
 
 
-@mutant("finished-pods-come-back", rule="DRA-108b")
+@mutant("finished-pods-reserved-again", rule="DRA-108b")
 def _(patch: Patch) -> None:
     """A pod that ended is treated as bound by another component, and reserved again."""
     patch.replace(f"{_CONTROLLER}.needs_claims", lambda self, pod: not pod["metadata"].get("deletionTimestamp"))
@@ -161,7 +161,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_CONTROLLER}._unprotect", lambda self, claim: claim)
 
 
-@mutant("one-leaves-all-lose", rule="DRA-110")
+@mutant("deallocated-with-first-consumer", rule="DRA-110")
 def _(patch: Patch) -> None:
     """A claim is deallocated when its first consumer is gone."""
     patch.wrap(f"{_CONTROLLER}.release", lambda original: lambda self, claim, kept: original(self, claim, []))
@@ -177,7 +177,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_CONTROLLER}.is_valid_consumer", make)
 
 
-@mutant("pods-told-apart-by-name", rule="DRA-112")
+@mutant("reservations-matched-by-name", rule="DRA-112")
 def _(patch: Patch) -> None:
     """Reservations are matched by name, not by uid."""
     patch.replace(f"{_CONTROLLER}.is_same_pod", lambda self, pod, uid: True)
@@ -240,13 +240,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_CONTROLLER}.release", make)
 
 
-@mutant("placed-pods-not-reserved", rule="DRA-118")
+@mutant("assigned-pods-not-reserved", rule="DRA-118")
 def _(patch: Patch) -> None:
     """Pods that are created with a node get no reservation."""
     patch.replace(f"{_CONTROLLER}.should_reserve", lambda self, pod, claim: False)
 
 
-@mutant("placed-pods-allocated-for", rule="DRA-119")
+@mutant("assigned-pods-get-allocations", rule="DRA-119")
 def _(patch: Patch) -> None:
     """The controller allocates claims of pods that are created with a node."""
 
@@ -265,7 +265,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_CONTROLLER}.reserve_for_scheduled", make)
 
 
-@mutant("refused-claim-not-explained", rule="DRA-121")
+@mutant("event-without-reason-of-refusal", rule="DRA-121")
 def _(patch: Patch) -> None:
     """The event has no reason for the refused claim."""
 

@@ -74,7 +74,7 @@ def _(patch: Patch) -> None:
     registering(patch, name="gpu.other.test")
 
 
-@mutant("announces-a-service-that-is-not-there", rule="NV-001b")
+@mutant("announces-unserved-version", rule="NV-001b")
 def _(patch: Patch) -> None:
     """v1beta1 is announced, but only v1 is served."""
 
@@ -89,9 +89,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SERVER}.__init__", make)
 
 
-@mutant("the-old-service-answers-less", rule="NV-001c")
+@mutant("old-version-omits-cdi-ids", rule="NV-001c")
 def _(patch: Patch) -> None:
-    """v1beta1 leaves out the CDI ids."""
+    """v1beta1 leaves out the CDI device IDs."""
 
     def make(original: Any) -> Any:
         def encode(self: Any, answers: Answers) -> Any:
@@ -104,7 +104,7 @@ def _(patch: Patch) -> None:
     patch.wrap("dra_api.rpc.codec:DRACodec.encode_prepared", make)
 
 
-@mutant("answers-getinfo-once", rule="NV-001d")
+@mutant("registration-socket-removed-after-first-use", rule="NV-001d")
 def _(patch: Patch) -> None:
     """The registration socket is removed after the first registration."""
 
@@ -132,7 +132,7 @@ def _(patch: Patch) -> None:
     answering(patch, bend)
 
 
-@mutant("leaves-its-registration-socket", rule="NV-014")
+@mutant("leaves-registration-socket-behind", rule="NV-014")
 def _(patch: Patch) -> None:
     """Stopping ends the services but leaves a socket file for the kubelet to find."""
 
@@ -151,7 +151,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SERVER}.stop", make)
 
 
-@mutant("takes-its-slices-along", rule="NV-014b")
+@mutant("deletes-slices-on-stop", rule="NV-014b")
 def _(patch: Patch) -> None:
     """Stopping deletes the slices."""
 
@@ -184,9 +184,9 @@ def spec_of(patch: Patch, change: Callable[[Any], Any]) -> None:
     patch.wrap(f"{PUBLISHER}._spec", make)
 
 
-@mutant("counts-a-slice-too-many", rule="DRA-288")
+@mutant("resource-slice-count-too-high", rule="DRA-288")
 def _(patch: Patch) -> None:
-    """resourceSliceCount promises a slice that never comes."""
+    """resourceSliceCount is one higher than the number of slices."""
 
     def change(spec: Any) -> Any:
         spec["pool"]["resourceSliceCount"] += 1
@@ -203,9 +203,9 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.kubelet_plugin.slices:check", lambda content: None)
 
 
-@mutant("publishes-once", rule="DRA-290")
+@mutant("does-not-restore-slices", rule="DRA-290")
 def _(patch: Patch) -> None:
-    """Changes of the slices by others are not noticed."""
+    """The plugin does not observe changes that others make to its slices."""
     patch.replace(f"{PUBLISHER}._seen", lambda self, change: None)
 
 
@@ -230,9 +230,9 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.kubelet_plugin.discovery:pci_address", lambda text: text.lower())
 
 
-@mutant("a-new-pool-with-every-start", rule="NV-048")
+@mutant("fewer-devices-after-a-restart", rule="NV-048")
 def _(patch: Patch) -> None:
-    """The second life of the plugin publishes only some of the devices."""
+    """After a restart, the plugin publishes all devices but the last."""
     # A list, because nested functions count in it; each mutant runs in a process of its own.
     lives: list[int] = []
 
@@ -260,30 +260,30 @@ def _(patch: Patch) -> None:
 # -- Prepare -----------------------------------------------------------------------------------------------------------
 
 
-@mutant("forgets-a-device-in-the-answer", rule="NV-049")
+@mutant("response-omits-a-device", rule="NV-049")
 def _(patch: Patch) -> None:
-    """The answer leaves a device out."""
+    """The response omits a device."""
     answering(
         patch,
         lambda claims, answers: {uid: replace(one, devices=one.devices[1:]) for uid, one in answers.items()},
     )
 
 
-@mutant("answers-by-name", rule="NV-049b")
+@mutant("response-keyed-by-name", rule="NV-049b")
 def _(patch: Patch) -> None:
-    """Entries of the answer are keyed by the claim's name."""
+    """Entries of the response are keyed by the claim's name."""
     answering(patch, lambda claims, answers: {claim.name: answers[claim.uid] for claim in claims})
 
 
-@mutant("answers-only-the-first-claim", rule="NV-049b")
+@mutant("response-for-first-claim-only", rule="NV-049b")
 def _(patch: Patch) -> None:
-    """Of several claims in one call only the first is answered."""
+    """Of several claims in one call, only the first gets an entry in the response."""
     answering(patch, lambda claims, answers: dict(list(answers.items())[:1]))
 
 
-@mutant("answers-another-device", rule="NV-049c")
+@mutant("response-with-another-device", rule="NV-049c")
 def _(patch: Patch) -> None:
-    """The answer names a device that the claim was not allocated."""
+    """The response names a device that was not allocated to the claim."""
     answering(
         patch,
         lambda claims, answers: with_devices(answers, lambda device: replace(device, device_name="gpu-99")),
@@ -318,9 +318,9 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.repeat", again)
 
 
-@mutant("other-cdi-ids-each-time", rule="NV-051b")
+@mutant("cdi-ids-change-with-each-call", rule="NV-051b")
 def _(patch: Patch) -> None:
-    """Every answer carries new CDI ids."""
+    """Every response has new CDI device IDs."""
     count: list[int] = []
 
     def bend(claims: Sequence[ClaimRef], answers: dict[str, PrepareResult]) -> Answers:
@@ -333,15 +333,15 @@ def _(patch: Patch) -> None:
     answering(patch, bend)
 
 
-@mutant("keeps-the-subrequest-suffix", rule="NV-068")
+@mutant("keeps-subrequest-suffix", rule="NV-068")
 def _(patch: Patch) -> None:
-    """Request names in the answer keep the subrequest."""
+    """Request names in the response keep the subrequest."""
     patch.wrap("reference_impl.kubelet_plugin.claims:Result.request_name", lambda original: lambda self: self.request)
 
 
-@mutant("decodes-foreign-configuration", rule="NV-057")
+@mutant("decodes-configuration-of-other-drivers", rule="NV-057")
 def _(patch: Patch) -> None:
-    """Opaque parameters are decoded before looking whose they are."""
+    """Opaque parameters are decoded before their driver is checked."""
     from reference_impl.kubelet_plugin import configs
 
     def make(original: Any) -> Any:
@@ -355,9 +355,9 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.kubelet_plugin.configs:candidates", make)
 
 
-@mutant("prepares-foreign-results", rule="NV-057")
+@mutant("prepares-results-of-other-drivers", rule="NV-057")
 def _(patch: Patch) -> None:
-    """Allocation results of all drivers are taken for the plugin's own."""
+    """The plugin treats the allocation results of all drivers as its own."""
 
     def make(original: Any) -> Any:
         def results(status: Any, driver: str) -> Any:
@@ -371,13 +371,13 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.kubelet_plugin.prepare:own_results", make)
 
 
-@mutant("refuses-while-busy", rule="NV-070")
+@mutant("refuses-concurrent-calls", rule="NV-070")
 def _(patch: Patch) -> None:
-    """A call that meets another one in progress fails instead of waiting."""
+    """A call fails while another one is in progress, instead of waiting."""
     _one_at_a_time(patch)
 
 
-@mutant("refuses-a-claim-while-busy-with-it", rule="NV-070b")
+@mutant("refuses-concurrent-calls-for-a-claim", rule="NV-070b")
 def _(patch: Patch) -> None:
     """A second call for the same claim fails while the first is in progress."""
     _one_at_a_time(patch)
@@ -417,7 +417,7 @@ def _(patch: Patch) -> None:
     patch.wrap("dra_conformance.kubelet.pods:build_view", make)
 
 
-@mutant("every-container-gets-everything", rule="DRA-271b")
+@mutant("every-container-gets-all-devices", rule="DRA-271b")
 def _(patch: Patch) -> None:
     """The kubelet gives a container the devices of all claims of its node."""
 
@@ -453,15 +453,15 @@ def _(patch: Patch) -> None:
 # -- refusals ----------------------------------------------------------------------------------------------------------
 
 
-@mutant("believes-the-uid", rule="NV-053")
+@mutant("claim-uid-not-checked", rule="NV-053")
 def _(patch: Patch) -> None:
-    """The uid in the call is not compared with the object's."""
+    """The UID in the call is not compared with that of the object."""
     patch.replace(f"{READER}.check_uid", lambda self, reference, claim: None)
 
 
 @mutant("prepares-unallocated-claims", rule="NV-054")
 def _(patch: Patch) -> None:
-    """A claim without allocation is answered with no devices."""
+    """A claim without allocation gets a response without devices."""
     patch.replace(f"{READER}.check_allocated", lambda self, reference, claim: None)
 
     def make(original: Any) -> Any:
@@ -486,9 +486,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{READER}.fetch", fetch)
 
 
-@mutant("prepares-claims-that-are-gone", rule="NV-055")
+@mutant("prepares-deleted-claims", rule="NV-055")
 def _(patch: Patch) -> None:
-    """A claim that cannot be read is answered with no devices."""
+    """A claim that cannot be read gets a response without devices."""
 
     def make(original: Any) -> Any:
         def prepare(self: Any, claims: Sequence[ClaimRef]) -> Answers:
@@ -505,15 +505,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SERVICE}.prepare", make)
 
 
-@mutant("shrugs-at-unknown-devices", rule="NV-059b")
+@mutant("ignores-unknown-devices", rule="NV-059b")
 def _(patch: Patch) -> None:
-    """Results with unknown devices are left out without an error."""
+    """Results with unknown devices are skipped without an error."""
     _shrug(patch)
 
 
-@mutant("shrugs-at-a-bad-claim-among-others", rule="NV-056")
+@mutant("ignores-a-bad-claim-among-others", rule="NV-056")
 def _(patch: Patch) -> None:
-    """The same in a call with several claims."""
+    """Results with unknown devices are skipped without an error, in a call with several claims too."""
     _shrug(patch)
 
 
@@ -528,9 +528,9 @@ def _shrug(patch: Patch) -> None:
     patch.wrap(f"{SERVICE}.prepare_one", make)
 
 
-@mutant("a-failure-rolls-everything-back", rule="NV-056b")
+@mutant("one-failure-affects-prepared-claims", rule="NV-056b")
 def _(patch: Patch) -> None:
-    """When one claim fails, claims that were prepared before are answered without their ids from then on."""
+    """After a claim has failed, calls for other claims return devices without CDI device IDs."""
     failed: list[str] = []
 
     def bend(claims: Sequence[ClaimRef], answers: dict[str, PrepareResult]) -> Answers:
@@ -542,7 +542,7 @@ def _(patch: Patch) -> None:
     answering(patch, bend)
 
 
-@mutant("trusts-the-scheduler", rule="NV-060")
+@mutant("does-not-check-devices-in-use", rule="NV-060")
 def _(patch: Patch) -> None:
     """A device that another claim has is prepared a second time."""
     patch.replace(f"{PREPARER}.check_overlap", lambda self, uid, results, held: None)
@@ -590,9 +590,9 @@ def _(patch: Patch) -> None:
     unpreparing(patch, _strict)
 
 
-@mutant("never-again-after-unprepare", rule="NV-108b")
+@mutant("refuses-prepare-after-unprepare", rule="NV-108b")
 def _(patch: Patch) -> None:
-    """A claim that was unprepared counts as over."""
+    """A claim that was unprepared cannot be prepared again."""
     over: set[str] = set()
 
     def make(original: Any) -> Any:
@@ -630,7 +630,7 @@ def _(patch: Patch) -> None:
     unpreparing(patch, make)
 
 
-@mutant("unprepare-asks-the-api", rule="NV-110")
+@mutant("unprepare-reads-the-claim", rule="NV-110")
 def _(patch: Patch) -> None:
     """Unprepare reads the claim first and fails if it was deleted."""
 
@@ -645,7 +645,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SERVICE}.unprepare_one", make)
 
 
-@mutant("holds-devices-for-ever", rule="NV-064")
+@mutant("unprepare-keeps-devices", rule="NV-064")
 def _(patch: Patch) -> None:
     """Unprepare does not release the device."""
     unpreparing(patch, lambda original: lambda self, uid: None)
@@ -683,15 +683,15 @@ def _no_way_back(plugin: Any) -> None:
     plugin.preparer.prepare = refuse
 
 
-@mutant("a-restart-forgets-how-to-prepare", rule="NV-052")
+@mutant("refuses-old-claims-after-restart", rule="NV-052")
 def _(patch: Patch) -> None:
-    """After a restart, claims from before are refused."""
+    """After a restart, Prepare refuses claims that were created before it."""
     second_life(patch, _no_way_back)
 
 
-@mutant("a-restart-sweeps-the-cdi-folder", rule="NV-052")
+@mutant("restart-removes-cdi-files", rule="NV-052")
 def _(patch: Patch) -> None:
-    """A start removes all CDI files, but keeps the claims of the checkpoint."""
+    """At start all CDI files are removed, but the claims of the checkpoint are kept."""
 
     def sweep(plugin: Any) -> None:
         for path in plugin.options.cdi_root.iterdir():
@@ -702,9 +702,9 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.repeat", lambda self, claim, entry: entry.answer)
 
 
-@mutant("another-answer-after-a-restart", rule="NV-052b")
+@mutant("another-response-after-restart", rule="NV-052b")
 def _(patch: Patch) -> None:
-    """A restarted plugin names the requests differently."""
+    """After a restart, the response has other request names."""
 
     def spoil(plugin: Any) -> None:
         original = plugin.preparer.prepare
@@ -715,9 +715,9 @@ def _(patch: Patch) -> None:
     second_life(patch, spoil)
 
 
-@mutant("a-restart-keeps-devices-for-ever", rule="NV-052c")
+@mutant("no-unprepare-after-restart", rule="NV-052c")
 def _(patch: Patch) -> None:
-    """After a restart, Unprepare of a claim from before changes nothing."""
+    """After a restart, Unprepare of an earlier claim has no effect."""
 
     def spoil(plugin: Any) -> None:
         plugin.preparer.unprepare = lambda uid: None
@@ -725,9 +725,9 @@ def _(patch: Patch) -> None:
     second_life(patch, spoil)
 
 
-@mutant("a-left-over-socket-is-in-the-way", rule="NV-052d")
+@mutant("stale-socket-prevents-start", rule="NV-052d")
 def _(patch: Patch) -> None:
-    """The plugin does not start if the socket of a killed one is left."""
+    """The plugin does not start if a killed one has left its socket."""
     # A process does not inherit patches of this one: it runs a program that patches and starts the plugin.
     program = (
         "import sys\n"
@@ -787,9 +787,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("versions-as-texts", rule="NV-021")
+@mutant("version-as-string", rule="NV-021")
 def _(patch: Patch) -> None:
-    """The driver version is a text attribute."""
+    """The driver version is a string attribute."""
 
     def change(made: Any) -> None:
         made["cudaDriverVersion"] = {"string": made["cudaDriverVersion"]["version"]}
@@ -819,15 +819,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CDI}.kind", lambda original: lambda self: f"{self.vendor}/gpu")
 
 
-@mutant("cdi-files-by-another-name", rule="NV-094")
+@mutant("cdi-files-with-json-suffix", rule="NV-094")
 def _(patch: Patch) -> None:
-    """CDI files are JSON by name."""
+    """CDI files have the suffix .json."""
     patch.wrap(f"{CDI}.path", lambda original: lambda self, uid: original(self, uid).with_suffix(".json"))
 
 
-@mutant("all-gpus-in-every-container", rule="NV-095")
+@mutant("another-gpu-in-every-container", rule="NV-095")
 def _(patch: Patch) -> None:
-    """The edits of every claim add the first GPU."""
+    """The container edits of every claim also add /dev/nvidia7."""
 
     def make(original: Any) -> Any:
         def edits(self: Any) -> Any:
@@ -839,7 +839,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.common_edits", make)
 
 
-@mutant("legacy-runtime-is-not-told", rule="NV-095")
+@mutant("nvidia-visible-devices-not-set", rule="NV-095")
 def _(patch: Patch) -> None:
     """NVIDIA_VISIBLE_DEVICES is not set to void."""
 
@@ -871,9 +871,9 @@ for _number, _rule in enumerate(("NV-058", "NV-059", "NV-060b"), start=1):
         saying(patch, "failed")
 
 
-@mutant("strangers-fail-alone", rule="DRA-284")
+@mutant("replaced-claim-fails-alone", rule="DRA-284")
 def _(patch: Patch) -> None:
-    """A claim that was replaced fails alone, not the call."""
+    """A claim that was replaced fails with an entry of its own, instead of the whole call."""
 
     def make(original: Any) -> Any:
         def prepare(self: Any, claims: Sequence[ClaimRef]) -> Answers:
@@ -888,21 +888,21 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SERVICE}.prepare", make)
 
 
-@mutant("does-not-note-what-it-begins", rule="NV-099")
+@mutant("prepare-started-not-recorded", rule="NV-099")
 def _(patch: Patch) -> None:
-    """PrepareStarted is not written."""
+    """PrepareStarted is not written to the checkpoint."""
     patch.replace(f"{PREPARER}.remember_started", lambda self, uid, entry: None)
 
 
-@mutant("does-not-note-what-it-finished", rule="NV-100")
+@mutant("prepare-completed-not-recorded", rule="NV-100")
 def _(patch: Patch) -> None:
-    """PrepareCompleted is not written."""
+    """PrepareCompleted is not written to the checkpoint."""
     patch.replace(f"{PREPARER}.remember_completed", lambda self, uid, entry: None)
 
 
-@mutant("believes-a-damaged-checkpoint", rule="NV-101")
+@mutant("checksum-not-checked", rule="NV-101")
 def _(patch: Patch) -> None:
-    """Checksums are not compared."""
+    """Checksums of the checkpoint are not compared."""
     patch.replace("reference_impl.kubelet_plugin.checkpoint:checksum", lambda part: 0)
 
 
@@ -939,7 +939,7 @@ def _(patch: Patch) -> None:
 
 @mutant("ignores-missing-kinds", rule="NV-073")
 def _(patch: Patch) -> None:
-    """Parameters without kind are taken for the default."""
+    """Parameters without a kind are treated as the default kind."""
     decoding(patch, "Object 'Kind' is missing")
 
 
@@ -975,7 +975,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{CONFIGS}:validate", lambda *told: None)
 
 
-@mutant("any-sharing-strategy-will-do", rule="NV-083")
+@mutant("any-sharing-strategy-accepted", rule="NV-083")
 def _(patch: Patch) -> None:
     """Sharing strategies are not checked."""
     patch.replace(f"{CONFIGS}:validate", lambda *told: None)

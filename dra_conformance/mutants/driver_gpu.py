@@ -41,7 +41,7 @@ def in_the_process(patch: Patch, *lines: str) -> None:
 # -- missing values of NVML and sysfs --------------------------------------------------------------------------------
 
 
-@mutant("no-gpu-without-sysfs", rule="NV-024")
+@mutant("gpu-without-sysfs-omitted", rule="NV-024")
 def _(patch: Patch) -> None:
     """A GPU without an entry in sysfs is left out."""
 
@@ -53,7 +53,7 @@ def _(patch: Patch) -> None:
 
 @mutant("numa-node-minus-one", rule="NV-025")
 def _(patch: Patch) -> None:
-    """The number of sysfs is published as it is."""
+    """The NUMA node of sysfs is published unchanged, even if it is -1."""
 
     def numa_node(sysfs: Any, address: str) -> int | None:
         path = sysfs / "bus/pci/devices" / address / "numa_node"
@@ -62,7 +62,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{DISCOVERY}:numa_node", numa_node)
 
 
-@mutant("unknown-memory-is-none", rule="NV-027")
+@mutant("unknown-memory-is-zero", rule="NV-027")
 def _(patch: Patch) -> None:
     """A GPU whose memory is not reported has a capacity of zero."""
     patch.wrap(f"{DEVICES}:capacity_of", lambda original: lambda d: original(d) or {"memory": {"value": "0"}})
@@ -104,19 +104,19 @@ def _(patch: Patch) -> None:
 
 @mutant("failed-claims-keep-their-devices", rule="NV-063")
 def _(patch: Patch) -> None:
-    """A claim that was begun holds its devices whether or not it was prepared."""
+    """A claim keeps its devices even if its Prepare did not succeed."""
     refusing(patch, lambda entry, result: entry.state == "PrepareStarted")
 
 
 @mutant("node-lock-ignored", rule="NV-069")
 def _(patch: Patch) -> None:
-    """The lock of other processes is not looked at."""
+    """The lock that other processes have on the node is not checked."""
     patch.replace(f"{LOCK}._acquire", lambda self, descriptor: None)
 
 
-@mutant("one-timeout-too-many", rule="NV-069b")
+@mutant("node-lock-not-retried-after-timeout", rule="NV-069b")
 def _(patch: Patch) -> None:
-    """After a time-out the plugin never tries the lock again."""
+    """After a timeout the plugin never tries the lock again."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def acquire(self: Any, descriptor: int) -> None:
@@ -133,7 +133,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{LOCK}._acquire", make)
 
 
-@mutant("libraries-not-looked-for", rule="NV-098")
+@mutant("driver-libraries-not-checked", rule="NV-098")
 def _(patch: Patch) -> None:
     """A claim is prepared although the driver root has no library of the kernel's version."""
 
@@ -169,9 +169,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("full-disk-taken-for-success", rule="NV-099c")
+@mutant("write-errors-ignored", rule="NV-099c")
 def _(patch: Patch) -> None:
-    """Files that cannot be written are passed over."""
+    """Files that cannot be written are skipped without an error."""
     in_the_process(
         patch,
         "from reference_impl.kubelet_plugin import cdi, checkpoint",
@@ -188,15 +188,15 @@ def _(patch: Patch) -> None:
 # -- configuration -----------------------------------------------------------------------------------------------------
 
 
-@mutant("foreign-kinds-passed-over", rule="NV-077")
+@mutant("configuration-of-other-kinds-ignored", rule="NV-077")
 def _(patch: Patch) -> None:
-    """Configuration of a foreign kind that names the request is taken for none."""
+    """Configuration of another kind of device that names the request is ignored."""
     patch.replace(f"{CONFIGS}:check_fits", lambda config, **about: None)
 
 
 @mutant("configuration-in-list-order", rule="NV-078")
 def _(patch: Patch) -> None:
-    """Class and claim count alike; the later in the list wins."""
+    """Class and claim have the same priority; the later entry in the list wins."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def candidates(allocation: Any, driver: str) -> Any:
@@ -215,7 +215,7 @@ def ordering(patch: Patch, order: Callable[[Sequence[Any]], Sequence[Any]]) -> N
 
 @mutant("first-configuration-of-the-claim-wins", rule="NV-079")
 def _(patch: Patch) -> None:
-    """Of several matching configurations of the claim the first is taken."""
+    """Of several matching configurations of the claim the first is used."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def candidates(allocation: Any, driver: str) -> Any:
@@ -233,7 +233,7 @@ def _(patch: Patch) -> None:
 
 @mutant("named-configuration-wins", rule="NV-080")
 def _(patch: Patch) -> None:
-    """Configuration that names the request is taken before any that is for all."""
+    """Configuration that names the request takes precedence over configuration for all requests."""
     ordering(patch, lambda offered: sorted(offered, key=lambda one: bool(one.requests)))
 
 
@@ -264,7 +264,7 @@ def decoding(patch: Patch, make: Make) -> None:
 
 @mutant("unreadable-checkpoint-is-empty", rule="NV-101b")
 def _(patch: Patch) -> None:
-    """A checkpoint that cannot be read is taken for an empty one."""
+    """A checkpoint that cannot be read is treated as empty."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def decode(data: bytes) -> Any:
@@ -284,25 +284,25 @@ def _(patch: Patch) -> None:
     scenario="driver/gpu_checkpoint#the-driver-does-not-start-with-a-checkpoint-that-is-damage",
 )
 def _(patch: Patch) -> None:
-    """A checkpoint without a byte is taken for one that was never written."""
+    """A checkpoint of 0 bytes is treated as one that was never written."""
     decoding(patch, lambda original: lambda data: original(data) if data else ({}, ""))
 
 
-@mutant("reboot-not-noticed", rule="NV-102")
+@mutant("reboot-not-detected", rule="NV-102")
 def _(patch: Patch) -> None:
     """The boot id of the checkpoint is not compared."""
     decoding(patch, lambda original: lambda data: (original(data)[0], ""))
 
 
-@mutant("no-boot-id-is-another-boot", rule="NV-103")
+@mutant("missing-boot-id-is-a-reboot", rule="NV-103")
 def _(patch: Patch) -> None:
-    """A checkpoint without boot id is taken for one of before a reboot."""
+    """A checkpoint without a boot ID is treated as one from before a reboot."""
     decoding(patch, lambda original: lambda data: ((found := original(data))[0], found[1] or "unknown"))
 
 
 @mutant("boot-id-never-added", rule="NV-103")
 def _(patch: Patch) -> None:
-    """A checkpoint without boot id stays without."""
+    """A checkpoint without a boot ID never gets one."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def encode(claims: Any, *, boot_id: str, **more: Any) -> bytes:
@@ -313,9 +313,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CHECKPOINT}:encode", make)
 
 
-@mutant("v1-not-read", rule="NV-103b")
+@mutant("checkpoint-v1-not-read", rule="NV-103b")
 def _(patch: Patch) -> None:
-    """A checkpoint of the first version is taken for an empty one."""
+    """A checkpoint of version v1 is treated as empty."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda data: original(data) if b'"v2"' in data else ({}, "")
@@ -331,9 +331,9 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.clean_stale", lambda self: [])
 
 
-@mutant("replaced-claims-are-there", rule="NV-104")
+@mutant("replaced-claims-not-detected", rule="NV-104")
 def _(patch: Patch) -> None:
-    """A claim of the same name is taken for the same claim."""
+    """A claim of the same name is treated as the same claim."""
 
     def exists(self: Any, *, namespace: str, name: str, uid: str) -> bool:
         from dra_api.objects import RESOURCE_CLAIMS
@@ -343,13 +343,13 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.kubelet_plugin.claims:ClaimReader.exists", exists)
 
 
-@mutant("started-claims-swept-at-start", rule="NV-105")
+@mutant("all-unfinished-claims-removed-at-start", rule="NV-105")
 def _(patch: Patch) -> None:
     """Every unfinished claim is removed at start."""
     patch.replace(f"{PREPARER}.is_stale", lambda self, uid, entry: entry.state == "PrepareStarted")
 
 
-@mutant("completed-claims-swept-too", rule="NV-106")
+@mutant("completed-claims-unprepared-without-a-call", rule="NV-106")
 def _(patch: Patch) -> None:
     """A completed claim that was deleted is unprepared by the plugin itself."""
 
@@ -365,9 +365,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.clean_stale", make)
 
 
-@mutant("unknown-claims-are-an-error-the-second-time", rule="NV-107")
+@mutant("repeated-unprepare-fails", rule="NV-107")
 def _(patch: Patch) -> None:
-    """A claim whose Unprepare came already is an error."""
+    """A second Unprepare of a claim fails."""
     seen: set[str] = set()
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -384,16 +384,16 @@ def _(patch: Patch) -> None:
 
 @mutant("taint-times-renewed", rule="DRA-294")
 def _(patch: Patch) -> None:
-    """Devices that are published again get new times."""
+    """Devices that are published again get new values of timeAdded."""
     patch.replace("reference_impl.kubelet_plugin.slices:keep_times", lambda spec, stored: spec)
 
 
 # -- repeated calls ----------------------------------------------------------------------------------------------------
 
 
-@mutant("a-claim-is-prepared-three-times-at-most", rule="NV-051c")
+@mutant("third-prepare-fails", rule="NV-051c")
 def _(patch: Patch) -> None:
-    """The third repetition of a Prepare is an error."""
+    """The third Prepare of a claim fails."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def repeat(self: Any, claim: Any, entry: Any) -> Any:
@@ -407,9 +407,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.repeat", make)
 
 
-@mutant("unprepare-takes-the-other-claims-spec", rule="NV-108c")
+@mutant("unprepare-removes-all-cdi-specs", rule="NV-108c")
 def _(patch: Patch) -> None:
-    """Unprepare of a claim that is not prepared removes the specifications of all."""
+    """Unprepare of a claim that is not prepared removes the CDI specifications of all claims."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def unprepare(self: Any, uid: str) -> None:
@@ -438,15 +438,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONFIGS}:decode", make)
 
 
-@mutant("unknown-fields-passed-over", rule="NV-071c")
+@mutant("unknown-configuration-fields-ignored", rule="NV-071c")
 def _(patch: Patch) -> None:
     """Configuration is decoded leniently."""
     patch.wrap(f"{CONFIGS}:decode", lambda original: lambda parameters, **how: original(parameters, strict=False))
 
 
-@mutant("a-bad-configuration-fails-the-call", rule="NV-071c")
+@mutant("one-bad-configuration-fails-the-call", rule="NV-071c")
 def _(patch: Patch) -> None:
-    """One claim's bad configuration ends the whole call."""
+    """One claim's invalid configuration makes the whole call fail."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def prepare_one(self: Any, claim: Any) -> Any:
@@ -472,9 +472,9 @@ def _(patch: Patch) -> None:
 # -- two instances -----------------------------------------------------------------------------------------------------
 
 
-@mutant("the-older-instance-tidies-up", rule="NV-070d")
+@mutant("older-instance-removes-all-sockets", rule="NV-070d")
 def _(patch: Patch) -> None:
-    """An instance that stops removes every socket and claim of the driver."""
+    """An instance that stops removes every socket of the driver."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def stop(self: Any) -> None:
@@ -488,9 +488,9 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.kubelet_plugin.plugin:KubeletPlugin.stop", make)
 
 
-@mutant("a-new-instance-begins-with-nothing", rule="NV-070d")
+@mutant("new-instance-ignores-checkpoint", rule="NV-070d")
 def _(patch: Patch) -> None:
-    """A starting instance ignores what the older one prepared, and returns other devices."""
+    """A starting instance ignores claims that the older one prepared, and returns other devices."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def device_name(self: Any, uid: str, device: str) -> str:
@@ -502,9 +502,9 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.is_done", lambda self, entry: False)
 
 
-@mutant("claims-in-memory", rule="NV-070e")
+@mutant("in-use-devices-known-in-memory-only", rule="NV-070e")
 def _(patch: Patch) -> None:
-    """Only claims that this very instance prepared keep their devices from others."""
+    """Only claims that the same instance prepared keep their devices from others."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def check_overlap(self: Any, uid: str, results: Any, held: Any) -> None:
@@ -529,19 +529,19 @@ def _(patch: Patch) -> None:
     patch.replace("dra_api.rpc.liveness:LivenessServer.knows", lambda self, service: not service)
 
 
-@mutant("never-alive", rule="NV-013")
+@mutant("health-check-never-serving", rule="NV-013")
 def _(patch: Patch) -> None:
-    """A health check finds its sockets never."""
+    """A health check never finds the sockets."""
     patch.replace("reference_impl.kubelet_plugin.liveness:is_alive", lambda options, *, clock: False)
 
 
-@mutant("registration-not-asked", rule="NV-013b")
+@mutant("registration-socket-not-checked", rule="NV-013b")
 def _(patch: Patch) -> None:
     """A health check tests the service socket only."""
     patch.replace("reference_impl.kubelet_plugin.liveness:answers_registration", lambda options, *, clock: None)
 
 
-@mutant("service-not-asked", rule="NV-013b")
+@mutant("service-socket-not-checked", rule="NV-013b")
 def _(patch: Patch) -> None:
     """A health check tests the registration socket only."""
     patch.replace("reference_impl.kubelet_plugin.liveness:answers_calls", lambda options, *, clock: None)

@@ -28,9 +28,9 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.kubelet_plugin.plugin:KubeletPlugin.slices", make)
 
 
-@mutant("pool-that-is-never-complete", rule="DRA-353")
+@mutant("pool-never-complete", rule="DRA-353")
 def _(patch: Patch) -> None:
-    """The pool reports one slice more than exists, so no scheduler uses it."""
+    """The pool reports one slice more than exists, so that no scheduler uses it."""
 
     def make(original: Original) -> Original:
         def spec(self: Any, content: Any, generation: int, count: int) -> Any:
@@ -41,9 +41,9 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher._spec", make)
 
 
-@mutant("responses-for-unknown-claims", rule="DRA-354")
+@mutant("responses-with-undeclared-cdi-ids", rule="DRA-354")
 def _(patch: Patch) -> None:
-    """The ids in the answer are declared nowhere."""
+    """The CDI device IDs in the response are not declared in any CDI specification."""
     patch.replace(f"{PREPARER}.write_spec", lambda self, claim, chosen, config_state: None)
 
 
@@ -57,9 +57,9 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.prepare", prepare)
 
 
-@mutant("no-variable", rule="DRA-355b")
+@mutant("no-environment-variable", rule="DRA-355b")
 def _(patch: Patch) -> None:
-    """The environment stays as it is."""
+    """The container gets no environment variable."""
 
     def make(original: Original) -> Original:
         return lambda self: {key: value for key, value in original(self).items() if key != "env"} | {"env": []}
@@ -77,9 +77,9 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.unprepare", unprepare)
 
 
-@mutant("devices-never-come-back", rule="DRA-357")
+@mutant("devices-never-released", rule="DRA-357")
 def _(patch: Patch) -> None:
-    """A device that was prepared once is held for ever."""
+    """After the first claim, Prepare of every other claim fails, even if the first was unprepared."""
 
     used: list[str] = []
 
@@ -98,7 +98,7 @@ def _(patch: Patch) -> None:
 # -- beside other drivers ----------------------------------------------------------------------------------------------
 
 
-@mutant("gives-way-to-others", rule="DRA-358")
+@mutant("publishes-nothing-beside-others", rule="DRA-358")
 def _(patch: Patch) -> None:
     """A driver that finds another driver's slices on its node publishes nothing."""
 
@@ -119,9 +119,9 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher.sync", make)
 
 
-@mutant("whatever-is-on-the-node-is-mine", rule="DRA-358b")
+@mutant("deletes-slices-of-other-drivers", rule="DRA-358b")
 def _(patch: Patch) -> None:
-    """A driver that starts clears its node of slices that it did not make."""
+    """A driver that starts deletes the slices of other drivers on its node."""
 
     def make(original: Original) -> Original:
         def start(self: Any) -> None:
@@ -137,9 +137,9 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher.start", make)
 
 
-@mutant("every-result-is-mine", rule="DRA-359")
+@mutant("prepares-results-of-every-driver", rule="DRA-359")
 def _(patch: Patch) -> None:
-    """The devices of other drivers are looked for among one's own."""
+    """Devices of other drivers are looked up among the driver's own."""
 
     def make(original: Original) -> Original:
         def own_results(status: Any, driver: str) -> Any:
@@ -151,7 +151,7 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.kubelet_plugin.prepare:own_results", make)
 
 
-@mutant("lists-without-edits", rule="DRA-359b")
+@mutant("inventory-without-container-edits", rule="DRA-359b")
 def _(patch: Patch) -> None:
     """The variables of an inventory are not added to containers."""
     patch.replace(
@@ -165,9 +165,9 @@ def _(patch: Patch) -> None:
 PUBLISHER = "reference_impl.kubelet_plugin.slices:SlicePublisher"
 
 
-@mutant("every-change-is-a-generation", rule="DRA-289")
+@mutant("generation-for-every-change", rule="DRA-289")
 def _(patch: Patch) -> None:
-    """Every change of the pool gets the next generation."""
+    """Every change of the pool increments the generation."""
 
     def make(original: Original) -> Original:
         def following(self: Any, wanted: Any, matched: Any, top: int, node: Any) -> int:
@@ -182,15 +182,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PUBLISHER}.next_generation", make)
 
 
-@mutant("one-generation-for-ever", rule="DRA-289b")
+@mutant("generation-never-changes", rule="DRA-289b")
 def _(patch: Patch) -> None:
     """The generation never changes."""
     patch.replace(f"{PUBLISHER}.next_generation", lambda self, wanted, matched, top, node: max(top, 1))
 
 
-@mutant("former-pools-stay", rule="DRA-291")
+@mutant("former-pools-not-deleted", rule="DRA-291")
 def _(patch: Patch) -> None:
-    """Only slices of the node's own pool are looked at."""
+    """Only slices of the node's own pool are considered."""
 
     def make(original: Original) -> Original:
         def plan(self: Any, wanted: Any, there: Any, node: Any) -> Any:

@@ -16,13 +16,13 @@ CONFIGS = "reference_impl.kubelet_plugin.configs"
 Original = Callable[..., Any]
 
 
-@mutant("no-twins", rule="NV-175")
+@mutant("only-first-gpu-for-pass-through", rule="NV-175")
 def _(patch: Patch) -> None:
     """Only the first GPU can be passed through."""
     patch.wrap(f"{THROUGH}.discover", lambda original: lambda self, found: original(self, found)[:1])
 
 
-@mutant("twins-without-their-gate", rule="NV-175b")
+@mutant("pass-through-without-its-gate", rule="NV-175b")
 def _(patch: Patch) -> None:
     """GPUs are passed through even if the gate is off."""
 
@@ -42,9 +42,9 @@ def _(patch: Patch) -> None:
     patch.replace(f"{THROUGH}.apply", lambda self, planned: None)
 
 
-@mutant("vfio-beside-nvidia", rule="NV-176")
+@mutant("vfio-with-nvidia-files", rule="NV-176")
 def _(patch: Patch) -> None:
-    """The files of the driver nvidia come along."""
+    """The container also gets the device files of the driver nvidia."""
 
     def make(original: Original) -> Original:
         def edits(self: Any, planned: Any) -> Any:
@@ -56,15 +56,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{THROUGH}.edits", make)
 
 
-@mutant("never-given-back", rule="NV-177")
+@mutant("gpu-never-returned-to-nvidia", rule="NV-177")
 def _(patch: Patch) -> None:
     """The GPU stays with vfio-pci."""
     patch.replace(f"{THROUGH}.undo", lambda self, entry: None)
 
 
-@mutant("override-stays", rule="NV-177")
+@mutant("driver-override-not-cleared", rule="NV-177")
 def _(patch: Patch) -> None:
-    """driver_override names vfio-pci once the GPU is back."""
+    """driver_override still names vfio-pci after the GPU was returned."""
 
     def make(original: Original) -> Original:
         def rebind(self: Any, address: str, driver: str) -> None:
@@ -76,15 +76,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{THROUGH}.rebind", make)
 
 
-@mutant("persistence-forgotten", rule="NV-177b")
+@mutant("persistence-mode-not-recorded", rule="NV-177b")
 def _(patch: Patch) -> None:
     """The persistence mode of the GPU is not recorded."""
     patch.replace("reference_impl.kubelet_plugin.persistence:PersistenceMode.is_on", lambda self, address: False)
 
 
-@mutant("persistence-before-the-driver", rule="NV-177b")
+@mutant("persistence-mode-before-the-driver", rule="NV-177b")
 def _(patch: Patch) -> None:
-    """The mode is switched on first, and the GPU gets its driver then."""
+    """The persistence mode is switched on before the GPU is bound to its driver."""
 
     def make(original: Original) -> Original:
         def undo(self: Any, entry: Any) -> None:
@@ -99,13 +99,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{THROUGH}.undo", make)
 
 
-@mutant("twins-stay-published", rule="NV-178")
+@mutant("both-names-stay-published", rule="NV-178")
 def _(patch: Patch) -> None:
-    """Both names of a GPU are published for ever."""
+    """Both names of a GPU stay published."""
     patch.replace(f"{PREPARER}.not_to_be_had", lambda self: set())
 
 
-@mutant("twins-stay-hidden", rule="NV-178")
+@mutant("published-devices-not-restored", rule="NV-178")
 def _(patch: Patch) -> None:
     """No update is triggered when a claim is unprepared."""
 
@@ -119,7 +119,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.unprepare", make)
 
 
-@mutant("only-gpus-are-hidden", rule="NV-178b")
+@mutant("pass-through-device-stays-published", rule="NV-178b")
 def _(patch: Patch) -> None:
     """The device for pass-through of a prepared GPU stays published."""
 
@@ -129,9 +129,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.not_to_be_had", make)
 
 
-@mutant("twins-are-strangers", rule="NV-179")
+@mutant("both-names-of-a-gpu-allocated", rule="NV-179")
 def _(patch: Patch) -> None:
-    """Only devices of one name are the same device."""
+    """The two names of a GPU are treated as different devices."""
     patch.replace(f"{PREPARER}.clash", lambda self, wanted, taken: wanted.device == taken.device)
 
 
@@ -154,9 +154,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{THROUGH}.describe", make)
 
 
-@mutant("vfio-configs-read-loosely", rule="NV-180c")
+@mutant("unknown-vfio-fields-ignored", rule="NV-180c")
 def _(patch: Patch) -> None:
-    """Unknown fields are passed over."""
+    """Unknown fields are ignored."""
 
     def make(original: Original) -> Original:
         def decode(parameters: Any, **how: Any) -> Any:
@@ -167,9 +167,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONFIGS}:decode", make)
 
 
-@mutant("any-backend-policy", rule="NV-180c")
+@mutant("any-backend-policy-accepted", rule="NV-180c")
 def _(patch: Patch) -> None:
-    """Every backend policy will do."""
+    """Every backend policy is accepted."""
 
     def make(original: Original) -> Original:
         def validate(config: Any, *gates: Any) -> None:
@@ -183,7 +183,7 @@ def _(patch: Patch) -> None:
 
 @mutant("first-vfio-config-wins", rule="NV-180d")
 def _(patch: Patch) -> None:
-    """Of several configs one is taken for all."""
+    """The first of several configurations is used for all devices."""
 
     def make(original: Original) -> Original:
         def plan(self: Any, uid: str, chosen: Any) -> Any:
@@ -195,26 +195,26 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{THROUGH}.plan", make)
 
 
-@mutant("half-bound", rule="NV-181")
+@mutant("failed-prepare-keeps-vfio-binding", rule="NV-181")
 def _(patch: Patch) -> None:
     """A Prepare that fails leaves GPUs bound to vfio-pci."""
     patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)
 
 
-@mutant("taken-from-others", rule="NV-182")
+@mutant("processes-on-gpu-not-checked", rule="NV-182")
 def _(patch: Patch) -> None:
     """The processes on the GPU are not checked."""
     patch.replace(f"{THROUGH}.check_free", lambda self, device: None)
 
 
-@mutant("iommu-not-looked-for", rule="NV-183")
+@mutant("missing-iommu-not-detected", rule="NV-183")
 def _(patch: Patch) -> None:
     """A driver without IOMMU starts, with nothing to pass through."""
     patch.replace(f"{THROUGH}.check", lambda self: None)
     patch.replace(f"{THROUGH}.discover", lambda self, found: ())
 
 
-@mutant("given-back-at-start", rule="NV-184")
+@mutant("passed-through-gpus-returned-at-start", rule="NV-184")
 def _(patch: Patch) -> None:
     """A starting driver binds GPUs that are passed through to nvidia again."""
 

@@ -32,25 +32,25 @@ MPS = ("DynamicMIG", "MPSSupport")
 VFIO_HEALTH = ("PassthroughSupport", "NVMLDeviceHealthCheck")
 
 
-@mutant("mig-and-passthrough", rule="NV-004")
+@mutant("mig-gate-with-pass-through-gate", rule="NV-004")
 def _(patch: Patch) -> None:
-    """Dynamic MIG and pass-through go together."""
+    """Dynamic MIG and pass-through can be enabled together."""
     excluding(patch, HEALTH, MPS, VFIO_HEALTH)
 
 
-@mutant("mig-and-health", rule="NV-005")
+@mutant("mig-gate-with-health-gate", rule="NV-005")
 def _(patch: Patch) -> None:
-    """Dynamic MIG and health go together."""
+    """Dynamic MIG and health can be enabled together."""
     excluding(patch, PASSTHROUGH, MPS, VFIO_HEALTH)
 
 
-@mutant("passthrough-and-health", rule="NV-006")
+@mutant("pass-through-gate-with-health-gate", rule="NV-006")
 def _(patch: Patch) -> None:
-    """Pass-through and health go together."""
+    """Pass-through and health can be enabled together."""
     excluding(patch, PASSTHROUGH, HEALTH, MPS)
 
 
-@mutant("unknown-gates-passed-over", rule="NV-009")
+@mutant("unknown-gates-ignored", rule="NV-009")
 def _(patch: Patch) -> None:
     """An unknown feature gate is ignored."""
 
@@ -77,9 +77,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{OPTIONS}:FeatureGates.parse", make)
 
 
-@mutant("no-share-is-a-number", rule="NV-011")
+@mutant("any-text-is-a-sharing-mode", rule="NV-011")
 def _(patch: Patch) -> None:
-    """Any text is taken for a mode."""
+    """Any text is accepted as a sharing mode."""
 
     def make(original: Original) -> Original:
         def parse(cls: Any, text: str) -> Any:
@@ -138,7 +138,7 @@ def default_memory(mode: str, value: str | None) -> Callable[[Any, dict[str, Any
 
 @mutant("all-shares-by-default", rule="NV-043")
 def _(patch: Patch) -> None:
-    """A request takes every share unless it requests fewer."""
+    """A request gets all shares unless it requests fewer."""
 
     def change(self: Any, capacity: dict[str, Any]) -> None:
         if "shares" in capacity:
@@ -147,21 +147,21 @@ def _(patch: Patch) -> None:
     capacities(patch, change)
 
 
-@mutant("no-memory-by-default-in-mode-memory", rule="NV-044")
+@mutant("minimum-memory-by-default-in-mode-memory", rule="NV-044")
 def _(patch: Patch) -> None:
-    """In the mode memory a request takes the minimum unless it requests more."""
+    """In sharing mode memory, a request gets 1Mi unless it requests more."""
     capacities(patch, default_memory("memory", "1Mi"))
 
 
 @mutant("all-memory-by-default-with-shares", rule="NV-045")
 def _(patch: Patch) -> None:
-    """With a number of shares the first takes all memory."""
+    """In a mode with a number of shares, the first share consumes all memory."""
     capacities(patch, default_memory("count", None))
 
 
 @mutant("all-memory-by-default-unlimited", rule="NV-045b")
 def _(patch: Patch) -> None:
-    """In the mode unlimited the first takes all memory."""
+    """In sharing mode unlimited, the first share consumes all memory."""
     capacities(patch, default_memory("unlimited", None))
 
 
@@ -178,9 +178,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SHARES}.limits", make)
 
 
-@mutant("shares-clash", rule="NV-065")
+@mutant("shares-are-refused", rule="NV-065")
 def _(patch: Patch) -> None:
-    """A device that one claim has a share of is refused to every other."""
+    """A device of which one claim has a share is refused to every other claim."""
     patch.wrap(
         f"{PREPARER}.clash",
         lambda original: lambda self, wanted, taken: wanted.device == taken.device or original(self, wanted, taken),
@@ -193,9 +193,9 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.check_shares", lambda self, claim, results, held: None)
 
 
-@mutant("answers-without-share", rule="NV-067b")
+@mutant("response-without-share-id", rule="NV-067b")
 def _(patch: Patch) -> None:
-    """The answer leaves the share's id out."""
+    """The response leaves out the share ID."""
 
     def make(original: Original) -> Original:
         def held(self: Any, claim: Any, chosen: Any) -> Any:
@@ -210,9 +210,9 @@ def _(patch: Patch) -> None:
 # -- time slices -------------------------------------------------------------------------------------------------------
 
 
-@mutant("any-interval-will-do", rule="NV-084")
+@mutant("any-interval-accepted", rule="NV-084")
 def _(patch: Patch) -> None:
-    """An interval that does not exist is taken for the default."""
+    """An interval that does not exist is treated as the default."""
 
     def make(original: Original) -> Original:
         def validate(config: Any, *gates: Any) -> None:
@@ -252,7 +252,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SHARING}:TimeSlicing.set", make)
 
 
-@mutant("no-config-no-slice", rule="NV-086")
+@mutant("missing-time-slicing-config-sets-nothing", rule="NV-086")
 def _(patch: Patch) -> None:
     """TimeSlicing without timeSlicingConfig sets nothing."""
 
@@ -265,7 +265,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SHARING}:TimeSlicing.plan", make)
 
 
-@mutant("empty-config-no-slice", rule="NV-088")
+@mutant("empty-time-slicing-config-fails", rule="NV-088")
 def _(patch: Patch) -> None:
     """An empty timeSlicingConfig is an error."""
 
@@ -280,7 +280,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONFIGS}:decode", make)
 
 
-@mutant("mps-config-passed-over", rule="NV-087")
+@mutant("mps-config-beside-time-slicing-ignored", rule="NV-087")
 def _(patch: Patch) -> None:
     """An mpsConfig beside TimeSlicing is ignored."""
 
@@ -295,7 +295,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SHARING}:TimeSlicing.plan", make)
 
 
-@mutant("nvidia-smi-is-not-heard", rule="NV-089")
+@mutant("nvidia-smi-failure-ignored", rule="NV-089")
 def _(patch: Patch) -> None:
     """The exit status of nvidia-smi is ignored."""
 
@@ -320,13 +320,13 @@ def _(patch: Patch) -> None:
 # -- MPS ---------------------------------------------------------------------------------------------------------------
 
 
-@mutant("mps-limits-not-looked-at", rule="NV-090")
+@mutant("mps-limits-not-checked", rule="NV-090")
 def _(patch: Patch) -> None:
     """Memory limits of MPS are not checked."""
     patch.replace("reference_impl.kubelet_plugin.mps:memory_limits", lambda settings, uuids: {})
 
 
-@mutant("mps-percentages-not-looked-at", rule="NV-091")
+@mutant("mps-percentages-not-checked", rule="NV-091")
 def _(patch: Patch) -> None:
     """Thread percentages of MPS are not checked."""
 
@@ -349,9 +349,9 @@ def _(patch: Patch) -> None:
 MPS_DAEMON = "reference_impl.kubelet_plugin.mps:Mps"
 
 
-@mutant("mps-says-nothing-to-containers", rule="NV-092")
+@mutant("mps-without-container-edits", rule="NV-092")
 def _(patch: Patch) -> None:
-    """The containers do not learn of their daemon."""
+    """The containers get no settings of their daemon."""
     patch.replace(f"{MPS_DAEMON}.device_edits", lambda self, planned, device: {})
 
 
@@ -368,7 +368,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{MPS_DAEMON}.run", make)
 
 
-@mutant("mps-limits-are-kept-secret", rule="NV-092b")
+@mutant("mps-daemon-without-limits", rule="NV-092b")
 def _(patch: Patch) -> None:
     """The daemon is started without limits."""
 
@@ -381,7 +381,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{MPS_DAEMON}.daemon", make)
 
 
-@mutant("mps-threads-are-kept-secret", rule="NV-092b")
+@mutant("mps-daemon-without-percentage", rule="NV-092b")
 def _(patch: Patch) -> None:
     """The daemon is started without a percentage."""
 
@@ -394,7 +394,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{MPS_DAEMON}.daemon", make)
 
 
-@mutant("mps-limit-for-all-goes-first", rule="NV-092b")
+@mutant("mps-general-limit-wins", rule="NV-092b")
 def _(patch: Patch) -> None:
     """The limit for all devices wins over that of one."""
 
@@ -412,13 +412,13 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.kubelet_plugin.mps:memory_limits", make)
 
 
-@mutant("mps-daemon-lives-on", rule="NV-092c")
+@mutant("mps-daemon-not-stopped", rule="NV-092c")
 def _(patch: Patch) -> None:
     """Unprepare leaves the daemon running."""
     patch.replace(f"{MPS_DAEMON}.undo", lambda self, entry: None)
 
 
-@mutant("mps-mode-stays-exclusive", rule="NV-092c")
+@mutant("mps-compute-mode-stays-exclusive", rule="NV-092c")
 def _(patch: Patch) -> None:
     """The GPU stays in exclusive mode."""
 
@@ -431,7 +431,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{MPS_DAEMON}.end", make)
 
 
-@mutant("mps-daemon-is-not-heard", rule="NV-092d")
+@mutant("mps-daemon-start-not-checked", rule="NV-092d")
 def _(patch: Patch) -> None:
     """The start of the daemon is not checked."""
 
@@ -447,9 +447,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{MPS_DAEMON}.run", make)
 
 
-@mutant("mps-in-shared-mode", rule="NV-092e")
+@mutant("mps-compute-mode-stays-default", rule="NV-092e")
 def _(patch: Patch) -> None:
-    """The GPU stays open to processes that do not go by the daemon."""
+    """The GPU stays open to processes that bypass the daemon."""
 
     def make(original: Original) -> Original:
         def apply(self: Any, planned: Any) -> None:
@@ -460,13 +460,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{MPS_DAEMON}.apply", make)
 
 
-@mutant("mps-daemon-is-forgotten", rule="NV-092f")
+@mutant("mps-daemon-ended-at-restart", rule="NV-092f")
 def _(patch: Patch) -> None:
     """A driver that starts ends the daemons of its predecessor."""
     patch.wrap(f"{MPS_DAEMON}.sweep", lambda original: lambda self, claims: original(self, ()))
 
 
-@mutant("mps-leaves-half-a-daemon", rule="NV-092d")
+@mutant("failed-mps-daemon-leaves-files", rule="NV-092d")
 def _(patch: Patch) -> None:
     """The files of a daemon that did not start are kept."""
     patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)

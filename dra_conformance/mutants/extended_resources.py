@@ -19,7 +19,7 @@ def _wanted(patch: Patch, change: Callable[[Any], Any]) -> None:
     patch.wrap(f"{_EXTENDED}:wanted", lambda original: lambda *args: change(original(*args)))
 
 
-@mutant("one-device-whatever-the-amount", rule="DRA-239")
+@mutant("one-device-for-any-amount", rule="DRA-239")
 def _(patch: Patch) -> None:
     """A pod that requests several devices gets one."""
 
@@ -29,19 +29,19 @@ def _(patch: Patch) -> None:
     _wanted(patch, lambda found: dataclasses.replace(found, requests=tuple(map(one, found.requests))))
 
 
-@mutant("implicit-names-unknown", rule="DRA-240")
+@mutant("implicit-resource-names-unknown", rule="DRA-240")
 def _(patch: Patch) -> None:
     """A class has no implicit resource name."""
     patch.replace(f"{_EXTENDED}:IMPLICIT", "nothing.dra.test/")
 
 
-@mutant("device-plugins-passed-over", rule="DRA-241")
+@mutant("device-plugins-ignored", rule="DRA-241")
 def _(patch: Patch) -> None:
     """A claim is created although a device plugin provides the resource."""
     patch.replace(f"{_EXTENDED}:by_devices", lambda resources, allocatable: frozenset(resources))
 
 
-@mutant("mappings-astray", rule="DRA-242")
+@mutant("containers-mapped-to-unknown-requests", rule="DRA-242")
 def _(patch: Patch) -> None:
     """Containers are mapped to requests that the claim does not have."""
 
@@ -67,7 +67,7 @@ def _(patch: Patch) -> None:
     _resolver(patch, lambda classes: [dataclasses.replace(one, created=one.name) for one in classes])
 
 
-@mutant("init-containers-share-nothing", rule="DRA-244")
+@mutant("init-containers-do-not-share", rule="DRA-244")
 def _(patch: Patch) -> None:
     """Every container has devices of its own."""
 
@@ -77,7 +77,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_EXTENDED}:_for_resource", make)
 
 
-@mutant("claims-for-nothing", rule="DRA-245")
+@mutant("claim-for-zero-devices", rule="DRA-245")
 def _(patch: Patch) -> None:
     """A pod that requests 0 devices gets one."""
 
@@ -104,7 +104,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_SCHEDULER}.publish:DirectPublisher.remove", lambda self, claim: None)
 
 
-@mutant("late-class-stands-for-nothing", rule="DRA-248")
+@mutant("changed-resource-names-ignored", rule="DRA-248")
 def _(patch: Patch) -> None:
     """Changes of the classes' resource names are ignored."""
 
@@ -121,7 +121,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.on_class", make)
 
 
-@mutant("more-pods-than-devices", rule="DRA-249")
+@mutant("extended-resource-devices-allocated-twice", rule="DRA-249")
 def _(patch: Patch) -> None:
     """Devices of extended resource claims count as free."""
     patch.replace("reference_impl.scheduler.allocator.taken:Taken.add", lambda self, results: None)
@@ -131,19 +131,19 @@ def _(patch: Patch) -> None:
 # -- in BindRequests ---------------------------------------------------------------------------------------------------
 
 
-@mutant("bind-request-says-nothing", rule="KAI-064")
+@mutant("bind-request-without-extended-resources", rule="KAI-064")
 def _(patch: Patch) -> None:
     """The BindRequest has no extended resources."""
     patch.replace(f"{_SCHEDULER}.publish:extended_entry", lambda decision: None)
 
 
-@mutant("bind-request-beside-the-plugin", rule="KAI-065")
+@mutant("bind-request-despite-device-plugin", rule="KAI-065")
 def _(patch: Patch) -> None:
     """The BindRequest has devices although a device plugin provides the resource."""
     patch.replace(f"{_EXTENDED}:by_devices", lambda resources, allocatable: frozenset(resources))
 
 
-@mutant("init-containers-promised-their-own", rule="KAI-066")
+@mutant("bind-request-without-shared-init-devices", rule="KAI-066")
 def _(patch: Patch) -> None:
     """The BindRequest has devices for every container."""
 

@@ -62,14 +62,14 @@ def _of(part: str) -> Callable[[Any], bool]:
     return lambda informer: informer._client.user_agent == f"reference-{part}"
 
 
-@mutant("claims-are-made-without-looking", rule="DRA-340")
+@mutant("claim-created-without-lookup", rule="DRA-340")
 def _(patch: Patch) -> None:
     """A claim that is not in the pod's status is created even if one exists."""
     patch.replace(f"{CONTROLLER}.find_owned", lambda self, pod, claim_name: None)
     patch.replace(f"{CONTROLLER}.find_stored", lambda self, pod, claim_name: None)
 
 
-@mutant("a-claim-that-was-refused-is-given-up", rule="DRA-340")
+@mutant("failed-claim-not-retried", rule="DRA-340")
 def _(patch: Patch) -> None:
     """A pod whose claims could not be created or recorded is not retried."""
     patch.wrap(f"{CONTROLLER}.sync_pod", _given_up)
@@ -85,15 +85,15 @@ def _given_up(original: Method) -> Method:
     return method
 
 
-@mutant("an-unanswered-claim-is-sought-in-the-cache", rule="DRA-341")
+@mutant("existing-claim-looked-up-in-cache-only", rule="DRA-341")
 def _(patch: Patch) -> None:
     """Only the cache is checked for an existing claim."""
     patch.replace(f"{CONTROLLER}.find_stored", lambda self, pod, claim_name: None)
 
 
-@mutant("a-failed-release-is-given-up", rule="DRA-342")
+@mutant("failed-release-not-retried", rule="DRA-342")
 def _(patch: Patch) -> None:
-    """A claim that could not be released is not looked at again."""
+    """A claim that could not be released is not processed again."""
     patch.wrap(f"{CONTROLLER}.release", _releasing)
 
 
@@ -113,14 +113,14 @@ def _(patch: Patch) -> None:
     _resuming_from_now(patch, _of("claim-controller"))
 
 
-@mutant("a-failed-decision-is-forgotten", rule="DRA-344")
+@mutant("failed-decision-not-retried", rule="DRA-344")
 def _(patch: Patch) -> None:
     """A pod whose decision could not be written waits until it is changed."""
     patch.replace(f"{SCHEDULER}.retry_later", lambda self, key, pod: None)
 
 
 @mutant(
-    "a-failed-removal-is-hoped-for",
+    "failed-request-deletion-not-retried",
     rule="DRA-344",
     scenario="faults/scheduling#a-pod-is-bound-after-a-failed-bindrequest-when-the-api-server-does-the-deletion-of-the-bindrequest"
     "[answers-500-to]",
@@ -130,14 +130,14 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SCHEDULER}._clean_up", _swallowing())
 
 
-@mutant("a-failed-condition-is-hoped-for", rule="DRA-373")
+@mutant("failed-condition-not-retried", rule="DRA-373")
 def _(patch: Patch) -> None:
     """The condition of a pod counts as written once the patch was sent."""
     patch.wrap(f"{BINDING_QUEUE}.write_condition", _swallowing())
 
 
 @mutant(
-    "a-deletion-is-tried-once",
+    "failed-claim-deletion-not-retried",
     rule="DRA-342",
     scenario="faults/claims#the-claim-of-a-finished-pod-is-deleted-when-the-api-server-does-its-deletion[answers-503-to]",
 )
@@ -159,9 +159,9 @@ def _(patch: Patch) -> None:
     patch.wrap("dra_api.client:KubeClient.delete", make)
 
 
-@mutant("unanswered-decisions-free-their-devices", rule="DRA-345")
+@mutant("unconfirmed-decision-releases-devices", rule="DRA-345")
 def _(patch: Patch) -> None:
-    """When no answer comes, the devices of a decision are taken for free at once."""
+    """If no response arrives, the devices of a decision count as free at once."""
     patch.replace(f"{BINDING_QUEUE}._publish_again", lambda self, key, decision: False)
 
 
@@ -171,9 +171,9 @@ def _(patch: Patch) -> None:
     _resuming_from_now(patch, _of("scheduler"))
 
 
-@mutant("a-slice-is-published-once-and-hoped-for", rule="DRA-347")
+@mutant("failed-slice-creation-not-retried", rule="DRA-347")
 def _(patch: Patch) -> None:
-    """Errors of publishing are taken for success."""
+    """Errors of publishing are ignored."""
     patch.wrap(f"{SLICES}.sync", _swallowing())
 
 
@@ -183,7 +183,7 @@ def _(patch: Patch) -> None:
     _resuming_from_now(patch, lambda informer: "spec.driver" in informer._field_selector)
 
 
-@mutant("a-failed-reading-is-remembered", rule="DRA-349")
+@mutant("claim-read-error-cached", rule="DRA-349")
 def _(patch: Patch) -> None:
     """An error of a claim is returned again without another attempt."""
 
@@ -204,19 +204,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{READER}.fetch", make)
 
 
-@mutant("an-unanswered-binding-is-called-failed", rule="KAI-260")
+@mutant("unconfirmed-binding-reported-as-failed", rule="KAI-260")
 def _(patch: Patch) -> None:
-    """A binding without an answer has failed, wherever the pod is."""
+    """A binding without a response counts as failed, even if the pod was bound."""
     patch.replace(f"{BINDER}.roll_back", lambda self, request, pod: "")
 
 
-@mutant("a-phase-is-written-once-and-hoped-for", rule="KAI-260")
+@mutant("failed-phase-not-retried", rule="KAI-260")
 def _(patch: Patch) -> None:
-    """A phase that could not be written is taken for written."""
+    """A phase that could not be written counts as written."""
     patch.wrap("reference_impl.binder.report:Reporter.record", _swallowing())
 
 
-@mutant("a-claim-that-cannot-be-written-is-passed-over", rule="KAI-261")
+@mutant("failed-claim-write-ignored", rule="KAI-261")
 def _(patch: Patch) -> None:
     """The pod is bound although its claim could not be written."""
     patch.wrap(f"{WRITER}.commit", _swallowing())
@@ -228,9 +228,9 @@ def _(patch: Patch) -> None:
     _resuming_from_now(patch, _of("binder"))
 
 
-@mutant("a-failed-eviction-is-taken-for-done", rule="DRA-370")
+@mutant("failed-eviction-not-retried", rule="DRA-370")
 def _(patch: Patch) -> None:
-    """A pod whose deletion was tried is never looked at again."""
+    """A pod whose deletion failed is not evicted again."""
     patch.wrap(f"{EVICTION}.evict", _swallowing())
 
 
@@ -240,25 +240,25 @@ def _(patch: Patch) -> None:
     _resuming_from_now(patch, _of("taint-eviction"))
 
 
-@mutant("a-slice-is-updated-once-and-hoped-for", rule="DRA-372")
+@mutant("failed-slice-update-not-retried", rule="DRA-372")
 def _(patch: Patch) -> None:
-    """Errors of publishing are taken for success."""
+    """Errors of publishing are ignored."""
     patch.wrap(f"{SLICES}.sync", _swallowing())
 
 
-@mutant("a-failed-domain-is-given-up", rule="NV-195")
+@mutant("failed-domain-not-retried", rule="NV-195")
 def _(patch: Patch) -> None:
-    """A ComputeDomain of which something could not be written is not looked at again."""
+    """A ComputeDomain is not processed again after one of its objects could not be written."""
     patch.wrap(f"{DOMAINS}.reconcile", _swallowing())
 
 
-@mutant("a-domain-goes-although-something-is-left", rule="NV-196")
+@mutant("finalizer-removed-before-objects-are-deleted", rule="NV-196")
 def _(patch: Patch) -> None:
     """An object that could not be deleted counts as deleted, and the finalizer is removed."""
     patch.wrap(f"{DOMAINS}.remove_owned", _swallowing())
 
 
-@mutant("a-node-counts-as-joined-before-its-label", rule="NV-197")
+@mutant("node-joined-without-label", rule="NV-197")
 def _(patch: Patch) -> None:
     """A node counts as joined after one attempt, even if its label was not written."""
 

@@ -29,11 +29,11 @@ def _entries(change: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Cal
 
 @mutant("health-never-updated", rule="DRA-295")
 def _(patch: Patch) -> None:
-    """The kubelet stores a new health in its cache and does not update the pods."""
+    """The kubelet stores a new health in its cache but does not update the pods."""
     patch.replace("dra_conformance.kubelet.pods:PodWorkers.resync", lambda self, driver, devices: None)
 
 
-@mutant("health-always-well", rule="DRA-295")
+@mutant("health-always-healthy", rule="DRA-295")
 def _(patch: Patch) -> None:
     """Every device that was ever reported is shown as Healthy."""
 
@@ -64,13 +64,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CACHE}.get", make)
 
 
-@mutant("request-left-out-of-the-entry", rule="DRA-296")
+@mutant("status-entry-without-request", rule="DRA-296")
 def _(patch: Patch) -> None:
-    """An entry is called after its claim alone."""
+    """The name of an entry has the claim but not the request."""
     patch.wrap(SHOWN, _entries(lambda entries: [{**e, "name": e["name"].partition("/")[0]} for e in entries]))
 
 
-@mutant("request-shows-the-whole-claim", rule="DRA-296")
+@mutant("status-shows-all-requests", rule="DRA-296")
 def _(patch: Patch) -> None:
     """A container that uses one request sees the devices of all."""
 
@@ -80,7 +80,7 @@ def _(patch: Patch) -> None:
     patch.wrap("dra_conformance.kubelet.claim_cache:ClaimRecord.devices", make)
 
 
-@mutant("stale-health-believed", rule="DRA-297")
+@mutant("stale-health-kept", rule="DRA-297")
 def _(patch: Patch) -> None:
     """The kubelet keeps the last report indefinitely."""
 
@@ -93,7 +93,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{CACHE}.get", get)
 
 
-@mutant("own-timeout-ignored", rule="DRA-297")
+@mutant("driver-timeout-ignored", rule="DRA-297")
 def _(patch: Patch) -> None:
     """The kubelet uses 30 seconds even if the driver sets a timeout."""
 
@@ -105,9 +105,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CACHE}.update", make)
 
 
-@mutant("expiry-noticed-at-the-next-message", rule="DRA-297")
+@mutant("expired-health-not-updated", rule="DRA-297")
 def _(patch: Patch) -> None:
-    """Nothing looks at a pod again when a word expires."""
+    """The kubelet does not update a pod when the health of its device expires."""
     patch.replace(f"{CACHE}.holds", lambda self, driver, pool, device: None)
 
 
@@ -117,9 +117,9 @@ def _(patch: Patch) -> None:
     patch.replace(f"{CACHE}.clear", lambda self, driver: None)
 
 
-@mutant("no-second-stream", rule="DRA-298")
+@mutant("no-second-health-stream", rule="DRA-298")
 def _(patch: Patch) -> None:
-    """The kubelet follows one stream and no more."""
+    """The kubelet does not open a second stream after the first has ended."""
 
     def follow(self: Any, instance: Any) -> None:
         self._one_stream(instance)
@@ -127,15 +127,15 @@ def _(patch: Patch) -> None:
     patch.replace(f"{WATCHER}._follow", follow)
 
 
-@mutant("message-in-full", rule="DRA-299")
+@mutant("message-not-truncated", rule="DRA-299")
 def _(patch: Patch) -> None:
-    """Messages are not cut."""
+    """Messages are not truncated."""
     patch.replace("dra_conformance.kubelet.health:cut_message", lambda message: message)
 
 
-@mutant("message-cut-without-dots", rule="DRA-299")
+@mutant("truncated-message-without-dots", rule="DRA-299")
 def _(patch: Patch) -> None:
-    """A cut message does not show that it was cut."""
+    """A truncated message does not end with an ellipsis."""
     patch.replace("dra_conformance.kubelet.health:cut_message", lambda message: message[:1024])
 
 
@@ -154,9 +154,9 @@ def _(patch: Patch) -> None:
     patch.wrap(SHOWN, make)
 
 
-@mutant("one-id-shown-twice", rule="DRA-300")
+@mutant("shared-cdi-id-listed-twice", rule="DRA-300")
 def _(patch: Patch) -> None:
-    """Devices that share a CDI id are listed each."""
+    """Devices that share a CDI device ID are listed separately."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda driver, device: f"{original(driver, device)}-{device.device_name}"
@@ -166,7 +166,7 @@ def _(patch: Patch) -> None:
 
 @mutant("unhealthy-pods-deleted", rule="DRA-301")
 def _(patch: Patch) -> None:
-    """The kubelet deletes pods whose devices are sick."""
+    """The kubelet deletes pods whose devices are unhealthy."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def write(self: Any, pod: Any, state: Any) -> None:
@@ -203,7 +203,7 @@ def _(patch: Patch) -> None:
 
 @mutant("xid-ignored", rule="NV-118")
 def _(patch: Patch) -> None:
-    """The driver does not listen to XIDs."""
+    """The driver does not process XID events."""
     patch.replace(f"{BOOK}.xid", lambda self, uuid, gi, ci, xid: None)
 
 
@@ -223,7 +223,7 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.kubelet_plugin.plugin:layout", make)
 
 
-@mutant("harmless-xid-keeps-away", rule="NV-119")
+@mutant("every-xid-is-no-schedule", rule="NV-119")
 def _(patch: Patch) -> None:
     """Every XID has effect NoSchedule."""
     patch.replace(f"{BOOK}.effect", lambda self, xid: "NoSchedule")
@@ -235,13 +235,13 @@ def _(patch: Patch) -> None:
     patch.replace(f"{BOOK}.lost", lambda self: None)
 
 
-@mutant("unmonitored-gpu-is-silent", rule="NV-122")
+@mutant("unmonitored-gpu-without-taint", rule="NV-122")
 def _(patch: Patch) -> None:
-    """A GPU without events looks like any other."""
+    """A GPU whose events cannot be monitored gets no taint."""
     patch.replace(f"{BOOK}.unmonitored", lambda self, uuid, reason: None)
 
 
-@mutant("worst-xid-stays", rule="NV-123")
+@mutant("milder-xid-ignored", rule="NV-123")
 def _(patch: Patch) -> None:
     """A milder XID does not replace a worse one."""
 
@@ -267,9 +267,9 @@ def _(patch: Patch) -> None:
     patch.replace(f"{BOOK}.concerns", concerns)
 
 
-@mutant("xid-of-the-gpu-taints-no-mig-device", rule="NV-124b")
+@mutant("xid-of-gpu-taints-no-mig-device", rule="NV-124b")
 def _(patch: Patch) -> None:
-    """An XID of the whole GPU concerns only a device that is the whole GPU, as upstream looks for one."""
+    """An XID of the whole GPU does not taint its MIG devices."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         from reference_impl.kubelet_plugin.devices import Mig
@@ -284,9 +284,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{BOOK}.concerns", make)
 
 
-@mutant("taints-outlive-a-restart", rule="NV-125")
+@mutant("taints-kept-after-restart", rule="NV-125")
 def _(patch: Patch) -> None:
-    """A new life of the driver takes the taints of the last one over."""
+    """After a restart, the driver keeps the taints of the previous process."""
     # Shared by all instances, so that a driver that is started again in this process finds the old taints.
     kept: dict[str, Any] = {}
 

@@ -57,7 +57,7 @@ def _(patch: Patch) -> None:
     _schema("required")(patch)
 
 
-@mutant("domain-with-any-mode", rule="NV-142")
+@mutant("domain-with-unknown-mode", rule="NV-142")
 def _(patch: Patch) -> None:
     """The API accepts unknown modes."""
     _schema("enum")(patch)
@@ -77,7 +77,7 @@ def _(patch: Patch) -> None:
 
 @mutant("domain-without-finalizer", rule="NV-145")
 def _(patch: Patch) -> None:
-    """The controller holds no ComputeDomain back."""
+    """The controller adds no finalizer to ComputeDomains."""
     patch.replace(f"{CONTROLLER}.ensure_finalizer", lambda self, domain: domain)
 
 
@@ -119,13 +119,13 @@ def _patch_template(patch: Patch, change: Callable[[Any, Any], None]) -> None:
     patch.wrap("reference_impl.compute_domain.objects:workload_template", _template_parameters(change))
 
 
-@mutant("template-names-the-domain-by-name", rule="NV-147")
+@mutant("template-with-name-of-domain", rule="NV-147")
 def _(patch: Patch) -> None:
-    """The claim template has the domain's name in the place of its uid."""
+    """The claim template has the domain's name instead of its UID."""
     _patch_template(patch, lambda parameters, domain: parameters.update(domainID=domain["metadata"]["name"]))
 
 
-@mutant("template-forgets-the-mode", rule="NV-147")
+@mutant("template-without-mode", rule="NV-147")
 def _(patch: Patch) -> None:
     """The claim template always has the mode Single."""
     _patch_template(patch, lambda parameters, domain: parameters.update(allocationMode="Single"))
@@ -143,11 +143,11 @@ def _(patch: Patch) -> None:
 
 @mutant("domain-never-ready", rule="NV-150")
 def _(patch: Patch) -> None:
-    """The controller does not see that nodes became ready."""
+    """The status of a ComputeDomain is always NotReady."""
     patch.replace("reference_impl.compute_domain.status:global_status", lambda domain, nodes: "NotReady")
 
 
-@mutant("the-dead-stay-in-their-clique", rule="NV-151")
+@mutant("dead-daemons-stay-in-clique", rule="NV-151")
 def _(patch: Patch) -> None:
     """Entries of a clique are kept without checking their daemons."""
     patch.replace(
@@ -166,13 +166,13 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.compute_domain.status:domain_status", make)
 
 
-@mutant("domain-gone-before-its-objects", rule="NV-153")
+@mutant("domain-removed-before-its-objects", rule="NV-153")
 def _(patch: Patch) -> None:
     """The controller removes its finalizer without deleting the objects of the domain."""
     patch.replace(f"{CONTROLLER}.remove_owned", lambda self, uid, *, foreign_namespace=None: None)
 
 
-@mutant("domain-never-goes", rule="NV-153")
+@mutant("domain-finalizer-never-removed", rule="NV-153")
 def _(patch: Patch) -> None:
     """The controller keeps its finalizer."""
     patch.replace(f"{CONTROLLER}.release_domain", lambda self, domain: None)
@@ -192,7 +192,7 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.compute_domain.plugin:published_devices", make)
 
 
-@mutant("foreign-namespace-welcome", rule="NV-158")
+@mutant("other-namespace-accepted", rule="NV-158")
 def _(patch: Patch) -> None:
     """A claim may join a domain of another namespace."""
 
@@ -239,39 +239,39 @@ def _(patch: Patch) -> None:
     patch.replace(f"{MEMBERSHIP}.join", lambda self, uid: None)
 
 
-@mutant("channel-before-the-daemon", rule="NV-161")
+@mutant("channel-before-daemon-is-ready", rule="NV-161")
 def _(patch: Patch) -> None:
-    """A channel is given as soon as its node is labelled."""
+    """A channel is prepared as soon as its node is labelled."""
     patch.replace(f"{MEMBERSHIP}.check_ready", lambda self, domain: None)
 
 
-@mutant("ready-node-not-noticed", rule="NV-162")
+@mutant("ready-node-not-observed", rule="NV-162")
 def _(patch: Patch) -> None:
-    """A claim that waits is not given its channel when the node becomes ready."""
+    """A waiting claim gets no channel when its node becomes ready."""
     patch.replace(f"{MEMBERSHIP}.is_ready", lambda self, domain: False)
 
 
-@mutant("all-gives-one-channel", rule="NV-163")
+@mutant("mode-all-gives-one-channel", rule="NV-163")
 def _(patch: Patch) -> None:
-    """allocationMode All is read as Single."""
+    """allocationMode All is treated as Single."""
     patch.wrap(f"{CHANNELS}.nodes", lambda original: lambda self, mode: original(self, "Single"))
 
 
-@mutant("single-gives-all-channels", rule="NV-163")
+@mutant("mode-single-gives-all-channels", rule="NV-163")
 def _(patch: Patch) -> None:
-    """allocationMode Single is read as All."""
+    """allocationMode Single is treated as All."""
     patch.wrap(f"{CHANNELS}.nodes", lambda original: lambda self, mode: original(self, "All"))
 
 
-@mutant("channel-given-twice", rule="NV-164")
+@mutant("channel-prepared-twice", rule="NV-164")
 def _(patch: Patch) -> None:
     """A channel is prepared without checking that it is free."""
     patch.replace(f"{PREPARER}.check_overlap", lambda self, uid, results, held: None)
 
 
-@mutant("returned-channel-not-noticed", rule="NV-164")
+@mutant("unprepared-channel-stays-in-use", rule="NV-164")
 def _(patch: Patch) -> None:
-    """A channel that was given back stays reserved."""
+    """A channel stays in use after Unprepare."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         used: set[str] = set()
@@ -290,21 +290,21 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.check_overlap", make)
 
 
-@mutant("node-taken-over", rule="NV-165")
+@mutant("node-moved-to-last-domain", rule="NV-165")
 def _(patch: Patch) -> None:
-    """A node moves to the domain of the last claim."""
+    """A node moves to the domain of the latest claim."""
     patch.replace(f"{MEMBERSHIP}.check_free", lambda self, current, uid: None)
 
 
-@mutant("node-never-leaves", rule="NV-166")
+@mutant("domain-label-stays-on-node", rule="NV-166")
 def _(patch: Patch) -> None:
     """The label of a domain stays on its node."""
     patch.replace(f"{MEMBERSHIP}.leave", lambda self, uid: None)
 
 
-@mutant("channel-without-fabric", rule="NV-170")
+@mutant("channel-on-node-without-fabric", rule="NV-170")
 def _(patch: Patch) -> None:
-    """A node without NVLink fabric gives a channel that leads nowhere."""
+    """A node without NVLink fabric prepares a channel that is not connected."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def init(self: Any, **options: Any) -> None:
@@ -316,7 +316,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.__init__", make)
 
 
-@mutant("no-fabric-no-claim", rule="NV-170")
+@mutant("claim-refused-without-fabric", rule="NV-170")
 def _(patch: Patch) -> None:
     """A node without NVLink fabric refuses channel claims."""
 
@@ -368,19 +368,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.daemon_edits", make)
 
 
-@mutant("given-up-attempts-are-forgotten", rule="NV-167")
+@mutant("aborted-prepare-not-recorded", rule="NV-167")
 def _(patch: Patch) -> None:
-    """An attempt that was given up leaves nothing."""
+    """An aborted Prepare is removed from the checkpoint instead of being recorded."""
     patch.replace(f"{PREPARER}.remember_aborted", lambda self, uid, entry: self._checkpoint.drop(uid))
 
 
-@mutant("late-calls-are-heard", rule="NV-168")
+@mutant("aborted-claim-prepared-again", rule="NV-168")
 def _(patch: Patch) -> None:
     """An aborted claim can be prepared again."""
     patch.replace(f"{PREPARER}.check_not_aborted", lambda self, claim, entry: None)
 
 
-@mutant("starts-without-channel-driver", rule="NV-016")
+@mutant("imex-channel-driver-not-checked", rule="NV-016")
 def _(patch: Patch) -> None:
     """The kernel is not checked for IMEX channels at start."""
     patch.replace(f"{CHANNELS}.check", lambda self: None)
@@ -396,19 +396,19 @@ def _fabric_gate(*, strict: bool) -> Callable[[Patch], None]:
     return lambda patch: patch.wrap(f"{FABRIC}:gpu_clique", make)
 
 
-@mutant("fabric-in-progress-is-none", rule="NV-017")
+@mutant("fabric-in-progress-counts-as-none", rule="NV-017")
 def _(patch: Patch) -> None:
     """A fabric that is not up counts as no fabric, even if the gate is on."""
     _fabric_gate(strict=False)(patch)
 
 
-@mutant("fabric-gate-unheard", rule="NV-017b")
+@mutant("fabric-in-progress-stops-driver", rule="NV-017b")
 def _(patch: Patch) -> None:
     """A fabric that is not up stops the driver, even if the gate is off."""
     _fabric_gate(strict=True)(patch)
 
 
-@mutant("fabric-in-progress-has-a-clique", rule="NV-017b")
+@mutant("fabric-in-progress-has-clique", rule="NV-017b")
 def _(patch: Patch) -> None:
     """The clique of a GPU whose fabric is not up is used."""
 
@@ -421,15 +421,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{FABRIC}:gpu_clique", make)
 
 
-@mutant("host-managed-without-its-gate", rule="NV-018")
+@mutant("host-managed-without-gate", rule="NV-018")
 def _(patch: Patch) -> None:
-    """Neither the gate nor the isolation is looked at."""
+    """The feature gate and the isolation are not checked."""
     patch.replace(f"{OPTIONS}:ImexOptions.check", lambda self, gates: None)
 
 
-@mutant("isolation-unread", rule="NV-018")
+@mutant("unsupported-isolation-accepted", rule="NV-018")
 def _(patch: Patch) -> None:
-    """An unsupported isolation counts as domain."""
+    """An unsupported isolation is treated as domain."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def check(self: Any, gates: Any) -> None:
@@ -446,7 +446,7 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.compute_domain.plugin:published_devices", lambda original: lambda **_: original())
 
 
-@mutant("host-managed-daemon-given", rule="NV-171")
+@mutant("host-managed-daemon-prepared", rule="NV-171")
 def _(patch: Patch) -> None:
     """A daemon claim is prepared beside the host's own daemon."""
 
@@ -478,15 +478,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.channel_edits", make)
 
 
-@mutant("host-daemon-not-asked", rule="NV-171c")
+@mutant("host-daemon-not-checked", rule="NV-171c")
 def _(patch: Patch) -> None:
-    """A channel is given whether the host's daemon runs or not."""
+    """A channel is prepared even if the host's daemon is not running."""
     patch.replace("reference_impl.compute_domain.host_imex:HostImex.check_ready", lambda self: None)
 
 
 @mutant("host-managed-domain-with-daemons", rule="NV-171d")
 def _(patch: Patch) -> None:
-    """The controller creates daemons for a domain that needs none."""
+    """The controller creates daemons for a host-managed domain, which needs none."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def reconcile(self: Any, domain: Any) -> None:
@@ -515,7 +515,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONTROLLER}.wanted_status", make)
 
 
-@mutant("host-managed-all-channels", rule="NV-171d")
+@mutant("host-managed-template-keeps-mode", rule="NV-171d")
 def _(patch: Patch) -> None:
     """The claim template keeps a mode that the host's daemon cannot serve."""
     patch.wrap(

@@ -19,29 +19,29 @@ def nothing(*_: Any, **__: Any) -> None:
     """Do nothing at all."""
 
 
-@mutant("tells-plugins-nothing", rule="DRA-257")
+@mutant("registration-status-not-reported", rule="DRA-257")
 def _(patch: Patch) -> None:
     """NotifyRegistrationStatus is never called."""
     patch.replace(f"{PLUGINS}._notify", nothing)
 
 
-@mutant("prefers-the-newest-service", rule="DRA-258")
+@mutant("always-calls-newest-version", rule="DRA-258")
 def _(patch: Patch) -> None:
-    """v1 is chosen wherever it is announced."""
+    """v1 is used whenever it is announced."""
     # Sorted, v1.DRAPlugin comes before v1beta1.DRAPlugin; a kubelet takes the first version that it supports.
     make = lambda original: lambda versions: original(tuple(sorted(versions)))  # noqa: E731
     patch.wrap("dra_conformance.kubelet.plugins:choose_version", make)
 
 
-@mutant("registers-whatever-comes", rule="DRA-259")
+@mutant("registers-unsupported-plugins", rule="DRA-259")
 def _(patch: Patch) -> None:
     """A plugin without a known service is registered."""
     patch.replace("dra_conformance.kubelet.plugins:choose_version", lambda versions: "v1.DRAPlugin")
 
 
-@mutant("never-forgets-a-driver", rule="DRA-260")
+@mutant("removed-socket-ignored", rule="DRA-260")
 def _(patch: Patch) -> None:
-    """A removed registration socket is not noticed."""
+    """The kubelet does not observe that a registration socket was removed."""
     patch.replace(f"{PLUGINS}._forget_socket", nothing)
 
 
@@ -77,7 +77,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PLUGINS}._admit", make)
 
 
-@mutant("a-call-for-each-claim", rule="DRA-263")
+@mutant("one-call-for-each-claim", rule="DRA-263")
 def _(patch: Patch) -> None:
     """Every claim is prepared in a call of its own."""
 
@@ -91,7 +91,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CLAIMS}._prepare_batch", make)
 
 
-@mutant("prepares-only-what-containers-use", rule="DRA-264")
+@mutant("prepares-only-claims-of-containers", rule="DRA-264")
 def _(patch: Patch) -> None:
     """Claims that no container names are not prepared."""
 
@@ -127,13 +127,13 @@ def _start_anyway(patch: Patch, matches: str) -> None:
     patch.wrap(f"{CLAIMS}.prepare", make)
 
 
-@mutant("starts-pods-that-are-not-prepared", rule="DRA-265")
+@mutant("prepare-errors-ignored", rule="DRA-265")
 def _(patch: Patch) -> None:
     """Errors of Prepare are ignored."""
     _start_anyway(patch, "scripted failure")
 
 
-@mutant("never-retries-prepare", rule="DRA-265")
+@mutant("prepare-not-retried", rule="DRA-265")
 def _(patch: Patch) -> None:
     """A pod that could not be prepared is left alone."""
 
@@ -147,13 +147,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PODS}._failed", make)
 
 
-@mutant("does-not-miss-skipped-claims", rule="DRA-266")
+@mutant("missing-response-entry-ignored", rule="DRA-266")
 def _(patch: Patch) -> None:
-    """A claim that is missing in the answer counts as prepared."""
+    """A claim without an entry in the response counts as prepared."""
     _start_anyway(patch, "skipped")
 
 
-@mutant("takes-answers-for-strangers", rule="DRA-267")
+@mutant("entries-for-unknown-claims-ignored", rule="DRA-267")
 def _(patch: Patch) -> None:
     """Entries for unknown claims are ignored."""
 
@@ -179,15 +179,15 @@ def _deadline(patch: Patch, seconds: float) -> None:
     patch.wrap(f"{INSTANCE}.__init__", make)
 
 
-@mutant("waits-for-drivers-for-ever", rule="DRA-268")
+@mutant("prepare-timeout-of-one-hour", rule="DRA-268")
 def _(patch: Patch) -> None:
-    """A call may take an hour."""
+    """The timeout of a call is one hour."""
     _deadline(patch, 3600.0)
 
 
-@mutant("gives-up-on-drivers-too-soon", rule="DRA-268")
+@mutant("prepare-timeout-of-20-seconds", rule="DRA-268")
 def _(patch: Patch) -> None:
-    """A call may take 20 seconds."""
+    """The timeout of a call is 20 seconds."""
     _deadline(patch, 20.0)
 
 
@@ -208,7 +208,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CLAIMS}._recorded", make)
 
 
-@mutant("believes-its-checkpoint", rule="DRA-270")
+@mutant("checkpointed-claims-not-prepared-again", rule="DRA-270")
 def _(patch: Patch) -> None:
     """Claims of the checkpoint count as prepared."""
 
@@ -235,7 +235,7 @@ def _devices(patch: Patch, choose: Callable[[Any, str], bool]) -> None:
 
 @mutant("every-container-gets-all-requests", rule="DRA-271")
 def _(patch: Patch) -> None:
-    """The request that a container names is not looked at."""
+    """The request that a container names is ignored."""
     _devices(patch, lambda device, request: True)
 
 
@@ -245,9 +245,9 @@ def _(patch: Patch) -> None:
     _devices(patch, lambda device, request: not request or request in device.request_names)
 
 
-@mutant("calls-unprepare-for-what-was-never-prepared", rule="DRA-273")
+@mutant("unprepares-claims-that-were-not-prepared", rule="DRA-273")
 def _(patch: Patch) -> None:
-    """A pod whose driver was never there cannot be deleted without it."""
+    """A pod cannot be deleted without its driver, even if its claims were never prepared."""
 
     def make(original: Any) -> Any:
         # For the time of the call no driver is registered.
@@ -263,13 +263,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CLAIMS}._validated", make)
 
 
-@mutant("lets-anybody-use-a-claim", rule="DRA-274")
+@mutant("reserved-for-not-checked", rule="DRA-274")
 def _(patch: Patch) -> None:
-    """reservedFor is not looked at."""
+    """reservedFor is not checked."""
     patch.replace("dra_conformance.kubelet.claims:reserved_for", lambda pod, claim: True)
 
 
-@mutant("unprepares-with-the-first-pod", rule="DRA-275")
+@mutant("unprepares-with-first-pod", rule="DRA-275")
 def _(patch: Patch) -> None:
     """Unprepare is called although another pod uses the claim."""
 
@@ -284,9 +284,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CLAIMS}.unprepare", make)
 
 
-@mutant("ends-pods-without-unprepare", rule="DRA-276")
+@mutant("failed-unprepare-ignored", rule="DRA-276")
 def _(patch: Patch) -> None:
-    """A failed Unprepare does not keep the pod."""
+    """A failed Unprepare does not delay the end of the pod."""
 
     def make(original: Any) -> Any:
         def unprepare(self: Any, pod: Any, state: Any) -> None:
@@ -302,15 +302,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PODS}._unprepare", make)
 
 
-@mutant("forgets-vanished-pods", rule="DRA-277")
+@mutant("vanished-pods-not-unprepared", rule="DRA-277")
 def _(patch: Patch) -> None:
     """Nothing is unprepared for pods that vanished."""
     patch.replace(f"{PODS}._unprepare_orphan", nothing)
 
 
-@mutant("takes-a-claim-by-its-name", rule="DRA-278")
+@mutant("claim-matched-by-name", rule="DRA-278")
 def _(patch: Patch) -> None:
-    """The record of an earlier claim of the name is taken for the new one's."""
+    """The record of an earlier claim is used for a new claim of the same name."""
 
     def make(original: Any) -> Any:
         def recorded(self: Any, pod: Any, wanted: Any) -> Any:
@@ -325,27 +325,27 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CLAIMS}._recorded", make)
 
 
-@mutant("starts-without-its-checkpoint", rule="DRA-280")
+@mutant("checkpoint-not-read", rule="DRA-280")
 def _(patch: Patch) -> None:
     """The checkpoint is not read."""
     patch.replace("dra_conformance.kubelet.claim_cache:read_checkpoint", lambda path: [])
 
 
-@mutant("keeps-slices-at-start", rule="DRA-285")
+@mutant("slices-kept-at-start", rule="DRA-285")
 def _(patch: Patch) -> None:
-    """Slices of the node are left as they are."""
+    """Slices of the node are not deleted at start."""
     patch.replace(f"{PLUGINS}._wipe", nothing)
 
 
-@mutant("deletes-slices-of-other-nodes", rule="DRA-285")
+@mutant("slices-of-all-nodes-deleted-at-start", rule="DRA-285")
 def _(patch: Patch) -> None:
     """All slices are deleted at start."""
     patch.replace(f"{PLUGINS}._list_slices", lambda self, selector, driver: self._client.list(self._slices).items)
 
 
-@mutant("deletes-slices-at-once", rule="DRA-286")
+@mutant("slices-deleted-after-one-second", rule="DRA-286")
 def _(patch: Patch) -> None:
-    """Slices go when the connection does."""
+    """Slices are deleted one second after the connection ends."""
 
     def make(original: Any) -> Any:
         def init(self: Any, **options: Any) -> None:
@@ -356,15 +356,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PLUGINS}.__init__", make)
 
 
-@mutant("never-deletes-slices", rule="DRA-286")
+@mutant("slices-never-deleted", rule="DRA-286")
 def _(patch: Patch) -> None:
-    """Slices stay although their driver stopped."""
+    """Slices are kept although their driver stopped."""
     patch.replace(f"{PLUGINS}._plan_wipe", nothing)
 
 
-@mutant("deletes-shared-slices", rule="DRA-287")
+@mutant("slices-without-node-deleted", rule="DRA-287")
 def _(patch: Patch) -> None:
-    """With a driver go all its slices, those without node too."""
+    """All slices of a stopped driver are deleted, even those without a node."""
 
     def listed(self: Any, selector: str, driver: str) -> Any:
         return [item for item in self._client.list(self._slices).items if item["spec"]["driver"] == driver]

@@ -27,13 +27,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{NVML}.publishable", make)
 
 
-@mutant("gpu-instead-of-mig", rule="NV-029")
+@mutant("mig-devices-not-published", rule="NV-029")
 def _(patch: Patch) -> None:
-    """MIG devices are not looked for."""
+    """The GPU is published instead of its MIG devices."""
     patch.replace(f"{NVML}.publishable", lambda self, handle, gpu: [gpu])
 
 
-@mutant("one-mig-device-a-gpu", rule="NV-029")
+@mutant("one-mig-device-for-each-gpu", rule="NV-029")
 def _(patch: Patch) -> None:
     """Only the first MIG device of a GPU is published."""
     patch.wrap(f"{NVML}.publishable", lambda original: lambda self, handle, gpu: original(self, handle, gpu)[:1])
@@ -73,7 +73,7 @@ def _(patch: Patch) -> None:
 
 @mutant("one-memory-slice-only", rule="NV-031")
 def _(patch: Patch) -> None:
-    """A MIG device names the first memory slice that it takes and no more."""
+    """A MIG device has only the first of its memory slices."""
 
     def change(device: Any, capacity: Any) -> Any:
         first = f"memorySlice{getattr(device, 'start', 0)}"
@@ -130,7 +130,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{NVML}._mig", _mig_as(lambda device: replace(device, profile_id=device.profile_id % 7)))
 
 
-@mutant("mig-name-without-its-place", rule="NV-041")
+@mutant("mig-name-ends-with-profile-id", rule="NV-041")
 def _(patch: Patch) -> None:
     """A MIG device's name ends with its profile's id."""
     patch.wrap(

@@ -31,9 +31,9 @@ def counting(patch: Patch, change: Callable[[Any, list[Any]], list[Any]]) -> Non
 # -- slices ------------------------------------------------------------------------------------------------------------
 
 
-@mutant("places-have-uuids", rule="NV-034")
+@mutant("placements-have-uuids", rule="NV-034")
 def _(patch: Patch) -> None:
-    """A placement is published with a uuid made up of its name."""
+    """A placement is published with a UUID made from its name."""
 
     def make(original: Original) -> Original:
         def attributes(device: Any) -> Any:
@@ -45,9 +45,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{DEVICES}:attributes_of", make)
 
 
-@mutant("places-have-memory-slices-as-capacity", rule="NV-034")
+@mutant("placements-have-memory-slice-capacity", rule="NV-034")
 def _(patch: Patch) -> None:
-    """A placement is published with capacities memorySlice<n>, as a device that exists."""
+    """A placement is published with capacities memorySlice<n>, like an existing device."""
 
     def make(original: Original) -> Original:
         def capacity(device: Any) -> Any:
@@ -61,7 +61,7 @@ def _(patch: Patch) -> None:
 
 @mutant("memory-slice-counters-from-zero", rule="NV-035")
 def _(patch: Patch) -> None:
-    """Every placement takes its memory slices from 0 on."""
+    """The memory slices of every placement start at 0."""
 
     def make(original: Original) -> Original:
         def slices(device: Any) -> Any:
@@ -72,9 +72,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{DEVICES}:memory_slices", make)
 
 
-@mutant("one-memory-slice-counter-a-device", rule="NV-035")
+@mutant("one-memory-slice-counter-for-each-device", rule="NV-035")
 def _(patch: Patch) -> None:
-    """Every placement takes its first memory slice and no more."""
+    """Every placement consumes only its first memory slice."""
 
     def make(original: Original) -> Original:
         return lambda device: original(device)[:1] if is_place(device) else original(device)
@@ -82,9 +82,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{DEVICES}:memory_slices", make)
 
 
-@mutant("counters-that-nothing-takes", rule="NV-035b")
+@mutant("placements-without-memory-slice-counters", rule="NV-035b")
 def _(patch: Patch) -> None:
-    """Placements take memory slices only up to the third, and multiprocessors by halves."""
+    """Placements consume no memory slices and half of the other counters."""
 
     def make(original: Original) -> Original:
         def consumed(self: Any, minor: int, amounts: Any, slices: Any) -> Any:
@@ -95,17 +95,17 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PARTITIONS}.consumed", make)
 
 
-@mutant("counters-of-earlier-claims-forgotten", rule="NV-035b")
+@mutant("counters-of-earlier-claims-ignored", rule="NV-035b")
 def _(patch: Patch) -> None:
-    """The scheduler counts what one claim takes, and ignores what earlier claims took."""
+    """The scheduler counts the consumption of one claim at a time and ignores earlier claims."""
     patch.wrap(
         "reference_impl.scheduler.allocator.counters:available", lambda original: lambda pool, names: original(pool, [])
     )
 
 
-@mutant("whole-gpu-takes-memory-only", rule="NV-036")
+@mutant("whole-gpu-consumes-memory-only", rule="NV-036")
 def _(patch: Patch) -> None:
-    """The whole GPU takes its memory and no other counter."""
+    """The whole GPU consumes its memory and no other counter."""
 
     def change(device: Any, found: list[Any]) -> list[Any]:
         if is_place(device):
@@ -124,9 +124,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("counters-with-the-devices", rule="NV-038")
+@mutant("gpus-share-counter-slices", rule="NV-038")
 def _(patch: Patch) -> None:
-    """All devices are in as few slices as possible, not in one for each GPU."""
+    """Devices are packed into as few slices as possible, instead of one slice for each GPU."""
 
     def make(original: Original) -> Original:
         def slices(self: Any) -> Any:
@@ -167,9 +167,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PLUGIN}.slices", make)
 
 
-@mutant("ampere-offered-whole", rule="NV-040")
+@mutant("ampere-published-as-whole-gpu", rule="NV-040")
 def _(patch: Patch) -> None:
-    """A GPU that changes MIG mode only by a reset is offered whole as well."""
+    """A GPU whose MIG mode needs a reset is also published as a whole GPU."""
 
     def make(original: Original) -> Original:
         def publishable(self: Any, handle: Any, gpu: Any) -> Any:
@@ -197,15 +197,15 @@ def _(patch: Patch) -> None:
 # -- instances ---------------------------------------------------------------------------------------------------------
 
 
-@mutant("names-alone-are-compared", rule="NV-060c")
+@mutant("overlap-checked-by-name-only", rule="NV-060c")
 def _(patch: Patch) -> None:
     """A device is in use only if another claim has one of the same name."""
     patch.replace(f"{PREPARER}.clash", lambda self, wanted, taken: wanted.device == taken.device)
 
 
-@mutant("gpu-against-its-pieces-only", rule="NV-060c")
+@mutant("mig-devices-never-overlap", rule="NV-060c")
 def _(patch: Patch) -> None:
-    """Two MIG devices never clash, whatever their memory slices."""
+    """Two MIG devices never overlap, whatever their memory slices."""
 
     def make(original: Original) -> Original:
         def clash(self: Any, wanted: Any, taken: Any) -> Any:
@@ -217,15 +217,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.clash", make)
 
 
-@mutant("mig-stays-on", rule="NV-113")
+@mutant("mig-mode-stays-on", rule="NV-113")
 def _(patch: Patch) -> None:
     """MIG mode is not switched off."""
     patch.replace(f"{INSTANCES}.settle", lambda self, gpu: None)
 
 
-@mutant("instances-are-never-unmade", rule="NV-113")
+@mutant("instances-never-destroyed", rule="NV-113")
 def _(patch: Patch) -> None:
-    """Unprepare removes the claim and leaves its instances."""
+    """Unprepare removes the claim and keeps its instances."""
 
     def make(original: Original) -> Original:
         def roll_back(self: Any, uid: str, entry: Any) -> None:
@@ -240,9 +240,9 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.roll_back", make)
 
 
-@mutant("instances-in-use-are-forgotten", rule="NV-114")
+@mutant("failed-destruction-ignored", rule="NV-114")
 def _(patch: Patch) -> None:
-    """An instance that cannot be destroyed is logged, and its claim removed."""
+    """If an instance cannot be destroyed, the driver logs it and removes the claim."""
 
     def make(original: Original) -> Original:
         def destroy(self: Any, slot: Any) -> None:
@@ -256,7 +256,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{INSTANCES}.destroy", make)
 
 
-@mutant("a-compute-instance-that-is-gone-is-an-error", rule="NV-114")
+@mutant("missing-compute-instance-fails-unprepare", rule="NV-114")
 def _(patch: Patch) -> None:
     """A GPU instance without its compute instance cannot be destroyed."""
 
@@ -271,19 +271,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{INSTANCES}.clear", make)
 
 
-@mutant("leftovers-stay-at-start", rule="NV-115")
+@mutant("leftover-instances-kept-at-start", rule="NV-115")
 def _(patch: Patch) -> None:
-    """At start the driver does not look for instances."""
+    """At start the driver does not check for leftover instances."""
     patch.replace(f"{INSTANCES}.sweep", lambda self, found, keep: [])
 
 
-@mutant("all-instances-unmade-at-start", rule="NV-115")
+@mutant("all-instances-destroyed-at-start", rule="NV-115")
 def _(patch: Patch) -> None:
-    """At start every instance is unmade, those of claims too."""
+    """At start every instance is destroyed, even those of claims."""
     patch.wrap(f"{INSTANCES}.sweep", lambda original: lambda self, found, keep: original(self, found, set()))
 
 
-@mutant("half-made-devices-not-seen-at-start", rule="NV-115b")
+@mutant("incomplete-devices-ignored-at-start", rule="NV-115b")
 def _(patch: Patch) -> None:
     """At start only instances that are whole MIG devices are destroyed."""
 
@@ -296,7 +296,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{INSTANCES}.instances", make)
 
 
-@mutant("leftovers-in-the-way", rule="NV-116")
+@mutant("leftover-at-placement-not-removed", rule="NV-116")
 def _(patch: Patch) -> None:
     """An instance that a failed attempt left at the placement is not removed first."""
 
@@ -335,13 +335,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.roll_back", rolling_back)
 
 
-@mutant("failed-prepare-leaves-its-devices", rule="NV-116b")
+@mutant("failed-prepare-not-rolled-back", rule="NV-116b")
 def _(patch: Patch) -> None:
     """A failed Prepare is not rolled back."""
     patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)
 
 
-@mutant("nvml-chooses-the-place", rule="NV-117")
+@mutant("nvml-chooses-the-placement", rule="NV-117")
 def _(patch: Patch) -> None:
     """The instance is created at a placement that NVML chooses."""
 

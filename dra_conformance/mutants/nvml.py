@@ -18,9 +18,9 @@ def _(patch: Patch) -> None:
     patch.source("system/stubs.c", line, "")
 
 
-@mutant("any-version-taken", rule="NVML-006")
+@mutant("any-structure-version-accepted", rule="NVML-006")
 def _(patch: Patch) -> None:
-    """The second memory structure is filled whatever its version says."""
+    """The second memory structure is filled whatever its version is."""
     patch.source("device/memory.c", "if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_VERSION_MISMATCH;", "")
 
 
@@ -44,9 +44,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("null-is-success", rule="NVML-009")
+@mutant("null-buffer-accepted", rule="NVML-009")
 def _(patch: Patch) -> None:
-    """NULL for the name is taken without a word."""
+    """NULL for the name returns success."""
     patch.source(
         "device/device.c",
         "    if (name == NULL) return E_INVALID_ARGUMENT;\n",
@@ -54,9 +54,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("text-cut-short", rule="NVML-010")
+@mutant("long-text-truncated", rule="NVML-010")
 def _(patch: Patch) -> None:
-    """A text that does not fit is written as far as it goes."""
+    """A text that does not fit is truncated instead of refused."""
     patch.source(
         "state/values.c",
         "    if (length >= size) return E_INSUFFICIENT_SIZE;",
@@ -64,9 +64,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("uninitialised-has-no-driver", rule="NVML-011")
+@mutant("uninitialised-reports-no-driver", rule="NVML-011")
 def _(patch: Patch) -> None:
-    """Without nvmlInit the answer is that there is no driver."""
+    """Without nvmlInit calls return DRIVER_NOT_LOADED."""
     patch.source(
         "state/session.c",
         "    if (!fn_initialized()) return E_UNINITIALIZED;\n    if (__atomic",
@@ -92,7 +92,7 @@ def _(patch: Patch) -> None:
 
 @mutant("session-survives-fork", rule="NVML-015")
 def _(patch: Patch) -> None:
-    """A forked child goes on in its parent's session."""
+    """A forked child continues in its parent's session."""
     patch.source("state/session.c", "(void)madvise(page, 4096, MADV_WIPEONFORK);", "")
 
 
@@ -102,7 +102,7 @@ def _(patch: Patch) -> None:
     patch.wrap("fake_nvml.state:gpu_uuid", lambda original: lambda node, index: original(node, index).upper())
 
 
-@mutant("bus-without-domain-only", rule="NVML-022")
+@mutant("lower-case-bus-ids-rejected", rule="NVML-022")
 def _(patch: Patch) -> None:
     """A PCI address in small letters is not understood."""
     patch.source(
@@ -122,15 +122,15 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("short-addresses-only", rule="NVML-024")
+@mutant("bus-id-with-short-domain", rule="NVML-024")
 def _(patch: Patch) -> None:
-    """busId has four digits of domain, too."""
+    """The field busId has a domain of four digits, like busIdLegacy."""
     patch.source("device/pci.c", '"%08X:%02X:%02X.0", p->domain,', '"%04X:%02X:%02X.0", p->domain,')
 
 
-@mutant("reserved-memory-forgotten", rule="NVML-025")
+@mutant("reserved-memory-not-counted", rule="NVML-025")
 def _(patch: Patch) -> None:
-    """The first memory structure's used part lacks what is reserved."""
+    """The used memory of the first structure does not include reserved memory."""
     patch.source("device/memory.c", "    out->used = m.total - m.free; /*", "    out->used = m.used; /*")
 
 
@@ -154,15 +154,15 @@ def _(patch: Patch) -> None:
     patch.wrap("fake_nvml.driver_root:_device", make)
 
 
-@mutant("all-cpus-are-near", rule="NVML-030")
+@mutant("cpu-0-for-every-gpu", rule="NVML-030")
 def _(patch: Patch) -> None:
     """sysfs names CPU 0 for every GPU."""
     patch.replace("fake_nvml.driver_root:_cpu_list", lambda cpus: "0")
 
 
-@mutant("no-mig-is-invalid", rule="NVML-031")
+@mutant("missing-mig-is-invalid-argument", rule="NVML-031")
 def _(patch: Patch) -> None:
-    """A board without MIG takes MIG calls for wrong arguments."""
+    """A board without MIG returns INVALID_ARGUMENT for MIG calls."""
     patch.source(
         "mig/mode.c",
         "    return rc == OK ? gpu->scalars[F_mig_mode_current].rc : rc;",
@@ -170,9 +170,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("ampere-needs-no-reset", rule="NVML-032", scenario="nvml/mig#on-ampere-the-mig-mode-changes-with-a-reset")
+@mutant("mig-mode-needs-no-reset", rule="NVML-032", scenario="nvml/mig#on-ampere-the-mig-mode-changes-with-a-reset")
 def _(patch: Patch) -> None:
-    """Every GPU switches MIG at once."""
+    """Every GPU changes its MIG mode at once."""
     patch.source(
         "mig/mode.c",
         "            if (SCALAR(live, mig_mode_immediate)) SCALAR(live, mig_mode_current) = mode;",
@@ -180,9 +180,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("mode-goes-under-instances", rule="NVML-033")
+@mutant("mig-mode-changes-with-instances", rule="NVML-033")
 def _(patch: Patch) -> None:
-    """The mode changes though instances exist."""
+    """The MIG mode can change while instances exist."""
     patch.source(
         "mig/mode.c",
         "        if (busy) {\n            *activation",
@@ -190,9 +190,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("number-is-the-id", rule="NVML-034")
+@mutant("profile-number-as-id", rule="NVML-034")
 def _(patch: Patch) -> None:
-    """A profile's id is the number of the query."""
+    """A profile's ID is the number that was queried."""
     patch.source(
         "mig/profiles.c",
         "    *out = gpu.profiles[profile];\n    return OK;",
@@ -200,7 +200,7 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("absent-profile-is-invalid", rule="NVML-035")
+@mutant("missing-profile-is-invalid-argument", rule="NVML-035")
 def _(patch: Patch) -> None:
     """A profile that the board lacks is an invalid argument."""
     patch.source(
@@ -230,9 +230,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("slices-are-shared", rule="NVML-038")
+@mutant("placements-overlap", rule="NVML-038")
 def _(patch: Patch) -> None:
-    """A place that is half taken is free."""
+    """A placement of which a part is in use counts as free."""
     patch.source(
         "mig/instances.c",
         "(taken_slices(gpu) & span_of(start, p->size)) != 0) return false;",
@@ -240,9 +240,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("taken-is-in-use", rule="NVML-039")
+@mutant("placement-in-use-error", rule="NVML-039")
 def _(patch: Patch) -> None:
-    """A taken place is IN_USE."""
+    """Creating an instance on a used placement returns IN_USE."""
     patch.source(
         "mig/instances.c",
         "else if (!fits(live, p, start)) rc = E_INSUFFICIENT_RESOURCES;",
@@ -258,9 +258,9 @@ def _(patch: Patch) -> None:
     patch.source("mig/instances.c", line, line.replace("left", "p.instances"))
 
 
-@mutant("media-extensions-for-all", rule="NVML-041")
+@mutant("instance-limit-of-profile-ignored", rule="NVML-041")
 def _(patch: Patch) -> None:
-    """A profile's number of instances is not looked at."""
+    """A profile's limit of instances is ignored."""
     patch.source(
         "mig/instances.c",
         "    return instances_of(gpu, p->id) < p->instances && compute_slices_used(gpu)",
@@ -288,7 +288,7 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("instance-goes-with-its-contents", rule="NVML-044")
+@mutant("gpu-instance-destroyed-with-contents", rule="NVML-044")
 def _(patch: Patch) -> None:
     """A GPU instance can be destroyed together with its compute instances."""
     patch.source(
@@ -298,9 +298,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("handles-are-places", rule="NVML-045")
+@mutant("stale-handle-reaches-new-instance", rule="NVML-045")
 def _(patch: Patch) -> None:
-    """A handle to a destroyed instance reaches what lies there now."""
+    """A handle to a destroyed instance reaches the instance that replaced it."""
     patch.source(
         "state/mig_lookup.c",
         "        if ((instance->serial & mask) != h->serial) return E_NOT_FOUND;",
@@ -308,13 +308,13 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("room-with-mig-off", rule="NVML-047")
+@mutant("mig-device-count-with-mig-off", rule="NVML-047")
 def _(patch: Patch) -> None:
-    """A GPU has room for seven MIG devices whatever its mode."""
+    """A GPU reports a maximum of seven MIG devices in any mode."""
     patch.source("mig/mode.c", "*count = rc == OK && SCALAR(&gpu, mig_mode_current) ? 7 : 0;", "*count = 7;")
 
 
-@mutant("slice-with-all-memory", rule="NVML-048")
+@mutant("mig-device-with-all-memory", rule="NVML-048")
 def _(patch: Patch) -> None:
     """A MIG device has all memory of its GPU."""
     patch.source("device/memory.c", "        m->total = profile->memory_mib << 20;\n", "")
@@ -342,13 +342,13 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("wait-does-not-wait", rule="NVML-057")
+@mutant("event-wait-returns-at-once", rule="NVML-057")
 def _(patch: Patch) -> None:
     """A wait returns at once."""
     patch.source("events/event_sets.c", "(int64_t)timeout_ms * 1000000;", "(int64_t)timeout_ms * 0;")
 
 
-@mutant("every-other-event-lost", rule="NVML-058")
+@mutant("every-second-event-lost", rule="NVML-058")
 def _(patch: Patch) -> None:
     """A set skips the event after each that it reports."""
     line = "        *out = event;\n        return true;"
@@ -361,15 +361,15 @@ def _(patch: Patch) -> None:
     patch.source("events/events.c", "    data->gpuInstanceId = event.gi;", "    data->gpuInstanceId = event.gi & 15;")
 
 
-@mutant("lost-gpu-is-handed-out", rule="NVML-061")
+@mutant("handle-of-lost-gpu-returned", rule="NVML-061")
 def _(patch: Patch) -> None:
-    """The handle of a lost GPU can be had."""
+    """nvmlDeviceGetHandle functions return a handle of a lost GPU."""
     patch.source("system/system.c", "    if (lost) return E_GPU_IS_LOST;", "    (void)lost;")
 
 
 @mutant("xid-without-effect", rule="NVML-062")
 def _(patch: Patch) -> None:
-    """An XID is only reported."""
+    """An XID is reported and has no other effect."""
     from fake_nvml.xids import Effects
 
     patch.replace("fake_nvml.incidents:effects_of", lambda xid: Effects())
@@ -406,26 +406,26 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("a-clique-for-each-gpu", rule="NVML-068")
+@mutant("clique-for-each-gpu", rule="NVML-068")
 def _(patch: Patch) -> None:
     """Every GPU is in a clique of its own."""
     patch.source("device/topology.c", "    f->clique = SCALAR(&gpu, fabric_clique_id);", "    f->clique = h.gpu;")
 
 
-@mutant("begins-without-gpus", rule="NVML-013")
+@mutant("init-succeeds-without-gpus", rule="NVML-013")
 def _(patch: Patch) -> None:
     """nvmlInit_v2 succeeds without any GPU."""
     line = "    if (head.gpu_count == 0 && (flags & 1) == 0) return E_DRIVER_NOT_LOADED;"
     patch.source("state/session.c", line, "")
 
 
-@mutant("capability-files-stay-behind", rule="NVML-050")
+@mutant("capability-files-not-created", rule="NVML-050")
 def _(patch: Patch) -> None:
-    """Capability files are not made when instances are."""
+    """Capability files are not created with instances."""
     patch.source("mig/mode.c", "    txn_publish(txn);\n    caps_follow(gpu);", "    txn_publish(txn);")
 
 
-@mutant("waiter-of-a-freed-set-sleeps-on", rule="NVML-064", patience=2)
+@mutant("wait-on-freed-set-continues", rule="NVML-064", patience=2)
 def _(patch: Patch) -> None:
     """A wait on a set that is freed lasts until its timeout."""
     line = "        event_set *s = set_find(handle, kind);\n        if (!fn_initialized())"

@@ -8,9 +8,9 @@ from dra_conformance.engine.mutation import Patch, mutant
 
 
 # A weak symbol: the library still loads, with the undefined name in its symbol table.
-@mutant("calls-what-it-lacks", rule="NVML-002")
+@mutant("undefined-symbol", rule="NVML-002")
 def _(patch: Patch) -> None:
-    """A function calls another one that is nowhere."""
+    """A function refers to a symbol that no library defines."""
     patch.source(
         "state/session.c",
         "API int fnvml_use_state(const char *path) {",
@@ -19,9 +19,9 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("inner-name-exported", rule="NVML-003")
+@mutant("internal-symbol-exported", rule="NVML-003")
 def _(patch: Patch) -> None:
-    """A function of the library's own is seen from outside."""
+    """An internal function of the library is exported."""
     patch.source("abi/handles.c", "\nhandle_t handle_make(", "\nAPI handle_t handle_make(")
 
 
@@ -42,7 +42,7 @@ def _(patch: Patch) -> None:
     patch.wrap("fake_nvml.driver_root:create", make)
 
 
-@mutant("rates-change-places", rule="NVML-005")
+@mutant("utilisation-rates-swapped", rule="NVML-005")
 def _(patch: Patch) -> None:
     """The utilisations of GPU and memory are swapped."""
     patch.source(
@@ -53,9 +53,9 @@ def _(patch: Patch) -> None:
 
 
 # The sleep gives other threads time to overwrite the shared buffer.
-@mutant("texts-shared-by-threads", rule="NVML-018")
+@mutant("text-buffer-shared-by-threads", rule="NVML-018")
 def _(patch: Patch) -> None:
-    """One buffer for the texts of all threads."""
+    """All threads share one buffer for texts."""
     patch.source(
         "state/values.c",
         "    if (rc == OK) rc = text.rc;\n",
@@ -64,7 +64,7 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("no-permission-is-no-driver", rule="NVML-053")
+@mutant("missing-permission-reported-as-no-driver", rule="NVML-053")
 def _(patch: Patch) -> None:
     """A process that may not change the state gets DRIVER_NOT_LOADED."""
     patch.source(
@@ -74,7 +74,7 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("capability-turned-round", rule="NVML-026")
+@mutant("compute-capability-reversed", rule="NVML-026")
 def _(patch: Patch) -> None:
     """The compute capability's minor number comes first."""
     patch.source(
@@ -84,15 +84,15 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("ids-begin-elsewhere", rule="NVML-046")
+@mutant("instance-ids-start-at-6", rule="NVML-046")
 def _(patch: Patch) -> None:
-    """Instances of one slice have ids from 6 on."""
+    """Instances of one slice have IDs from 6."""
     patch.source("mig/instances.c", "size >= 2 ? 3 : 7;", "size >= 2 ? 3 : 6;")
 
 
-@mutant("instances-remembered", rule="NVML-049")
+@mutant("mig-state-cached", rule="NVML-049")
 def _(patch: Patch) -> None:
-    """A process goes on with what it saw of MIG first."""
+    """A process continues with the MIG devices that it read first."""
     patch.source(
         "mig/mode.c",
         "    rc = read_gpu(h->gpu, gpu);\n    return rc == OK ? gpu->scalars",
@@ -113,7 +113,7 @@ def _(patch: Patch) -> None:
 
 
 @mutant(
-    "links-of-the-first-only", rule="NVML-069", scenario="nvml/gpus#a-gpu-without-active-links-reaches-no-other-gpu"
+    "links-of-first-gpu-only", rule="NVML-069", scenario="nvml/gpus#a-gpu-without-active-links-reaches-no-other-gpu"
 )
 def _(patch: Patch) -> None:
     """Only the links of the first GPU are checked."""
@@ -122,14 +122,14 @@ def _(patch: Patch) -> None:
 
 @mutant("index-not-supported", rule="NVML-083")
 def _(patch: Patch) -> None:
-    """nvmlDeviceGetIndex is left to those who need it."""
+    """nvmlDeviceGetIndex returns NOT_SUPPORTED."""
     place = "    uint64_t removed = 0; /* a GPU's index counts"
     patch.source("device/device.c", place, "    if (index != NULL) return E_NOT_SUPPORTED;\n" + place)
 
 
-@mutant("other-cores-than-recorded", rule="NVML-082")
+@mutant("core-count-not-as-recorded", rule="NVML-082")
 def _(patch: Patch) -> None:
-    """The number of cores is another number of the GPU."""
+    """The number of cores differs from the recorded one."""
     patch.source(
         "device/device.c",
         "UINT(nvmlDeviceGetNumGpuCores, gpu_cores)",
@@ -137,7 +137,7 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("watts-without-fractions", rule="NVML-028")
+@mutant("power-as-whole-watts", rule="NVML-028")
 def _(patch: Patch) -> None:
     """Watts are shown as whole numbers."""
     patch.replace("fake_nvml.smi_query:watts", lambda value: f"{value // 1000} W")

@@ -33,7 +33,7 @@ def _(patch: Patch) -> None:
 
 @mutant("no-execute-does-not-evict", rule="DRA-214")
 def _(patch: Patch) -> None:
-    """NoExecute only keeps new pods away."""
+    """NoExecute affects new pods only."""
     patch.replace(f"{EVICTION}:evicts", lambda taint: False)
 
 
@@ -55,7 +55,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{EVICTION}:slice_taints", make)
 
 
-@mutant("effect-none-keeps-away", rule="DRA-215")
+@mutant("effect-none-prevents-scheduling", rule="DRA-215")
 def _(patch: Patch) -> None:
     """Every taint counts as NoSchedule."""
     patch.replace(f"{ALLOCATOR}:blocks_allocation", lambda taint: True)
@@ -132,7 +132,7 @@ def _(patch: Patch) -> None:
 
 @mutant("toleration-seconds-ignored", rule="DRA-221")
 def _(patch: Patch) -> None:
-    """A limited toleration is none: pods go at once."""
+    """tolerationSeconds is treated as zero, so that pods are evicted at once."""
     patch.wrap(f"{EVICTION}:tolerates", _only_unlimited)
 
 
@@ -140,7 +140,7 @@ def _only_unlimited(original: Callable[..., bool]) -> Callable[..., bool]:
     return lambda toleration, taint: toleration.get("tolerationSeconds") is None and original(toleration, taint)
 
 
-@mutant("toleration-seconds-never-end", rule="DRA-221")
+@mutant("toleration-seconds-unlimited", rule="DRA-221")
 def _(patch: Patch) -> None:
     """A limited toleration is unlimited."""
 
@@ -197,7 +197,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{EVICTION}:tolerates", make)
 
 
-@mutant("eviction-goes-on-without-its-taint", rule="DRA-224")
+@mutant("eviction-continues-without-its-taint", rule="DRA-224")
 def _(patch: Patch) -> None:
     """A planned eviction is not cancelled when the taint is removed."""
 
@@ -248,7 +248,7 @@ def _(patch: Patch) -> None:
 
 @mutant("eviction-an-hour-late", rule="DRA-214")
 def _(patch: Patch) -> None:
-    """Untolerated taints take effect an hour later."""
+    """Pods are evicted an hour after the taint was added."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def eviction_time(taint: Any, tolerations: Any, *, now: Any) -> Any:
@@ -302,7 +302,7 @@ def _(patch: Patch) -> None:
 
 @mutant("rule-stops-the-scheduler", rule="DRA-226c", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
-    """The scheduler crashes on a changed slice once there is a DeviceTaintRule."""
+    """The scheduler crashes if a slice changes while a DeviceTaintRule exists."""
 
     def broken(piece: Any, rules: Any) -> Any:
         raise TypeError("DeviceTaintRule of another version")
@@ -310,7 +310,7 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.scheduler.allocator.taint_rules:apply", broken)
 
 
-@mutant("changed-effect-keeps-its-time", rule="DRA-227", kubernetes_version="1.37")
+@mutant("changed-effect-keeps-time-added", rule="DRA-227", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The timeAdded of a rule's taint never changes."""
 
@@ -341,31 +341,31 @@ def _say_instead(reason: str, instead: str) -> Callable[[Callable[..., Any]], Ca
 STATUS = "reference_impl.taint_eviction.rule_status"
 
 
-@mutant("trial-rule-looks-like-any-other", rule="DRA-228", kubernetes_version="1.37")
+@mutant("no-effect-reason-missing", rule="DRA-228", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The status of a rule with effect None lacks the reason NoEffect."""
     patch.wrap(f"{STATUS}:condition_for", _say_instead("NoEffect", "OtherEffect"))
 
 
-@mutant("trial-rule-counts-no-pods", rule="DRA-228", kubernetes_version="1.37")
+@mutant("no-effect-pod-count-missing", rule="DRA-228", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The status of a rule with effect None lacks the number of pods."""
     patch.replace(f"{STATUS}:_simulation", lambda facts: "This rule has no effect.")
 
 
-@mutant("rule-done-before-its-pods", rule="DRA-229", kubernetes_version="1.37")
+@mutant("pending-evictions-not-reported", rule="DRA-229", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule does not report pending evictions."""
     patch.wrap(f"{STATUS}:condition_for", _say_instead("PodsPendingEviction", "NotStarted"))
 
 
-@mutant("rule-never-done", rule="DRA-229", kubernetes_version="1.37")
+@mutant("completed-evictions-not-reported", rule="DRA-229", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule does not report completed evictions."""
     patch.wrap(f"{STATUS}:condition_for", _say_instead("Completed", "PodsPendingEviction"))
 
 
-@mutant("rule-with-any-effect", rule="DRA-230", kubernetes_version="1.37")
+@mutant("rule-with-unknown-effect", rule="DRA-230", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The API stores rules with unknown effects."""
     module = "apiserver_emulator.dra.taints"

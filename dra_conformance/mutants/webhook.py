@@ -96,7 +96,7 @@ def _(patch: Patch) -> None:
 
 
 @mutant(
-    "webhook-answers-without-tls-too",
+    "webhook-serves-http-beside-tls",
     rule="NV-129a",
     scenario="webhook/protocol#the-webhook-rejects-reviews-without-tls",
 )
@@ -119,13 +119,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SERVER}:_Server.finish_request", make)
 
 
-@mutant("webhook-takes-every-kind-of-review", rule="NV-130")
+@mutant("webhook-accepts-every-kind-of-review", rule="NV-130")
 def _(patch: Patch) -> None:
     """The kind of the document is not checked."""
     patch.replace(f"{REVIEW}:request_of", lambda review: review.get("request") or {})
 
 
-@mutant("webhook-reads-half-documents", rule="NV-130")
+@mutant("webhook-accepts-invalid-json", rule="NV-130")
 def _(patch: Patch) -> None:
     """A body that is not JSON counts as an empty review."""
     empty = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {}}
@@ -142,7 +142,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{DOCUMENT}:read", make)
 
 
-@mutant("webhook-forgets-the-uid", rule="NV-131")
+@mutant("webhook-omits-the-uid", rule="NV-131")
 def _(patch: Patch) -> None:
     """The response has no uid."""
     change_answer(patch, lambda found: found["response"].pop("uid"))
@@ -150,7 +150,7 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-refuses-with-an-http-error", rule="NV-131")
 def _(patch: Patch) -> None:
-    """A refusal is an HTTP 403 rather than an answer."""
+    """A refusal is an HTTP 403 instead of an AdmissionReview."""
 
     def mixin(base: Any) -> type:
         class Handler(base):  # type: ignore[misc]
@@ -162,21 +162,21 @@ def _(patch: Patch) -> None:
     change_handler(patch, mixin)
 
 
-@mutant("webhook-answers-without-kind", rule="NV-131a")
+@mutant("webhook-response-without-kind", rule="NV-131a")
 def _(patch: Patch) -> None:
-    """The response has no content type."""
+    """The response has no kind and no apiVersion."""
     change_answer(patch, lambda found: (found.pop("kind"), found.pop("apiVersion")))
 
 
-@mutant("webhook-answers-in-v1beta1", rule="NV-131a")
+@mutant("webhook-responds-in-v1beta1", rule="NV-131a")
 def _(patch: Patch) -> None:
-    """The answer is of an older version than the question."""
+    """The response has an older version than the request."""
     change_answer(patch, lambda found: found.update(apiVersion="admission.k8s.io/v1beta1"))
 
 
-@mutant("webhook-answers-as-text", rule="NV-131b")
+@mutant("webhook-responds-as-text", rule="NV-131b")
 def _(patch: Patch) -> None:
-    """The answer is declared as plain text."""
+    """The response is declared as plain text."""
 
     def mixin(base: Any) -> type:
         class Handler(base):  # type: ignore[misc]
@@ -214,13 +214,13 @@ def _(patch: Patch) -> None:
     patch.replace(f"{REVIEW}:VERSIONS", ("v1", "v1beta2", "v1beta1", "v9"))
 
 
-@mutant("webhook-reads-broken-claims", rule="NV-132a")
+@mutant("webhook-accepts-malformed-claims", rule="NV-132a")
 def _(patch: Patch) -> None:
-    """An object of the wrong shape counts as empty."""
+    """An object of the wrong shape is treated as empty."""
     patch.replace(f"{REVIEW}:_a", lambda value, kind, where: value if isinstance(value, kind) else kind())
 
 
-@mutant("webhook-hangs-up-on-broken-claims", rule="NV-132a")
+@mutant("webhook-disconnects-on-malformed-claims", rule="NV-132a")
 def _(patch: Patch) -> None:
     """An object of the wrong shape closes the connection."""
 
@@ -235,13 +235,13 @@ def _(patch: Patch) -> None:
 # -- configurations ----------------------------------------------------------------------------------------------------
 
 
-@mutant("webhook-knows-v1-only", rule="NV-133")
+@mutant("webhook-supports-v1-only", rule="NV-133")
 def _(patch: Patch) -> None:
     """Claims in older versions are refused."""
     patch.replace(f"{REVIEW}:VERSIONS", ("v1",))
 
 
-@mutant("webhook-does-not-know-mig", rule="NV-133")
+@mutant("webhook-rejects-mig-configuration", rule="NV-133")
 def _(patch: Patch) -> None:
     """MigDeviceConfig is refused like a kind that does not exist."""
 
@@ -253,11 +253,11 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-drops-unknown-fields", rule="NV-133a")
 def _(patch: Patch) -> None:
-    """Fields that do not exist are dropped in silence."""
+    """Unknown fields are dropped without an error."""
     forgive(patch, "unknown field")
 
 
-@mutant("webhook-looks-at-the-top-only", rule="NV-133a")
+@mutant("webhook-checks-top-level-fields-only", rule="NV-133a")
 def _(patch: Patch) -> None:
     """Only the outermost fields are read strictly."""
 
@@ -267,21 +267,21 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONFIGS}:_unknown", make)
 
 
-@mutant("webhook-passes-unknown-kinds", rule="NV-133b")
+@mutant("webhook-admits-unknown-kinds", rule="NV-133b")
 def _(patch: Patch) -> None:
-    """An unknown kind counts as one of another driver."""
+    """An unknown kind is treated as a kind of another driver."""
     forgive(patch, "no kind")
 
 
-@mutant("webhook-passes-configurations-without-kind", rule="NV-133b")
+@mutant("webhook-admits-configurations-without-kind", rule="NV-133b")
 def _(patch: Patch) -> None:
     """Configuration without a kind is admitted."""
     forgive(patch, "Object 'Kind' is missing")
 
 
-@mutant("webhook-looks-at-no-api-version", rule="NV-133b")
+@mutant("webhook-ignores-api-version", rule="NV-133b")
 def _(patch: Patch) -> None:
-    """The kind alone decides."""
+    """Only the kind of a configuration is checked."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def decode(parameters: Any, **more: Any) -> Any:
@@ -292,14 +292,14 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONFIGS}:decode", make)
 
 
-@mutant("webhook-passes-unknown-strategies", rule="NV-133c")
+@mutant("webhook-admits-unknown-strategies", rule="NV-133c")
 def _(patch: Patch) -> None:
     """Any strategy is admitted."""
     forgive(patch, "unknown GPU sharing strategy")
 
 
 @mutant(
-    "webhook-passes-unknown-intervals",
+    "webhook-admits-unknown-intervals",
     rule="NV-133c",
     scenario="webhook/sharing#an-unknown-time-slice-is-refused-with-the-known-ones",
 )
@@ -308,15 +308,15 @@ def _(patch: Patch) -> None:
     forgive(patch, "unknown time-slice interval")
 
 
-@mutant("webhook-passes-any-percentage", rule="NV-133c")
+@mutant("webhook-admits-any-percentage", rule="NV-133c")
 def _(patch: Patch) -> None:
     """The thread percentage is not checked."""
     forgive(patch, "active thread percentage")
 
 
-@mutant("webhook-passes-updates", rule="NV-133d")
+@mutant("webhook-admits-updates", rule="NV-133d")
 def _(patch: Patch) -> None:
-    """Only creations are judged."""
+    """Only create requests are validated."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def decide(request: Any, **more: Any) -> Any:
@@ -342,33 +342,33 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{REVIEW}:decide", make)
 
 
-@mutant("webhook-forgets-duplicates", rule="NV-133e")
+@mutant("webhook-accepts-duplicate-fields", rule="NV-133e")
 def _(patch: Patch) -> None:
-    """Of a field that stands twice the last one counts."""
+    """If a field occurs twice, the last value is used."""
     patch.replace(f"{REVIEW}:repeated_fields", lambda *parameters: [])
 
 
-@mutant("webhook-takes-any-type", rule="NV-133f")
+@mutant("webhook-accepts-any-type", rule="NV-133f")
 def _(patch: Patch) -> None:
-    """Values of the wrong type pass."""
+    """Values of the wrong type are admitted."""
     forgive(patch, "wrong type")
 
 
-@mutant("webhook-does-not-say-where", rule="NV-133f")
+@mutant("webhook-omits-field-of-wrong-type", rule="NV-133f")
 def _(patch: Patch) -> None:
-    """A value of the wrong type is refused without its place."""
+    """The refusal of a value of the wrong type does not name its field."""
     reword(patch, ".opaque.parameters", "")
 
 
-@mutant("webhook-passes-domains-without-id", rule="NV-133g")
+@mutant("webhook-admits-domains-without-id", rule="NV-133g")
 def _(patch: Patch) -> None:
     """ComputeDomain configurations are not validated."""
     forgive(patch, "domainID cannot be empty")
 
 
-@mutant("webhook-hangs-up-without-interval", rule="NV-133h")
+@mutant("webhook-disconnects-without-interval", rule="NV-133h")
 def _(patch: Patch) -> None:
-    """A time slice without interval ends the connection, as upstream's webhook did."""
+    """A time slice without an interval ends the connection, as in the upstream webhook."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def validate(config: Any, *gates: Any) -> None:
@@ -381,7 +381,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONFIGS}:validate", make)
 
 
-@mutant("webhook-tells-the-first-problem", rule="NV-134")
+@mutant("webhook-reports-first-problem-only", rule="NV-134")
 def _(patch: Patch) -> None:
     """Only the first of two mistakes is reported."""
 
@@ -394,27 +394,27 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{REVIEW}:problems_in", make)
 
 
-@mutant("webhook-counts-good-configurations", rule="NV-134")
+@mutant("webhook-counts-invalid-configurations-only", rule="NV-134")
 def _(patch: Patch) -> None:
-    """The places are counted among the bad ones."""
+    """The index in a field path counts only the invalid configurations."""
     reword(patch, "config[2]", "config[1]")
 
 
-@mutant("webhook-takes-templates-for-claims", rule="NV-135")
+@mutant("webhook-template-paths-of-claims", rule="NV-135")
 def _(patch: Patch) -> None:
-    """The paths in a template are those of a claim."""
+    """Field paths in a template are those of a claim."""
     reword(patch, "spec.spec.", "spec.")
 
 
-@mutant("webhook-judges-other-drivers", rule="NV-136")
+@mutant("webhook-validates-other-drivers", rule="NV-136")
 def _(patch: Patch) -> None:
-    """Configuration of every driver is judged."""
+    """Configuration of every driver is validated."""
     patch.replace(f"{REVIEW}:is_checked", lambda opaque: True)
 
 
-@mutant("webhook-judges-the-first-driver-only", rule="NV-136")
+@mutant("webhook-checks-first-driver-only", rule="NV-136")
 def _(patch: Patch) -> None:
-    """A claim that begins with another driver's configuration is that driver's."""
+    """A claim is validated only if its first configuration is for the GPU driver."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def problems_in(obj: Any, where: tuple[str, ...], **more: Any) -> Any:
@@ -429,22 +429,22 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{REVIEW}:problems_in", make)
 
 
-@mutant("webhook-judges-compute-domains", rule="NV-137")
+@mutant("webhook-validates-compute-domains", rule="NV-137")
 def _(patch: Patch) -> None:
-    """Configuration of the ComputeDomain driver is judged as well."""
+    """Configuration of the ComputeDomain driver is validated too."""
     drivers = ("gpu.nvidia.com", "compute-domain.nvidia.com")
     patch.replace(f"{REVIEW}:is_checked", lambda opaque: opaque.get("driver") in drivers)
 
 
 @mutant("webhook-admits-pass-through", rule="NV-138")
 def _(patch: Patch) -> None:
-    """VfioDeviceConfig is a kind like the others."""
+    """VfioDeviceConfig is admitted."""
     forgive(patch, "recognized")
 
 
-@mutant("webhook-slices-mig-devices", rule="NV-139")
+@mutant("webhook-admits-mig-time-slice", rule="NV-139")
 def _(patch: Patch) -> None:
-    """MigDeviceConfig takes a time slice."""
+    """MigDeviceConfig can have a time slice."""
     forgive(patch, "sharing.timeSlicingConfig")
 
 
@@ -489,7 +489,7 @@ def _(patch: Patch) -> None:
     with_gates(patch, time_slicing=False, mps=False)
 
 
-@mutant("webhook-demands-settings", rule="NV-141a")
+@mutant("webhook-requires-settings", rule="NV-141a")
 def _(patch: Patch) -> None:
     """A strategy without settings of its own is refused."""
 
