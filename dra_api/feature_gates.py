@@ -1,11 +1,11 @@
-"""Feature gates of DRA with their defaults and locks for Kubernetes 1.34 to 1.37.
+"""Feature gates of DRA with their defaults and locks for Kubernetes 1.34 to 1.37, and the value of `--feature-gates`.
 
 Source: pkg/features/kube_features.go of the releases. Pure data and functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 
@@ -55,10 +55,43 @@ _DEPENDENCIES = {
     "DRAWorkloadResourceClaims": ("GenericWorkload",),
     "ResourceHealthStatusMessage": ("ResourceHealthStatus",),
 }
+GATES = frozenset(_TABLE)
+"""The DRA gates of all releases in the table."""
+
+ALLOCATOR_FEATURES: Mapping[str, tuple[str, ...]] = {
+    "AdminAccess": ("DRAAdminAccess",),
+    "PrioritizedList": ("DRAPrioritizedList",),
+    "PartitionableDevices": ("DRAPartitionableDevices",),
+    "DeviceTaints": ("DRADeviceTaints",),
+    "DeviceBindingAndStatus": ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"),
+    "ConsumableCapacity": ("DRAConsumableCapacity",),
+    "ListTypeAttributes": ("DRAListTypeAttributes",),
+}
+"""The gates that each feature of kube-scheduler's allocator needs (`structured.Features`, AllocatorFeatures)."""
+
+# The spellings that Go's strconv.ParseBool accepts.
+_TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
+_FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
 class FeatureGateError(ValueError):
-    """An unknown gate, or one that is locked to the other value."""
+    """A gate that is unknown, malformed, or locked to the other value, or that depends on one that is off."""
+
+
+def parse_gates(text: str, *, known: Collection[str] | None = None) -> dict[str, bool]:
+    """Parse `A=true,B=false` as Kubernetes commands do (k8s.io/component-base/featuregate, Set); later pairs win.
+
+    Raises FeatureGateError for other values, and for a gate that is not in `known`; None accepts any gate.
+    """
+    gates: dict[str, bool] = {}
+    for pair in filter(None, text.split(",")):
+        name, _, value = (part.strip() for part in pair.partition("="))
+        if not name or value not in _TRUE | _FALSE:
+            raise FeatureGateError(f"{pair!r}: must be NAME=true or NAME=false")
+        if known is not None and name not in known:
+            raise FeatureGateError(f"unrecognized feature gate: {name}; known gates: {', '.join(sorted(known))}")
+        gates[name] = value in _TRUE
+    return gates
 
 
 def known_gates(kubernetes_version: str) -> dict[str, Gate]:

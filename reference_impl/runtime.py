@@ -21,6 +21,7 @@ from typing import Protocol, TypeGuard, cast
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock, RealClock
 from dra_api.component import Component
+from dra_api.feature_gates import GATES, FeatureGateError, parse_gates
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.transport import HttpTransport, TransportError
 
@@ -38,23 +39,6 @@ COMMANDS: Mapping[str, str] = {
     "taint-eviction": "reference_impl.taint_eviction.command",
     "webhook": "reference_impl.webhook.command",
 }
-
-# The Kubernetes gates of DRA up to 1.37 (pkg/features/kube_features.go).
-KNOWN_GATES = frozenset(
-    {
-        "DynamicResourceAllocation",
-        "DRAAdminAccess",
-        "DRAConsumableCapacity",
-        "DRADeviceBindingConditions",
-        "DRADeviceTaintRules",
-        "DRADeviceTaints",
-        "DRAExtendedResource",
-        "DRAListTypeAttributes",
-        "DRAPartitionableDevices",
-        "DRAPrioritizedList",
-        "DRAResourceClaimDeviceStatus",
-    }
-)
 
 
 class ComponentError(Exception):
@@ -109,17 +93,11 @@ def load(component: str) -> Command | StandaloneCommand:
 
 
 def feature_gates(text: str) -> dict[str, bool]:
-    """Parse `A=true,B=false` as the Kubernetes commands do. Raises argparse.ArgumentTypeError."""
-    gates: dict[str, bool] = {}
-    for pair in filter(None, (item.strip() for item in text.split(","))):
-        name, equals, value = pair.partition("=")
-        if not equals or value.lower() not in ("true", "false"):
-            raise argparse.ArgumentTypeError(f"{pair!r} is not Name=true or Name=false")
-        if name not in KNOWN_GATES:
-            known = ", ".join(sorted(KNOWN_GATES))
-            raise argparse.ArgumentTypeError(f"unrecognized feature gate {name!r}; known: {known}")
-        gates[name] = value.lower() == "true"
-    return gates
+    """Parse the value of --feature-gates; every gate of DRA is known. Raises argparse.ArgumentTypeError."""
+    try:
+        return parse_gates(text, known=GATES)
+    except FeatureGateError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 class _MergeGates(argparse.Action):

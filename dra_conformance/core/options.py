@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from dra_api import versions
+from dra_api.feature_gates import FeatureGateError, parse_gates
 from dra_conformance.core.component_spec import CHOICES, ComponentSpec
 from dra_conformance.core.declaration import REFERENCE, Declaration
 from dra_conformance.core.errors import UsageError, unknown
@@ -94,13 +95,10 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
 
     def gates(self) -> dict[str, bool]:
         """Return the feature gates that the user set. Raises UsageError if one is not NAME=true or NAME=false."""
-        found: dict[str, bool] = {}
-        for word in (part for entry in self.feature_gates for part in entry.split(",") if part):
-            name, _, value = word.partition("=")
-            if not name or value not in ("true", "false"):
-                raise UsageError(f"--feature-gates {word!r}: must be NAME=true or NAME=false")
-            found[name] = value == "true"
-        return found
+        try:
+            return parse_gates(",".join(self.feature_gates))
+        except FeatureGateError as error:
+            raise UsageError(f"--feature-gates {error}") from None
 
     def api_versions(self) -> dict[str, bool]:
         """Return the versions of resource.k8s.io that the user enabled or disabled, by group and version.

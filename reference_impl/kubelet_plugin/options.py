@@ -5,10 +5,11 @@ Source: the flags and gates of cmd/gpu-kubelet-plugin at 95932046; rules NV-004 
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Collection
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+from dra_api.feature_gates import FeatureGateError, parse_gates
 from dra_api.rpc import DRA_VERSIONS
 from reference_impl.runtime import ComponentError
 
@@ -19,17 +20,12 @@ class OptionError(ComponentError):
     """The plugin was started with options that cannot work; the message names them and the solution."""
 
 
-def read_gates(text: str, *, known: Set[str]) -> dict[str, bool]:
-    """Read `Gate=true,Other=false`. Raises OptionError for a gate that is not `known`, and for other values."""
-    chosen: dict[str, bool] = {}
-    for item in filter(None, (item.strip() for item in text.split(","))):
-        name, _, value = item.partition("=")
-        if name not in known:
-            raise OptionError(f"unrecognized feature gate: {name}; known gates: {', '.join(sorted(known))}")
-        if value.lower() not in ("true", "false"):
-            raise OptionError(f"feature gate {name}: {value!r} is neither true nor false")
-        chosen[name] = value.lower() == "true"
-    return chosen
+def read_gates(text: str, *, known: Collection[str]) -> dict[str, bool]:
+    """Parse `Gate=true,Other=false`. Raises OptionError for a gate that is not `known`, and for other values."""
+    try:
+        return parse_gates(text, known=known)
+    except FeatureGateError as error:
+        raise OptionError(f"--driver-feature-gates: {error}") from None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

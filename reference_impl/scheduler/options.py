@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from dra_api.feature_gates import ALLOCATOR_FEATURES
 from reference_impl.runtime import ComponentError
 from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.bug_compatible import Release
@@ -79,23 +80,23 @@ class SchedulerOptions:
             raise ComponentError(f"bindingTimeout {self.binding_timeout:g}s: must be 1 second or more")
 
 
-# Kubernetes' names of the gates behind `Features`; what another gate is needed for is off with either.
-_GATES: Mapping[str, str] = {
-    "DRAAdminAccess": "admin_access",
-    "DRAPrioritizedList": "prioritized_list",
-    "DRAPartitionableDevices": "partitionable_devices",
-    "DRADeviceTaints": "device_taints",
-    "DRADeviceBindingConditions": "binding_conditions",
-    "DRAResourceClaimDeviceStatus": "binding_conditions",
-    "DRAConsumableCapacity": "consumable_capacity",
-    "DRAListTypeAttributes": "list_attributes",
-    "DRAExtendedResource": "extended_resources",
+# The field of `Features` for each feature of kube-scheduler's allocator.
+_FIELDS: Mapping[str, str] = {
+    "AdminAccess": "admin_access",
+    "PrioritizedList": "prioritized_list",
+    "PartitionableDevices": "partitionable_devices",
+    "DeviceTaints": "device_taints",
+    "DeviceBindingAndStatus": "binding_conditions",
+    "ConsumableCapacity": "consumable_capacity",
+    "ListTypeAttributes": "list_attributes",
 }
 
 
 def features_of(gates: Mapping[str, bool]) -> Features:
     """Return the allocator's features under feature gates; a gate that is not named leaves its feature on."""
-    return Features(**{_GATES[gate]: False for gate, on in gates.items() if gate in _GATES and not on})
+    on = {_FIELDS[name]: all(gates.get(gate, True) for gate in needed) for name, needed in ALLOCATOR_FEATURES.items()}
+    # Not a feature of the allocator in kube-scheduler, whose plugin creates the claims of extended resources.
+    return Features(**on, extended_resources=gates.get("DRAExtendedResource", True))
 
 
 def dra_wanted(options: SchedulerOptions) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from dra_api.clock import Clock
 from dra_api.component import Component
 from reference_impl.kubelet_plugin.configs import EnabledSharing
+from reference_impl.kubelet_plugin.options import read_gates
 from reference_impl.runtime import ComponentError
 from reference_impl.webhook.server import Webhook, WebhookOptions
 
@@ -32,16 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def gates_of(text: str) -> EnabledSharing:
-    """Read `TimeSlicingSettings=true,MPSSupport=false`. Raises ComponentError for an unknown gate or value."""
-    chosen: dict[str, bool] = {}
-    for item in filter(None, (item.strip() for item in text.split(","))):
-        name, _, value = item.partition("=")
-        if name not in _GATES:
-            raise ComponentError(f"unrecognized feature gate: {name}; the webhook knows {', '.join(_GATES)}")
-        if value.lower() not in ("true", "false"):
-            raise ComponentError(f"feature gate {name}: {value!r} is neither true nor false")
-        chosen[_GATES[name]] = value.lower() == "true"
-    return EnabledSharing(**chosen)
+    """Parse `TimeSlicingSettings=true,MPSSupport=false`. Raises ComponentError for an unknown gate or value."""
+    return EnabledSharing(**{_GATES[name]: value for name, value in read_gates(text, known=_GATES).items()})
 
 
 def build_alone(args: argparse.Namespace, clock: Clock) -> Component:

@@ -15,6 +15,7 @@ import yaml
 
 from apiserver_emulator.dra.resource_slice import ResourceSliceStrategy
 from apiserver_emulator.strategy import RequestContext
+from dra_api.feature_gates import ALLOCATOR_FEATURES
 from dra_api.objects import Obj
 from dra_api.request import User
 from reference_impl.scheduler.bug_compatible import Release, release
@@ -29,7 +30,6 @@ from verification.differential import (
     reduce,
     reference,
     scenario,
-    validity,
 )
 from verification.differential.__main__ import Comparison
 from verification.differential.compare import Disagreement
@@ -58,7 +58,7 @@ def test_every_case_has_an_outcome_and_both_kinds_happen() -> None:
 
 
 def test_an_api_server_would_have_stored_every_slice() -> None:
-    every_gate = dict.fromkeys({gate for gates in validity.GATES.values() for gate in gates}, True)
+    every_gate = dict.fromkeys({gate for gates in ALLOCATOR_FEATURES.values() for gate in gates}, True)
     context = RequestContext(
         user=User("driver"),
         verb="create",

@@ -5,20 +5,12 @@ Half of the cases have a history: a consistent cluster, claims that were allocat
 
 from __future__ import annotations
 
+from dra_api.feature_gates import ALLOCATOR_FEATURES
 from dra_api.objects import Obj
 from verification.differential import claim_generator, cluster, edits, history
 from verification.differential.rng import Dice
 
-# Feature names as upstream's structured.Features spells them.
-FEATURES = (
-    "AdminAccess",
-    "PrioritizedList",
-    "PartitionableDevices",
-    "DeviceTaints",
-    "DeviceBindingAndStatus",
-    "ConsumableCapacity",
-    "ListTypeAttributes",
-)
+FEATURES = tuple(ALLOCATOR_FEATURES)
 _STABLE = FEATURES[:4]
 _RELEASE = FEATURES[:6]  # enabled by default in kube-scheduler 1.36
 _SETS = (_RELEASE, _RELEASE, _RELEASE, FEATURES, FEATURES, FEATURES, _STABLE, ())

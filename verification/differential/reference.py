@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from dra_api.feature_gates import ALLOCATOR_FEATURES
 from dra_api.objects import Obj
 from reference_impl.node_selector import NodeFacts
+from reference_impl.scheduler import options
 from reference_impl.scheduler.allocator import (
     AllocationError,
     Allocator,
@@ -36,18 +38,15 @@ class Fact:
     allocations: tuple[Obj, ...] = ()
 
 
-def features_of(case: Obj) -> Features:
-    """The case's features in the reference's words."""
+def gates_off(case: Obj) -> frozenset[str]:
+    """Return the gates of the features that the case does not have."""
     on = case.get("features") or {}
-    return Features(
-        admin_access=bool(on.get("AdminAccess")),
-        prioritized_list=bool(on.get("PrioritizedList")),
-        partitionable_devices=bool(on.get("PartitionableDevices")),
-        device_taints=bool(on.get("DeviceTaints")),
-        binding_conditions=bool(on.get("DeviceBindingAndStatus")),
-        consumable_capacity=bool(on.get("ConsumableCapacity")),
-        list_attributes=bool(on.get("ListTypeAttributes")),
-    )
+    return frozenset(gate for name, gates in ALLOCATOR_FEATURES.items() if not on.get(name) for gate in gates)
+
+
+def features_of(case: Obj) -> Features:
+    """Return the case's features as options of the reference allocator."""
+    return options.features_of(dict.fromkeys(gates_off(case), False))
 
 
 def ask(case: Obj, release: Release | None = None) -> list[Fact]:

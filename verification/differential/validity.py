@@ -8,26 +8,16 @@ from __future__ import annotations
 
 from dra_api.objects import Obj
 from dra_conformance.oracle import Case, Cluster, Settings, check, could_all_be_allocated, read_claim
-from verification.differential.reference import Fact
+from verification.differential.reference import Fact, gates_off
 
 # The number of picks that the checker may try before its answer is unknown.
 BUDGET = 2_000
 _V1 = "resource.k8s.io/v1"
-GATES = {
-    "AdminAccess": ("DRAAdminAccess",),
-    "PrioritizedList": ("DRAPrioritizedList",),
-    "PartitionableDevices": ("DRAPartitionableDevices",),
-    "DeviceTaints": ("DRADeviceTaints",),
-    "DeviceBindingAndStatus": ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"),
-    "ConsumableCapacity": ("DRAConsumableCapacity",),
-    "ListTypeAttributes": ("DRAListTypeAttributes",),
-}
 
 
 def settings_of(case: Obj) -> Settings:
-    """The case's features as gates of release 1.36."""
-    off = (gate for name, gates in GATES.items() if not case["features"].get(name) for gate in gates)
-    return Settings(release=36, gates_off=frozenset(off))
+    """Return the case's features as gates of release 1.36."""
+    return Settings(release=36, gates_off=gates_off(case))
 
 
 def cluster_of(case: Obj) -> Cluster:
