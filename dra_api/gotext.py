@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-_ESCAPES = {
+# The escapes that Go's strconv.Quote and CEL's strings.quote have in common.
+ESCAPES = {
     "\\": "\\\\",
     '"': '\\"',
     "\a": "\\a",
@@ -21,8 +22,8 @@ def go_quote(text: str) -> str:
     """strconv.Quote: a double-quoted Go string literal."""
     out: list[str] = []
     for char in text:
-        if char in _ESCAPES:
-            out.append(_ESCAPES[char])
+        if char in ESCAPES:
+            out.append(ESCAPES[char])
         elif char.isprintable():
             out.append(char)
         elif ord(char) < 0x80:

@@ -12,6 +12,7 @@ from apiserver_emulator.dra.canonical import same
 from apiserver_emulator.dra.checks import subdomain
 from apiserver_emulator.dra.requests import requests_of
 from apiserver_emulator.strategy import RequestContext
+from dra_api.allocations import results_of_status
 from dra_api.request import User
 from dra_api.status import FieldError, forbidden_field, qualified
 
@@ -44,8 +45,7 @@ def authorized_for_admin_status(new: Obj, old: Obj, ctx: RequestContext) -> list
 
 
 def _granted(status: Obj) -> int | None:
-    results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
-    return next((at for at, result in enumerate(results) if result.get("adminAccess")), None)
+    return next((at for at, result in enumerate(results_of_status(status)) if result.get("adminAccess")), None)
 
 
 def _admin(path: str, ctx: RequestContext) -> list[FieldError]:

@@ -28,6 +28,7 @@ from apiserver_emulator.dra.config import CONFIG_MAX, validate_configuration
 from apiserver_emulator.dra.node_selector import validate_node_selector
 from apiserver_emulator.dra.requests import RequestNames, admin_access_in_spec, consumable_capacity_in_spec
 from apiserver_emulator.dra.rules import Rules
+from dra_api.allocations import results_of_status
 from dra_api.status import FieldError, forbidden_field, invalid, not_supported, required, too_long, too_many
 
 Obj = dict[str, Any]
@@ -43,12 +44,6 @@ IPS_MAX = 16
 DeviceKey = tuple[str, str, str, str]
 
 
-def results_of(status: Obj) -> list[Obj]:
-    """The allocation results of a status."""
-    found: list[Obj] = ((status.get("allocation") or {}).get("devices") or {}).get("results") or []
-    return found
-
-
 def device_key(entry: Obj) -> DeviceKey:
     """Return the key of an allocated device or share; an empty shareID counts as none."""
     return (entry.get("driver", ""), entry.get("pool", ""), entry.get("device", ""), entry.get("shareID") or "")
@@ -62,7 +57,7 @@ def default_status(status: Obj) -> None:
         canonical.time(allocation, "allocationTimestamp")
         if not allocation.get("devices"):
             allocation["devices"] = {}
-    for result in results_of(status):
+    for result in results_of_status(status):
         canonical.quantities(result.get("consumedCapacity"))
         for toleration in result.get("tolerations") or ():
             toleration.setdefault("operator", "Equal")
@@ -79,19 +74,19 @@ def drop_disabled_status(claim: Obj, old: Obj, rules: Rules) -> None:
     status, before = claim["status"], old.get("status") or {}
     if not rules.on("DRAResourceClaimDeviceStatus") and not before.get("devices"):
         status.pop("devices", None)
-    admin_before = admin_access_in_spec(old.get("spec")) or any("adminAccess" in r for r in results_of(before))
+    admin_before = admin_access_in_spec(old.get("spec")) or any("adminAccess" in r for r in results_of_status(before))
     if not rules.on("DRAAdminAccess") and not admin_before:
-        _drop(results_of(status), "adminAccess")
-    shared_before = any("shareID" in r or "consumedCapacity" in r for r in results_of(before))
+        _drop(results_of_status(status), "adminAccess")
+    shared_before = any("shareID" in r or "consumedCapacity" in r for r in results_of_status(before))
     shared_before |= any("shareID" in device for device in before.get("devices") or ())
     shared_before |= consumable_capacity_in_spec(old.get("spec"))
     if not rules.on("DRAConsumableCapacity") and not shared_before:
-        _drop(results_of(status), "shareID", "consumedCapacity")
+        _drop(results_of_status(status), "shareID", "consumedCapacity")
         _drop(status.get("devices") or [], "shareID")
     binding = ("bindingConditions", "bindingFailureConditions")
-    bound_before = any(name in r for r in results_of(before) for name in binding)
+    bound_before = any(name in r for r in results_of_status(before) for name in binding)
     if not rules.on("DRADeviceBindingConditions") and not bound_before:
-        _drop(results_of(status), *binding)
+        _drop(results_of_status(status), *binding)
 
 
 def _drop(entries: list[Obj], *names: str) -> None:
@@ -104,7 +99,7 @@ def drop_deallocated_devices(status: Obj, old: Obj, rules: Rules) -> None:
     """Remove status entries of devices that left the allocation (DRA-094)."""
     if not rules.on("DRAResourceClaimDeviceStatus") and not old.get("devices"):
         return
-    gone = {device_key(r) for r in results_of(old)} - {device_key(r) for r in results_of(status)}
+    gone = {device_key(r) for r in results_of_status(old)} - {device_key(r) for r in results_of_status(status)}
     kept = [device for device in status.get("devices") or () if device_key(device) not in gone]
     if kept:
         status["devices"] = kept
@@ -125,7 +120,7 @@ def validate_status_update(claim: Obj, old: Obj, rules: Rules) -> list[FieldErro
         key_field="uid",
         rules=rules,
     )
-    allocated = {device_key(result) for result in results_of(status)}
+    allocated = {device_key(result) for result in results_of_status(status)}
     found += unique(
         status.get("devices") or [],
         "status.devices",

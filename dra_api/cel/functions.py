@@ -14,6 +14,7 @@ from functools import cmp_to_key
 from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from ..gotext import ESCAPES
 from ..quantity import Format, Quantity, QuantityError
 from ..semver import SemVer, SemVerError
 from . import formats, network, text_format
@@ -188,22 +189,10 @@ def join(value: Any, separator: Any = "") -> str:
     return str(separator.join(value))
 
 
-_QUOTED: Final = {
-    "\a": "\\a",
-    "\b": "\\b",
-    "\f": "\\f",
-    "\n": "\\n",
-    "\r": "\\r",
-    "\t": "\\t",
-    "\v": "\\v",
-    "\\": "\\\\",
-    '"': '\\"',
-}
-
-
 def quote(value: Any) -> str:
     _text(value)
-    return '"' + "".join(_QUOTED.get(ch, ch) for ch in value) + '"'
+    # Unlike strconv.Quote, cel-go's quote() keeps characters that cannot be printed.
+    return '"' + "".join(ESCAPES.get(ch, ch) for ch in value) + '"'
 
 
 # --- regex

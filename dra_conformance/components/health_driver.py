@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from dra_api.allocations import results_of
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock
 from dra_api.objects import RESOURCE_CLAIMS, uid_of
@@ -118,13 +119,12 @@ class HealthDriver:
             return PrepareResult(error=str(error))
         if uid_of(claim) != ref.uid:
             return PrepareResult(error=f"claim {ref.namespace}/{ref.name} was replaced")
-        results = ((claim.get("status") or {}).get("allocation") or {}).get("devices", {}).get("results") or ()
         return PrepareResult(
             tuple(
                 PreparedDevice(
                     (result["request"],), self.pool, result["device"], self.cdi_ids.get(result["device"], ())
                 )
-                for result in results
+                for result in results_of(claim)
                 if result["driver"] == self.name
             )
         )

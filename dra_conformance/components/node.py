@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from dra_api.allocations import results_of
 from dra_api.client import KubeClient
 from dra_api.component import Component
 from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, namespace_of, uid_of
@@ -353,8 +354,7 @@ class ScenarioNode:
     def _take_leave(self) -> None:
         """Unprepare the scenario's claims, so that an externally started driver gets its devices back."""
         for claim in self.world.all_seen(RESOURCE_CLAIMS):  # also claims that a step prepared without the kubelet
-            results = (((claim.get("status") or {}).get("allocation") or {}).get("devices") or {}).get("results") or ()
-            if any(result.get("driver") == self.driver_name for result in results):
+            if any(result.get("driver") == self.driver_name for result in results_of(claim)):
                 self._prepared_refs[uid_of(claim)] = ClaimRef(namespace_of(claim), uid_of(claim), name_of(claim))
         if not self._prepared_refs:
             return

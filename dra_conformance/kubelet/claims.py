@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dra_api.allocations import results_of
 from dra_api.client import ApiError, KubeClient
 from dra_api.objects import Obj, Resource, controller_of, name_of, namespace_of, uid_of
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
@@ -139,13 +140,11 @@ class ClaimManager:
                     f"pod {name_of(pod)} ({uid_of(pod)}) is not allowed to use "
                     f"ResourceClaim {use.claim_name} ({uid_of(claim)})"
                 )
-            allocation = claim.get("status", {}).get("allocation")
-            if not allocation:
+            if not claim.get("status", {}).get("allocation"):
                 raise ClaimRefused(f"ResourceClaim {use.claim_name}: not allocated")
-            results = (allocation.get("devices") or {}).get("results") or ()
             record = ClaimRecord(
                 ref=ClaimRef(namespace_of(claim), uid_of(claim), name_of(claim)),
-                drivers={result["driver"]: () for result in results},
+                drivers={result["driver"]: () for result in results_of(claim)},
             )
             for driver in self._to_call(record, claim, "NodePrepareResources"):
                 # The result is not needed: this raises DriverNotRegistered before anything is recorded.
@@ -163,7 +162,7 @@ class ClaimManager:
         """Return the drivers of a claim except those for which every result skips the call (rule DRA-281)."""
         if not self._gates.optional_node_operations:
             return sorted(record.drivers)
-        results = claim["status"]["allocation"]["devices"]["results"]
+        results = results_of(claim)
 
         def skips(result: Mapping[str, Any]) -> bool:
             return bool({"*", method} & set(result.get("skipNodeOperations") or ()))

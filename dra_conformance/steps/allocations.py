@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dra_api.allocations import results_of
 from dra_api.clock import timestamp
 from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_api.quantity import Quantity
@@ -11,7 +12,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
-from dra_conformance.steps.claims import claim_object, claim_spec, results_of
+from dra_conformance.steps.claims import claim_object, claim_spec
 
 
 @dataclass

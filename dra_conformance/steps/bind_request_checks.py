@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
+from dra_api.allocations import results_of_allocation
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, meta, name_of
 from dra_conformance.core.events import ObjectChanged
 from dra_conformance.core.values import covers
@@ -29,14 +30,9 @@ def entries_of(request: Obj | None) -> dict[str, Obj]:
     return {str(item.get("name")): item.get("allocation") or {} for item in found}
 
 
-def results_in(allocation: Obj | None) -> list[Obj]:
-    """Return the device results of an allocation."""
-    return list(((allocation or {}).get("devices") or {}).get("results") or ())
-
-
 def devices_in(allocation: Obj | None) -> list[str]:
     """Return the device names of an allocation, sorted."""
-    return sorted(str(result.get("device")) for result in results_in(allocation))
+    return sorted(str(result.get("device")) for result in results_of_allocation(allocation))
 
 
 def status_of(request: Obj | None) -> Obj:
@@ -82,7 +78,7 @@ def _(world: World, pod: str, claim: str, count: int) -> None:
     def look() -> Seen:
         request = request_of(world, pod)
         allocation = entries_of(request).get(claim)
-        results = results_in(allocation)
+        results = results_of_allocation(allocation)
         pools = {result.get("pool") for result in results}
         distinct = {result.get("device") for result in results}
         node = ((request or {}).get("spec") or {}).get("selectedNode")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from dra_api.allocations import results_of
 from dra_api.clock import timestamp
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.core import manifests
@@ -65,12 +66,6 @@ def claim_object(world: World, name: str, spec: Obj) -> Obj:
 def allocation_of(claim: Obj | None) -> Obj:
     """Return the allocation of a claim, or an empty mapping."""
     return dict(((claim or {}).get("status") or {}).get("allocation") or {})
-
-
-def results_of(claim: Obj | None) -> list[Obj]:
-    """Return the allocation results of a claim; none if it is not allocated."""
-    found: list[Obj] = (allocation_of(claim).get("devices") or {}).get("results") or []
-    return found
 
 
 def devices_of(claim: Obj | None) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from dra_api.allocations import results_of
 from dra_api.objects import RESOURCE_CLAIMS, Obj, uid_of
 from dra_api.rpc import (
     ClaimRef,
@@ -22,7 +23,6 @@ from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import PluginInstance
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.steps.claims import results_of
 
 CALL = 45.0
 """Timeout of one call in seconds, as with a real kubelet (rule DRA-268)."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dra_api.allocations import results_of
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, uid_of
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
-from dra_conformance.steps.claims import claim_spec, driver_class, results_of, template_object
+from dra_conformance.steps.claims import claim_spec, driver_class, template_object
 from dra_conformance.steps.pods import by_template, events_about, pod_object, scheduler_of
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from dra_api.allocations import results_of
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj
 from dra_conformance.engine.vocabulary import then, when, words
 from dra_conformance.engine.world import Seen, World
-from dra_conformance.steps.claims import claim_spec, device_class, results_of, template_object
+from dra_conformance.steps.claims import claim_spec, device_class, template_object
 from dra_conformance.steps.mig_published import consumed, counter_sets
 from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
 

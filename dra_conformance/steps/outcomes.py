@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 
+from dra_api.allocations import results_of
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, Resource, controller_of, name_of, uid_of
 from dra_conformance.engine.vocabulary import then
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.oracle.live import check_claim
-from dra_conformance.steps.claims import results_of
 from dra_conformance.steps.faults import require_met
 from dra_conformance.steps.pods import condition, events_about, look_bound
 

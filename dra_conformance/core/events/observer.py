@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from dra_api.allocations import results_of
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
@@ -98,8 +99,7 @@ def summary(resource: Resource, obj: Obj) -> dict[str, Any]:
         case "pods":
             found |= {"node": spec.get("nodeName"), "phase": status.get("phase")}
         case "resourceclaims":
-            results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
-            found["devices"] = ",".join(str(result.get("device")) for result in results)
+            found["devices"] = ",".join(str(result.get("device")) for result in results_of(obj))
             found["reservedFor"] = ",".join(str(user.get("name")) for user in status.get("reservedFor") or ())
         case "resourceslices":
             found |= {
