@@ -41,7 +41,7 @@ from dra_conformance.pytest_plugin import bdd_adapter, destination
 from dra_conformance.pytest_plugin.dry_run import dry_run
 from dra_conformance.pytest_plugin.progress import Progress
 from dra_conformance.pytest_plugin.retries import Retries
-from dra_conformance.pytest_plugin.session import SCENARIO, STATE, Follower, Session, finish
+from dra_conformance.pytest_plugin.session import SCENARIO, SEAL, STATE, Follower, Session, finish, sealed
 from dra_conformance.rbac import missing
 from dra_conformance.report import files
 from dra_conformance.steps.catalogue import catalogue
@@ -187,6 +187,7 @@ def order_of(config: pytest.Config) -> Order:
 def pytest_configure_node(node: Any) -> None:
     """Pass the id and the seed of the run to the workers of pytest-xdist."""
     state = node.config.stash[STATE]
+    state.workers.append(node)
     node.workerinput["dra_run_id"] = state.run.run_id
     node.workerinput["dra_seed"] = state.run.seed
 
@@ -465,6 +466,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if exitstatus == pytest.ExitCode.INTERNAL_ERROR:
         state.fail(SuiteError("the harness itself failed", hint="Its traceback is above; this is a bug of the suite."))
     report = finish(state)
+    if state.is_worker:
+        session.config.workeroutput[SEAL] = sealed(state)  # type: ignore[attr-defined]
     if report is not None:
         session.exitstatus = report.exit_code
 

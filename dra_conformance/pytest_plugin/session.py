@@ -7,24 +7,31 @@ Knows nothing of the hooks, so that plug-ins of the run (`retries`) can hold one
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
+from typing import Any
 
 import pytest
 
 from dra_conformance.core import features
-from dra_conformance.core.errors import SuiteError
+from dra_conformance.core.errors import ExitCode, SuiteError
 from dra_conformance.core.events import CallsMade, ProblemFound, RunFinished, RunPlanned, Traceback, WorkerFinished
-from dra_conformance.core.events.log import read
+from dra_conformance.core.events.chain import Seal, difference
+from dra_conformance.core.events.log import parse
 from dra_conformance.core.status import Status
 from dra_conformance.engine import plan
 from dra_conformance.engine.run import Run
 from dra_conformance.engine.world import World
 from dra_conformance.pytest_plugin.interrupts import Interrupts
 from dra_conformance.pytest_plugin.progress import Progress
-from dra_conformance.report import Report, files
+from dra_conformance.report import Report, build, files
 
 STATE = pytest.StashKey["Session"]()
 SCENARIO = pytest.StashKey[features.Scenario]()
 OUTCOME = "dra-outcome"
+SEAL = "dra_seal"
+_CHANGED_HINT = (
+    "A program under test can do that if it runs as the user of the harness; see docs/explanation/evidence.md."
+)
 
 
 class Session:
@@ -46,6 +53,8 @@ class Session:
         self.failed_step = ""
         self.began = 0.0
         self.retries_left = 0
+        self.workers: list[Any] = []
+        """The nodes of pytest-xdist, in the main process."""
 
     def attach_outcome(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """Add the outcome of a scenario to the last report of a worker, for the main process."""
@@ -97,25 +106,57 @@ def finish(state: Session) -> Report | None:
         leftovers += _merge(state)
     run.log.emit(RunFinished(interrupted=state.interrupted, leftovers=tuple(leftovers)))
     run.log.close()
-    report = files.from_folder(run.folder)
+    report = _report(state)
     files.write_all(report, run.folder, run.options.report)
     if state.progress:
         state.progress.end(report, run.folder)
     return report
 
 
+def _report(state: Session) -> Report:
+    """Compute the report from the results in memory; it is invalid if the log is not the one that was written."""
+    log = state.run.log
+    results = log.results()
+    if changed := log.difference():
+        message = f"another program changed the event log: {changed}"
+        results.append(ProblemFound(message=message, hint=_CHANGED_HINT, exit=int(ExitCode.HARNESS_ERROR)))
+    return build(results, events_sha256=log.seal().sha256)
+
+
+def sealed(state: Session) -> dict[str, Any]:
+    """Return what a worker sends to the main process about its log. It does not go through a file."""
+    return asdict(state.run.log.seal())
+
+
 def _merge(state: Session) -> list[str]:
-    """Append the logs of the workers to the log of the run and delete them. Return the objects left behind."""
+    """Append the logs of the workers to the log of the run and delete them. Return the objects left behind.
+
+    A log that differs from the worker's seal is not merged: its results are not the worker's.
+    """
+    seals = {node.gateway.id: getattr(node, "workeroutput", {}).get(SEAL) for node in state.workers}
     leftovers: list[str] = []
     planned = False
-    for path in sorted(state.run.folder.glob("events.gw*.jsonl")):
-        for event in read(path):
-            if isinstance(event, WorkerFinished):
-                leftovers += event.leftovers
-            else:
-                planned = planned or isinstance(event, RunPlanned)
-                state.run.log.append(event)
-        path.unlink()
+    paths = {path.name.split(".")[1]: path for path in state.run.folder.glob("events.gw*.jsonl")}
+    for worker in sorted({*paths, *(name for name, seal in seals.items() if seal)}):
+        content = paths[worker].read_bytes() if worker in paths else b""
+        if changed := _changed(content, seals.get(worker), interrupted=state.interrupted):
+            state.fail(SuiteError(f"the event log of worker {worker} cannot be used: {changed}", hint=_CHANGED_HINT))
+        else:
+            for event in parse(content, name=f"events.{worker}.jsonl"):
+                if isinstance(event, WorkerFinished):
+                    leftovers += event.leftovers
+                else:
+                    planned = planned or isinstance(event, RunPlanned)
+                    state.run.log.append(event)
+        if worker in paths:
+            paths[worker].unlink(missing_ok=True)
     if not planned:  # every worker ended before its plan
         state.run.log_plan(state.plan)
     return leftovers
+
+
+def _changed(content: bytes, seal: dict[str, Any] | None, *, interrupted: bool) -> str:
+    if seal is not None:
+        return difference(content, Seal(**seal))
+    # An interrupted run ends its workers before they can send their seal; it is never conformant.
+    return "" if interrupted else "the worker ended before it sent the head of the chain"

@@ -57,7 +57,7 @@ def test_events_are_numbered_and_read_back_as_they_were_emitted(tmp_path: Path) 
         (StepStarted, 2, "a/b#c"),
         (RunFinished, 3, ""),
     ]
-    assert msgspec.structs.replace(found[1], seq=0, time=0.0, scenario="") == step("one")
+    assert msgspec.structs.replace(found[1], seq=0, prev="", time=0.0, scenario="") == step("one")
     assert stat.S_IMODE((tmp_path / "e.jsonl").stat().st_mode) == 0o600
 
 

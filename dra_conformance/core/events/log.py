@@ -2,6 +2,9 @@
 
 The runner, the components, the steps and the recorders emit events. The file is in the run's report folder and is
 complete up to the last check even if the process is killed. Every append wakes the threads that wait in `wait_for`.
+
+The lines are a hash chain (`chain`). The writer keeps its head and the results in memory, so a program that changes the
+file changes no result, and `difference` finds the change.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ import msgspec
 
 from dra_api.clock import Clock, RealClock
 from dra_conformance.core.errors import UsageError
+from dra_conformance.core.events import chain
+from dra_conformance.core.events.chain import Chain, Seal
 from dra_conformance.core.events.kinds import (
     AnyEvent,
     CheckMade,
@@ -26,6 +31,7 @@ from dra_conformance.core.events.kinds import (
     ScenarioFinished,
     ScenarioStarted,
 )
+from dra_conformance.core.events.results import Results
 
 T = TypeVar("T")
 E = TypeVar("E", bound=Event)
@@ -73,6 +79,9 @@ class EventLog:
     def __init__(self, path: Path | None = None, *, clock: Clock | None = None, keep_all: bool = False) -> None:
         self._clock = clock or RealClock()
         self._start = self._clock.monotonic()
+        self._path = path
+        self._chain = Chain()
+        self._results = Results()
         self._file = None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,8 +129,7 @@ class EventLog:
                 time=round(self._clock.monotonic() - self._start, 6),
                 scenario=self._scenario,
             )
-            self._kept.append(stamped)
-            self._write(stamped)
+            self._kept.append(self._write(stamped))
             self.changed.notify_all()
 
     def append(self, event: Event) -> None:
@@ -130,12 +138,38 @@ class EventLog:
             self._sequence += 1
             self._write(msgspec.structs.replace(event, seq=self._sequence))
 
-    def _write(self, event: Event) -> None:
+    def _write(self, event: Event) -> Event:
+        """Write an event as the next line of the chain, and return it with the digest of the line before."""
         if self._file is None or self._file.closed:
-            return
-        self._file.write(encode(event) + b"\n")
+            return event
+        linked = msgspec.structs.replace(event, prev=self._chain.head)
+        line = encode(linked) + b"\n"
+        self._chain.add(line)
+        self._results.add(linked, line)
+        self._file.write(line)
         if isinstance(event, _FLUSHED):
             self._file.flush()
+        return linked
+
+    def seal(self) -> Seal:
+        """Return the digests and the number of the lines written so far, from memory."""
+        with self.changed:
+            return self._chain.seal()
+
+    def results(self) -> list[AnyEvent]:
+        """Return the events that a report needs, from memory."""
+        with self.changed:
+            return [_decoder.decode(line) for line in self._results.lines()]
+
+    def difference(self) -> str:
+        """Return how the file differs from what was written, after `close`; empty if it does not."""
+        if self._path is None:
+            return ""
+        try:
+            content = self._path.read_bytes()
+        except OSError as error:
+            return f"it cannot be read: {error.strerror}"
+        return chain.difference(content, self.seal())
 
     def poke(self) -> None:
         """Wake all waiters without an event, because a store that they read has changed."""
@@ -176,15 +210,20 @@ class EventLog:
 
 def read(path: Path) -> Iterator[AnyEvent]:
     """Read a log. The incomplete last line of a killed run is left out; any other malformed line raises UsageError."""
-    lines = path.read_bytes().split(b"\n")
+    return parse(path.read_bytes(), name=path.name)
+
+
+def parse(content: bytes, *, name: str) -> Iterator[AnyEvent]:
+    """Return the events of a log's content, as `read` does. `name` is for messages."""
+    lines = content.split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line:
             continue
         try:
             yield _decoder.decode(line)
         except msgspec.ValidationError as error:
-            raise UsageError(f"{path.name}, line {number}: not an event of a run: {error}") from None
+            raise UsageError(f"{name}, line {number}: not an event of a run: {error}") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if number >= len(lines) - 1:
                 return
-            raise UsageError(f"{path.name}, line {number}: not an event of a run: {error}") from None
+            raise UsageError(f"{name}, line {number}: not an event of a run: {error}") from None

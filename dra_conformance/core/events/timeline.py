@@ -22,7 +22,7 @@ from dra_conformance.core.events.kinds import (
 )
 
 LIMIT = 120
-_ENVELOPE = ("kind", "seq", "t", "scenario")
+_ENVELOPE = ("kind", "seq", "prev", "t", "scenario")
 
 
 def lines(events: Iterable[Event]) -> Iterator[str]:

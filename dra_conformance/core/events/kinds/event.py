@@ -16,10 +16,12 @@ class Event(
 ):
     """One entry of the event log. Each kind is a subclass with its own fields; one JSON object is one event.
 
-    The log sets `seq` (a number that increases), `t` (seconds since the run began) and `scenario` (the id of the
-    current scenario, absent outside of scenarios).
+    The log sets `seq` (1 for the first line, then one more for each), `prev` (the SHA-256 of the line before, absent in
+    the first), `t` (seconds since the run began) and `scenario` (the id of the current scenario, absent outside of
+    scenarios).
     """
 
     seq: int = 0
+    prev: str = ""
     time: float = msgspec.field(default=0.0, name="t")
     scenario: str = ""
