@@ -131,7 +131,7 @@ def denied(user: User, info: RequestInfo, reason: str = "") -> StatusError:
         return StatusError(403, "Forbidden", f"forbidden: {text}", details={})
     resource = info.resource + (f"/{info.subresource}" if info.subresource else "")
     text = f"{who}resource {go_quote(resource)} in API group {go_quote(info.group)}"
-    if (info.namespace and info.resource != "namespaces") or (info.resource == "namespaces" and info.namespace):
+    if info.namespace:
         text += f" in the namespace {go_quote(info.namespace)}"
     else:
         text += " at the cluster scope"

@@ -137,6 +137,7 @@ class Watcher:
         "closed",
         "condition",
         "drained",
+        "initial",
         "queue",
         "waker",
     )
@@ -158,6 +159,8 @@ class Watcher:
         self.closed = False
         self.drained = True
         """Whether the consumer came back for more and found nothing: it has processed all events."""
+        self.initial = 0
+        """The number of objects that were queued when the watch was opened, before any event."""
 
     def offer(self, event: Event) -> None:
         """Queue the event if it concerns this watch."""
@@ -407,6 +410,7 @@ class Store:
                         # No condition needed: the watcher is not shared before it is attached below.
                         watcher.drained = False
                         watcher.queue.append(("ADDED", record, record.rv))
+                watcher.initial = len(watcher.queue)
             elif since is not None and since < self._rv:
                 if since < found.compacted:
                     raise CompactedError(since, found.compacted)

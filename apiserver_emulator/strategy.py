@@ -4,8 +4,8 @@ A `Strategy` belongs to one (group, plural) and only gets objects of the storage
 served versions. Both are part of a `ResourceType` and live as long as the server.
 The order of calls is that of `k8s.io/apiserver/pkg/registry/rest`:
 
-create: to_storage → default → prepare_create → (authorize) → validate_create → store
-update: to_storage → default → prepare_update → (authorize) → validate_update → store
+create: to_storage → default → prepare_create → (authorize) → validate_create → canonicalize → (admission) → store
+update: to_storage → default → prepare_update → (authorize) → validate_update → canonicalize → (admission) → store
 """
 
 from __future__ import annotations
@@ -91,6 +91,9 @@ class Strategy(Protocol):
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """Return all errors in the change, in upstream's order."""
 
+    def canonicalize(self, obj: Obj) -> None:
+        """Normalize a valid object before it is admitted and stored; its name is final."""
+
     def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
         """Raise `status.forbidden(…)` if the user may not make this change (admission, such as NodeRestriction).
 
@@ -150,6 +153,9 @@ class BaseStrategy:
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """Return no errors."""
         return []
+
+    def canonicalize(self, obj: Obj) -> None:
+        """Change nothing."""
 
     def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
         """Allow everything that the authorizer allows."""

@@ -69,8 +69,9 @@ class WatchStream:
         self._deadline = clock.monotonic() + timeout_s
         self._bookmarks = bookmarks
         self._next_bookmark = clock.monotonic() + BOOKMARK_INTERVAL_S
-        # Objects that still precede the annotated bookmark; -1 when none is to be sent.
-        self._initial = len(watcher.queue) if initial_bookmark is not None else -1
+        # Objects that still precede the annotated bookmark; -1 when none is to be sent. Not the length of the queue:
+        # writers may have added events since the watch was opened.
+        self._initial = watcher.initial if initial_bookmark is not None else -1
         self._initial_rv = initial_bookmark or 0
         self.content_type = content_type
         self.ended = False

@@ -45,18 +45,22 @@ class ValidatingWebhooks:
 
     def __init__(self, core: Core) -> None:
         self._core = core
+        # Writes review at the same time, on many threads: without the lock, two of them could create one pool each, of
+        # which `close` would find one.
+        self._lock = threading.Lock()
         self._pools: dict[bytes, urllib3.PoolManager] = {}
         self._threads: ThreadPoolExecutor | None = None
         self.service_addresses: dict[tuple[str, str], str] = {}
 
     def close(self) -> None:
         """Close all connections."""
-        for pool in self._pools.values():
-            pool.clear()
-        self._pools.clear()
-        if self._threads is not None:
-            self._threads.shutdown(wait=False)
-            self._threads = None
+        with self._lock:
+            for pool in self._pools.values():
+                pool.clear()
+            self._pools.clear()
+            if self._threads is not None:
+                self._threads.shutdown(wait=False)
+                self._threads = None
 
     def _configurations(self) -> list[Record]:
         return self._core.store.snapshot(CONFIGURATIONS)[0]
@@ -95,10 +99,9 @@ class ValidatingWebhooks:
         if len(matching) == 1:
             self._call(*matching[0], resource, operation, info, ctx, obj, old, options)
             return
-        if self._threads is None:
-            self._threads = ThreadPoolExecutor(MAX_PARALLEL, thread_name_prefix="apiserver-webhook")
+        threads = self._executor()
         calls = [
-            self._threads.submit(self._call, hook, version, resource, operation, info, ctx, obj, old, options)
+            threads.submit(self._call, hook, version, resource, operation, info, ctx, obj, old, options)
             for hook, version in matching
         ]
         # Waits for all calls, also after a refusal.
@@ -106,6 +109,12 @@ class ValidatingWebhooks:
         if errors:
             # A bug in one call must not hide behind the refusal of another webhook.
             raise next((error for error in errors if not isinstance(error, StatusError)), errors[0])
+
+    def _executor(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(MAX_PARALLEL, thread_name_prefix="apiserver-webhook")
+            return self._threads
 
     # --- matching ----------------------------------------------------------------------------------------------
 
@@ -282,12 +291,13 @@ class ValidatingWebhooks:
         name = f"{service.get('name')}.{service.get('namespace')}.svc" if service else ""
         # One pool for each CA bundle and server name: both belong to the TLS settings.
         key = bundle + b"\0" + name.encode()
-        pool = self._pools.get(key)
-        if pool is None:
-            context = ssl.create_default_context(cadata=bundle.decode() if bundle else None)
-            extra: dict[str, Any] = {"server_hostname": name, "assert_hostname": name} if name else {}
-            pool = self._pools[key] = urllib3.PoolManager(ssl_context=context, maxsize=MAX_PARALLEL, **extra)
-        return pool
+        with self._lock:
+            pool = self._pools.get(key)
+            if pool is None:
+                context = ssl.create_default_context(cadata=bundle.decode() if bundle else None)
+                extra: dict[str, Any] = {"server_hostname": name, "assert_hostname": name} if name else {}
+                pool = self._pools[key] = urllib3.PoolManager(ssl_context=context, maxsize=MAX_PARALLEL, **extra)
+            return pool
 
 
 class _CallError(Exception):

@@ -23,7 +23,7 @@ from fake_nvml.faults import error_code
 from fake_nvml.fields import SCALARS, STRINGS
 from fake_nvml.inventory import Inventory
 from fake_nvml.layout import MAX_LINKS, MAX_PROCESSES, State
-from fake_nvml.library import library_path, private_copy
+from fake_nvml.library import control_path, library_path, private_copy
 from fake_nvml.state import (
     NO_INSTANCE,
     RC_NOT_SUPPORTED,
@@ -63,8 +63,9 @@ class Node:
         """
         if not isinstance(inventory, Inventory):
             inventory = Inventory.load(inventory)
+        # Both libraries first: an incomplete installation must not leave a folder behind.
+        library, _ = library_path(), control_path()
         folder = Path(tempfile.mkdtemp(prefix="fake-nvml-")) if directory is None else Path(directory).resolve()
-        library = library_path()
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             if any(folder.iterdir()):

@@ -24,6 +24,9 @@ class NamespaceStrategy(BaseStrategy):
         finalizers = spec.setdefault("finalizers", [])
         if "kubernetes" not in finalizers:
             finalizers.append("kubernetes")
+
+    def canonicalize(self, obj: Obj) -> None:
+        """Set the name label once more: `default` runs before a generated name is known."""
         self.default(obj)
 
     def prepare_update(self, new: Obj, old: Obj, ctx: RequestContext) -> None:

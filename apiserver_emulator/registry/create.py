@@ -99,6 +99,7 @@ def _commit(core: Core, resource: ResourceType, info: RequestInfo, ctx: RequestC
     errors += resource.strategy.validate_create(obj, ctx)
     if errors:
         raise invalid_object(resource.group, resource.kind, name, errors)
+    resource.strategy.canonicalize(obj)
     admit(core, resource, "CREATE", info, ctx, obj, None)
     key = (meta.get("namespace", ""), name)
     if ctx.dry_run:

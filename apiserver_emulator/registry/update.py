@@ -128,4 +128,5 @@ def _prepare(
     errors += resource.strategy.validate_update(new, old.obj, ctx)
     if errors:
         raise invalid_object(resource.group, resource.kind, info.name, errors)
+    resource.strategy.canonicalize(new)
     return new

@@ -283,11 +283,10 @@ class ClusterView:
 
     def _place(self, pod: PodKey) -> bool:
         """Count a pod on the node where it is bound, promised or assumed to be. Return True if it left a node."""
-        where = self._place_of(pod)
+        seen = self.pods.get(pod)
         now = None
-        if where:
-            seen = self.pods.get(pod)
-            now = (where, self.pod_needs(seen) if seen is not None else {"pods": 1000})
+        if seen is not None and (where := self._node_of(pod, seen)):
+            now = (where, self.pod_needs(seen))
         before = self._placed.pop(pod, None)
         if now is not None:
             self._placed[pod] = now
@@ -299,9 +298,8 @@ class ClusterView:
             self.loads.setdefault(now[0], Load()).add(now[1], 1)
         return before is not None
 
-    def _place_of(self, pod: PodKey) -> str:
-        seen = self.pods.get(pod)
-        if seen is None or is_terminal(seen):
+    def _node_of(self, pod: PodKey, seen: Obj) -> str:
+        if is_terminal(seen):
             return ""
         if bound := (seen.get("spec") or {}).get("nodeName"):
             return str(bound)

@@ -69,6 +69,11 @@ def test_generated_names_have_five_characters(client: KubeClient) -> None:
     assert len(made["metadata"]["name"]) == len("run-") + 5
 
 
+def test_a_namespace_with_a_generated_name_has_its_name_as_label(client: KubeClient) -> None:
+    made = client.create(NAMESPACES, {"metadata": {"generateName": "run-"}})
+    assert made["metadata"]["labels"] == {"kubernetes.io/metadata.name": made["metadata"]["name"]}
+
+
 def test_a_missing_namespace_is_not_found(client: KubeClient) -> None:
     with pytest.raises(NotFound) as refused:
         client.create(CONFIG_MAPS, {"metadata": {"name": "x", "namespace": "nowhere"}})

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 
 from apiserver_emulator import ApiServerEmulator
-from apiserver_emulator.watch_stream import WatchDelays
+from apiserver_emulator.store import Store
+from apiserver_emulator.watch_stream import WatchDelays, WatchStream
 from dra_api.client import KubeClient
-from dra_api.clock import AdvanceableClock
+from dra_api.clock import AdvanceableClock, RealClock
 from dra_api.objects import CONFIG_MAPS, PODS
 from dra_api.transport import HttpTransport, Response, Stream, Transport
 
@@ -78,6 +79,25 @@ def test_streaming_lists_end_with_an_annotated_bookmark(any_client: KubeClient, 
     any_client.create(CONFIG_MAPS, config_map("b"))
     assert take(lines, 1) == [("ADDED", "b")]
     stream.close()
+
+
+def test_events_after_the_initial_ones_follow_their_bookmark() -> None:
+    store = Store()
+    store.create(("", "configmaps"), ("default", "a"), config_map("a"))
+    watcher, revision = store.watch(("", "configmaps"), initial=True)
+    # A write between the opening of the watch and its first poll.
+    store.create(("", "configmaps"), ("default", "b"), config_map("b"))
+    stream = WatchStream(
+        watcher,
+        encode=lambda record: record.raw,
+        bookmark=lambda rv, annotations: b"%d" % rv,
+        revision=lambda: store.revision,
+        clock=RealClock(),
+        timeout_s=10.0,
+        bookmarks=True,
+        initial_bookmark=revision,
+    )
+    assert [json.loads(line)["type"] for line in stream.poll()] == ["ADDED", "BOOKMARK", "ADDED"]
 
 
 def test_an_empty_streaming_list_has_its_bookmark_at_once(any_client: KubeClient, transport: Transport) -> None:

@@ -6,13 +6,16 @@ import base64
 import json
 import ssl
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from apiserver_emulator import ApiServerEmulator, webhooks
 from dra_api import certificates
 from dra_api.client import ApiError, KubeClient
 from dra_api.objects import CONFIG_MAPS, NAMESPACES, VALIDATING_WEBHOOKS
@@ -135,6 +138,30 @@ def test_failure_policies(client: KubeClient, hook: Hook) -> None:
     ignore = [{"op": "replace", "path": "/webhooks/0/failurePolicy", "value": "Ignore"}]
     client.patch(VALIDATING_WEBHOOKS, "check", ignore, kind="json")
     client.create(CONFIG_MAPS, config_map("a"))
+
+
+def test_writes_at_the_same_time_share_threads_and_connections(
+    plane: ApiServerEmulator, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def slowly(kind: Callable[..., Any], name: str) -> Callable[..., Any]:
+        def make(*words: Any, **options: Any) -> Any:
+            made.append(name)
+            time.sleep(0.1)  # another thread gets here in the meantime, unless it waits for this one
+            return kind(*words, **options)
+
+        return make
+
+    monkeypatch.setattr(webhooks, "ThreadPoolExecutor", slowly(webhooks.ThreadPoolExecutor, "threads"))
+    monkeypatch.setattr(webhooks.urllib3, "PoolManager", slowly(webhooks.urllib3.PoolManager, "connections"))
+    client = KubeClient(plane.transport())
+    two = hook.configuration()
+    two["webhooks"] += [{**two["webhooks"][0], "name": "second.example.com"}]
+    client.create(VALIDATING_WEBHOOKS, two)
+    with ThreadPoolExecutor(4) as writers:
+        list(writers.map(lambda name: client.create(CONFIG_MAPS, config_map(name)), "abcd"))
+    assert sorted(made) == ["connections", "threads"]
 
 
 def test_a_wrong_answer_is_a_failure(client: KubeClient, hook: Hook) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -162,6 +164,21 @@ def test_a_node_that_cannot_be_written_says_so_and_leaves_nothing(
     with pytest.raises(fake_nvml.FakeNvmlError, match=r"no node can be made in .*: No space left on device"):
         fake_nvml.Node.create("t4", tmp_path / "node")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("library", ["libnvidia-ml.so.1", "libfakenvml-control.so"])
+def test_a_node_without_a_library_leaves_no_folder(
+    library: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some, folders = tmp_path / "some", tmp_path / "folders"
+    shutil.copytree(fake_nvml.library_path().parent, some)
+    (some / library).unlink()
+    folders.mkdir()
+    monkeypatch.setenv("FAKE_NVML_LIB", str(some))
+    monkeypatch.setattr(tempfile, "tempdir", str(folders))
+    with pytest.raises(fake_nvml.LibraryMissingError, match=library):
+        fake_nvml.Node.create("dgx-h100")
+    assert not list(folders.iterdir())
 
 
 def test_the_environment_of_a_node_is_words_of_a_shell_whatever_its_folder_is_called(tmp_path: Path) -> None:

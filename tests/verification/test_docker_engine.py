@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from dra_conformance.kubelet.real import requirements
-from verification.docker_engine import command, compare, docker, image, place
+from verification.docker_engine import command, compare, docker, flags, image, place
 from verification.docker_engine.runs import Ended
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +43,11 @@ def built(tmp_path: Path) -> Path:
         (tmp_path / name).touch()
     assert not image.needed(tmp_path)
     return tmp_path
+
+
+def test_the_log_of_a_failed_cluster_is_reduced_to_errors_and_warnings() -> None:
+    said = "E1123 one\n\nW1123 two\nI1123 three\nfour\n"
+    assert flags.worst(said) == ["E1123 one", "W1123 two"]
 
 
 def test_what_is_not_built_is_said_in_one_line(built: Path) -> None:

@@ -68,13 +68,17 @@ def _plane(
     try:
         yield plane
     except AssertionError as error:
-        # klog begins the lines of errors and warnings with E and W.
-        said = _log(runs).splitlines()
-        raise AssertionError("\n".join([str(error), *[line for line in said if line[:1] in "EW"][-20:]])) from None
+        raise AssertionError("\n".join([str(error), *worst(_log(runs))[-20:]])) from None
     finally:
         plane.stop()
         if directory.exists():
             raise AssertionError(f"{directory} is still there: {sorted(directory.rglob('*'))[:5]}")
+
+
+def worst(log: str) -> list[str]:
+    """Return the lines of a log that report errors or warnings."""
+    # klog begins them with E and W.
+    return [line for line in log.splitlines() if line.startswith(("E", "W"))]
 
 
 def _own_parts(runs: Runs, plane: K3sControlPlane) -> Iterator[str]:

@@ -91,6 +91,9 @@ def _generated() -> Iterator[Probe]:
         path, body = KINDS[kind]
         unnamed = {**body, "metadata": {"generateName": "gen-"}}
         yield Probe(f"verbs/{kind}-generate-name", (post(path, unnamed),))
+    # The label with the name is set after managedFields: it has no owner.
+    unnamed = {"metadata": {"generateName": "gen-"}}
+    yield Probe("verbs/namespace-generate-name", (post(CORE + "/namespaces", unnamed, managed=True),))
     long = "a" * 300
     yield Probe("verbs/generate-name-invalid", (post(MAPS, config_map("", generateName="Bad_")),))
     yield Probe("verbs/generate-name-long", (post(MAPS, config_map("", generateName="a" * 250), keep="code"),))
