@@ -376,7 +376,7 @@ Feature: API validation of ResourceClaims
     Given the manifest "claims/claim"
     And it is created
     When its "metadata.labels" is updated to {team: a}
-    Then its "metadata.labels" reads {team: a}
+    Then its "metadata.labels.team" reads a
 
   @DRA-034
   Scenario: The status of a new claim is dropped

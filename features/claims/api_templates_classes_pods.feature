@@ -19,7 +19,7 @@ Feature: API validation of templates, classes and pods
     Given the manifest "claims/template"
     And it is created
     When its "metadata.labels" is updated to {team: a}
-    Then its "metadata.labels" reads {team: a}
+    Then its "metadata.labels.team" reads a
 
   @DRA-040
   Scenario Outline: A template with a <field> for its claims is refused
