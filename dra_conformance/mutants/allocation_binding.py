@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.binding_conditions import results_with_conditions, true_conditions
+from reference_impl.scheduler.allocator.model import Features
 
 Obj = dict[str, Any]
 
@@ -121,8 +124,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def node_selector(devices: Any, node: Any) -> Any:
-            from dataclasses import replace
-
             return original([replace(device, binds_to_node=False) for device in devices], node)
 
         return node_selector
@@ -136,39 +137,22 @@ def _(patch: Patch) -> None:
     patch.replace(
         f"{_CONDITIONS}:is_ready",
         lambda claim: all(
-            result["bindingConditions"][-1] in _reported(claim, result) for result in _with_conditions(claim)
+            result["bindingConditions"][-1] in true_conditions(claim, result)
+            for result in results_with_conditions(claim)
         ),
     )
-
-
-def _with_conditions(claim: Obj) -> Any:
-    from reference_impl.binding_conditions import results_with_conditions
-
-    return results_with_conditions(claim)
-
-
-def _reported(claim: Obj, result: Obj) -> Any:
-    from reference_impl.binding_conditions import true_conditions
-
-    return true_conditions(claim, result)
 
 
 @mutant("binding-conditions-gate-ignored", rule="DRA-256")
 def _(patch: Patch) -> None:
     """Devices with binding conditions are allocated with the feature gate off."""
-    patch.replace(f"{_SCHEDULER}.options:features_of", lambda gates: _all_features())
+    patch.replace(f"{_SCHEDULER}.options:features_of", lambda gates: Features())
 
 
 @mutant("partitions-gate-ignored", rule="DRA-199")
 def _(patch: Patch) -> None:
     """Partitions are allocated with the feature gate off."""
-    patch.replace(f"{_SCHEDULER}.options:features_of", lambda gates: _all_features())
-
-
-def _all_features() -> Any:
-    from reference_impl.scheduler.allocator.model import Features
-
-    return Features()
+    patch.replace(f"{_SCHEDULER}.options:features_of", lambda gates: Features())
 
 
 @mutant("claim-owner-not-checked", rule="DRA-106")

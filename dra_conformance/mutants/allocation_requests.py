@@ -7,6 +7,9 @@ from collections.abc import Callable
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.scheduler.allocator import pools
+from reference_impl.scheduler.allocator.model import MAX_RESULTS, AllocationError
+from reference_impl.scheduler.allocator.search import ConstraintBreach
 
 Obj = dict[str, Any]
 
@@ -56,8 +59,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def view_pool(slices: Any, node: Any, features: Any) -> Any:
-            from reference_impl.scheduler.allocator import pools
-
             return original([piece for piece in slices if pools.offered_to(piece, node)], node, features)
 
         return view_pool
@@ -116,8 +117,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def choose(self: Any, problem: Any, options: Any) -> Any:
-            from reference_impl.scheduler.allocator.search import ConstraintBreach
-
             try:
                 return original(self, problem, options)
             except ConstraintBreach:
@@ -281,7 +280,6 @@ def _(patch: Patch) -> None:
 @mutant("largest-alternative-counts-against-limit", rule="DRA-185")
 def _(patch: Patch) -> None:
     """The largest alternative counts against the limit of a claim."""
-    from reference_impl.scheduler.allocator.model import MAX_RESULTS, AllocationError
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def options(self: Any, inventory: Any) -> Any:

@@ -8,7 +8,9 @@ from typing import Any
 
 import msgspec
 
+from dra_api.quantity import Quantity
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.scheduler.allocator import counters
 from reference_impl.scheduler.allocator.inventory import bits
 from reference_impl.scheduler.allocator.taken import Taken
 
@@ -120,8 +122,6 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def post_init(self: Any) -> None:
             original(self)
-            from reference_impl.scheduler.allocator import counters
-
             for device in self.inventory.devices:
                 if device.taints and device.counters:
                     counters.take(device, self.left[device.id.pool_id])
@@ -249,8 +249,6 @@ def _(patch: Patch) -> None:
 @mutant("missing-request-consumes-nothing", rule="DRA-203")
 def _(patch: Patch) -> None:
     """A request without capacity and policy consumes nothing."""
-    from dra_api.quantity import Quantity
-
     _policies(
         patch,
         lambda capacity, requested, right: Quantity.parse("0") if requested is None and not capacity.policy else right,

@@ -8,6 +8,7 @@ from typing import Any
 
 from dra_api.objects import Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.binder.failure import BindFailure
 
 BINDER = "reference_impl.binder.reconcile:Binder"
 
@@ -56,8 +57,6 @@ def _(patch: Patch) -> None:
             original(pod)
 
         return check_pod
-
-    from reference_impl.binder.failure import BindFailure
 
     patch.wrap(f"{CHECKS}:check_pod", wrapped)
 
@@ -244,8 +243,6 @@ def _(patch: Patch) -> None:
 
         return plan_claims
 
-    from reference_impl.binder.failure import BindFailure
-
     patch.wrap(f"{BINDER}.plan_claims", wrapped)
 
 
@@ -303,7 +300,5 @@ def _(patch: Patch) -> None:
             original(self, claim)
 
         return check_reservable
-
-    from reference_impl.binder.failure import BindFailure
 
     patch.wrap(f"{WRITER}.check_reservable", wrapped)

@@ -7,8 +7,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from dra_api.client import ApiError
 from dra_api.objects import Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.binder.failure import BindFailure
 
 BINDER = "reference_impl.binder.reconcile:Binder"
 
@@ -31,8 +33,6 @@ def _binding_again(original: Any) -> Any:
                 for item in self.plan_claims(request, pod, node):
                     self.claim_writer.commit(item.claim, pod, node, item.allocation, generated=item.generated)
         return original(self, request)
-
-    from reference_impl.binder.failure import BindFailure
 
     return attempt
 
@@ -199,8 +199,6 @@ def lenient_plan(patch: Patch, phrase: str) -> None:
 
         return plan_claims
 
-    from reference_impl.binder.failure import BindFailure
-
     patch.wrap(f"{BINDER}.plan_claims", wrapped)
 
 
@@ -271,8 +269,6 @@ def _passing_over(original: Any) -> Any:
         except ApiError:
             return
 
-    from dra_api.client import ApiError
-
     return commit
 
 
@@ -296,8 +292,6 @@ def _(patch: Patch) -> None:
 
         return bind
 
-    from dra_api.client import ApiError
-
     patch.wrap("reference_impl.binder.pods:PodWriter.bind", wrapped)
 
 
@@ -307,8 +301,6 @@ def _(patch: Patch) -> None:
 
     def refuse(self: Any, claim: Obj, held: Obj, wanted: Obj) -> None:
         raise BindFailure("allocated already")
-
-    from reference_impl.binder.failure import BindFailure
 
     patch.replace(f"{WRITER}.check_same_allocation", refuse)
 

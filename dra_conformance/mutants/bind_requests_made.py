@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from dra_api.objects import Obj
+from dra_api.objects import BIND_REQUESTS, RESOURCE_CLAIMS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
 
 MAKE = "reference_impl.scheduler.publish:bind_requests.make"
@@ -49,13 +49,11 @@ def _(patch: Patch) -> None:
     def wrapped(original: Any) -> Any:
         def publish(self: Any, decision: Any) -> None:
             original(self, decision)
-            again = copy.deepcopy(self._client.list(RESOURCE, decision.pod["metadata"]["namespace"]).items[0])
+            again = copy.deepcopy(self._client.list(BIND_REQUESTS, decision.pod["metadata"]["namespace"]).items[0])
             again["metadata"] = {"name": again["metadata"]["name"] + "-2", "namespace": again["metadata"]["namespace"]}
-            self._client.create(RESOURCE, again)
+            self._client.create(BIND_REQUESTS, again)
 
         return publish
-
-    from dra_api.objects import BIND_REQUESTS as RESOURCE
 
     patch.wrap("reference_impl.scheduler.publish:BindRequestPublisher.publish", wrapped)
 
@@ -113,13 +111,13 @@ def _(patch: Patch) -> None:
     def wrapped(original: Any) -> Any:
         def publish(self: Any, decision: Any) -> None:
             original(self, decision)
-            for request in self._client.list(RESOURCE, decision.pod["metadata"]["namespace"]).items:
+            for request in self._client.list(BIND_REQUESTS, decision.pod["metadata"]["namespace"]).items:
                 name, namespace = request["metadata"]["name"], request["metadata"]["namespace"]
-                self._client.patch(RESOURCE, name, {"status": {"phase": "Pending"}}, namespace, subresource="status")
+                self._client.patch(
+                    BIND_REQUESTS, name, {"status": {"phase": "Pending"}}, namespace, subresource="status"
+                )
 
         return publish
-
-    from dra_api.objects import BIND_REQUESTS as RESOURCE
 
     patch.wrap("reference_impl.scheduler.publish:BindRequestPublisher.publish", wrapped)
 
@@ -243,8 +241,6 @@ def _(patch: Patch) -> None:
 
         return publish
 
-    from dra_api.objects import RESOURCE_CLAIMS
-
     patch.wrap("reference_impl.scheduler.publish:BindRequestPublisher.publish", wrapped)
 
 
@@ -289,12 +285,10 @@ def _(patch: Patch) -> None:
     def wrapped(original: Any) -> Any:
         def publish(self: Any, decision: Any) -> None:
             pod = decision.pod["metadata"]
-            self._client.delete_if_there(RESOURCE, pod["name"], pod["namespace"])
+            self._client.delete_if_there(BIND_REQUESTS, pod["name"], pod["namespace"])
             original(self, decision)
 
         return publish
-
-    from dra_api.objects import BIND_REQUESTS as RESOURCE
 
     patch.wrap("reference_impl.scheduler.publish:BindRequestPublisher.publish", wrapped)
 

@@ -6,8 +6,10 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
-from dra_api.objects import Obj
+from dra_api.client import ApiError
+from dra_api.objects import BIND_REQUESTS, PODS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.binder.report import Outcome
 
 BINDER = "reference_impl.binder.reconcile:Binder"
 
@@ -117,8 +119,6 @@ def _(patch: Patch) -> None:
 
         return attempt
 
-    from reference_impl.binder.report import Outcome
-
     patch.replace(f"{BINDER}.needs_attempt", lambda self, request: request["metadata"]["uid"] not in done)
     patch.wrap(f"{BINDER}.attempt", wrapped)
 
@@ -142,8 +142,6 @@ def _(patch: Patch) -> None:
 
         return record
 
-    from dra_api.client import ApiError
-
     patch.wrap(f"{REPORTER}.record", wrapped)
 
 
@@ -156,9 +154,6 @@ def _(patch: Patch) -> None:
         with contextlib.suppress(ApiError):
             self._client.patch(PODS, meta["name"], {"metadata": {"annotations": annotations}}, meta["namespace"])
         self._client.bind(pod, node)
-
-    from dra_api.client import ApiError
-    from dra_api.objects import PODS
 
     patch.replace("reference_impl.binder.pods:PodWriter.bind", bind)
 
@@ -182,8 +177,6 @@ def _(patch: Patch) -> None:
 
         return needs_attempt
 
-    from dra_api.objects import BIND_REQUESTS
-
     patch.wrap(f"{BINDER}.start", wrapped)
     patch.wrap(f"{BINDER}.needs_attempt", needing)
 
@@ -199,8 +192,6 @@ def _(patch: Patch) -> None:
                 self._client.delete(BIND_REQUESTS, request["metadata"]["name"], request["metadata"]["namespace"])
 
         return record
-
-    from dra_api.objects import BIND_REQUESTS
 
     patch.wrap(f"{REPORTER}.record", wrapped)
 
@@ -221,7 +212,5 @@ def _(patch: Patch) -> None:
                 )
 
         return record
-
-    from dra_api.objects import BIND_REQUESTS
 
     patch.wrap(f"{REPORTER}.record", wrapped)

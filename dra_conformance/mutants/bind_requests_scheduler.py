@@ -6,6 +6,8 @@ from typing import Any
 
 from dra_api.objects import Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.scheduler.cycle import Decision, Refusal
+from reference_impl.scheduler.pod_claims import NotReady
 
 
 @mutant("scheduler-schedules-claims-with-gate-off", rule="KAI-040")
@@ -15,7 +17,6 @@ def _(patch: Patch) -> None:
         "reference_impl.scheduler.scheduler:Scheduler.refusal_without_dra",
         lambda original: lambda self, pod: Decision(pod, next(iter(self.view.nodes))),
     )
-    from reference_impl.scheduler.cycle import Decision
 
 
 @mutant("scheduler-silent-with-gate-off", rule="KAI-040")
@@ -25,7 +26,6 @@ def _(patch: Patch) -> None:
         "reference_impl.scheduler.scheduler:Scheduler.refusal_without_dra",
         lambda self, pod: Refusal("not now", silent=True),
     )
-    from reference_impl.scheduler.cycle import Refusal
 
 
 def resolve_leniently(patch: Patch, phrase: str) -> None:
@@ -41,8 +41,6 @@ def resolve_leniently(patch: Patch, phrase: str) -> None:
                 raise
 
         return resolve
-
-    from reference_impl.scheduler.pod_claims import NotReady
 
     patch.wrap("reference_impl.scheduler.pod_claims:resolve", wrapped)
 
@@ -86,8 +84,6 @@ def _(patch: Patch) -> None:
             return found
 
         return resolve
-
-    from reference_impl.scheduler.pod_claims import NotReady
 
     patch.wrap("reference_impl.scheduler.pod_claims:resolve", wrapped)
 
@@ -141,8 +137,6 @@ def _(patch: Patch) -> None:
             return found
 
         return decide
-
-    from reference_impl.scheduler.cycle import Decision, Refusal
 
     patch.wrap("reference_impl.scheduler.cycle:Cycle.decide", wrapped)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.claim_controller.controller import TransientFailure
 
 Obj = dict[str, Any]
 
@@ -68,7 +69,6 @@ def _(patch: Patch) -> None:
 @mutant("missing-template-not-retried", rule="DRA-103")
 def _(patch: Patch) -> None:
     """A pod whose template is missing is never retried."""
-    from reference_impl.claim_controller.controller import TransientFailure
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def sync_pod(self: Any, pod: Obj) -> None:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import socket
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import dra_conformance.kubelet.claims as kubelet_claims
+from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, name_of
 from dra_api.rpc import ClaimRef, PreparedDevice, PrepareResult
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.kubelet.claims import GivenDevice
+from reference_impl.kubelet_plugin import configs
+from reference_impl.kubelet_plugin.claims import AllocatedClaim
 
 SERVICE = "reference_impl.kubelet_plugin.service:DriverService"
 PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
@@ -139,8 +147,6 @@ def _(patch: Patch) -> None:
     def make(original: Any) -> Any:
         # The server removes its socket files when it stops, so the mutant binds a new one in the place of the old.
         def stop(self: Any, **options: Any) -> None:
-            import socket
-
             original(self, **options)
             path = Path(self._registration.socket)
             if not path.exists():
@@ -157,8 +163,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Any) -> Any:
         def stop(self: Any) -> None:
-            from dra_api.objects import RESOURCE_SLICES, name_of
-
             for found in self._client.list(RESOURCE_SLICES).items:
                 if found["spec"]["driver"] == self.options.driver_name:
                     self._client.delete(RESOURCE_SLICES, name_of(found))
@@ -342,7 +346,6 @@ def _(patch: Patch) -> None:
 @mutant("decodes-configuration-of-other-drivers", rule="NV-057")
 def _(patch: Patch) -> None:
     """Opaque parameters are decoded before their driver is checked."""
-    from reference_impl.kubelet_plugin import configs
 
     def make(original: Any) -> Any:
         def candidates(allocation: Any, driver: str) -> Any:
@@ -385,8 +388,6 @@ def _(patch: Patch) -> None:
 
 # The first call waits for a second one, so that the two overlap on any machine.
 def _one_at_a_time(patch: Patch) -> None:
-    import threading
-
     busy = threading.Lock()
     second = threading.Event()
 
@@ -423,8 +424,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Any) -> Any:
         def given(self: Any, pod: Any, container: Any) -> Any:
-            from dra_conformance.kubelet.claims import GivenDevice
-
             self.wait_for_two()
             return [
                 GivenDevice(device_id, driver, record.ref.name)
@@ -437,13 +436,9 @@ def _(patch: Patch) -> None:
 
     # Until two claims are prepared, all devices of the node belong to the container.
     def wait_for_two(self: Any) -> None:
-        import time
-
         end = time.monotonic() + 3.0
         while time.monotonic() < end and sum(record.prepared for record in self.cache.all()) < 2:
             time.sleep(0.01)
-
-    import dra_conformance.kubelet.claims as kubelet_claims
 
     # `Patch` replaces existing attributes only, and this one is new.
     kubelet_claims.ClaimManager.wait_for_two = wait_for_two  # type: ignore[attr-defined]
@@ -472,9 +467,6 @@ def _(patch: Patch) -> None:
 
     def fetch(original: Any) -> Any:
         def fetched(self: Any, reference: ClaimRef) -> Any:
-            from dra_api.objects import RESOURCE_CLAIMS
-            from reference_impl.kubelet_plugin.claims import AllocatedClaim
-
             claim = self._client.get(RESOURCE_CLAIMS, reference.name, reference.namespace)
             if (claim.get("status") or {}).get("allocation"):
                 return original(self, reference)
@@ -911,8 +903,6 @@ def decoding(patch: Patch, error_text: str) -> None:
 
     def make(original: Any) -> Any:
         def decode(parameters: Any, **options: Any) -> Any:
-            from reference_impl.kubelet_plugin import configs
-
             try:
                 return original(parameters, **options)
             except configs.DecodeError as error:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.kubelet_plugin.claims import own_results
 
 PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
 CHECKPOINT = "reference_impl.kubelet_plugin.checkpoint"
@@ -82,8 +84,6 @@ def refusing(patch: Patch, wanted: Callable[[Any, Any], bool]) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def check_overlap(self: Any, uid: str, results: Any, held: Any) -> None:
-            from reference_impl.kubelet_plugin.claims import own_results
-
             mine = {result.device for result in results}
             for other, entry in held.items():
                 for result in own_results(entry.status, self.driver) if other != uid else ():
@@ -336,8 +336,6 @@ def _(patch: Patch) -> None:
     """A claim of the same name is treated as the same claim."""
 
     def exists(self: Any, *, namespace: str, name: str, uid: str) -> bool:
-        from dra_api.objects import RESOURCE_CLAIMS
-
         return self._client.find(RESOURCE_CLAIMS, name, namespace) is not None
 
     patch.replace("reference_impl.kubelet_plugin.claims:ClaimReader.exists", exists)

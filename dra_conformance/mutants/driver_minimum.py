@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dra_api.objects import RESOURCE_SLICES
 from dra_conformance.engine.mutation import Patch, mutant
 
 PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
@@ -104,8 +105,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def sync(self: Any) -> None:
-            from dra_api.objects import RESOURCE_SLICES
-
             others = [o for o in self._client.list(RESOURCE_SLICES).items if o["spec"]["driver"] != self._driver]
             # The other drivers of a scenario run this code too and keep their slices; their names end with .dra.test.
             if self._driver.endswith(".dra.test") or not others:
@@ -125,8 +124,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def start(self: Any) -> None:
-            from dra_api.objects import RESOURCE_SLICES
-
             original(self)
             for obj in self._client.list(RESOURCE_SLICES).items if not self._driver.endswith(".dra.test") else ():
                 if obj["spec"]["driver"] != self._driver and obj["spec"].get("nodeName") == self._node_name:

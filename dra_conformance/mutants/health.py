@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from dra_api.objects import PODS
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.kubelet.health import _NAMES, allocated_resources_status
+from reference_impl.kubelet_plugin.devices import Mig, full_gpu
+from reference_impl.kubelet_plugin.health import WHOLE_GPU
 
 CACHE = "dra_conformance.kubelet.health:HealthCache"
 WATCHER = "dra_conformance.kubelet.health:HealthWatcher"
@@ -85,8 +90,6 @@ def _(patch: Patch) -> None:
     """The kubelet keeps the last report indefinitely."""
 
     def get(self: Any, driver: str, pool: str, device: str) -> tuple[str, str]:
-        from dra_conformance.kubelet.health import _NAMES
-
         known = self._drivers.get(driver, {}).get((pool, device))
         return (_NAMES[known.health], known.message) if known else ("Unknown", "")
 
@@ -98,8 +101,6 @@ def _(patch: Patch) -> None:
     """The kubelet uses 30 seconds even if the driver sets a timeout."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        from dataclasses import replace
-
         return lambda self, driver, devices: original(self, driver, [replace(d, timeout_seconds=0) for d in devices])
 
     patch.wrap(f"{CACHE}.update", make)
@@ -144,8 +145,6 @@ def _(patch: Patch) -> None:
     """Messages are shown although their gate is off."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        from dataclasses import replace
-
         def shown(container: Any, records: Any, cache: Any, gates: Any) -> Any:
             return original(container, records, cache, replace(gates, resource_health_status_message=True))
 
@@ -170,16 +169,12 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def write(self: Any, pod: Any, state: Any) -> None:
-            from dra_api.objects import PODS
-
             original(self, pod, state)
             records = self._claims.records_of(pod)
             for container in pod["spec"]["containers"]:
-                shown = SHOWN_NOW(container, records, self._health, self._gates) or ()
+                shown = allocated_resources_status(container, records, self._health, self._gates) or ()
                 if any(r["health"] == "Unhealthy" for entry in shown for r in entry["resources"]):
                     self._client.delete(PODS, pod["metadata"]["name"], pod["metadata"]["namespace"])
-
-        from dra_conformance.kubelet.health import allocated_resources_status as SHOWN_NOW  # noqa: N812
 
         return write
 
@@ -191,8 +186,6 @@ def _(patch: Patch) -> None:
     """Health is watched and shown although the gate is off."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        from dataclasses import replace
-
         def shown(container: Any, records: Any, cache: Any, gates: Any) -> Any:
             return original(container, records, cache, replace(gates, resource_health_status=True))
 
@@ -260,8 +253,6 @@ def _(patch: Patch) -> None:
     """An XID in one MIG device taints all MIG devices of the GPU."""
 
     def concerns(self: Any, device: Any, uuid: str, gpu_instance: int, compute_instance: int) -> bool:
-        from reference_impl.kubelet_plugin.devices import full_gpu
-
         return bool(full_gpu(device).uuid == uuid)
 
     patch.replace(f"{BOOK}.concerns", concerns)
@@ -272,9 +263,6 @@ def _(patch: Patch) -> None:
     """An XID of the whole GPU does not taint its MIG devices."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        from reference_impl.kubelet_plugin.devices import Mig
-        from reference_impl.kubelet_plugin.health import WHOLE_GPU
-
         def concerns(self: Any, device: Any, uuid: str, gpu_instance: int, compute_instance: int) -> bool:
             found = original(self, device, uuid, gpu_instance, compute_instance)
             return bool(found and not (isinstance(device, Mig) and gpu_instance == WHOLE_GPU))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.compute_domain.membership import NotYetError, PermanentError
 
 CONTROLLER = "reference_impl.compute_domain.controller:ComputeDomainController"
 MEMBERSHIP = "reference_impl.compute_domain.membership:Membership"
@@ -212,8 +213,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def check(self: Any, uid: str, *, claim_namespace: str) -> Any:
-            from reference_impl.compute_domain.membership import NotYetError
-
             if self.domain(uid) is None:
                 raise NotYetError(f"ComputeDomain not found: {uid}")
             return original(self, uid, claim_namespace=claim_namespace)
@@ -277,8 +276,6 @@ def _(patch: Patch) -> None:
         used: set[str] = set()
 
         def check(self: Any, uid: str, results: Any, held: Any) -> None:
-            from reference_impl.compute_domain.membership import NotYetError
-
             original(self, uid, results, held)
             # No uid is ever removed, not even by Unprepare.
             if used - {uid}:
@@ -322,8 +319,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def edits(self: Any, claim: Any, config: Any) -> Any:
-            from reference_impl.compute_domain.membership import PermanentError
-
             if not self._clique_id():
                 raise PermanentError("the node has no NVLink fabric")
             return original(self, claim, config)

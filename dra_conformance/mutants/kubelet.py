@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.kubelet.errors import KubeletError, PrepareFailed
 
 PLUGINS = "dra_conformance.kubelet.plugins:PluginManager"
 CLAIMS = "dra_conformance.kubelet.claims:ClaimManager"
@@ -114,8 +115,6 @@ def _start_anyway(patch: Patch, matches: str) -> None:
 
     def make(original: Any) -> Any:
         def prepare(self: Any, pod: Any) -> None:
-            from dra_conformance.kubelet.errors import PrepareFailed
-
             try:
                 original(self, pod)
             except PrepareFailed as error:
@@ -290,8 +289,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Any) -> Any:
         def unprepare(self: Any, pod: Any, state: Any) -> None:
-            from dra_conformance.kubelet.errors import KubeletError
-
             try:
                 original(self, pod, state)
             except KubeletError:

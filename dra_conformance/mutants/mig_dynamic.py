@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.kubelet_plugin.slices import layout
 
 DEVICES = "reference_impl.kubelet_plugin.devices"
 PARTITIONS = "reference_impl.kubelet_plugin.partitions:Partitioning"
@@ -130,8 +131,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def slices(self: Any) -> Any:
-            from reference_impl.kubelet_plugin.slices import layout
-
             found = original(self)
             counters = [one for part in found for one in part.shared_counters]
             return layout([device for part in found for device in part.devices], counters)

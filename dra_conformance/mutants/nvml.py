@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from fake_nvml.xids import Effects
 
 
 @mutant("export-missing", rule="NVML-001")
@@ -370,8 +371,6 @@ def _(patch: Patch) -> None:
 @mutant("xid-without-effect", rule="NVML-062")
 def _(patch: Patch) -> None:
     """An XID is reported and has no other effect."""
-    from fake_nvml.xids import Effects
-
     patch.replace("fake_nvml.incidents:effects_of", lambda xid: Effects())
 
 

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from dra_api.objects import uid_of
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.scheduler.allocator.taints import tolerated
+from reference_impl.taint_eviction.taints import devices_in
 
 ALLOCATOR = "reference_impl.scheduler.allocator.taints"
 EVICTION = "reference_impl.taint_eviction.taints"
@@ -45,8 +49,6 @@ def _(patch: Patch) -> None:
         def slice_taints(slices: Any, device: Any) -> Any:
             # A list, because the slices are read several times.
             held = list(slices)
-            from reference_impl.taint_eviction.taints import devices_in
-
             for other, _ in list(devices_in(held)):
                 yield from original(held, other)
 
@@ -72,8 +74,6 @@ def _(patch: Patch) -> None:
     """A device is allocated if any of its taints is tolerated."""
 
     def untolerated(device: Any, request: Any) -> Any:
-        from reference_impl.scheduler.allocator.taints import tolerated
-
         if any(tolerated(request.tolerations, taint) for taint in device.taints):
             return None
         return device.taints[0] if device.taints else None
@@ -202,8 +202,6 @@ def _(patch: Patch) -> None:
     """A planned eviction is not cancelled when the taint is removed."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        from dra_api.objects import uid_of
-
         plans: dict[str, Any] = {}
 
         def plan(self: Any, pod: Any) -> Any:
@@ -291,8 +289,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def selects(rule: Any, device: Any) -> bool:
-            from dataclasses import replace
-
             return bool(original(replace(rule, selective=True), device))
 
         return selects
@@ -328,8 +324,6 @@ def _(patch: Patch) -> None:
 def _say_instead(reason: str, instead: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def say(facts: Any) -> Any:
-            from dataclasses import replace
-
             said = original(facts)
             return replace(said, reason=instead) if said.reason == reason else said
 

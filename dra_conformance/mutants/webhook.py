@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.kubelet_plugin.configs import ConfigError
 
 REVIEW = "reference_impl.webhook.review"
 SERVER = "reference_impl.webhook.server"
@@ -454,8 +455,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def validate(config: Any, *gates: Any) -> None:
-            from reference_impl.kubelet_plugin.configs import ConfigError
-
             sharing = getattr(config, "sharing", None)
             if sharing is not None and sharing.strategy == "TimeSlicing" and sharing.mps is not None:
                 raise ConfigError("cannot use MpsConfig with the 'TimeSlicing' strategy")
@@ -495,8 +494,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def validate(config: Any, *gates: Any) -> None:
-            from reference_impl.kubelet_plugin.configs import ConfigError
-
             sharing = getattr(config, "sharing", None)
             if sharing is not None and sharing.mps is None and not sharing.has_interval:
                 raise ConfigError("a strategy needs its settings")
