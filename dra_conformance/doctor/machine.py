@@ -15,9 +15,14 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
+import fake_nvml
 from dra_conformance.components.work_folder import root_for_sockets
 from dra_conformance.core.options import RunOptions
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
+from fake_nvml.errors import InventoryError, LibraryMissingError
+from fake_nvml.library import control_path, library_path
 
 _PYTHON = (3, 11)
 _SPACE = 200 << 20
@@ -59,8 +64,6 @@ def _python() -> Iterator[Finding]:
 
 
 def _packages(area: str) -> Iterator[Finding]:
-    from packaging.requirements import Requirement
-
     try:
         wanted = [Requirement(text) for text in requires("dra-conformance") or ()]
     except PackageNotFoundError:
@@ -79,7 +82,7 @@ def _packages(area: str) -> Iterator[Finding]:
             continue
         if not each.specifier.contains(there, prereleases=True):
             yield wrong(area, each.name, f"needs {each.specifier}", f"pip install '{each}'", found=there)
-    yield ok(area, "packages", f"dra-conformance {version('dra-conformance')}; {count} asked for")
+    yield ok(area, "packages", f"dra-conformance {version('dra-conformance')}; {count} required")
 
 
 def _folders(options: RunOptions) -> Iterator[Finding]:
@@ -103,10 +106,6 @@ def _folders(options: RunOptions) -> Iterator[Finding]:
 
 
 def _gpus(options: RunOptions) -> Iterator[Finding]:
-    import fake_nvml
-    from fake_nvml.errors import InventoryError, LibraryMissingError
-    from fake_nvml.library import control_path, library_path
-
     area = "GPUs"
     needed = options.component("driver").kind == "reference" and options.component("kubelet").kind == "reference"
     try:
@@ -130,7 +129,7 @@ def _real_nvml(area: str) -> Finding:
             [sys.executable, "-c", _QUERY_NVML], check=False, capture_output=True, text=True, timeout=_NVML_TIMEOUT
         )
     except subprocess.TimeoutExpired:
-        cause = f"the library gave no answer within {_NVML_TIMEOUT:.0f} s"
+        cause = f"the library did not respond within {_NVML_TIMEOUT:.0f} s"
         return wrong(area, "real NVML", cause, "`nvidia-smi` will hang too: look at the kernel's log.", needed=False)
     if done.returncode == 0:
         return ok(area, "real NVML", done.stdout.strip(), needed=False)

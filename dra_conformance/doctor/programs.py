@@ -15,6 +15,7 @@ from dra_conformance.control_plane.binaries.programs import (
     folders,
     installed,
 )
+from dra_conformance.control_plane.k3s import docker_info
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.options import RunOptions
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
@@ -27,7 +28,7 @@ def look(options: RunOptions) -> Iterator[Finding]:
     kind = options.component("control-plane").kind
     yield from _embedded(options, needed=kind == "embedded")
     yield from _binaries(options, needed=kind == "binaries")
-    yield _docker(needed=kind in ("k3s", "kind"))
+    yield _docker(needed=kind == "k3s")
 
 
 def _embedded(options: RunOptions, *, needed: bool) -> Iterator[Finding]:
@@ -81,8 +82,6 @@ def _gates(options: RunOptions, known: dict[str, bool]) -> Iterator[Finding]:
 
 def _docker(*, needed: bool) -> Finding:
     """Return a finding about Docker's API, which `--control-plane k3s` uses without the docker program."""
-    from dra_conformance.control_plane.k3s import docker_info
-
     name = "Docker (k3s)"
     try:
         text = docker_info()
