@@ -195,9 +195,10 @@ class PodWorkers:
 
     def reconcile(self) -> None:
         """One round of the reconcile loop: release the claims of pods that are gone (rule DRA-277)."""
+        # The claims first: a pod that arrives and is prepared between the two reads is then no orphan.
+        holding = {uid for claim in self._claims.cache.all() for uid in claim.pod_uids}
         with self._lock:
-            present = set(self._pods)
-        orphans = {uid for claim in self._claims.cache.all() for uid in claim.pod_uids if uid not in present}
+            orphans = holding - set(self._pods)
         for uid in sorted(orphans):
             self._record(KubeletPod(step="reconcile", uid=uid))
             self._unprepare_orphan(uid)

@@ -9,6 +9,7 @@ from kubelet_world import DRIVER, NODE, World
 
 from dra_api.rpc import ClaimRef, PreparedDevice, PrepareResult
 from dra_conformance.kubelet import ClaimRefused, DriverNotRegistered, Fault, Gates, KubeletError
+from dra_conformance.kubelet.claim_cache import ClaimRecord
 
 
 def running(node: World, name: str, *claims: str) -> None:
@@ -333,7 +334,30 @@ def test_a_restart_in_the_middle_of_a_call_prepares_again_and_blames_nobody(node
     assert len(driver.prepared) >= 2
 
 
-def test_a_round_of_the_reconcile_loop_can_be_asked_for(node: World) -> None:
+def test_a_pod_that_arrives_during_a_reconcile_round_keeps_its_claims(
+    node: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = node.driver()
+    life = node.kubelet._life
+    assert life is not None
+    cache = life.cache
+    read = cache.all
+    arrived: list[str] = []
+
+    def pod_arrives_first() -> list[ClaimRecord]:
+        if not arrived:
+            arrived.append("p")
+            node.claim("c", "p")
+            running(node, "p", "c")
+        return read()
+
+    monkeypatch.setattr(cache, "all", pod_arrives_first)
+    node.kubelet.reconcile()
+    assert arrived
+    assert driver.unprepared == []
+
+
+def test_a_round_of_the_reconcile_loop_can_be_run_at_once(node: World) -> None:
     driver = node.driver()
     node.claim("c", "p")
     running(node, "p", "c")
