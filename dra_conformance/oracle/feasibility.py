@@ -10,7 +10,7 @@ DRA-181 to DRA-188.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from dra_conformance.oracle import attributes, device_requests
@@ -72,6 +72,7 @@ def could_all_be_allocated(
                     "no", f"request {name} refers to the DeviceClass {request.device_class_name}, which does not exist"
                 )
     doubt, states = "", 0
+    doubtful: Answer | None = None
     for candidate in [cluster.node_view(node)] if node else candidate_nodes(cluster):
         attempt = _Attempt(cluster, candidate, claims, chosen, budget - states)
         found = attempt.run()
@@ -81,7 +82,8 @@ def could_all_be_allocated(
             answer = Answer("unknown" if reason else "yes", reason, candidate.name, tuple(attempt.picked), states)
             if not reason:
                 return answer
-            doubt = doubt or reason
+            # Another node may have an allocation without a doubt.
+            doubtful = doubtful or answer
             continue
         if _mixes_admin_access(claims):
             again = _Attempt(cluster, candidate, claims, chosen, budget - states, lenient=True)
@@ -90,6 +92,8 @@ def could_all_be_allocated(
             states += again.states
         if attempt.unsure or states >= budget:
             doubt = doubt or attempt.unsure or f"no allocation was found within {budget} states"
+    if doubtful is not None:
+        return replace(doubtful, states=states)
     if doubt:
         return Answer("unknown", doubt, states=states)
     return Answer("no", "every choice of devices breaks a rule", states=states)
