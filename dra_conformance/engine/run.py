@@ -82,7 +82,7 @@ class Run:
         self.external_driver: external_driver.ExternalDriver | None = None
         self._started: _Started | None = None
         self._start_attempted = False
-        self._failed_start: TargetUnreachable | None = None
+        self._failed_start: Exception | None = None
         self._ending = ExitStack()  # stops what was started, newest first
         self._faulted: frozenset[str] = frozenset()
         self._ledger = Ledger(self.run_id)
@@ -113,7 +113,10 @@ class Run:
         )
 
     def start(self) -> None:
-        """Start the control plane and the harness's watches, once. Raises TargetUnreachable, again at each call."""
+        """Start the control plane and the harness's watches, once.
+
+        Raises TargetUnreachable, or the error of a start that failed in another way, again at each call.
+        """
         if self._failed_start is not None:
             raise self._failed_start
         if self._start_attempted:
@@ -130,7 +133,8 @@ class Run:
             self._started = self._start_on(control_plane)
             if self.options.component("driver").kind == "socket":
                 self._find_external_driver()
-        except TargetUnreachable as error:
+        except Exception as error:
+            # Of any kind: scenarios must report this error, not that the run was never started.
             self._failed_start = error
             raise
         self.log.emit(ControlPlaneReady(name=control_plane.name, ready=round(time.monotonic() - began, 3)))
