@@ -388,6 +388,7 @@ class ScenarioNode:
         return module.plugin_options(parser.parse_args([fill(word, self._values(words)) for word in words]))
 
     def _plugin_options(self, driver: str, *, driver_root: Path | None = None) -> Any:
+        # Deferred: a run loads only the drivers that it starts.
         from reference_impl.kubelet_plugin.options import KubeletPluginOptions
 
         return KubeletPluginOptions(

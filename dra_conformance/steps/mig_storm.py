@@ -33,7 +33,11 @@ def _(world: World, pods: str, phase: str) -> None:
 
 
 def overcommitted(world: World, node: str, claims: list[Obj]) -> list[str]:
-    """Return the counters of which the allocated claims consume more than there is."""
+    """Return the counters of which the allocated claims consume more than there is.
+
+    A counter that the node does not publish counts as 0, because a device may consume counters of a set that was
+    withdrawn meanwhile.
+    """
     sets, on = counter_sets(world, node), world.node(node)
     devices = {device["name"]: device for device in on.devices()}
     used: Counter[tuple[str, str]] = Counter()
@@ -42,7 +46,12 @@ def overcommitted(world: World, node: str, claims: list[Obj]) -> list[str]:
             if result["driver"] == on.driver_name and result["pool"] == on.name:
                 for name, counters in consumed(devices.get(result["device"], {})).items():
                     used.update({(name, counter): number for counter, number in counters.items()})
-    return [f"{name}/{c}: {n} of {sets[name][c]}" for (name, c), n in used.items() if n > sets[name].get(c, 0)]
+    published = {(name, counter): number for name, each in sets.items() for counter, number in each.items()}
+    return [
+        f"{name}/{counter}: {number} of {published.get((name, counter), 0)}"
+        for (name, counter), number in used.items()
+        if number > published.get((name, counter), 0)
+    ]
 
 
 @dataclass(slots=True)
