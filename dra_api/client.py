@@ -213,18 +213,32 @@ class KubeClient:
             query.append(("resourceVersion", resource_version))
         items: list[Obj] = []
         token = ""
-        wire = self.wire(res)
         while True:
-            page = self._call("GET", wire.path(namespace), query=[*query, ("continue", token)] if token else query)
-            for item in page.get("items") or ():
-                # The API server omits both in the items of a list.
-                item.setdefault("apiVersion", wire.api_version)
-                item.setdefault("kind", wire.kind)
-                items.append(_arrived(res, wire, item))
-            metadata = page.get("metadata") or {}
-            token = metadata.get("continue") or ""
+            page = self.page(res, namespace, query=query, token=token)
+            items += page.items
+            token = page.continue_token
             if not token:
-                return ObjList(items, str(metadata.get("resourceVersion") or ""))
+                return ObjList(items, page.resource_version)
+
+    def page(
+        self,
+        res: Resource,
+        namespace: str | None = None,
+        *,
+        query: Sequence[tuple[str, str]] = (),
+        token: str = "",
+    ) -> ObjList:
+        """Read one page of a list: the first one, or with the `continue_token` of a page the next one."""
+        wire = self.wire(res)
+        page = self._call("GET", wire.path(namespace), query=[*query, ("continue", token)] if token else query)
+        items = []
+        for item in page.get("items") or ():
+            # The API server omits both in the items of a list.
+            item.setdefault("apiVersion", wire.api_version)
+            item.setdefault("kind", wire.kind)
+            items.append(_arrived(res, wire, item))
+        metadata = page.get("metadata") or {}
+        return ObjList(items, str(metadata.get("resourceVersion") or ""), str(metadata.get("continue") or ""))
 
     def watch(
         self,
@@ -405,6 +419,7 @@ class KubeClient:
         resource_version: str | None = None,
         grace_period_seconds: int | None = None,
         propagation_policy: str | None = None,
+        dry_run: bool = False,
     ) -> Obj:
         """Delete an object; preconditions on uid and resource version raise Conflict when they fail."""
         options: Obj = {"apiVersion": "v1", "kind": "DeleteOptions"}
@@ -415,6 +430,8 @@ class KubeClient:
             options["gracePeriodSeconds"] = grace_period_seconds
         if propagation_policy:
             options["propagationPolicy"] = propagation_policy
+        if dry_run:
+            options["dryRun"] = ["All"]
         wire = self.wire(res)
         return _arrived(res, wire, self._call("DELETE", wire.path(self._ns(res, namespace), name), body=options))
 

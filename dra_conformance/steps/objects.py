@@ -200,7 +200,10 @@ def _(world: World, path: str, value: str) -> None:
     if stored is None or not name_of(stored) or requests.refusal is not None:
         world.check(False, f"{path} is stored", expected=value, observed=_outcome(world))
         return
-    current = world.client.get(manifests.resource_of(stored), name_of(stored), world.namespace)
+    current = world.client.find(manifests.resource_of(stored), name_of(stored), world.namespace)
+    if current is None:
+        world.check(False, f"{path} is stored", expected=value, observed="the object does not exist")
+        return
     seen = without_nulls(manifests.look_up(current, path))
     wanted = expectation(world.text(value), world.clock.now())
     world.check(wanted.is_met(seen), f"{path} is stored", expected=f"{path}: {wanted.text}", observed=show(seen))

@@ -1,0 +1,287 @@
+"""Faults of what controllers rely on in the API server: dry run, preconditions, watches, pages, owners."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+_CLAIMS = ("resource.k8s.io", "resourceclaims")
+_DELETE = "apiserver_emulator.registry.delete"
+_UPDATE = "apiserver_emulator.registry.update"
+_METADATA = "apiserver_emulator.registry.update:validate_metadata_update"
+_COLLECTOR = "apiserver_emulator.controllers.garbage_collector:GarbageCollector"
+_Function = Callable[..., Any]
+
+
+def _without_dry_run(original: _Function) -> _Function:
+    """Return an operation of the registry that ignores `dryRun`; its context is the fourth argument."""
+
+    def operate(core: Any, resource: Any, info: Any, ctx: Any, *args: Any, **options: Any) -> Any:
+        return original(core, resource, info, dataclasses.replace(ctx, dry_run=False), *args, **options)
+
+    return operate
+
+
+@mutant("dry-run-creates", rule="DRA-380")
+def _(patch: Patch) -> None:
+    """A dry run that creates an object stores it."""
+    patch.wrap("apiserver_emulator.handlers.write:create_object", _without_dry_run)
+
+
+@mutant("dry-run-updates", rule="DRA-380")
+def _(patch: Patch) -> None:
+    """A dry run that updates an object stores it."""
+    patch.wrap("apiserver_emulator.handlers.write:update_object", _without_dry_run)
+
+
+@mutant("dry-run-deletes", rule="DRA-380")
+def _(patch: Patch) -> None:
+    """A dry run that deletes an object deletes it."""
+    patch.wrap("apiserver_emulator.handlers.write:delete_object", _without_dry_run)
+
+
+def _without_precondition(patch: Patch, field: str) -> None:
+    """Ignore one precondition of a deletion."""
+
+    def make(original: _Function) -> _Function:
+        def check(resource: Any, info: Any, meta: Any, preconditions: Any) -> None:
+            original(resource, info, meta, {key: value for key, value in preconditions.items() if key != field})
+
+        return check
+
+    patch.wrap(f"{_DELETE}:_check_preconditions", make)
+
+
+@mutant("delete-ignores-uid", rule="DRA-381")
+def _(patch: Patch) -> None:
+    """A deletion with the uid of a replaced object deletes its successor."""
+    _without_precondition(patch, "uid")
+
+
+@mutant("delete-ignores-resource-version", rule="DRA-381")
+def _(patch: Patch) -> None:
+    """A deletion with an old resourceVersion deletes the object."""
+    _without_precondition(patch, "resourceVersion")
+
+
+def _without_metadata(patch: Patch, field: str) -> None:
+    """Ignore a field of the metadata in the body of an update."""
+
+    def make(original: _Function) -> _Function:
+        def prepare(
+            core: Any, resource: Any, info: Any, ctx: Any, new: Any, old: Any, *args: Any, **options: Any
+        ) -> Any:
+            new["metadata"][field] = old.obj["metadata"][field]
+            return original(core, resource, info, ctx, new, old, *args, **options)
+
+        return prepare
+
+    patch.wrap(f"{_UPDATE}:_prepare", make)
+
+
+@mutant("update-ignores-uid", rule="DRA-382")
+def _(patch: Patch) -> None:
+    """An update with the uid of a replaced object changes its successor."""
+    _without_metadata(patch, "uid")
+
+
+@mutant("update-ignores-resource-version", rule="DRA-382")
+def _(patch: Patch) -> None:
+    """An update with an old resourceVersion overwrites newer changes."""
+    _without_metadata(patch, "resourceVersion")
+
+
+@mutant("update-without-change-is-written", rule="DRA-383")
+def _(patch: Patch) -> None:
+    """An update that changes nothing has a new resourceVersion and an event."""
+
+    def make(original: _Function) -> _Function:
+        def prepare(*args: Any, **options: Any) -> Any:
+            new = original(*args, **options)
+            return _NeverEqual(new) if args[1].key == _CLAIMS else new
+
+        return prepare
+
+    patch.wrap(f"{_UPDATE}:_prepare", make)
+
+
+class _NeverEqual(dict[str, Any]):
+    """A dict that equals no other one."""
+
+    __hash__ = None
+
+    def __eq__(self, other: object) -> bool:
+        return False
+
+
+@mutant("first-finalizer-removed-deletes", rule="DRA-384")
+def _(patch: Patch) -> None:
+    """An object that is being deleted disappears with the first of its finalizers."""
+
+    def make(original: _Function) -> _Function:
+        return lambda meta: original({**meta, "finalizers": (meta.get("finalizers") or [])[1:]})
+
+    patch.wrap(f"{_UPDATE}:is_deletable", make)
+
+
+@mutant("finalizer-added-while-deleting", rule="DRA-384")
+def _(patch: Patch) -> None:
+    """A finalizer can be added to an object that is being deleted."""
+
+    def make(original: _Function) -> _Function:
+        def validate(new: Any, old: Any, **options: Any) -> Any:
+            return [error for error in original(new, old, **options) if error.field != "metadata.finalizers"]
+
+        return validate
+
+    patch.wrap(_METADATA, make)
+
+
+@mutant("finalizers-are-ignored-by-deletion", rule="DRA-384")
+def _(patch: Patch) -> None:
+    """DELETE removes an object at once, although it has finalizers."""
+
+    def make(original: _Function) -> _Function:
+        def mark(core: Any, resource: Any, old: Any, options: Any) -> Any:
+            return None if resource.key == _CLAIMS else original(core, resource, old, options)
+
+        return mark
+
+    patch.wrap(f"{_DELETE}:_mark", make)
+
+
+@mutant("resumed-watch-loses-an-event", rule="DRA-385")
+def _(patch: Patch) -> None:
+    """A watch that resumes loses the first event after its resourceVersion."""
+
+    def make(original: _Function) -> _Function:
+        return lambda found, since: list(original(found, since))[1:]
+
+    patch.wrap("apiserver_emulator.store:Store._after", make)
+
+
+@mutant("resumed-watch-repeats-an-event", rule="DRA-385")
+def _(patch: Patch) -> None:
+    """A watch that resumes delivers the event of its resourceVersion again."""
+
+    def make(original: _Function) -> _Function:
+        return lambda found, since: original(found, since - 1)
+
+    patch.wrap("apiserver_emulator.store:Store._after", make)
+
+
+def _relabelled(patch: Patch, wrong: Callable[[Any, bool, bool], str]) -> None:
+    """Deliver other event types to watches with a selector: `wrong(event, before, now)`, "" for none."""
+
+    def make(original: _Function) -> _Function:
+        def offer(self: Any, event: Any) -> None:
+            match = self._match
+            if match is None or (self._namespace and event.key[0] != self._namespace):
+                original(self, event)
+                return
+            now = event.type != "DELETED" and match(event.record.obj)
+            before = event.old is not None and match(event.old.obj)
+            kind = wrong(event, before, now)
+            if kind == "as it is":
+                original(self, event)
+            elif kind:
+                self.push(kind, event.record, event.rv)
+
+        return offer
+
+    patch.wrap("apiserver_emulator.store:Watcher.offer", make)
+
+
+def _leaves(event: Any, before: bool, now: bool) -> bool:
+    return before and not now and event.type != "DELETED"
+
+
+@mutant("object-that-leaves-a-selection-is-kept", rule="DRA-386")
+def _(patch: Patch) -> None:
+    """A watch with a selector delivers nothing for an object that ceases to match."""
+    _relabelled(patch, lambda event, before, now: "" if _leaves(event, before, now) else "as it is")
+
+
+@mutant("object-that-leaves-a-selection-is-modified", rule="DRA-386")
+def _(patch: Patch) -> None:
+    """A watch with a selector delivers MODIFIED for an object that ceases to match."""
+    _relabelled(
+        patch,
+        lambda event, before, now: "MODIFIED" if _leaves(event, before, now) else "as it is",
+    )
+
+
+@mutant("object-that-enters-a-selection-is-modified", rule="DRA-386")
+def _(patch: Patch) -> None:
+    """A watch with a selector delivers MODIFIED for an object that begins to match."""
+    _relabelled(patch, lambda event, before, now: "MODIFIED" if now and not before else "as it is")
+
+
+@mutant("pages-continue-in-the-present", rule="DRA-387")
+def _(patch: Patch) -> None:
+    """The pages after the first one show the present objects instead of those of the first page."""
+
+    def make(original: _Function) -> _Function:
+        return lambda self, kind, namespace="", *, at=None: original(self, kind, namespace)
+
+    patch.wrap("apiserver_emulator.store:Store.snapshot", make)
+
+
+@mutant("page-repeats-its-predecessors-last-object", rule="DRA-387")
+def _(patch: Patch) -> None:
+    """A page begins with the last object of the page before it."""
+
+    def make(original: _Function) -> _Function:
+        def read(token: str) -> tuple[int, tuple[str, str]]:
+            revision, (namespace, name) = original(token)
+            return revision, (namespace, name[:-1])
+
+        return read
+
+    patch.wrap("apiserver_emulator.handlers.read:_read_token", make)
+
+
+@mutant("owner-is-found-by-name", rule="DRA-388")
+def _(patch: Patch) -> None:
+    """An object of the owner's name with another uid counts as the owner."""
+
+    def make(original: _Function) -> _Function:
+        def owner(self: Any, reference: Any, namespace: str) -> Any:
+            resource = self._core.resources.by_kind(reference["apiVersion"].rpartition("/")[0], reference["kind"])
+            if resource is None:
+                return None
+            return self._core.store.get(
+                resource.storage_key, (namespace if resource.namespaced else "", reference["name"])
+            )
+
+        del original
+        return owner
+
+    patch.wrap(f"{_COLLECTOR}._owner", make)
+
+
+@mutant("first-missing-owner-deletes", rule="DRA-388")
+def _(patch: Patch) -> None:
+    """An object is deleted with the first of its owners."""
+
+    def make(original: _Function) -> _Function:
+        del original
+
+        def check(self: Any, kind: Any, key: Any) -> None:
+            record = self._core.store.get(kind, key)
+            owners = (record.obj["metadata"].get("ownerReferences") or []) if record is not None else []
+            if record is not None and any(self._owner(owner, key[0]) is None for owner in owners):
+                self._writes.delete_record(kind, key, record, "Background")
+
+        return check
+
+    patch.wrap(f"{_COLLECTOR}.check_owners", make)
+
+
+@mutant("reference-to-a-missing-owner-stays", rule="DRA-388")
+def _(patch: Patch) -> None:
+    """The reference to a deleted owner stays in an object that has another owner."""
+    patch.replace("apiserver_emulator.controllers.writes:ControllerWrites.remove_owners", lambda *_: None)

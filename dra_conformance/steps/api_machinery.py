@@ -1,0 +1,336 @@
+"""Behaviour of an API server that controllers rely on: dry run, preconditions, lists in pages, watches, owners.
+
+`it` is the object that the scenario created last (`dra_conformance.steps.objects`). `former` is the object of the same
+name that it replaced.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from dra_api.client import ApiError, Watch
+from dra_api.objects import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Obj, Resource, name_of, uid_of
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.objects import Requests, attempt, draft, with_field
+
+_LAST = "last-of-the-watch"
+_WATCH_SECONDS = 10
+"""The server ends a watch then; a watch that lacks an event ends here instead of never."""
+
+
+@dataclass
+class History:
+    """What a scenario knows of earlier states: the replaced object, the version of a list, the pages of another."""
+
+    former: Obj | None = None
+    listed_version: str = ""
+    expected: list[str] = field(default_factory=list)
+    pages: list[list[str]] = field(default_factory=list)
+    page_versions: list[str] = field(default_factory=list)
+
+
+def _stored(world: World) -> Obj | None:
+    obj = draft(world)
+    return world.client.find(manifests.resource_of(obj), name_of(obj), world.namespace)
+
+
+def _former(world: World) -> Obj:
+    found = world.state(History).former
+    if found is None:
+        raise SpecificationError(f"{world.scenario.where}: no object was deleted and created again")
+    return found
+
+
+def _content(obj: Obj) -> Obj:
+    """Return an object without apiVersion and kind, which not every response has."""
+    return {key: value for key, value in obj.items() if key not in ("apiVersion", "kind")}
+
+
+# -- dry run, preconditions, updates -----------------------------------------------------------------------------------
+
+
+@when("a dry run {verb:word} it")
+def _(world: World, verb: str) -> None:
+    """Create, label or delete the object with `dryRun=All`: `creates`, `labels` or `deletes`."""
+    obj, client = draft(world), world.client
+    resource = manifests.resource_of(obj)
+    requests: dict[str, Callable[[], Obj]] = {
+        "creates": lambda: client.create(resource, obj, dry_run=True),
+        "labels": lambda: client.update(resource, with_field(world, "metadata.labels", {"dry": "run"}), dry_run=True),
+        "deletes": lambda: client.delete(resource, name_of(obj), world.namespace, dry_run=True),
+    }
+    if verb not in requests:
+        raise SpecificationError(f"a dry run creates, labels or deletes an object; {verb!r} is none of these")
+    attempt(world, requests[verb])
+
+
+@given("it is deleted and created again")
+def _(world: World) -> None:
+    """Replace the object by one of the same name, with another uid."""
+    former = draft(world)
+    resource = manifests.resource_of(former)
+    again = copy.deepcopy(former)
+    again["metadata"] = {key: former["metadata"][key] for key in ("name", "namespace") if key in former["metadata"]}
+    world.client.delete(resource, name_of(former), world.namespace)
+    try:
+        world.state(Requests).draft = world.create(again)
+    except ApiError as error:
+        raise Untestable(f"the object cannot be created again: {error}") from error
+    world.state(History).former = former
+
+
+@when("it is deleted with the {field:word} of the {which:word} object")
+def _(world: World, field: str, which: str) -> None:
+    """Delete it with a precondition: the `uid` or `resourceVersion` of the `former` or the `current` object."""
+    obj = _former(world) if which == "former" else draft(world)
+    resource, value = manifests.resource_of(obj), str(obj["metadata"][field])
+    uid, version = (value, None) if field == "uid" else (None, value)
+    attempt(
+        world,
+        lambda: world.client.delete(resource, name_of(obj), world.namespace, uid=uid, resource_version=version),
+    )
+
+
+@when("it is updated with the {field:word} of the {which:word} object")
+def _(world: World, field: str, which: str) -> None:
+    """Add a label with the `uid` or `resourceVersion` of the `former` or the `current` object in the metadata."""
+    obj = _former(world) if which == "former" else draft(world)
+    changed = with_field(world, "metadata.labels", {"changed": "yes"})
+    changed["metadata"][field] = obj["metadata"][field]
+    attempt(world, lambda: world.client.update(manifests.resource_of(changed), changed))
+
+
+@when("it is updated without a change")
+def _(world: World) -> None:
+    """Write the stored object back as it was read."""
+    attempt(world, lambda: world.client.update(manifests.resource_of(draft(world)), _present(world)))
+
+
+def _present(world: World) -> Obj:
+    found = _stored(world)
+    if found is None:
+        raise Untestable("the object of the scenario is not stored")
+    return found
+
+
+@when("it is deleted")
+def _(world: World) -> None:
+    """Delete the object without preconditions."""
+    obj = draft(world)
+    attempt(world, lambda: world.client.delete(manifests.resource_of(obj), name_of(obj), world.namespace))
+
+
+@then("it is stored unchanged")
+def _(world: World) -> None:
+    """The API server returns the object as it was when it was created, with the same resourceVersion."""
+    created, stored = draft(world), _stored(world)
+    same = stored is not None and _content(stored) == _content(created)
+    seen = "not stored" if stored is None else stored["metadata"]
+    world.check(same, "the object is stored unchanged", expected=created["metadata"], observed=seen)
+
+
+@then("it is not stored")
+def _(world: World) -> None:
+    """The API server has no object of this name."""
+    stored = _stored(world)
+    seen = stored["metadata"] if stored is not None else "no object"
+    world.check(stored is None, "the object is not stored", expected="no object", observed=seen)
+
+
+# -- lists in pages ----------------------------------------------------------------------------------------------------
+
+
+@given("{count:d} copies of it are created")
+def _(world: World, count: int) -> None:
+    """Create copies of the manifest with names of their own."""
+    for number in range(count):
+        _copy(world, f"copy-{number}")
+
+
+def _copy(world: World, name: str, labels: object = None) -> Obj:
+    obj = copy.deepcopy(draft(world))
+    obj["metadata"] = {"name": name, "namespace": world.namespace, **({"labels": labels} if labels else {})}
+    return world.create(obj)
+
+
+@when("the copies are listed in pages of {limit:d}, with one deleted and one created after each page")
+def _(world: World, limit: int) -> None:
+    """List the kind in pages. After each page the last copy that exists is deleted, and another object is created."""
+    history, resource = world.state(History), manifests.resource_of(draft(world))
+    names = [name_of(obj) for obj in world.client.list(resource, world.namespace).items]
+    history.expected, left = sorted(names), sorted(names)
+    token, number = "", 0
+    while True:
+        page = world.client.page(resource, world.namespace, query=[("limit", str(limit))], token=token)
+        history.pages.append([name_of(obj) for obj in page.items])
+        history.page_versions.append(page.resource_version)
+        token = page.continue_token
+        # A server that repeats pages would never end the list: as many pages as objects are enough to see it.
+        if not token or not left:
+            return
+        world.client.delete(resource, left.pop(), world.namespace)
+        _copy(world, f"copy-{number}-later")
+        number += 1
+
+
+@then("the pages have each object of the first page's version once")
+def _(world: World) -> None:
+    """All pages together have the objects that existed at the first page, in order, and one resourceVersion."""
+    history = world.state(History)
+    listed = [name for page in history.pages for name in page]
+    ok = listed == history.expected and len(set(history.page_versions)) == 1 and len(history.pages) > 1
+    world.check(
+        ok,
+        "the pages are one list",
+        expected={"names": history.expected, "resourceVersions": 1},
+        observed={"pages": history.pages, "resourceVersions": sorted(set(history.page_versions))},
+    )
+
+
+# -- watches -----------------------------------------------------------------------------------------------------------
+
+
+@given("a list of ResourceClaims")
+def _(world: World) -> None:
+    """List the ResourceClaims of the namespace: watches of later steps begin at its resourceVersion."""
+    found = world.client.list(RESOURCE_CLAIMS, world.namespace)
+    world.state(History).listed_version = found.resource_version
+
+
+@given('the ResourceClaims "{changes}"')
+@when('the ResourceClaims "{changes}"')
+def _(world: World, changes: str) -> None:
+    """Write claims in this order, such as `create a, label a x=1, delete a`: a label replaces all labels."""
+    for change in words(changes):
+        verb, _, rest = change.partition(" ")
+        name, _, label = rest.partition(" ")
+        key, _, value = label.partition("=")
+        labels = {key: value} if key else {}
+        if verb == "create":
+            _copy(world, name, labels)
+        elif verb == "label":
+
+            def relabel(obj: Obj, labels: dict[str, str] = labels) -> None:
+                obj["metadata"]["labels"] = labels
+
+            world.update(RESOURCE_CLAIMS, name, relabel)
+        elif verb == "delete":
+            world.client.delete(RESOURCE_CLAIMS, name, world.namespace)
+        else:
+            raise SpecificationError(f"{world.scenario.where}: claims are created, labelled or deleted, not {verb!r}")
+
+
+def _watched(world: World, version: str, selector: str) -> list[tuple[str, str]]:
+    """Watch claims from a version up to a claim that is created last; return (event, resourceVersion) without it."""
+    found: list[tuple[str, str]] = []
+
+    def read(watch: Watch) -> Iterator[tuple[str, str]]:
+        for event in watch:
+            if event.type != "BOOKMARK":
+                meta = event.object["metadata"]
+                yield f"{event.type} {meta['name']}", str(meta["resourceVersion"])
+
+    with world.client.watch(
+        RESOURCE_CLAIMS,
+        world.namespace,
+        resource_version=version,
+        label_selector=selector,
+        timeout_seconds=_WATCH_SECONDS,
+    ) as watch:
+        for event, at in read(watch):
+            if event.endswith(f" {_LAST}"):
+                return found
+            found.append((event, at))
+    return [*found, ("the watch ended", "")]
+
+
+def _finish(world: World, selector: str) -> None:
+    """Create the claim that ends a watch; it matches the selector."""
+    key, _, value = selector.partition("=")
+    if world.client.find(RESOURCE_CLAIMS, _LAST, world.namespace) is None:
+        _copy(world, _LAST, {key: value} if key else None)
+
+
+@then('a watch from the list with labels "{selector}" delivers "{events}"')
+def _(world: World, selector: str, events: str) -> None:
+    """A watch from the list's version delivers exactly these events, in this order, such as `ADDED a, DELETED a`."""
+    _finish(world, selector)
+    wanted = words(events)
+    seen = [event for event, _ in _watched(world, world.state(History).listed_version, selector)]
+    world.check(seen == wanted, "the watch delivers every change once", expected=wanted, observed=seen)
+
+
+@then("a watch from each event delivers the events after it")
+def _(world: World) -> None:
+    """Watches that resume at the resourceVersion of an event deliver the later events, none twice and none lost."""
+    _finish(world, "")
+    all_events = _watched(world, world.state(History).listed_version, "")
+    if not all_events:
+        raise Untestable("the watch delivers no event that another could resume from")
+    for number, (event, version) in enumerate(all_events):
+        wanted = [later for later, _ in all_events[number + 1 :]]
+        seen = [later for later, _ in _watched(world, version, "")]
+        world.check(seen == wanted, f"a watch resumes after {event}", expected=wanted, observed=seen)
+
+
+# -- owners ------------------------------------------------------------------------------------------------------------
+
+_TEMPLATES: Resource = RESOURCE_CLAIM_TEMPLATES
+
+
+def _template(world: World, name: str) -> Obj:
+    """Create a ResourceClaimTemplate, the owner of the scenario's objects."""
+    obj = world.manifest("claims/template")
+    obj["metadata"]["name"] = name
+    return world.create(obj)
+
+
+@given('it is owned by the templates "{names}"')
+def _(world: World, names: str) -> None:
+    """Create templates and make them owners of the manifest, in this order."""
+    owners = []
+    for name in words(names):
+        template = _template(world, name)
+        owners.append(
+            {"apiVersion": _TEMPLATES.api_version, "kind": _TEMPLATES.kind, "name": name, "uid": uid_of(template)}
+        )
+    draft(world)["metadata"]["ownerReferences"] = owners
+
+
+@when('the template "{name}" is deleted and created again')
+def _(world: World, name: str) -> None:
+    """Replace an owner by a template of the same name with another uid."""
+    world.client.delete(_TEMPLATES, name, world.namespace)
+    _template(world, name)
+
+
+@then("it is garbage-collected")
+def _(world: World) -> None:
+    """The object comes to be deleted."""
+    name = name_of(draft(world))
+
+    def look() -> Seen:
+        found = world.seen(RESOURCE_CLAIMS, name)
+        return found is None, "deleted" if found is None else found["metadata"].get("ownerReferences")
+
+    world.eventually("the object without owner is deleted", look, expected="deleted")
+
+
+@then('it stays, owned by the templates "{names}"')
+def _(world: World, names: str) -> None:
+    """References to missing owners are removed; the object and its other references stay."""
+    name = name_of(draft(world))
+    wanted = words(names)
+
+    def look() -> Seen:
+        found = world.seen(RESOURCE_CLAIMS, name)
+        owners = [] if found is None else [o["name"] for o in found["metadata"].get("ownerReferences") or ()]
+        return owners == wanted, owners if found is not None else "deleted"
+
+    world.eventually("the object keeps its other owners", look, expected=wanted)
+    world.stays("the object stays", look, expected=wanted)

@@ -1,0 +1,134 @@
+@profile:api @component:control-plane
+Feature: What controllers rely on in the API server
+  Schedulers, binders and drivers write objects that others change at the same time. They rely on resource versions,
+  uids, watches and garbage collection of the API server, for ResourceClaims as for every other resource.
+
+  @DRA-380
+  Scenario: A dry run that creates stores nothing
+    Given the manifest "claims/claim"
+    When a dry run creates it
+    Then the API server accepts it
+    And it is not stored
+
+  @DRA-380
+  Scenario Outline: A dry run that <verb> an object changes nothing
+    Given the manifest "claims/claim"
+    And it is created
+    When a dry run <verb> it
+    Then the API server accepts it
+    And it is stored unchanged
+
+    Examples:
+      | verb    |
+      | labels  |
+      | deletes |
+
+  @DRA-381
+  Scenario Outline: A deletion with the <field> of a replaced object deletes nothing
+    Given the manifest "claims/claim"
+    And it is created
+    And it is deleted and created again
+    When it is deleted with the <field> of the former object
+    Then the API server refuses it with 409 Conflict
+    And it is stored unchanged
+    When it is deleted with the <field> of the current object
+    Then the API server accepts it
+    And it is not stored
+
+    Examples:
+      | field           |
+      | uid             |
+      | resourceVersion |
+
+  @DRA-382
+  Scenario Outline: An update with the <field> of a replaced object changes nothing
+    Given the manifest "claims/claim"
+    And it is created
+    And it is deleted and created again
+    When it is updated with the <field> of the former object
+    Then the API server refuses it with 409 Conflict
+    And it is stored unchanged
+    When it is updated with the <field> of the current object
+    Then the API server accepts it
+    And its "metadata.labels" reads {changed: "yes"}
+
+    Examples:
+      | field           |
+      | uid             |
+      | resourceVersion |
+
+  @DRA-383
+  Scenario: An update without a change keeps the resourceVersion and makes no event
+    Given the manifest "claims/claim"
+    And it is created
+    And a list of ResourceClaims
+    When it is updated without a change
+    Then the API server accepts it
+    And it is stored unchanged
+    When the ResourceClaims "create other"
+    Then a watch from the list with labels "" delivers "ADDED other"
+
+  @DRA-384
+  Scenario: An object with two finalizers is deleted when the last one is removed
+    Given the manifest "claims/claim"
+    And "metadata.finalizers" is [example.com/a, example.com/b]
+    And it is created
+    When it is deleted
+    Then the API server accepts it
+    And its "metadata.deletionTimestamp" reads the present time
+    When its "metadata.finalizers" is updated to [example.com/b]
+    Then the API server accepts it
+    And its "metadata.finalizers" reads [example.com/b]
+    When its "metadata.finalizers" is updated to [example.com/b, example.com/c]
+    Then the API server refuses it with 422 Invalid
+    When its "metadata.finalizers" is updated to []
+    Then the API server accepts it
+    And it is not stored
+
+  @DRA-385
+  Scenario: A watch from the version of a list delivers every later change once, in order
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a, create b"
+    And a list of ResourceClaims
+    When the ResourceClaims "label a x=1, delete b, create c, label a x=2, delete a, create a"
+    Then a watch from the list with labels "" delivers "MODIFIED a, DELETED b, ADDED c, MODIFIED a, DELETED a, ADDED a"
+    And a watch from each event delivers the events after it
+
+  @DRA-386
+  Scenario: A watch with a selector delivers objects that begin and cease to match
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a x=1, create b x=2"
+    And a list of ResourceClaims
+    When the ResourceClaims "label b x=1, label a x=2, label b y=1, create c x=2, delete c, label a x=1, delete a"
+    Then a watch from the list with labels "x=1" delivers "ADDED b, DELETED a, DELETED b, ADDED a, DELETED a"
+
+  @DRA-387
+  Scenario Outline: A list in pages of <limit> is the list of one resourceVersion
+    Given the manifest "claims/claim"
+    And 7 copies of it are created
+    When the copies are listed in pages of <limit>, with one deleted and one created after each page
+    Then the pages have each object of the first page's version once
+
+    Examples:
+      | limit |
+      | 1     |
+      | 3     |
+      | 6     |
+
+  @DRA-388
+  Scenario: An object is garbage-collected after its owner was replaced by one of the same name
+    Given the manifest "claims/claim"
+    And it is owned by the templates "a"
+    And it is created
+    When the template "a" is deleted and created again
+    Then it is garbage-collected
+
+  @DRA-388
+  Scenario: An object stays as long as one of its two owners exists
+    Given the manifest "claims/claim"
+    And it is owned by the templates "a, b"
+    And it is created
+    When the template "a" is deleted and created again
+    Then it stays, owned by the templates "b"
+    When the template "b" is deleted and created again
+    Then it is garbage-collected
