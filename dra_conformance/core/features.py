@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,6 +98,17 @@ def read_all(folders: Sequence[Path] | None = None) -> list[Scenario]:
             raise SpecificationError(f"{scenario.where} and {other.where} have the same id {scenario.id}; rename one")
         seen[scenario.id] = scenario
     return found
+
+
+def checks_of(scenario: Scenario) -> dict[str, int]:
+    """Return the number of different Then steps for each rule."""
+    steps: dict[str, set[str]] = defaultdict(set)
+    for step in scenario.steps:
+        if step.kind == "then":
+            # Only a scenario with one rule may have steps that name none.
+            for rule in step.rules or scenario.rules:
+                steps[rule].add(step.text)
+    return {rule: len(texts) for rule, texts in steps.items()}
 
 
 def read_file(path: Path) -> list[Scenario]:

@@ -470,6 +470,15 @@ OPTIONS: tuple[Option, ...] = (
         example="conformant",
     ),
     Option(
+        name="sign-key",
+        help="Sign the report with this SSH key.",
+        note="A public key is signed with the SSH agent.",
+        group="report",
+        metavar="FILE",
+        example="~/.ssh/id_ed25519",
+        completion="files",
+    ),
+    Option(
         name="config",
         help="Read this configuration file instead of dra-conformance.toml.",
         group="report",

@@ -74,6 +74,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     require: str = default_of("require")
     progress: str = default_of("progress")
     report: tuple[str, ...] = default_of("report")
+    sign_key: str = default_of("sign-key")
     waivers: tuple[Waiver, ...] = ()
     declaration: Declaration | None = default_of("declaration")
 

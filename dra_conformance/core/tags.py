@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 
@@ -123,3 +123,11 @@ def read(tags: Iterable[str], *, where: str) -> Tags:
         disruptive=disruptive,
         all=everything,
     )
+
+
+def in_profiles(tags: Tags, selected: Collection[str]) -> bool:
+    """Whether a scenario with these tags belongs to the selected profiles; none selected means the usual ones."""
+    if selected:
+        return bool(set(selected) & set(tags.profiles))
+    # A scenario that also belongs to a usual profile runs without --profile.
+    return not set(tags.profiles) <= ON_REQUEST

@@ -16,7 +16,7 @@ from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue
 from dra_conformance.core.rules.window import outside
 from dra_conformance.core.status import Status
-from dra_conformance.core.tags import ON_REQUEST
+from dra_conformance.core.tags import in_profiles
 from dra_conformance.engine import requirements
 from dra_conformance.engine.target import Target
 
@@ -84,14 +84,7 @@ def make(scenarios: Sequence[Scenario], catalogue: Catalogue, options: RunOption
         focus=tuple(re.compile(text, re.IGNORECASE) for text in options.focus),
         skip=tuple(re.compile(text, re.IGNORECASE) for text in options.skip),
     )
-    return Plan([_decide(scenario, selection) for scenario in scenarios if _in_profile(scenario, options)])
-
-
-def _in_profile(scenario: Scenario, options: RunOptions) -> bool:
-    if options.profile:
-        return bool(set(options.profile) & set(scenario.tags.profiles))
-    # A scenario that also belongs to a usual profile runs without --profile.
-    return not set(scenario.tags.profiles) <= ON_REQUEST
+    return Plan([_decide(scenario, selection) for scenario in scenarios if in_profiles(scenario.tags, options.profile)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from dra_conformance.core.component_spec import WEBHOOK_PLACEHOLDERS, fill
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue
+from dra_conformance.report import signature
 from fake_nvml.errors import InventoryError
 
 
@@ -43,6 +44,8 @@ def check(options: RunOptions) -> None:
     for folder in options.features:
         if not Path(folder).is_dir():
             raise UsageError(f"--features {folder}: no such directory")
+    if options.sign_key:
+        signature.check_key(Path(options.sign_key).expanduser())
     _inventory(options.inventory)
     if options.nvml == "real":
         machine_gpus()

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from dra_api import __version__
 from dra_api.clock import timestamp
 from dra_conformance.control_plane.base import ControlPlane
+from dra_conformance.core import digests
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.events import PlannedRule, PlannedScenario, RunPlanned, RunStarted, SuiteInfo, TargetInfo
-from dra_conformance.core.features import Scenario
+from dra_conformance.core.features import checks_of
 from dra_conformance.core.options import RunOptions, plain, redact
 from dra_conformance.core.rules import Catalogue
 from dra_conformance.engine.plan import Plan
@@ -27,21 +27,23 @@ def started(
         run_id=run_id,
         seed=seed,
         started_at=timestamp(datetime.now(UTC)),
-        suite=suite(catalogue),
+        suite=suite(catalogue, options.features),
         options=plain(options),
         target=target,
         command=command,
     )
 
 
-def suite(catalogue: Catalogue) -> SuiteInfo:
-    """Return the version of the suite and of Python."""
+def suite(catalogue: Catalogue, additional: Sequence[str] = ()) -> SuiteInfo:
+    """Return the version of the suite and of Python. `additional`: directories with more feature files."""
     return SuiteInfo(
         name="dra-conformance",
         version=__version__,
         rules=len(catalogue),
         python=platform.python_version(),
         platform=f"{sys.platform} {platform.machine()}",
+        rules_sha256=digests.of_rules(),
+        features_sha256=digests.of_features(additional),
     )
 
 
@@ -107,7 +109,7 @@ def planned(plan: Plan, catalogue: Catalogue) -> RunPlanned:
                 chapter=decision.scenario.chapter,
                 where=decision.scenario.where,
                 rules=decision.scenario.rules,
-                checks=_checks(decision.scenario),
+                checks=checks_of(decision.scenario),
                 status=decision.status,
                 reason=decision.reason,
             )
@@ -115,17 +117,6 @@ def planned(plan: Plan, catalogue: Catalogue) -> RunPlanned:
         ),
         rules={rule: _rule(rule, catalogue) for rule in sorted(rules)},
     )
-
-
-def _checks(scenario: Scenario) -> dict[str, int]:
-    """Return the number of different Then steps for each rule."""
-    steps: dict[str, set[str]] = defaultdict(set)
-    for step in scenario.steps:
-        if step.kind == "then":
-            # Only a scenario with one rule may have steps that name none.
-            for rule in step.rules or scenario.rules:
-                steps[rule].add(step.text)
-    return {rule: len(texts) for rule, texts in steps.items()}
 
 
 def _rule(rule_id: str, catalogue: Catalogue) -> PlannedRule:

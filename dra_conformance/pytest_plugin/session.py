@@ -6,10 +6,13 @@ Knows nothing of the hooks, so that plug-ins of the run (`retries`) can hold one
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from dra_conformance.core import features
@@ -108,6 +111,12 @@ def finish(state: Session) -> Report | None:
     run.log.close()
     report = _report(state)
     files.write_all(report, run.folder, run.options.report)
+    if run.options.sign_key:
+        try:
+            files.write_signature(report, run.folder, Path(run.options.sign_key).expanduser())
+        except SuiteError as error:
+            print(f"the report is not signed: {error.message}", file=sys.stderr)
+            report = msgspec.structs.replace(report, exit_code=int(ExitCode.HARNESS_ERROR))
     if state.progress:
         state.progress.end(report, run.folder)
     return report

@@ -12,7 +12,7 @@ import orjson
 
 from dra_conformance.core import documents, events
 from dra_conformance.core.component_spec import CHOICES
-from dra_conformance.report import junit
+from dra_conformance.report import junit, signature
 from dra_conformance.report.build import build
 from dra_conformance.report.model import Report, to_plain
 
@@ -67,12 +67,19 @@ def write_all(report: Report, folder: Path, only: Sequence[str] = ()) -> None:
         write_atomically(folder / name, content)
 
 
+def write_signature(report: Report, folder: Path, key: Path) -> None:
+    """Sign the report and write report.json.sig. Raises SuiteError if it cannot be signed."""
+    # The bytes from memory: another program may have changed the file.
+    content = render(report, ["json"])["report.json"]
+    write_atomically(folder / signature.NAME, signature.sign(content, key))
+
+
 def clear(folder: Path) -> None:
     """Remove the files of an earlier run from its folder, and no others."""
     # Without a log the folder is not that of a run, and files with these names may be the user's.
     if not (folder / EVENTS).is_file():
         return
-    own = [folder / name for name in NAMES]
+    own = [folder / name for name in (*NAMES, signature.NAME)]
     own += folder.glob("events*.jsonl")
     own += folder.glob("failures/*/objects.json")
     own += [folder / "logs" / f"{component}.log" for component in CHOICES]

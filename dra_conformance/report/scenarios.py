@@ -78,7 +78,7 @@ def _unfinished(events: list[Event], *, complete: bool) -> str:
 
 # Options that a command for one scenario replaces or does not need.
 _NOT_REPEATED = frozenset(
-    {"focus", "skip", "rule", "profile", "seed", "out", "progress", "waivers", "require", "dry-run"}
+    {"focus", "skip", "rule", "profile", "seed", "out", "progress", "waivers", "require", "dry-run", "sign-key"}
 )
 
 _DEFAULTS: Mapping[str, Any] = {option.name: option.default for option in OPTIONS}

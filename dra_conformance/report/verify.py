@@ -1,4 +1,4 @@
-"""Compares the report files of a finished run with its event log."""
+"""Verifies a finished run: its event log by itself, and its report files against the log."""
 
 from __future__ import annotations
 
@@ -6,12 +6,33 @@ from pathlib import Path
 
 import orjson
 
-from dra_conformance.core.errors import UsageError
-from dra_conformance.report import files
+from dra_conformance.core.errors import SuiteError, UsageError
+from dra_conformance.core.events.log import parse
+from dra_conformance.report import files, log_checks, signature
 from dra_conformance.report.model import Report, to_plain
 
 
 def verify(folder: Path) -> tuple[Report, list[str]]:
+    """Return the report that follows from the log, and all reasons to doubt it.
+
+    Raises UsageError if the folder has no finished run.
+    """
+    computed, differences = compare(folder)
+    content = (folder / files.EVENTS).read_bytes()
+    return computed, [*log_checks.findings(content, list(parse(content, name=files.EVENTS))), *differences]
+
+
+def signed_by(folder: Path, allowed: Path) -> str:
+    """Return who signed the report. `allowed` lists the signers. Raises SuiteError if none of them did."""
+    path = folder / signature.NAME
+    if not path.is_file():
+        raise SuiteError(f"the report is not signed: {path.name} is missing")
+    if not allowed.is_file():
+        raise UsageError(f"--allowed-signers {allowed}: no such file")
+    return signature.signer((folder / "report.json").read_bytes(), path, allowed)
+
+
+def compare(folder: Path) -> tuple[Report, list[str]]:
     """Compute the report from the log, and return it with all differences from the files.
 
     Raises UsageError if the folder has no finished run.

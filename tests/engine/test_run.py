@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pty
 import re
@@ -20,6 +21,12 @@ BAD = "bad#a-node-that-exists-is-expected-to-be-gone"
 FILES = ["events.jsonl", "junit.xml", "report.html", "report.json", "report.yaml"]
 
 
+def verified(cli: CommandLine) -> list[str]:
+    """Return the findings of `verify`, in the folder of the run: its options have relative paths."""
+    with contextlib.chdir(cli.folder):
+        return verify(Path("dra-report"))[1]
+
+
 def test_a_run_reports_every_scenario_and_verifies(cli: CommandLine) -> None:
     ended = cli.suite(*cli.features("good"), "--seed", "5")
     assert ended.code == ExitCode.OK
@@ -29,7 +36,7 @@ def test_a_run_reports_every_scenario_and_verifies(cli: CommandLine) -> None:
     assert ended.report["command"].startswith("dra-conformance run --progress plain --features probe")
     assert sorted(path.name for path in (cli.folder / "dra-report").iterdir()) == FILES
     assert sorted(path.name for path in cli.folder.iterdir()) == ["dra-report", "probe"]
-    assert verify(cli.folder / "dra-report")[1] == []
+    assert verified(cli) == []
     assert re.search(r"^probe +█+ +4/4 ", ended.out, re.MULTILINE)
 
 
@@ -138,7 +145,7 @@ def test_a_signal_ends_the_run_with_a_report(cli: CommandLine, number: int, work
         "slow#a-wait-never-ends": "filtered",
     }
     assert "interrupted" in ended.out
-    assert verify(cli.folder / "dra-report")[1] == []
+    assert verified(cli) == []
 
 
 LOST = """
@@ -246,7 +253,7 @@ def test_workers_give_the_same_results(cli: CommandLine) -> None:
         assert spread.report[key] == alone.report[key]
     assert re.search(r"^probe +█+ +5/5 ", spread.out, re.MULTILINE)
     assert not list((cli.folder / "dra-report").glob("events.gw*"))
-    assert verify(cli.folder / "dra-report")[1] == []
+    assert verified(cli) == []
 
 
 def test_workers_and_fail_fast(cli: CommandLine) -> None:

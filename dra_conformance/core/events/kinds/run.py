@@ -14,13 +14,18 @@ Call = tuple[str, str, str, str]
 
 
 class SuiteInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """The suite that ran: its version, the number of rules in its catalogue, and the Python that ran it."""
+    """The suite that ran: its version, the number of rules in its catalogue, and the Python that ran it.
+
+    `rulesSha256` and `featuresSha256` are digests of the catalogue and of all feature files.
+    """
 
     name: str
     version: str
     rules: int
     python: str = ""
     platform: str = ""
+    rules_sha256: str = ""
+    features_sha256: str = ""
 
 
 class TargetInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
