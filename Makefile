@@ -9,7 +9,7 @@ CLIENTS_READY := $(VENV)/.ready-clients
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 export PIP_NO_CACHE_DIR := 1
 
-.PHONY: run test lint docs unit nvml-sanitized suite mutants bench third-party verify-third-party verify-all differential explore clean help
+.PHONY: run test lint docs unit nvml-sanitized suite dead-target mutants bench third-party verify-third-party verify-all differential explore clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -17,7 +17,7 @@ help:       ## show these lines
 run: $(RUN_READY)       ## judge the reference system on the embedded control plane; report in dra-report/
 	@$(BIN)/dra-conformance run -n 2
 
-test: $(DEV_READY) lint unit nvml-sanitized suite mutants verify-subset       ## everything that must hold before a change lands
+test: $(DEV_READY) lint unit nvml-sanitized suite dead-target mutants verify-subset       ## everything that must hold before a change lands
 
 lint: $(DEV_READY)       ## style, types, layers
 	@echo "== lint"
@@ -46,6 +46,10 @@ suite: $(DEV_READY)       ## the executable specification, against the reference
 	@$(BIN)/python -m dra_conformance.faults $(addsuffix /events.jsonl,dra-report dra-report/sweep dra-report/sweep-direct)
 
 MUTANTS_SHARD ?= 1/2
+dead-target: $(DEV_READY)       ## no MUST rule may pass for a component that does nothing
+	@echo "== dead-target"
+	@$(BIN)/python -m verification.dead_target
+
 mutants: $(DEV_READY)       ## a fixed half of the mutants: the scenario of its rule must kill each (MUTANTS_SHARD=1/1: all)
 	@echo "== mutants, part $(MUTANTS_SHARD)"
 	@$(BIN)/dra-conformance mutants --shard $(MUTANTS_SHARD)

@@ -38,13 +38,16 @@ Feature: Schedulers that bind pods themselves
     And claim "mine" is reserved for exactly the pods ""
     And the ResourceClaim "mine" keeps "status.allocation.devices.results[*].device" in any order [dev-0]
 
-  @DRA-106
+  @DRA-106 @DRA-128
   Scenario: A pod does not use a claim that it does not own
     Given the scheduler binds pods itself
-    And node "n1" with 1 devices
+    And node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "foreign" for 1 of "gpu"
+    And a ResourceClaim "own" for 1 of "gpu"
     And a pod "train" using template "unused"
     And "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu, resourceClaimName: foreign}]
-    Then pod "train" stays unbound
-    And claim "foreign" stays unallocated
+    When a pod "later" using claim "own" is created
+    Then claim "own" is reserved for pod "later" [DRA-128]
+    And pod "train" stays unbound [DRA-106]
+    And claim "foreign" stays unallocated [DRA-106]

@@ -100,16 +100,19 @@ Feature: The binder processes BindRequests
     When the binder is started again
     Then pod "plain" stays unbound [KAI-117]
 
-  @KAI-135
+  @KAI-100 @KAI-135
   Scenario: A BindRequest that is being deleted is not processed
     Given the binder is stopped
     And node "n1"
     And a pod "plain" without claims
+    And a pod "other" without claims
     And a BindRequest "going" of pod "plain" to "n1"
     And the BindRequest "going" is being deleted
+    And a BindRequest "staying" of pod "other" to "n1"
     When the binder is started
-    Then pod "plain" stays unbound
-    And the BindRequest "going" keeps "status.phase" null
+    Then pod "other" is bound to "n1" [KAI-100]
+    And pod "plain" stays unbound [KAI-135]
+    And the BindRequest "going" keeps "status.phase" null [KAI-135]
 
   @KAI-184
   Scenario: BindRequests that are created while the binder is stopped are processed later

@@ -10,19 +10,29 @@ Feature: The scheduler cleans up failed BindRequests
     When "status" of the BindRequest of pod "plain" is set to {phase: Failed, reason: by hand}
     Then the BindRequest of pod "plain" is replaced
 
-  @KAI-071 @KAI-077
+  @KAI-010 @KAI-071 @KAI-072 @KAI-077
   Scenario: A BindRequest with attempts left is kept
     Given the scheduler is stopped
     And node "n1"
     And a pod "plain" without claims
+    And a pod "other" without claims
+    And a pod "new" without claims
     And a BindRequest "other-name" of pod "plain" to "n1" with:
       """
       backoffLimit: 3
       """
+    And a BindRequest "spent" of pod "other" to "n1" with:
+      """
+      backoffLimit: 2
+      """
     When the scheduler is started
-    Then pod "plain" gets exactly one BindRequest [KAI-077]
+    Then pod "new" gets exactly one BindRequest [KAI-010]
+    And pod "plain" gets exactly one BindRequest [KAI-077]
     When "status" of the BindRequest "other-name" is set to {phase: Failed, reason: by hand, failedAttempts: 2}
-    Then the BindRequest "other-name" still exists [KAI-071]
+    And "status" of the BindRequest "spent" is set to {phase: Failed, reason: by hand, failedAttempts: 2}
+    # The scheduler has observed the earlier change.
+    Then the BindRequest "spent" is gone [KAI-072]
+    And the BindRequest "other-name" still exists [KAI-071]
     And pod "plain" gets exactly one BindRequest [KAI-071]
 
   @KAI-072

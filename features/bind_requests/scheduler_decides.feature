@@ -61,16 +61,20 @@ Feature: Devices in BindRequests are in use
     And a pod "torn" using claim "here, there"
     Then pod "torn" gets no BindRequest
 
-  @KAI-055 @KAI-044 @KAI-042
+  @KAI-010 @KAI-055 @KAI-044 @KAI-042
   Scenario: No BindRequest is written for an impossible claim
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "greedy" for 3 of "accelerator"
     And a ResourceClaim "classless" for 1 of "nothing"
+    And a ResourceClaim "modest" for 1 of "accelerator"
     And a pod "greedy" using claim "greedy"
     And a pod "classless" using claim "classless"
     And a pod "claimless" using claim "not-there"
-    Then pod "greedy" gets no BindRequest [KAI-055]
+    And a pod "modest" using claim "modest"
+    # The scheduler has tried the pods that were created before.
+    Then pod "modest" gets exactly one BindRequest [KAI-010]
+    And pod "greedy" gets no BindRequest [KAI-055]
     And pod "classless" gets no BindRequest [KAI-044]
     And pod "claimless" gets no BindRequest [KAI-042]
 

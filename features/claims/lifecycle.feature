@@ -133,12 +133,18 @@ Feature: Lifecycle of claims
     Then claim "shared" is reserved for exactly the pods "first"
     And the ResourceClaim "shared" keeps "status.allocation.devices.results" set
 
-  @DRA-113 @DRA-114
+  @DRA-109 @DRA-113 @DRA-114
   Scenario: A claim that was allocated and never used stays allocated until it is deleted
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
     And claim "mine" is allocated by hand on "n1"
-    Then the ResourceClaim "mine" keeps "status.allocation.devices.results" set [DRA-113]
+    And a ResourceClaim "used" for 1 of "gpu"
+    And a pod "first" using claim "used"
+    And claim "used" is allocated by hand on "n1" for pods "first"
+    When pod "first" is deleted
+    # The controller has observed the other claim, which was allocated later.
+    Then claim "used" is deallocated [DRA-109]
+    And the ResourceClaim "mine" keeps "status.allocation.devices.results" set [DRA-113]
     When the ResourceClaim "mine" is deleted
     Then the ResourceClaim "mine" is gone [DRA-114]
 
@@ -193,15 +199,19 @@ Feature: Lifecycle of claims
       """
     Then claim "mine" is reserved for pod "placed"
 
-  @DRA-119
+  @DRA-118 @DRA-119
   Scenario: A claim is not allocated for a pod that was created with a node
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
-    When a pod "placed" using claim "mine" is created with:
+    And a ResourceClaim "allocated" for 1 of "gpu"
+    And claim "allocated" is allocated by hand on "n1"
+    When a pod "placed" using claim "mine, allocated" is created with:
       """
       nodeName: $(node:n1)
       """
-    Then claim "mine" stays unallocated
+    # The controller has processed the pod.
+    Then claim "allocated" is reserved for pod "placed" [DRA-118]
+    And claim "mine" stays unallocated [DRA-119]
 
   @DRA-121
   Scenario: A template with admin access creates no claim once the namespace has lost its label

@@ -3,11 +3,13 @@ Feature: Daemons of ComputeDomains and aborted claims
   A kubelet can call Prepare late, for a claim that it has unprepared meanwhile. A channel that is prepared then is
   never unprepared. Therefore a ComputeDomain driver records aborted claims for a while.
 
-  @NV-143
+  @NV-143 @NV-145
   Scenario: A ComputeDomain with a template name only gets default values
     When a ComputeDomain "job" is created with {channel: {}}
-    Then the ComputeDomain "job" has "spec.numNodes" 0
-    And the ComputeDomain "job" has "spec.channel.allocationMode" Single
+    # The controller of this API runs.
+    Then the ComputeDomain "job" has "metadata.finalizers" containing resource.nvidia.com/computeDomain [NV-145]
+    And the ComputeDomain "job" has "spec.numNodes" 0 [NV-143]
+    And the ComputeDomain "job" has "spec.channel.allocationMode" Single [NV-143]
 
   @NV-156 @NV-157 @needs:compute-domain-plugin
   Scenario: A daemon gets the domain, the clique and its configuration

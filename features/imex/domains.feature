@@ -34,10 +34,13 @@ Feature: The lifecycle of a ComputeDomain
     When the ComputeDomain "job" is deleted
     Then nothing is left of the ComputeDomain "job"
 
-  @NV-142
+  @NV-142 @NV-145
   Scenario Outline: A ComputeDomain <what> is refused
+    When a ComputeDomain "valid" is created with {numNodes: 1, channel: {}}
+    # The controller of this API runs.
+    Then the ComputeDomain "valid" has "metadata.finalizers" containing resource.nvidia.com/computeDomain [NV-145]
     When a ComputeDomain "job" is created with <spec>
-    Then the API server refuses it with 422 Invalid
+    Then the API server refuses it with 422 Invalid [NV-142]
 
     Examples:
       | what                            | spec                                                |

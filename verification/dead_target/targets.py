@@ -1,0 +1,197 @@
+"""Components that do nothing, and how each takes the place of a reference component in this process.
+
+From outside, such a component looks like a program that reads its kubeconfig and then sleeps. In process, the scenarios
+that advance time run too, and the harness observes at once that the component is idle.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+from dra_api.rpc import ClaimRef, PluginServer, PrepareResult
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.mutation import Patch
+
+_BUILD = "dra_conformance.components.reference:build"
+_NODE = "dra_conformance.components.node:ScenarioNode"
+
+
+class Nothing:
+    """A component that starts, does nothing and stops."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def start(self) -> None:
+        """Do nothing."""
+
+    def stop(self) -> None:
+        """Do nothing."""
+
+
+class EmptyDriver:
+    """A driver that registers, publishes no slice and answers every call with an empty response.
+
+    `options` are those of the reference driver on the same node.
+    """
+
+    def __init__(self, options: Any) -> None:
+        self.name = options.driver_name
+        self._ended = threading.Event()
+        self._server = PluginServer(
+            self,
+            options.driver_name,
+            options.plugins_dir / options.driver_name / "dra.sock",
+            options.registrar_dir / f"{options.driver_name}-reg.sock",
+        )
+
+    def start(self) -> None:
+        """Serve and register."""
+        self._server.start()
+
+    def stop(self) -> None:
+        """End both sockets."""
+        self._ended.set()
+        self._server.stop()
+
+    def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
+        """Return no result for any claim."""
+        return {}
+
+    def unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:
+        """Return no result for any claim."""
+        return {}
+
+    def watch_health(self) -> Iterator[Any]:
+        """Report no device until the driver stops."""
+        self._ended.wait()
+        yield from ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeadTarget:
+    """A component that does nothing.
+
+    `description` completes the sentence "It ..." in the result table; `met` are the MUST rules that the target
+    really meets, because it does a little.
+    """
+
+    name: str
+    component: str
+    description: str
+    apply: Callable[[Patch], None]
+    met: frozenset[str] = frozenset()
+
+
+def _built(component: str) -> Callable[[Patch], None]:
+    """Return a patch that builds `component` as one that does nothing."""
+
+    def apply(patch: Patch) -> None:
+        def make(original: Callable[..., Any]) -> Callable[..., Any]:
+            def build(wanted: str, client: Any, clock: Any, **options: Any) -> Any:
+                return Nothing(wanted) if wanted == component else original(wanted, client, clock, **options)
+
+            return build
+
+        patch.wrap(_BUILD, make)
+
+    return apply
+
+
+def _compute_domain(patch: Patch) -> None:
+    _built("compute-domain-controller")(patch)
+
+    def start_fabric_plugin(self: Any, flags: Sequence[str] = ()) -> None:
+        raise Untestable("the ComputeDomain driver is not registered")
+
+    patch.replace(f"{_NODE}.start_fabric_plugin", start_fabric_plugin)
+
+
+def _silent_driver(patch: Patch) -> None:
+    def start_reference(self: Any) -> None:
+        self._parts[self.driver_name] = Nothing(self.driver_name)
+
+    def start_process(self: Any, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+        self._parts[name] = Nothing(name)
+
+    patch.replace(f"{_NODE}._start_reference", start_reference)
+    patch.replace(f"{_NODE}._start_process", start_process)
+
+
+def _empty_driver(patch: Patch) -> None:
+    def start(self: Any, name: str) -> None:
+        driver = EmptyDriver(self._plugin_options(self.driver_name))
+        driver.start()
+        self._parts[name] = driver
+
+    def start_reference(self: Any) -> None:
+        start(self, self.driver_name)
+
+    def start_process(self: Any, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+        start(self, name)
+
+    patch.replace(f"{_NODE}._start_reference", start_reference)
+    patch.replace(f"{_NODE}._start_process", start_process)
+
+
+def _silent_webhook(patch: Patch) -> None:
+    patch.replace("reference_impl.webhook:Webhook.start", lambda self: None)
+
+
+class _EmptyResponses(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._respond()
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self._respond()
+
+    def _respond(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
+        """Log nothing."""
+
+
+def _empty_webhook(patch: Patch) -> None:
+    patch.replace("reference_impl.webhook.server:_handler", lambda gates: _EmptyResponses)
+
+
+def _kubelet(patch: Patch) -> None:
+    patch.replace("dra_conformance.kubelet.kubelet:_Life.start", lambda self: None)
+    patch.replace("dra_conformance.kubelet.kubelet:_Life.stop", lambda self: None)
+
+
+TARGETS: tuple[DeadTarget, ...] = (
+    *(
+        DeadTarget(name, name, "starts and does nothing", _built(name))
+        for name in ("claim-controller", "scheduler", "binder", "taint-eviction")
+    ),
+    DeadTarget(
+        "compute-domain-controller",
+        "compute-domain-controller",
+        "starts and does nothing; its driver never registers",
+        _compute_domain,
+    ),
+    DeadTarget("driver", "driver", "starts and does nothing", _silent_driver),
+    DeadTarget(
+        "driver that registers",
+        "driver",
+        "registers and returns empty responses",
+        _empty_driver,
+        met=frozenset({"DRA-351", "NV-001", "NV-001b"}),
+    ),
+    DeadTarget("webhook", "webhook", "does not listen", _silent_webhook),
+    DeadTarget("webhook that listens", "webhook", "returns `{}` for every request", _empty_webhook),
+    DeadTarget("kubelet", "kubelet", "creates its Node object and does nothing else", _kubelet),
+)
