@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dra_api.objects import NODES, RESOURCE_SLICES, name_of, uid_of
+from dra_api.objects import NODES, RESOURCE_SLICES, Obj, name_of, uid_of
 from dra_conformance.components.pools import completeness, generation, newest
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
@@ -16,18 +16,20 @@ class SliceHistory:
     """The driver's slices at an earlier step, for comparison.
 
     `devices` are names, sorted; `generations` are by slice uid; `former` maps a pool that an earlier version of the
-    driver had to the uid of its slice.
+    driver had to the uid of its slice; `taints` are by device, with timeAdded.
     """
 
     devices: list[str] = field(default_factory=list)
     generations: dict[str, int] = field(default_factory=dict)
     former: dict[str, str] = field(default_factory=dict)
+    taints: dict[str, list[Obj]] = field(default_factory=dict)
 
 
 @given('the slices of the driver on "{node}" are remembered')
 def _(world: World, node: str) -> None:
-    """Keep the devices, uids and generations of the published slices, to compare with later."""
+    """Keep devices, taints, uids and generations of the published slices for a later comparison."""
     history = world.state(SliceHistory)
+    history.taints = {device["name"]: device.get("taints") or [] for device in world.node(node).devices()}
     history.devices = sorted(device["name"] for device in world.node(node).devices())
     history.generations = _generations(world, node)
 

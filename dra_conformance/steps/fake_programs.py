@@ -98,8 +98,9 @@ def _(world: World, node: str, claim: str, arguments: str) -> None:
 
 @then('the last "{option}" that nvidia-smi on "{node}" set for the GPU of claim "{claim}" is {value:word}')
 def _(world: World, option: str, node: str, claim: str, value: str) -> None:
-    """The last run with this option for this GPU had this value."""
-    found = [line.partition(f"{option} ")[2] for line in smi_calls(world, node, claim) if f"{option} " in line]
+    """The last run with this option for this GPU had this value, wherever the option is among the arguments."""
+    given_values = [line.partition(f"{option} ")[2].split() for line in smi_calls(world, node, claim)]
+    found = [rest[0] for rest in given_values if rest]
     world.check(found[-1:] == [value], f"values of {option}", expected=value, observed=found)
 
 

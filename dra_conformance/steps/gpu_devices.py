@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from dra_api.objects import Obj
 from dra_api.quantity import Quantity
 from dra_conformance.core import expectations, manifests
+from dra_conformance.core.expectations import ExpectedField
 from dra_conformance.engine.vocabulary import then, words
 from dra_conformance.engine.world import Seen, World
 
@@ -55,17 +57,30 @@ def published(world: World, node: str, gpu: int) -> Obj:
     return {}
 
 
+def judge_devices(world: World, node: str, kind: str, expected: Sequence[ExpectedField]) -> Seen:
+    """Compare the fields of all devices of a type; without any device the fields are not as expected."""
+    found = of_type(world, node, kind)
+    wrong = {device["name"]: bad for device in found if (bad := expectations.differences(expected, device))}
+    return bool(found) and not wrong, wrong or f"{len(found)} devices"
+
+
 @then('every {kind:word} device on "{node}" has:')
 def _(world: World, kind: str, node: str, datatable: list[list[str]]) -> None:
-    """There come to be devices of this type (`published`: any), and each of them has the fields of the table."""
+    """There are devices of this type (`published`: any), and each of them has the fields of the table now."""
     expected = expectations.read(datatable)
+    seen = judge_devices(world, node, kind, expected)
+    world.check_seen(f"fields of {kind} devices", seen, expected=expectations.wanted(expected))
 
-    def look() -> Seen:
-        found = of_type(world, node, kind)
-        wrong = {device["name"]: bad for device in found if (bad := expectations.differences(expected, device))}
-        return bool(found) and not wrong, wrong or f"{len(found)} devices"
 
-    world.eventually(f"fields of {kind} devices", look, expected=expectations.wanted(expected))
+@then('every {kind:word} device on "{node}" comes to have:')
+def _(world: World, kind: str, node: str, datatable: list[list[str]]) -> None:
+    """There come to be devices of this type (`published`: any), each of them with the fields of the table."""
+    expected = expectations.read(datatable)
+    world.eventually(
+        f"fields of {kind} devices",
+        lambda: judge_devices(world, node, kind, expected),
+        expected=expectations.wanted(expected),
+    )
 
 
 @then('GPU {gpu:d} on "{node}" is published with:')

@@ -6,13 +6,13 @@ Errors are injected into the fake NVML: XIDs and ECC errors of a GPU or a MIG de
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
 
 from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import devices_of
+from dra_conformance.steps.driver_slices import SliceHistory
 from dra_conformance.steps.mig import attribute, instance_of, mig_device
 from dra_conformance.steps.taints import read_taints
 
@@ -122,17 +122,9 @@ def _(world: World, device: str, node: str) -> None:
     world.stays(f"no taint on {device}", look, expected="no taint")
 
 
-@then('the taints of device "{device}" on "{node}" are {seconds:d} seconds old')
-def _(world: World, device: str, node: str, seconds: int) -> None:
-    """timeAdded of each of the device's taints is so many seconds ago by the scenario's clock, or a few more."""
-    now = world.clock.now()
-    added = [
-        str(taint.get("timeAdded"))
-        for found in world.node(node).devices()
-        if found["name"] == device
-        for taint in found.get("taints") or ()
-    ]
-    ages = [(now - datetime.fromisoformat(text).astimezone(UTC)).total_seconds() for text in added]
-    # timeAdded has whole seconds, and a busy machine may take seconds to get here.
-    ok = bool(ages) and all(seconds - 1 <= age <= seconds + 10 for age in ages)
-    world.check(ok, f"age of the taints of {device}", expected=f"{seconds} s", observed=added or "no taint")
+@then('the taints of device "{device}" on "{node}" are the remembered ones')
+def _(world: World, device: str, node: str) -> None:
+    """The device has the taints that it had when the slices were remembered, with the same timeAdded."""
+    wanted = world.state(SliceHistory).taints.get(device)
+    found = [one.get("taints") or [] for one in world.node(node).devices() if one["name"] == device]
+    world.check(bool(wanted) and found == [wanted], f"taints of {device}", expected=wanted, observed=found)

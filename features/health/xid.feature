@@ -65,7 +65,7 @@ Feature: NVML events become taints and health states
     When XID 48 happens on GPU 0 of "n1"
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     When the driver on "n1" is restarted
-    Then every published device on "n1" has:
+    Then every published device on "n1" comes to have:
       | field  | value |
       | taints | empty |
 
@@ -107,7 +107,7 @@ Feature: NVML events become taints and health states
     And the Pod "train" still exists [DRA-301]
     When pod "train" is deleted
     And a pod "rest" using claim "rest" is created
-    # Seven GPUs are held by nobody; one of them is the tainted one.
+    # Seven GPUs are free; one of them is the tainted one.
     Then pod "rest" stays unbound [DRA-213]
     When a pod "six" using claim "six" is created
     Then pod "six" is bound to "n1" [DRA-213]
@@ -117,10 +117,11 @@ Feature: NVML events become taints and health states
     Given node "n1" running the driver
     When XID 48 happens on GPU 2 of "n1"
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    Given the slices of the driver on "n1" are remembered
     When 30 seconds pass
     And XID 48 happens on GPU 3 of "n1"
     Then the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
-    And the taints of device "gpu-2" on "n1" are 30 seconds old
+    And the taints of device "gpu-2" on "n1" are the remembered ones
 
   @NV-120 @NV-128 @needs:driver-flags @gate:DRADeviceTaints
   Scenario: XIDs can be ignored, and health checks turned off

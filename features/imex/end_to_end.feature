@@ -13,6 +13,9 @@ Feature: From a ComputeDomain to a channel in a container
     When a pod "rank-0" using template "job-channel" is created
     Then pod "rank-0" is bound to "n1" [NV-147]
     And of the device nodes "*imex*", container "main" of pod "rank-0" on "n1" has only "*/channel0" [NV-163]
+    And container "main" of pod "rank-0" on "n1" has: [NV-163]
+      | kind        | name                                    | value |
+      | device node | /dev/nvidia-caps-imex-channels/channel0 | set   |
     And the ComputeDomain "job" has "status.status" Ready [NV-150]
     When pod "rank-0" is deleted
     Then the ComputeDomain label of node "n1" becomes "none" [NV-166]
