@@ -1,8 +1,8 @@
 """Events on objects, written in the background so that they never delay the work that they report.
 
 Each call of `event` becomes a core/v1 Event in the object's namespace. An event that repeats an earlier one of this
-process increments its count, as client-go's recorder does. The recorder owns one
-thread between `start` and `stop`; `stop` writes what is still queued.
+process increments its count, as client-go's recorder does. The recorder owns one thread between `start` and `stop`;
+`stop` writes what is still queued.
 
 Source: client-go tools/record v0.36 (event.go, events_cache.go): names, counts, dropping when the queue is full.
 """

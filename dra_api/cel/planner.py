@@ -338,7 +338,7 @@ def _read(slot: int) -> Run:
 
 
 def _lazy(slot: int, init: _Plan, fresh: type | None) -> Run:
-    """Reads an accumulator: computed when first asked for, an error kept and raised again."""
+    """Reads an accumulator: computed on first use, an error kept and raised again."""
     run, cost = init.run, init.cost
 
     def read(frame: Frame) -> Any:
@@ -421,7 +421,7 @@ def _branch(branches: tuple[_Plan, _Attribute, _Attribute]) -> tuple[Run, int]:
 
 
 def _string_path(attribute: _Attribute) -> Run:
-    """``variable.a["b"].c``: plain dict lookups, and the slow path for whatever turns out different."""
+    """``variable.a["b"].c``: plain dict lookups, with the slow path for all other values."""
     keys = tuple(step.key for step in attribute.steps)
     root, slot = attribute.root, attribute.slot
     slow = _slow_path(root, keys)

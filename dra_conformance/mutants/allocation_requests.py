@@ -325,7 +325,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """An alternative with mode All and no matching device is allocated without devices."""
     patch.replace(
-        f"{_ALLOCATOR}.allocate:satisfied_by_nothing_less",
+        f"{_ALLOCATOR}.allocate:can_take_all",
         lambda task: not task.everything or task.mask.bit_count() == task.count,
     )
 

@@ -102,7 +102,7 @@ def _(patch: Patch) -> None:
 @mutant("both-names-stay-published", rule="NV-178")
 def _(patch: Patch) -> None:
     """Both names of a GPU stay published."""
-    patch.replace(f"{PREPARER}.not_to_be_had", lambda self: set())
+    patch.replace(f"{PREPARER}.hidden_twins", lambda self: set())
 
 
 @mutant("published-devices-not-restored", rule="NV-178")
@@ -126,7 +126,7 @@ def _(patch: Patch) -> None:
     def make(original: Original) -> Original:
         return lambda self: {name for name in original(self) if "vfio" not in name}
 
-    patch.wrap(f"{PREPARER}.not_to_be_had", make)
+    patch.wrap(f"{PREPARER}.hidden_twins", make)
 
 
 @mutant("both-names-of-a-gpu-allocated", rule="NV-179")

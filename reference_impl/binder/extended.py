@@ -30,7 +30,7 @@ OWNER_INDEX = "owner"
 
 
 def owners(claim: Obj) -> list[str]:
-    """Return Index function: the uids of a claim's controller owners."""
+    """Return the uids of a claim's controller owners: an index function for the informer."""
     return [str(ref.get("uid")) for ref in meta(claim).get("ownerReferences") or () if ref.get("controller")]
 
 

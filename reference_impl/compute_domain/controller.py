@@ -171,7 +171,7 @@ class ComputeDomainController:
     # -- one domain ------------------------------------------------------------------------------------------------
 
     def reconcile(self, domain: Obj) -> None:
-        """Bring one domain a step further. Raises when it must be tried again."""
+        """Create or delete what a domain needs, and update its status. Raises if the domain must be tried again."""
         if is_deleting(domain):
             self.tear_down(domain)
             return
@@ -249,7 +249,7 @@ class ComputeDomainController:
     # -- deletion --------------------------------------------------------------------------------------------------
 
     def tear_down(self, domain: Obj) -> None:
-        """Remove everything that was made for a domain, then let it go (rule NV-153)."""
+        """Remove everything that was made for a domain, then its finalizer (rule NV-153)."""
         if not has_finalizer(domain):
             return
         self.remove_owned(uid_of(domain), foreign_namespace=namespace_of(domain))

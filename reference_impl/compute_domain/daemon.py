@@ -1,9 +1,8 @@
-"""Simulated IMEX daemons: what a cluster's DaemonSet controller and nvidia-imex do together, without NVLink.
+"""Simulated IMEX daemons: the work of a cluster's DaemonSet controller and of nvidia-imex, without NVLink.
 
 For every DaemonSet of a ComputeDomain and every node that its selector matches, this component creates the daemon pod,
-calls
-it running, and enters the node into the clique as Ready. Only the API objects are real; no IMEX traffic exists. In a
-cluster with a DaemonSet controller and the driver's own daemon image this component must not run.
+sets its phase to Running, and adds the node to the clique as Ready. Only the API objects are real; no IMEX traffic
+exists. In a cluster with a DaemonSet controller and the driver's own daemon image this component must not run.
 
 A node's clique is read from its label `nvidia.com/gpu.clique`, which the kubelet plugin sets; a node without it has
 no fabric. Pods made here carry the annotation `resource.nvidia.com/simulated: "true"` and end with their node's
@@ -55,7 +54,7 @@ _SYNCED = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Daemon:
     """One daemon pod that must exist."""
 
     daemon_set: Obj
@@ -137,19 +136,19 @@ class SimulatedImexDaemons:
     # -- what daemons do -------------------------------------------------------------------------------------------
 
     def sync(self) -> None:
-        """Make pods, let them join their cliques, and end those that have no place any more."""
-        places = {place.pod_name: place for place in self.places()}
+        """Create the pods of wanted daemons, add these to their cliques, and end the pods of other daemons."""
+        wanted = {daemon.pod_name: daemon for daemon in self.wanted()}
         pods = {name_of(pod): pod for pod in self._informers[PODS].list()}
         for name, pod in pods.items():
-            if name not in places and self.is_simulated(pod):
+            if name not in wanted and self.is_simulated(pod):
                 self._end(pod)
-        for name, place in places.items():
-            self.join(place, pods.get(name) or self._create(place))
+        for name, daemon in wanted.items():
+            self.join(daemon, pods.get(name) or self._create(daemon))
 
-    def places(self) -> list[_Place]:
-        """Return the nodes that need a daemon: those that an existing DaemonSet selects."""
+    def wanted(self) -> list[_Daemon]:
+        """Return a daemon for every node that an existing DaemonSet selects."""
         return [
-            _Place(daemon_set, node)
+            _Daemon(daemon_set, node)
             for daemon_set in self._informers[DAEMON_SETS].list()
             for node in self._informers[NODES].list()
             if not is_deleting(daemon_set) and self.selects(daemon_set, node)
@@ -165,11 +164,11 @@ class SimulatedImexDaemons:
         """Return whether this component created the pod."""
         return (meta(pod).get("annotations") or {}).get(SIMULATED) == "true"
 
-    def join(self, place: _Place, pod: Obj) -> None:
+    def join(self, daemon: _Daemon, pod: Obj) -> None:
         """Act as the daemon of one node: become ready, and write that into the clique."""
         if not is_pod_ready(pod):
             pod = self._run(pod)
-        clique_id = self.clique_of(place.node)
+        clique_id = self.clique_of(daemon.node)
         if (meta(pod).get("labels") or {}).get(CLIQUE_LABEL) != clique_id:
             # The plugin found the node's clique after the pod was made.
             patch = {"metadata": {"labels": {CLIQUE_LABEL: clique_id}}}
@@ -179,10 +178,10 @@ class SimulatedImexDaemons:
             return  # the pod's empty label reports that to the controller (rule NV-152)
         try:
             self._writer.join(
-                domain_of(pod), clique_id, node=name_of(place.node), ip=self._address, ready=is_pod_ready(pod), pod=pod
+                domain_of(pod), clique_id, node=name_of(daemon.node), ip=self._address, ready=is_pod_ready(pod), pod=pod
             )
         except CliqueFullError as error:
-            log.warning("node %s cannot join: %s", name_of(place.node), error)
+            log.warning("node %s cannot join: %s", name_of(daemon.node), error)
 
     def clique_of(self, node: Obj) -> str:
         """Return the NVLink clique of a node; empty when it has none."""
@@ -190,24 +189,24 @@ class SimulatedImexDaemons:
 
     # -- pods ------------------------------------------------------------------------------------------------------
 
-    def _create(self, place: _Place) -> Obj:
-        template = place.daemon_set["spec"]["template"]
+    def _create(self, daemon: _Daemon) -> Obj:
+        template = daemon.daemon_set["spec"]["template"]
         containers = [
             {"name": container["name"], "image": container["image"], "command": container.get("command") or []}
             for container in template["spec"]["containers"]
         ]
-        owner = {"apiVersion": DAEMON_SETS.api_version, "kind": DAEMON_SETS.kind, **place.daemon_set}
+        owner = {"apiVersion": DAEMON_SETS.api_version, "kind": DAEMON_SETS.kind, **daemon.daemon_set}
         pod = {
             "metadata": {
-                "name": place.pod_name,
+                "name": daemon.pod_name,
                 "namespace": self._namespace,
-                "labels": {**template["metadata"]["labels"], CLIQUE_LABEL: self.clique_of(place.node)},
+                "labels": {**template["metadata"]["labels"], CLIQUE_LABEL: self.clique_of(daemon.node)},
                 "annotations": {SIMULATED: "true"},
                 "ownerReferences": [owner_reference(owner, controller=True)],
             },
             # No daemon claim: these pods never meet a scheduler, and nothing in them would use the device.
             "spec": {
-                "nodeName": name_of(place.node),
+                "nodeName": name_of(daemon.node),
                 "containers": containers,
                 "tolerations": [{"operator": "Exists"}],
                 "terminationGracePeriodSeconds": 0,
@@ -216,7 +215,7 @@ class SimulatedImexDaemons:
         try:
             made = self._client.create(PODS, pod)
         except AlreadyExists:
-            made = self._client.get(PODS, place.pod_name, self._namespace)
+            made = self._client.get(PODS, daemon.pod_name, self._namespace)
         self._informers[PODS].assume(made)
         return made
 

@@ -34,9 +34,9 @@ class HostImex:
             )
         except (OSError, subprocess.SubprocessError) as error:
             raise NotYetError(f"nvidia-imex-ctl cannot be run: {error}") from error
-        said = (done.stdout + done.stderr).decode(errors="replace").strip()[:300]
+        output = (done.stdout + done.stderr).decode(errors="replace").strip()[:300]
         # As a word: NOT_READY holds the letters, too.
-        if done.returncode != 0 or "READY" not in said.split():
+        if done.returncode != 0 or "READY" not in output.split():
             raise NotYetError(
-                f"the host's nvidia-imex is not ready: nvidia-imex-ctl exits with {done.returncode} and says {said!r}"
+                f"the host's nvidia-imex is not ready: nvidia-imex-ctl exits with {done.returncode} and says {output!r}"
             )

@@ -22,11 +22,11 @@ _SYNCED = 30.0
 
 
 class PermanentError(Exception):
-    """Trying again cannot help; the claim fails at once."""
+    """No later attempt can succeed; the claim fails at once."""
 
 
 class NotYetError(Exception):
-    """The claim must wait for something."""
+    """A condition of the claim is not met yet; a later attempt may succeed."""
 
 
 class Membership:

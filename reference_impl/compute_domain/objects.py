@@ -149,7 +149,7 @@ def is_pod_ready(pod: Obj) -> bool:
 
 
 def has_finalizer(obj: Obj) -> bool:
-    """Return whether the fabric's finalizer holds the object."""
+    """Return whether the object has the finalizer of the ComputeDomain controller."""
     return FINALIZER in (meta(obj).get("finalizers") or ())
 
 

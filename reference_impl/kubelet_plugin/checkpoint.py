@@ -48,7 +48,7 @@ class ClaimState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldDevice:
-    """A prepared device: what Prepare answered, and what Unprepare needs.
+    """A prepared device: the response of Prepare, and the facts that Unprepare needs.
 
     `type` is the device's type attribute; `info` holds facts of that type (`uuid`, MIG instance ids).
     """
@@ -83,7 +83,7 @@ class ClaimEntry:
 class Checkpoint:
     """The claims of one plugin, in its file.
 
-    The file is looked at on every access, and read when it is not the last one: another process of the same plugin may
+    Every access checks whether the file was replaced, and reads it again if so: another process of the same plugin may
     have changed it meanwhile, and the plugin's lock (not this class) keeps the two apart. `boot_id` is the kernel's.
     """
 
@@ -197,7 +197,7 @@ class Written:
         return known[1], known[2]
 
     def forget_but(self, claims: Mapping[str, ClaimEntry]) -> None:
-        """Let go of what is gone from the checkpoint."""
+        """Drop the texts of entries that are no longer in the checkpoint."""
         for uid in self._texts.keys() - claims.keys():
             del self._texts[uid]
 

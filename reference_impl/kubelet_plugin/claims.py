@@ -18,7 +18,7 @@ from dra_api.transport import TransportError
 
 
 class ClaimRefusedError(Exception):
-    """The whole call must fail: the kubelet speaks of a claim that the API server does not have like that."""
+    """The whole call must fail: a claim cannot be read, differs from the requested one, or is not allocated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,11 +37,11 @@ class Setting(Protocol):
         ...
 
     def apply(self, planned: Obj) -> None:
-        """Change it. Raises when the node refuses."""
+        """Make the planned changes. Raises if the node refuses."""
         ...
 
     def undo(self, entry: ClaimEntry) -> None:
-        """Change it back, whole, half or not at all as it was changed. Raises when the node refuses."""
+        """Undo the changes, also if only some or none of them were made. Raises if the node refuses."""
         ...
 
     def edits(self, planned: Obj) -> Obj:

@@ -55,12 +55,12 @@ class DriverRoot:
 
     @property
     def sysfs(self) -> Path:
-        """sysfs: the root's own, or the machine's."""
+        """Return the folder of sysfs: the root's own, or the machine's."""
         return self._or_machine("sys")
 
     @property
     def procfs(self) -> Path:
-        """procfs: the root's own, or the machine's."""
+        """Return the folder of procfs: the root's own, or the machine's."""
         return self._or_machine("proc")
 
     def _or_machine(self, name: str) -> Path:

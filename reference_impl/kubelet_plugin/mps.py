@@ -92,7 +92,7 @@ class Mps:
                 lines.insert(0, f"set_default_active_thread_percentage {daemon['threads']}")
             # The last command only checks the daemon: one that does not answer fails the claim.
             for line in [*lines, "get_server_list"]:
-                self.run(daemon, [], said=line)
+                self.run(daemon, [], stdin=line)
 
     def undo(self, entry: ClaimEntry) -> None:
         """End the claim's daemons, and give its GPUs their compute mode back (rule NV-092c)."""
@@ -104,7 +104,7 @@ class Mps:
         """End one daemon, running or not, and remove its folder. Raises SharingError when it does not end."""
         folder = self.folder / daemon["id"]
         if (folder / "pipe/control").exists():
-            self.run(daemon, [], said="quit")
+            self.run(daemon, [], stdin="quit")
         if folder.exists():
             for uuid in daemon["gpus"]:
                 self._smi(["-i", uuid, "-c", "DEFAULT"])
@@ -137,8 +137,8 @@ class Mps:
             self.end({"id": path.name, "gpus": []})
         return [path.name for path in left]
 
-    def run(self, daemon: Obj, arguments: Sequence[str], *, said: str = "") -> None:
-        """Run the control program for one daemon with `said` on standard input, at most 30 s. Raises SharingError."""
+    def run(self, daemon: Obj, arguments: Sequence[str], *, stdin: str = "") -> None:
+        """Run the control program for one daemon, at most 30 s; `stdin` is a line of input. Raises SharingError."""
         binary = self._binary()
         if binary is None:
             raise SharingError(f"error starting MPS control daemon: the driver root has no {CONTROL}")
@@ -149,11 +149,11 @@ class Mps:
             "CUDA_MPS_PIPE_DIRECTORY": str(folder / "pipe"),
             "CUDA_MPS_LOG_DIRECTORY": str(folder / "log"),
         }
-        what = said or " ".join(arguments)
+        what = stdin or " ".join(arguments)
         try:
             done = subprocess.run(
                 [str(binary), *arguments],
-                input=f"{said}\n".encode() if said else b"",
+                input=f"{stdin}\n".encode() if stdin else b"",
                 stdout=subprocess.DEVNULL,  # a daemon keeps what it was given, and a pipe would wait for its end
                 stderr=subprocess.DEVNULL,
                 env=environment,

@@ -49,7 +49,7 @@ class Persistence(Protocol):
         """Return whether a GPU stays initialised without users; False if that is unknown."""
 
     def switch_on(self, address: str) -> None:
-        """Let it stay so. What fails is logged: the GPU serves without, only slower."""
+        """Switch persistence mode on. A failure is only logged: without it the GPU works, but starts more slowly."""
 
 
 class Passthrough:
@@ -222,7 +222,7 @@ class Passthrough:
         log.info("GPU %s went from driver %r to %r", address, current, driver)
 
     def write(self, file: Path, text: str) -> None:
-        """Write to one of the kernel's files; it exists, or the kernel knows no such thing."""
+        """Write to one of the kernel's files; if it does not exist, the kernel does not support the operation."""
         descriptor = os.open(file, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
         try:
             os.write(descriptor, f"{text}\n".encode())

@@ -28,7 +28,7 @@ class PersistenceMode:
             return False
 
     def switch_on(self, address: str) -> None:
-        """Let it stay so. What fails is logged: the GPU serves without, only slower to begin."""
+        """Switch persistence mode on. A failure is only logged: without it the GPU works, but starts more slowly."""
         try:
             self.nvml.module.nvmlDeviceSetPersistenceMode(self.nvml.at(address), 1)
         except self.nvml.module.NVMLError as error:

@@ -165,7 +165,7 @@ class KubeletPlugin:
         NV-118).
         """
         if not any(gpu.partitioning for gpu in self._found.gpus):
-            taken = self.preparer.not_to_be_had()
+            taken = self.preparer.hidden_twins()
             return layout([self.slice_device(device) for device in self._found.all if device.name not in taken])
         return partitioned_layout(
             [

@@ -157,8 +157,8 @@ class ClaimPreparer:
         if self._passthrough is not None:
             self._on_change()
 
-    def not_to_be_had(self) -> set[str]:
-        """Return the devices that are a prepared GPU under another name: they are not published (rule NV-178)."""
+    def hidden_twins(self) -> set[str]:
+        """Return the names of devices that are a prepared GPU under another name: not to be published (rule NV-178)."""
         return twins(self._found(), self.kept(self._checkpoint.claims())) if self._passthrough is not None else set()
 
     # -- steps of Prepare ------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ class DriverService:
         return {claim.uid: self.prepare_one(claim) for claim in fetched}
 
     def prepare_one(self, claim: AllocatedClaim) -> PrepareResult:
-        """Return one claim's answer (rule NV-056)."""
+        """Return the result of one claim (rule NV-056)."""
         try:
             return PrepareResult(self._preparer.prepare(claim))
         except Exception as error:
@@ -61,7 +61,7 @@ class DriverService:
         return {reference.uid: self.unprepare_one(reference) for reference in claims}
 
     def unprepare_one(self, reference: ClaimRef) -> str:
-        """Return one claim's answer."""
+        """Return the error text of one claim, empty if it is unprepared."""
         try:
             self._preparer.unprepare(reference.uid)
         except Exception as error:

@@ -1,7 +1,6 @@
 """Time slicing: nvidia-smi changes a GPU's scheduling and changes it back.
 
-The setting outlives every process, so the checkpoint records it. Off
-unless the gate `TimeSlicingSettings` is on.
+The setting outlives every process, so the checkpoint records it. Off unless the gate `TimeSlicingSettings` is on.
 
 Source: cmd/gpu-kubelet-plugin nvlib.go and sharing.go at 95932046; rules NV-082, NV-085 to NV-087, NV-089, NV-111.
 """
@@ -42,8 +41,8 @@ class NvidiaSmi:
         except (OSError, subprocess.SubprocessError) as error:
             raise SharingError(f"error running nvidia-smi: {error}") from error
         if done.returncode != 0:
-            said = (done.stderr or done.stdout).decode(errors="replace").strip()[:300]
-            raise SharingError(f"error running nvidia-smi: exit status {done.returncode}: {said}")
+            output = (done.stderr or done.stdout).decode(errors="replace").strip()[:300]
+            raise SharingError(f"error running nvidia-smi: exit status {done.returncode}: {output}")
 
 
 class TimeSlicing:

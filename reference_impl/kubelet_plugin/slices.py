@@ -1,8 +1,8 @@
-"""A driver's ResourceSlices, kept as the driver wants them.
+"""The publisher of a driver's ResourceSlices.
 
-What is wanted comes from the driver (`publish`), what is there from a watch of the API server. One thread makes the
-two agree between `start` and `stop`. The slices stay when the plugin stops (rule NV-014): the kubelet or the Node's
-deletion ends them.
+The driver sets the wanted content (`publish`), a watch of the API server delivers the stored slices. One thread writes
+the differences between `start` and `stop`. The slices stay when the plugin stops (rule NV-014): the kubelet deletes
+them, or the garbage collector after the deletion of the Node.
 
 Source: k8s.io/dynamic-resource-allocation/resourceslice v0.36.0 (resourceslicecontroller.go); rules DRA-288 to DRA-294,
 NV-014, NV-019, NV-048. Limits: k8s.io/api resource/v1 types.go v0.36 (128 devices a slice, 64 with taints or counters).
@@ -66,7 +66,7 @@ class _Accepted:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """The writes that make a pool right."""
+    """The writes that bring a pool to its wanted content."""
 
     delete: list[Obj] = field(default_factory=list)
     update: list[tuple[Obj, Obj]] = field(default_factory=list)
@@ -217,7 +217,7 @@ class SlicePublisher:
                 self._queue.done(key)
 
     def sync(self) -> None:
-        """Make the API server's slices those that are wanted."""
+        """Write the differences between the wanted and the stored slices."""
         informer = self._informer
         with self._lock:
             wanted = self._wanted

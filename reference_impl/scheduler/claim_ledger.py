@@ -85,7 +85,7 @@ class ClaimLedger:
         self._recount(key, entry)
 
     def withdraw(self, source: str, keys: set[ClaimKey], *, gone: bool) -> bool:
-        """Return the BindRequest no longer holds anything for `keys`. True when devices became free."""
+        """Remove the allocations that a BindRequest carried for `keys`. Return True if devices became free."""
         freed = False
         for key in keys:
             if gone:

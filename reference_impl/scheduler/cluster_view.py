@@ -68,7 +68,7 @@ class Promise:
 
 
 def is_terminal(pod: Obj) -> bool:
-    """Return whether a pod has ended and holds nothing any more."""
+    """Return whether a pod has ended and uses no resources any more."""
     return (pod.get("status") or {}).get("phase") in TERMINAL_PHASES
 
 
@@ -112,7 +112,7 @@ class ClusterView:
     # -- reading ---------------------------------------------------------------------------------------------------
 
     def candidates(self) -> list[NodeState]:
-        """Return all nodes, the one to try first first: fewest pods, then by name or by the seed's order."""
+        """Return all nodes in the order of attempts: fewest pods first, then by name or by the seed's order."""
         return sorted(self.nodes.values(), key=self._preference)
 
     def _preference(self, state: NodeState) -> tuple[int, float, str]:

@@ -141,7 +141,7 @@ class Cycle:
         try:
             claims = pod_claims.resolve(pod, self._view.find_claim)
         except pod_claims.NotReady as missing:
-            return Refusal(str(missing), silent=not missing.worth_telling, for_own_claims=True)
+            return Refusal(str(missing), silent=not missing.reported, for_own_claims=True)
         attempt = self._attempt(pod, claims)
         if isinstance(attempt, Refusal):
             return attempt

@@ -43,7 +43,7 @@ class Engine(Protocol):
     def allocator(
         self, claims: Sequence[Claim], classes: Classes, *, features: Features, max_steps: int
     ) -> PodAllocator:
-        """Return an allocator for a pod's claims. Raises AllocationError for claims that are no good on any node."""
+        """Return an allocator for a pod's claims. Raises AllocationError for claims that no node can satisfy."""
         ...
 
 

@@ -29,12 +29,12 @@ class PodClaim:
 class NotReady(Exception):
     """A claim of the pod cannot be used yet.
 
-    `worth_telling` is False for what passes by itself, such as a template claim that is about to be generated.
+    `reported` is False for a state that ends by itself, such as a template claim that is about to be generated.
     """
 
-    def __init__(self, message: str, *, worth_telling: bool = True) -> None:
+    def __init__(self, message: str, *, reported: bool = True) -> None:
         super().__init__(message)
-        self.worth_telling = worth_telling
+        self.reported = reported
 
 
 def references(pod: Obj) -> list[Obj]:
@@ -87,14 +87,14 @@ def resolve(pod: Obj, find: FindClaim) -> list[PodClaim]:
         if generated:
             status = recorded(pod, reference)
             if status is None:
-                raise NotReady(f"resourceclaim for entry {reference} has not been created yet", worth_telling=False)
+                raise NotReady(f"resourceclaim for entry {reference} has not been created yet", reported=False)
             if needs_no_claim(status):
                 continue
             name = status["resourceClaimName"]
         claim = find(namespace, str(name))
         if claim is None:
             # A generated claim may be in the pod's status before our copy of the claims has it.
-            raise NotReady(f'resourceclaim "{name}" not found', worth_telling=not generated)
+            raise NotReady(f'resourceclaim "{name}" not found', reported=not generated)
         if generated and not belongs_to(claim, pod):
             raise NotReady(f'resourceclaim "{name}" was not created for pod {namespace}/{name_of(pod)}')
         if meta(claim).get("deletionTimestamp"):

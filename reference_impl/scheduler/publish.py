@@ -35,7 +35,7 @@ class PublishError(Exception):
 
 
 def may_be_carried_out(error: Exception) -> bool:
-    """Return whether a write that ended so may be stored all the same: no answer came, or the server failed over it.
+    """Return whether a write that failed with this error may be stored: no response arrived, or the server failed.
 
     The devices then are not free until the object has been read.
     """
@@ -46,7 +46,7 @@ class Publisher(Protocol):
     """Writes decisions."""
 
     def publish(self, decision: Decision) -> None:
-        """Write one decision. Raises ApiError, TransportError or PublishError when it came to nothing.
+        """Write one decision. Raises ApiError, TransportError or PublishError if it failed.
 
         After an error that `may_be_carried_out` the same decision can be published again.
         """
@@ -254,7 +254,7 @@ class DirectPublisher:
         return current is not None and uid_of(current) == uid_of(pod) and bound == node
 
     def forget(self, pod: Obj) -> None:
-        """The decision on this pod will not be published again: its claims are in the API server's hands."""
+        """Drop the state of a decision on this pod; its claims are stored in the API server."""
         self._made.pop(uid_of(pod), None)
         self._unanswered.discard(uid_of(pod))
 

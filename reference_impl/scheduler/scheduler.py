@@ -50,7 +50,7 @@ class Scheduler:
     name = "scheduler"
 
     def __init__(self, client: KubeClient, *, clock: Clock, options: SchedulerOptions | None = None) -> None:
-        """Prepare; nothing is read before `start`. Raises ComponentError for options that cannot be."""
+        """Prepare; nothing is read before `start`. Raises ComponentError for invalid options."""
         self.options = options or SchedulerOptions()
         self.options.check()
         self.dra_enabled = False
@@ -245,7 +245,7 @@ class Scheduler:
         return bind_requests.selected_node(request) not in self.view.nodes
 
     def _clean_up(self, key: PodKey, pod: Obj, stale: list[Obj]) -> None:
-        """Delete BindRequests that came to nothing; the pod is scheduled anew after a back-off (KAI-070, KAI-232)."""
+        """Delete BindRequests that failed; the pod is scheduled anew after a back-off (KAI-070, KAI-232)."""
         first: ApiError | None = None
         for request in stale:
             if meta(request).get("deletionTimestamp"):

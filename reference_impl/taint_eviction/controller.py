@@ -347,12 +347,12 @@ class TaintEviction:
             if wait > 0:
                 self.loop.queue.add_after(Key("rule", name=name), wait)
                 return
-        said = rule_status.condition_for(self.facts(rule, effect))
-        if rule_status.is_current(rule, said):
+        wanted = rule_status.condition_for(self.facts(rule, effect))
+        if rule_status.is_current(rule, wanted):
             return
         try:
             written = self._client.update_status(
-                self.rules.resource, rule_status.with_condition(rule, said, now=self._clock.now())
+                self.rules.resource, rule_status.with_condition(rule, wanted, now=self._clock.now())
             )
         except NotFound:
             return

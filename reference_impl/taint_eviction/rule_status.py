@@ -75,27 +75,27 @@ def held(rule: Obj) -> Obj:
     return {}
 
 
-def is_current(rule: Obj, said: ConditionText) -> bool:
+def is_current(rule: Obj, wanted: ConditionText) -> bool:
     """Return whether the rule has this condition already, for its current generation."""
     now = held(rule)
     return (now.get("status"), now.get("reason"), now.get("message") or "", now.get("observedGeneration")) == (
-        said.status,
-        said.reason,
-        said.message,
+        wanted.status,
+        wanted.reason,
+        wanted.message,
         meta(rule).get("generation"),
     )
 
 
-def with_condition(rule: Obj, said: ConditionText, *, now: datetime) -> Obj:
+def with_condition(rule: Obj, wanted: ConditionText, *, now: datetime) -> Obj:
     """Return the rule with its condition brought up to date."""
     before = held(rule)
     condition: Obj = {
         "type": EVICTION_IN_PROGRESS,
-        "status": said.status,
-        "reason": said.reason,
-        "message": said.message,
+        "status": wanted.status,
+        "reason": wanted.reason,
+        "message": wanted.message,
         "lastTransitionTime": before["lastTransitionTime"]
-        if before.get("status") == said.status and before.get("lastTransitionTime")
+        if before.get("status") == wanted.status and before.get("lastTransitionTime")
         else timestamp(now),
     }
     if generation := meta(rule).get("generation"):

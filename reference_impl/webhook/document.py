@@ -1,4 +1,4 @@
-"""Reads JSON and remembers which fields stood there twice: strict decoding refuses them, ordinary readers lose them.
+"""Reads JSON and records repeated fields: strict decoding refuses them, ordinary readers drop them.
 
 Pure functions over bytes. Source: sigs.k8s.io/json (strict), as k8s.io/apimachinery's serializer uses it; rule NV-133e.
 """
@@ -20,7 +20,7 @@ class Members(dict[str, Any]):
 
 
 def read(body: bytes) -> object:
-    """Return the document. Raises ValueError for what is no JSON, or nested beyond reason."""
+    """Return the document. Raises ValueError for invalid JSON, or for one that is nested too deeply."""
     try:
         return json.loads(body, object_pairs_hook=Members, parse_constant=_no_number)
     except RecursionError:

@@ -105,7 +105,7 @@ def _a(value: object, kind: type, where: str) -> Any:
 
 
 def is_checked(opaque: Obj) -> bool:
-    """Return whether a configuration is this webhook's business."""
+    """Return whether this webhook checks the configuration: only those of its own driver."""
     return opaque.get("driver") == GPU_DRIVER
 
 

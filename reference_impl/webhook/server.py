@@ -1,7 +1,6 @@
 """The webhook's HTTPS server: `POST /validate-resource-claim-parameters`, `GET /readyz`.
 
-The server owns its socket and threads between `start` and
-`stop`.
+The server owns its socket and threads between `start` and `stop`.
 """
 
 from __future__ import annotations

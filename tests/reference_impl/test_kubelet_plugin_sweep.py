@@ -106,13 +106,13 @@ class Claims(ClaimReader):
 class SimulatedMps(Mps):
     """Control daemons that are no processes: one runs while the file `control` is in its pipe folder, as the real."""
 
-    def run(self, daemon: Any, arguments: Any, *, said: str = "") -> None:
+    def run(self, daemon: Any, arguments: Any, *, stdin: str = "") -> None:
         control = self.folder / daemon["id"] / "pipe/control"
         if arguments:
             control.touch()
         elif not control.exists():
-            raise SharingError(f"{said}: no control daemon")
-        elif said == "quit":
+            raise SharingError(f"{stdin}: no control daemon")
+        elif stdin == "quit":
             os.remove(control)  # the daemon's own doing, and no effect of the plugin's
 
 
@@ -276,7 +276,7 @@ def test_the_sweep_catches_an_mps_daemon_whose_folder_goes_before_its_gpu_is_as_
     def end(self: Mps, daemon: Any) -> None:
         folder = self.folder / daemon["id"]
         if (folder / "pipe/control").exists():
-            self.run(daemon, [], said="quit")
+            self.run(daemon, [], stdin="quit")
         if folder.exists():
             shutil.rmtree(folder)
             for uuid in daemon["gpus"]:

@@ -278,7 +278,7 @@ class Allocator:
             if exceeds_limit(sum(task.count for task in tasks if task.claim == claim_number)):
                 return None
         for number, task in enumerate(tasks):
-            if not satisfied_by_nothing_less(task):
+            if not can_take_all(task):
                 Search(problem, tasks[:number], barrier=True).run()
                 return None
         if out_of_reach(problem, tasks):
@@ -379,8 +379,8 @@ def first_free(problem: Problem, tasks: Sequence[Task]) -> list[list[int]] | Non
     return picked if all(len(picks) == task.count for picks, task in zip(picked, tasks, strict=True)) else None
 
 
-def satisfied_by_nothing_less(task: Task) -> bool:
-    """Return an All request needs at least one device, and every one of them (DRA-154, DRA-155)."""
+def can_take_all(task: Task) -> bool:
+    """Return whether an All request gets at least one device and all that match; True for others (DRA-154, DRA-155)."""
     return not task.everything or (task.count > 0 and task.mask.bit_count() == task.count)
 
 

@@ -1,4 +1,4 @@
-"""The allocator's words: devices, slices, requests and claims, decoded once from the API's dicts.
+"""The allocator's types: devices, slices, requests and claims, decoded once from the API's dicts.
 
 Everything is frozen; a decoded object lives as long as the object it came from is current. `Device.verdicts` is the
 one exception: a cache of selector verdicts that lives and dies with its device.
@@ -289,7 +289,7 @@ class Constraint:
 
 @dataclass(frozen=True)
 class Claim:
-    """One ResourceClaim that wants devices."""
+    """One ResourceClaim that is to be allocated."""
 
     namespace: str
     name: str

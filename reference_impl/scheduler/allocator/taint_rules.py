@@ -1,10 +1,10 @@
-"""DeviceTaintRules (KEP-5055): taints that an administrator lays over published devices.
+"""DeviceTaintRules (KEP-5055): taints that an administrator adds to published devices.
 
 Pure functions; the devices that a rule selects are copied with its taint.
 
 Source: resource.k8s.io DeviceTaintRuleSpec (v1beta2 of 1.36): "The empty selector matches all devices. Without a
 selector, no devices are matches." Eviction keeps to it; the slice tracker of 1.36 (resourceslice/tracker) reads an
-absent selector as an empty one, but its scheduler never comes so far (DRA-226c). Rules DRA-226b, DRA-226d.
+absent selector as an empty one, but its scheduler never gets that far (DRA-226c). Rules DRA-226b, DRA-226d.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class NodePools:
     def build(
         cls, node: NodeFacts, slices_by_pool: Iterable[Sequence[Slice]], features: Features, release: Release
     ) -> NodePools:
-        """Look at all slices of every pool from `node`. Raises AllocationError for a node selector that is no good."""
+        """Look at all slices of every pool from `node`. Raises AllocationError for an invalid node selector."""
         variant = variants.variant_for(features, release)
         return cls(node, tuple(gather(slices_by_pool, node, features, variant, release)))
 

@@ -41,7 +41,7 @@ def claims_as_read(claims: Iterable[Claim], variant: Variant, release: Release) 
 
 
 def claims_as_checked(claims: Iterable[Claim], variant: Variant, release: Release) -> list[Claim]:
-    """Return the claims with what the variant uses unasked left out of the check of gates (distinct-without-gate)."""
+    """Return the claims as the check of gates sees them: without fields that need no gate (distinct-without-gate)."""
     return [_without_distinct(claim) if knows_shares(variant, release) else claim for claim in claims]
 
 
