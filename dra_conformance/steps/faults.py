@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, DAEMON_SETS, RESOURCE_CLAIMS
+from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, DAEMON_SETS, PODS, RESOURCE_CLAIMS
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
@@ -81,13 +81,33 @@ def interrupt_watches(world: World, how: str, wanted: Callable[[Call], bool]) ->
 
 def before_status_update(world: World, *, claim: str, act: Callable[[], object]) -> None:
     """Call `act` just before the next status update of a claim by a component is served; once."""
+
+    def wanted(call: Call) -> bool:
+        info = call.info
+        named = (info.resource, info.subresource, info.name) == (RESOURCE_CLAIMS.plural, "status", claim)
+        return named and info.verb != "get" and info.namespace == world.namespace
+
+    before_request(world, wanted, act)
+
+
+def before_deletion(world: World, *, component: str, pod: str, act: Callable[[], object]) -> None:
+    """Call `act` just before the next deletion of a pod by a component is served; once."""
+
+    def wanted(call: Call) -> bool:
+        info = call.info
+        named = (info.verb, info.resource, info.subresource, info.name) == ("delete", PODS.plural, "", pod)
+        return named and call.component == component and info.namespace == world.namespace
+
+    before_request(world, wanted, act)
+
+
+def before_request(world: World, wanted: Callable[[Call], bool], act: Callable[[], object]) -> None:
+    """Call `act` just before the next wanted request of a component is served; once."""
     once = threading.Lock()
 
     def hook(call: Call) -> Fault | None:
-        info = call.info
-        wanted = (info.resource, info.subresource, info.name) == (RESOURCE_CLAIMS.plural, "status", claim)
         # The lock is never released: it selects one of several concurrent requests.
-        if wanted and info.verb != "get" and info.namespace == world.namespace and once.acquire(blocking=False):
+        if wanted(call) and once.acquire(blocking=False):
             act()
         return None
 

@@ -1,6 +1,8 @@
-"""Concurrent writers: changes to a claim or a pod while the binder is about to write the claim."""
+"""Concurrent writers: changes to a claim or a pod while a component is about to write or delete it."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from dra_api.objects import PODS, uid_of
 from dra_conformance.engine.vocabulary import given
@@ -23,6 +25,17 @@ def _(world: World, pod: str, claim: str) -> None:
 @given('pod "{pod}" is replaced by another of its name while the binder writes claim "{claim}"')
 def _(world: World, pod: str, claim: str) -> None:
     """Delete the pod and create it again by its name, just before the binder's next status update of the claim."""
+    faults.before_status_update(world, claim=claim, act=replacement(world, pod))
+
+
+@given('pod "{pod}" is replaced by another of its name before the {component:word} deletes it')
+def _(world: World, pod: str, component: str) -> None:
+    """Delete the pod and create it again by its name, just before a component's next deletion of the pod."""
+    faults.before_deletion(world, component=component, pod=pod, act=replacement(world, pod))
+
+
+def replacement(world: World, pod: str) -> Callable[[], None]:
+    """Return a function that deletes the pod and creates it again by its name, with the same claims."""
     former = world.get(PODS, pod)
     world.state(Known).former[f'Pod "{pod}"'] = uid_of(former)
 
@@ -31,4 +44,4 @@ def _(world: World, pod: str, claim: str) -> None:
         claims = former["spec"]["resourceClaims"]
         world.client.create(PODS, pod_object(world, pod, claims, scheduler=former["spec"]["schedulerName"]))
 
-    faults.before_status_update(world, claim=claim, act=replace)
+    return replace

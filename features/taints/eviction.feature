@@ -14,6 +14,91 @@ Feature: Eviction of pods from tainted devices
     And pod "on-bad" gets a Normal event "DeviceTaintManagerEviction" [DRA-225]
     And the Pod "on-good" still exists [DRA-214]
 
+  @DRA-214
+  Scenario Outline: A pod on <other> is not evicted
+    Given node "n1" with 2 devices
+    And node "n2" with 2 devices
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a pod "beside" using claim "other"
+    And "status.allocation" of the ResourceClaim "other" is set to {devices: {results: [{request: gpu, driver: <driver>, pool: $(node:<pool>), device: <device>}]}}
+    And claim "other" is reserved by hand for pods "beside"
+    And pod "beside" is bound by hand to "n1"
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "on-bad" is being deleted or gone
+    # A change of the pod makes the controller look at it again, now that it knows the taint.
+    When "metadata.annotations" of the Pod "beside" is set to {touched: "yes"}
+    Then the Pod "beside" still exists
+
+    Examples:
+      | other                                     | driver         | pool | device |
+      | a device of this name in another pool     | $(sim)         | n2   | dev-0  |
+      | a device of this name of another driver   | other.dra.test | n1   | dev-0  |
+      | a device whose name begins like this name | $(sim)         | n1   | dev-00 |
+
+  @DRA-214
+  Scenario: Every pod of every claim with a tainted device is evicted
+    Given node "n1" with 4 devices
+    And pod "wide" runs on devices "dev-0, dev-1" of "n1"
+    And a ResourceClaim "clean" for 1 of "gpu"
+    And a ResourceClaim "shared" for 1 of "gpu"
+    And claim "clean" holds the devices "dev-2" of "n1"
+    And claim "shared" holds the devices "dev-1" of "n1"
+    And a pod "one" using claim "clean, shared"
+    And a pod "two" using claim "shared"
+    And a pod "clean" using claim "clean"
+    And claim "clean" is reserved by hand for pods "clean, one"
+    And claim "shared" is reserved by hand for pods "one, two"
+    And pod "one" is bound by hand to "n1"
+    And pod "two" is bound by hand to "n1"
+    And pod "clean" is bound by hand to "n1"
+    When device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "wide" is being deleted or gone
+    And pod "one" is being deleted or gone
+    And pod "two" is being deleted or gone
+    And the Pod "clean" still exists
+
+  @DRA-214
+  Scenario: A pod that only has the name of a consumer is not evicted
+    Given node "n1" with 1 devices
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And a ResourceClaim "former" for 1 of "gpu"
+    And claim "former" holds the devices "dev-0" of "n1"
+    And claim "former" is also reserved for {resource: pods, name: again, uid: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}
+    # No component reserves a claim that is being deleted for the new pod.
+    And the ResourceClaim "former" is being deleted
+    And a pod "again" using claim "former"
+    And pod "again" is bound by hand to "n1"
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "on-bad" is being deleted or gone
+    And the Pod "again" still exists
+
+  @DRA-214 @needs:faults
+  Scenario: A pod that replaces the evicted one is not deleted
+    Given node "n1" with 2 devices
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And pod "on-bad" is replaced by another of its name before the taint-eviction deletes it
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then the Pod "on-bad" is replaced
+    And the Pod "on-bad" still exists
+
+  @DRA-214
+  Scenario: A taint in a slice of an older generation evicts no pod
+    Given node "n1" with 1 devices
+    And node "n2" with 1 devices
+    And pod "on-bad" runs on device "dev-0" of "n2"
+    And pod "on-good" runs on device "dev-0" of "n1"
+    And a ResourceSlice "newer" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: $(node:n1), generation: 2, resourceSliceCount: 1}
+      devices: [{name: dev-0}]
+      """
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-0" of "n2" is tainted "health=bad:NoExecute"
+    Then pod "on-bad" is being deleted or gone
+    And the Pod "on-good" still exists
+
   @DRA-213 @DRA-215
   Scenario: NoSchedule and None do not evict pods
     Given node "n1" with 3 devices
@@ -29,14 +114,61 @@ Feature: Eviction of pods from tainted devices
     And the Pod "on-noted" still exists [DRA-215]
 
   @DRA-222
-  Scenario: A pod that tolerates NoExecute without a limit is not evicted
+  Scenario Outline: A pod that tolerates NoExecute without a limit by <toleration> is not evicted
     Given node "n1" with 2 devices
-    And pod "patient" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute}'
-    And pod "other" runs on device "dev-1" of "n1" tolerating '{key: lease, operator: Exists, effect: NoExecute}'
-    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And pod "patient" runs on device "dev-0" of "n1" tolerating '<tolerations>'
+    And pod "other" runs on device "dev-1" of "n1"
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute, wear=high:NoExecute"
     And device "dev-1" of "n1" is tainted "health=bad:NoExecute"
     Then pod "other" is being deleted or gone
     And the Pod "patient" still exists
+
+    Examples:
+      | toleration                   | tolerations                                                                                                                  |
+      | any key                      | {operator: Exists, effect: NoExecute}                                                                                        |
+      | keys and values              | [{key: health, value: bad, effect: NoExecute}, {key: wear, value: high, effect: NoExecute}]                                  |
+      | one beside a limited one     | [{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 0}, {operator: Exists, effect: NoExecute}]            |
+
+  @DRA-214
+  Scenario Outline: A pod that tolerates <what> is evicted
+    Given node "n1" with 2 devices
+    And pod "other" runs on device "dev-0" of "n1" tolerating '<tolerations>'
+    And pod "patient" runs on device "dev-1" of "n1" tolerating '{operator: Exists, effect: NoExecute}'
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute, wear=high:NoExecute"
+    And device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "other" is being deleted or gone
+    And the Pod "patient" still exists
+
+    Examples:
+      | what                       | tolerations                                                                                               |
+      | one of two taints          | {key: health, operator: Exists, effect: NoExecute}                                                        |
+      | the other of two taints    | {key: wear, operator: Exists, effect: NoExecute}                                                          |
+      | another value              | [{key: health, value: fair, effect: NoExecute}, {key: wear, operator: Exists, effect: NoExecute}]          |
+      | another effect             | {operator: Exists, effect: NoSchedule}                                                                    |
+      | negative tolerationSeconds | {operator: Exists, effect: NoExecute, tolerationSeconds: -5}                                              |
+
+  @DRA-214 @DRA-222
+  Scenario: The toleration of one request does not protect the device of another
+    Given node "n1" with 2 devices
+    And a ResourceClaim "first" with:
+      """
+      requests: [{name: one, exactly: {deviceClassName: gpu}}, {name: two, exactly: {deviceClassName: gpu}}]
+      """
+    And a ResourceClaim "second" with:
+      """
+      requests: [{name: one, exactly: {deviceClassName: gpu}}, {name: two, exactly: {deviceClassName: gpu}}]
+      """
+    And a pod "tolerates-one" using claim "first"
+    And a pod "tolerates-two" using claim "second"
+    And "status.allocation" of the ResourceClaim "first" is set to {devices: {results: [{request: one, driver: $(sim), pool: $(node:n1), device: dev-0, tolerations: [{operator: Exists, effect: NoExecute}]}, {request: two, driver: $(sim), pool: $(node:n1), device: dev-1}]}}
+    And "status.allocation" of the ResourceClaim "second" is set to {devices: {results: [{request: one, driver: $(sim), pool: $(node:n1), device: dev-0}, {request: two, driver: $(sim), pool: $(node:n1), device: dev-1, tolerations: [{operator: Exists, effect: NoExecute}]}]}}
+    And claim "first" is reserved by hand for pods "tolerates-one"
+    And claim "second" is reserved by hand for pods "tolerates-two"
+    And pod "tolerates-one" is bound by hand to "n1"
+    And pod "tolerates-two" is bound by hand to "n1"
+    When device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "tolerates-one" is being deleted or gone [DRA-214]
+    And the Pod "tolerates-two" still exists [DRA-222]
 
   @DRA-221 @DRA-222 @needs:virtual-clock @component:control-plane
   Scenario: tolerationSeconds count from timeAdded of the taint
@@ -53,13 +185,44 @@ Feature: Eviction of pods from tainted devices
     And the Pod "patient" still exists [DRA-222]
 
   @DRA-221 @needs:virtual-clock @component:control-plane
-  Scenario: Of several matching tolerations the shortest counts
-    Given node "n1" with 1 devices
-    And pod "brief" runs on device "dev-0" of "n1" tolerating '[{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 300}, {operator: Exists, effect: NoExecute, tolerationSeconds: 30}]'
+  Scenario: tolerationSeconds do not start anew when the controller is restarted
+    Given node "n1" with 2 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    And pod "longer" runs on device "dev-1" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 90}'
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
-    Then the Pod "brief" still exists
-    When 32 seconds pass
+    And device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    And 20 seconds pass
+    And the taint-eviction is started again
+    And 12 seconds pass
     Then pod "brief" is being deleted or gone
+    And the Pod "longer" still exists
+
+  @DRA-221
+  Scenario: tolerationSeconds of a taint that was added long ago have passed
+    Given node "n1" with 2 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 3600}'
+    And pod "longer" runs on device "dev-1" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 3600}'
+    When "spec.devices[0].taints" of the ResourceSlice "pool-n1" is set to [{key: health, effect: NoExecute, timeAdded: "2020-01-01T00:00:00Z"}]
+    And device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "brief" is being deleted or gone
+    And the Pod "longer" still exists
+
+  @DRA-221 @needs:virtual-clock @component:control-plane
+  Scenario Outline: A pod is evicted when the first <of> ends
+    Given node "n1" with 1 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '<tolerations>'
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute, wear=high:NoExecute"
+    Then the Pod "brief" still exists
+    When 25 seconds pass
+    Then the Pod "brief" still exists
+    When 7 seconds pass
+    Then pod "brief" is being deleted or gone
+
+    Examples:
+      | of                       | tolerations                                                                                                                                         |
+      | toleration of two taints | [{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 300}, {key: wear, operator: Exists, effect: NoExecute, tolerationSeconds: 30}] |
+      | toleration of one taint  | [{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 300}, {key: health, effect: NoExecute, value: bad, tolerationSeconds: 30}, {key: wear, operator: Exists, effect: NoExecute}]          |
+      | limited toleration       | [{key: health, operator: Exists, effect: NoExecute}, {key: wear, operator: Exists, effect: NoExecute, tolerationSeconds: 30}]                       |
 
   @DRA-223
   Scenario: A toleration without an effect does not prevent eviction
@@ -70,10 +233,13 @@ Feature: Eviction of pods from tainted devices
 
   @DRA-224 @needs:virtual-clock @component:control-plane
   Scenario: Removing the taint cancels the eviction
-    Given node "n1" with 1 devices
+    Given node "n1" with 2 devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    And pod "gone" runs on device "dev-1" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-1" of "n1" is tainted "health=bad:NoExecute"
     And device "dev-0" of "n1" loses its taints
     Then pod "brief" gets a Normal event "DeviceTaintManagerEviction" that contains "Cancelling deletion"
     When 60 seconds pass
     Then the Pod "brief" still exists
+    And pod "gone" is being deleted or gone

@@ -3,17 +3,62 @@ Feature: DeviceTaintRules
   An administrator taints devices with a DeviceTaintRule, whatever their driver reports.
 
   @DRA-226
-  Scenario: A rule with driver, pool and device selects this device only
+  Scenario Outline: A rule with driver, pool and device evicts no pod on <other>
     Given node "n1" with 2 devices
+    And node "n2" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
-    And pod "on-good" runs on device "dev-1" of "n1"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a pod "beside" using claim "other"
+    And "status.allocation" of the ResourceClaim "other" is set to {devices: {results: [{request: gpu, driver: <driver>, pool: $(node:<pool>), device: <device>}]}}
+    And claim "other" is reserved by hand for pods "beside"
+    And pod "beside" is bound by hand to "n1"
     When a DeviceTaintRule "maintenance" is created with:
       """
       deviceSelector: {driver: $(sim), pool: $(node:n1), device: dev-0}
       taint: {key: upkeep, effect: NoExecute}
       """
     Then pod "on-bad" is being deleted or gone
-    And the Pod "on-good" still exists
+    And the Pod "beside" still exists
+
+    Examples:
+      | other                                   | driver         | pool | device |
+      | another device of the pool              | $(sim)         | n1   | dev-1  |
+      | a device of this name in another pool   | $(sim)         | n2   | dev-0  |
+      | a device of this name of another driver | other.dra.test | n1   | dev-0  |
+
+  @DRA-226
+  Scenario Outline: A rule with <fields> selects every device that has them
+    Given node "n1" with 2 devices
+    And node "n2" with 2 devices
+    And pod "one" runs on device "dev-0" of "n1"
+    And pod "two" runs on device "<device>" of "<node>"
+    And pod "other" runs on device "<other>" of "n2"
+    When a DeviceTaintRule "maintenance" is created with:
+      """
+      deviceSelector: {driver: $(sim), <selector>}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    Then pod "one" is being deleted or gone
+    And pod "two" is being deleted or gone
+    And the Pod "other" still exists
+
+    Examples:
+      | fields            | selector         | device | node | other |
+      | driver and pool   | pool: $(node:n1) | dev-1  | n1   | dev-0 |
+      | driver and device | device: dev-0    | dev-0  | n2   | dev-1 |
+
+  @DRA-226
+  Scenario: A pod stays if it tolerates the taint of a rule
+    Given node "n1" with 2 devices
+    And pod "one" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute}'
+    And pod "two" runs on device "dev-1" of "n1" tolerating '{key: upkeep, operator: Exists, effect: NoExecute}'
+    When a DeviceTaintRule "maintenance" is created with:
+      """
+      deviceSelector: {driver: $(sim)}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    Then pod "one" is being deleted or gone
+    And the Pod "two" still exists
 
   @DRA-226
   Scenario: A rule without a selector evicts no pod
@@ -32,35 +77,79 @@ Feature: DeviceTaintRules
     Then pod "one" is being deleted or gone
     And the Pod "two" still exists
 
-  @DRA-228
-  Scenario: A rule with effect None reports the pods that it would evict
-    Given node "n1" with 2 devices
+  @DRA-226
+  Scenario: A rule with an empty selector selects every device
+    Given node "n1" with 1 devices
     And pod "one" runs on device "dev-0" of "n1"
-    And pod "two" runs on device "dev-1" of "n1"
+    # With effect None, because other scenarios may use the same cluster.
     When a DeviceTaintRule "trial" is created with:
       """
-      deviceSelector: {driver: $(sim)}
+      deviceSelector: {}
+      taint: {key: upkeep, effect: None}
+      """
+    Then the DeviceTaintRule "trial" has "status.conditions[type=EvictionInProgress][0].message" like ".* [1-9][0-9]* pods? would be evicted .*"
+    And the Pod "one" still exists
+
+  @DRA-228
+  Scenario: A rule with effect None reports the pods that it would evict
+    Given node "n1" with 3 devices
+    And node "n2" with 2 devices
+    And pod "wide" runs on devices "dev-0, dev-1" of "n1"
+    And pod "other" runs on device "dev-0" of "n2"
+    And pod "patient" runs on device "dev-2" of "n1" tolerating '{key: upkeep, operator: Exists, effect: NoExecute}'
+    And a ResourceClaim "left" for 1 of "gpu"
+    And a ResourceClaim "right" for 1 of "gpu"
+    And claim "left" holds the devices "dev-0" of "n1"
+    And claim "right" holds the devices "dev-1" of "n1"
+    And a pod "one" using claim "left, right"
+    And a pod "two" using claim "right"
+    And a pod "waiting" using claim "right"
+    And claim "left" is reserved by hand for pods "one"
+    And claim "right" is reserved by hand for pods "one, two, waiting"
+    And pod "one" is bound by hand to "n1"
+    And pod "two" is bound by hand to "n1"
+    When a DeviceTaintRule "trial" is created with:
+      """
+      deviceSelector: {driver: $(sim), pool: $(node:n1)}
       taint: {key: upkeep, effect: None}
       """
     Then the DeviceTaintRule "trial" has condition EvictionInProgress False with reason "NoEffect"
-    And the message of condition EvictionInProgress of the DeviceTaintRule "trial" contains "2 pods would be evicted"
+    And the message of condition EvictionInProgress of the DeviceTaintRule "trial" contains "3 pods would be evicted"
     And the Pod "one" still exists
 
   @DRA-229 @needs:virtual-clock @component:control-plane
-  Scenario: A rule reports when its evictions are done
-    Given node "n1" with 1 devices
-    And pod "brief" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+  Scenario: A rule reports when its own evictions are done
+    Given node "n1" with 3 devices
+    And pod "first" runs on device "dev-0" of "n1"
+    And pod "brief" runs on device "dev-1" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    And pod "longer" runs on device "dev-2" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 300}'
     When a DeviceTaintRule "maintenance" is created with:
       """
-      deviceSelector: {driver: $(sim)}
+      deviceSelector: {driver: $(sim), device: dev-0}
       taint: {key: upkeep, effect: NoExecute}
       """
-    Then the DeviceTaintRule "maintenance" has condition EvictionInProgress True with reason "PodsPendingEviction"
-    When 45 seconds pass
+    And a DeviceTaintRule "later" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-1}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    And a DeviceTaintRule "last" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-2}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    Then pod "first" is being deleted or gone
+    And the DeviceTaintRule "later" has condition EvictionInProgress True with reason "PodsPendingEviction"
+    When pod "first" is force-deleted
+    And 15 seconds pass
+    Then the DeviceTaintRule "maintenance" has condition EvictionInProgress False with reason "Completed"
+    And the DeviceTaintRule "later" has condition EvictionInProgress True with reason "PodsPendingEviction"
+    When 30 seconds pass
     Then pod "brief" is being deleted or gone
     When pod "brief" is force-deleted
     And 15 seconds pass
-    Then the DeviceTaintRule "maintenance" has condition EvictionInProgress False with reason "Completed"
+    Then the DeviceTaintRule "later" has condition EvictionInProgress False with reason "Completed"
+    And the DeviceTaintRule "last" has condition EvictionInProgress True with reason "PodsPendingEviction"
 
   @DRA-226b @component:claim-controller @component:scheduler @component:binder
   Scenario: A device that a rule taints is not allocated

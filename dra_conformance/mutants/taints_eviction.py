@@ -1,0 +1,439 @@
+"""Faults of the taint eviction that only show with two devices, claims, pods, taints, rules or slices; for taints."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from dra_api.objects import Obj
+from dra_conformance.engine.mutation import Patch, mutant
+
+EVICTION = "reference_impl.taint_eviction.taints"
+CONTROLLER = "reference_impl.taint_eviction.controller:TaintEviction"
+STATUS = "reference_impl.taint_eviction.rule_status"
+
+
+def _compare_only(patch: Patch, *fields: str) -> None:
+    """Let the eviction find a device in any slice by these fields alone."""
+
+    def taints_of(self: Any, device: Any) -> Any:
+        from reference_impl.taint_eviction import taints
+
+        for found, definition in taints.devices_in(self._newest_slices()):
+            if all(getattr(found, field) == getattr(device, field) for field in fields):
+                for taint in definition.get("taints") or ():
+                    if taints.evicts(taint):
+                        yield taints.FoundTaint(taint)
+
+    patch.replace(f"{CONTROLLER}.taints_of", taints_of)
+
+
+@mutant("eviction-ignores-the-pool", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """A taint evicts the pods of every device of this name, whatever its pool."""
+    _compare_only(patch, "driver", "device")
+
+
+@mutant("eviction-ignores-the-driver", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """A taint evicts the pods of another driver's device of the same name in a pool of the same name."""
+    _compare_only(patch, "pool", "device")
+
+
+@mutant("eviction-of-the-first-device", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """Only the first device of a claim is looked at."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda claim: original(claim)[:1]
+
+    patch.wrap("reference_impl.taint_eviction.controller:results_of", make)
+
+
+@mutant("eviction-of-the-first-claim", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """Only the first claim of a pod is looked at."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, pod: itertools.islice(original(self, pod), 1)
+
+    patch.wrap(f"{CONTROLLER}.claims_of", make)
+
+
+@mutant("eviction-of-the-first-consumer", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """Only the first consumer of a claim is evicted."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def claims_of(self: Any, pod: Obj) -> Any:
+            for claim in original(self, pod):
+                if claim["status"]["reservedFor"][0]["uid"] == pod["metadata"]["uid"]:
+                    yield claim
+
+        return claims_of
+
+    patch.wrap(f"{CONTROLLER}.claims_of", make)
+
+
+@mutant("eviction-by-name-of-the-consumer", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """A pod counts as a consumer if it has the consumer's name, whatever its uid."""
+
+    def claims_of(self: Any, pod: Obj) -> Any:
+        from reference_impl.claim_controller import pod_state
+
+        for name in dict.fromkeys(pod_state.claim_names(pod)):
+            claim = self.claims.get(name, pod["metadata"]["namespace"])
+            consumers = ((claim or {}).get("status") or {}).get("reservedFor") or ()
+            if any(consumer["name"] == pod["metadata"]["name"] for consumer in consumers):
+                yield claim
+
+    patch.replace(f"{CONTROLLER}.claims_of", claims_of)
+
+
+@mutant("eviction-deletes-by-name", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """The deletion lacks the uid, so it meets a pod that has replaced the evicted one."""
+
+    def evict(self: Any, pod: Obj) -> None:
+        from dra_api.objects import PODS
+
+        self.record_event(pod, "Marking for deletion")
+        self.set_condition(pod)
+        self._client.delete(PODS, pod["metadata"]["name"], pod["metadata"]["namespace"])
+
+    patch.replace(f"{CONTROLLER}.evict", evict)
+
+
+@mutant("eviction-by-older-generations", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """Taints of all generations of a pool count."""
+    patch.replace(f"{EVICTION}:newest", list)
+
+
+@mutant("eviction-of-one-taint", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """Only the first taint of a device is looked at."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, device: itertools.islice(original(self, device), 1)
+
+    patch.wrap(f"{CONTROLLER}.taints_of", make)
+
+
+@mutant("eviction-of-the-last-taint", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """Only the last taint of a device is looked at."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, device: list(original(self, device))[-1:]
+
+    patch.wrap(f"{CONTROLLER}.taints_of", make)
+
+
+def _tolerate(patch: Patch, change: Callable[[Obj], Obj]) -> None:
+    """Let the eviction read another toleration than that of the allocation result."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        return lambda toleration, taint: original(change(toleration), taint)
+
+    patch.wrap(f"{EVICTION}:tolerates", make)
+
+
+@mutant("eviction-ignores-the-value", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """A toleration of another value keeps the pod from eviction."""
+    _tolerate(patch, lambda toleration: {**toleration, "operator": "Exists"})
+
+
+@mutant("eviction-ignores-the-effect", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """A toleration of NoSchedule keeps the pod from eviction."""
+    _tolerate(patch, lambda toleration: {**toleration, "effect": "NoExecute"})
+
+
+@mutant("eviction-spares-negative-seconds", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """A negative tolerationSeconds counts as unlimited."""
+
+    def change(toleration: Obj) -> Obj:
+        limited = (toleration.get("tolerationSeconds") or 0) >= 0
+        return toleration if limited else {k: v for k, v in toleration.items() if k != "tolerationSeconds"}
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def eviction_time(taint: Any, tolerations: Any, *, first_seen: Any) -> Any:
+            return original(taint, [change(item) for item in tolerations], first_seen=first_seen)
+
+        return eviction_time
+
+    patch.wrap(f"{EVICTION}:eviction_time", make)
+
+
+def _share_tolerations(patch: Patch, choose: Callable[[list[Obj]], list[Obj]]) -> None:
+    """Let every result of a claim have the tolerations that `choose` takes from all its results."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def results_of(claim: Any) -> Any:
+            found = original(claim)
+            return [{**result, "tolerations": choose(found)} for result in found]
+
+        return results_of
+
+    patch.wrap("reference_impl.taint_eviction.controller:results_of", make)
+
+
+@mutant("one-toleration-protects-the-claim", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """The tolerations of one request protect the devices of all requests of the claim."""
+    _share_tolerations(patch, lambda results: [one for result in results for one in result.get("tolerations") or ()])
+
+
+@mutant("every-request-has-to-tolerate", rule="DRA-222")
+def _(patch: Patch) -> None:
+    """A toleration counts only if every request of the claim has one."""
+
+    def choose(results: list[Obj]) -> list[Obj]:
+        held = [result.get("tolerations") or () for result in results]
+        return [one for tolerations in held for one in tolerations] if all(held) else []
+
+    _share_tolerations(patch, choose)
+
+
+@mutant("limited-toleration-beats-an-unlimited-one", rule="DRA-222")
+def _(patch: Patch) -> None:
+    """A pod that tolerates a taint for good and for a time is evicted after that time."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def eviction_time(taint: Any, tolerations: Any, *, first_seen: Any) -> Any:
+            held = list(tolerations)
+            limited = [item for item in held if item.get("tolerationSeconds") is not None]
+            return original(taint, limited or held, first_seen=first_seen)
+
+        return eviction_time
+
+    patch.wrap(f"{EVICTION}:eviction_time", make)
+
+
+@mutant("toleration-counts-from-its-notice", rule="DRA-221")
+def _(patch: Patch) -> None:
+    """tolerationSeconds count from when the controller noticed the taint; a restart begins them anew."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def eviction_time(self: Any, found: Any, result: Any) -> Any:
+            timeless = {key: value for key, value in found.taint.items() if key != "timeAdded"}
+            return original(self, replace(found, taint=timeless), result)
+
+        return eviction_time
+
+    patch.wrap(f"{CONTROLLER}.eviction_time", make)
+
+
+@mutant("last-of-several-evictions-counts", rule="DRA-221")
+def _(patch: Patch) -> None:
+    """Of the eviction times of several taints the last one counts."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def plan(self: Any, pod: Any) -> Any:
+            found = original(self, pod)
+            times = [at for claim in self.claims_of(pod) for _, at in self.claim_evictions(claim)]
+            return replace(found, at=max(times)) if found and times else found
+
+        return plan
+
+    patch.wrap(f"{CONTROLLER}.plan", make)
+
+
+@mutant("cancelling-one-cancels-all", rule="DRA-224")
+def _(patch: Patch) -> None:
+    """Once an eviction was cancelled, no later one of a limited toleration takes place."""
+    cancelled: list[bool] = []
+
+    def noticing(original: Callable[..., Any]) -> Callable[..., Any]:
+        def record_event(self: Any, pod: Any, message: str) -> None:
+            if "Cancelling" in message:
+                cancelled.append(True)
+            original(self, pod, message)
+
+        return record_event
+
+    def late(original: Callable[..., Any]) -> Callable[..., Any]:
+        def plan(self: Any, pod: Any) -> Any:
+            found = original(self, pod)
+            return replace(found, at=found.at + timedelta(days=1)) if found and cancelled else found
+
+        return plan
+
+    patch.wrap(f"{CONTROLLER}.record_event", noticing)
+    patch.wrap(f"{CONTROLLER}.plan", late)
+
+
+# DeviceTaintRules are on by default since Kubernetes 1.37.
+
+
+def _select_without(patch: Patch, field: str) -> None:
+    """Let rules select devices without comparing one field."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def selects(rule: Any, device: Any) -> bool:
+            selector = rule["spec"].get("deviceSelector")
+            if selector is None:
+                return False
+            rest = {key: value for key, value in selector.items() if key != field}
+            return bool(original({**rule, "spec": {**rule["spec"], "deviceSelector": rest}}, device))
+
+        return selects
+
+    patch.wrap(f"{EVICTION}:selects", make)
+
+
+@mutant("rule-ignores-its-driver", rule="DRA-226", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The driver of a rule's selector is not compared."""
+    _select_without(patch, "driver")
+
+
+@mutant("rule-ignores-its-pool", rule="DRA-226", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The pool of a rule's selector is not compared."""
+    _select_without(patch, "pool")
+
+
+@mutant("rule-ignores-its-device", rule="DRA-226", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The device of a rule's selector is not compared."""
+    _select_without(patch, "device")
+
+
+def _need(patch: Patch, *fields: str) -> None:
+    """Let a rule select nothing unless its selector has these fields."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def selects(rule: Any, device: Any) -> bool:
+            selector = rule["spec"].get("deviceSelector") or {}
+            return all(field in selector for field in fields) and bool(original(rule, device))
+
+        return selects
+
+    patch.wrap(f"{EVICTION}:selects", make)
+
+
+@mutant("rule-needs-a-device", rule="DRA-226", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule without a device selects nothing."""
+    _need(patch, "device")
+
+
+@mutant("rule-needs-a-pool", rule="DRA-226", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule with a device and no pool selects nothing."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def selects(rule: Any, device: Any) -> bool:
+            selector = rule["spec"].get("deviceSelector") or {}
+            return ("device" not in selector or "pool" in selector) and bool(original(rule, device))
+
+        return selects
+
+    patch.wrap(f"{EVICTION}:selects", make)
+
+
+@mutant("empty-selector-selects-nothing", rule="DRA-226", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule with an empty selector concerns no device."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda rule, device: bool(rule["spec"].get("deviceSelector")) and original(rule, device)
+
+    patch.wrap(f"{EVICTION}:selects", make)
+
+
+@mutant("rule-overrides-tolerations", rule="DRA-226", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """Tolerations do not count against the taint of a rule."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def eviction_time(self: Any, found: Any, result: Any) -> Any:
+            return original(self, found, {**result, "tolerations": []} if found.rule else result)
+
+        return eviction_time
+
+    patch.wrap(f"{CONTROLLER}.eviction_time", make)
+
+
+def _count_pods(patch: Patch, count: Callable[[Any, Any], Any]) -> None:
+    """Let the status of a rule report other pods: `count(controller, rule)` returns them."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def facts(self: Any, rule: Any, effect: str) -> Any:
+            return replace(original(self, rule, effect), pods=count(self, rule))
+
+        return facts
+
+    patch.wrap(f"{CONTROLLER}.facts", make)
+
+
+def _consumers(controller: Any, rule: Any) -> list[tuple[str, str]]:
+    from dra_api.allocations import results_of
+    from reference_impl.taint_eviction import taints
+
+    return [
+        (claim["metadata"]["namespace"], consumer["name"])
+        for claim in controller.claims.list()
+        if any(taints.selects(rule, taints.device_of(result)) for result in results_of(claim))
+        for consumer in claim["status"].get("reservedFor") or ()
+    ]
+
+
+@mutant("trial-rule-counts-consumers", rule="DRA-228", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule with effect None counts a pod once for each of its claims."""
+    _count_pods(patch, _consumers)
+
+
+@mutant("trial-rule-counts-tolerant-pods", rule="DRA-228", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule with effect None counts pods that tolerate its taint or have no node."""
+    _count_pods(patch, lambda controller, rule: set(_consumers(controller, rule)))
+
+
+@mutant("trial-rule-counts-claims", rule="DRA-228", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule with effect None counts claims in place of pods."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda claim: original(claim)[:1]
+
+    patch.wrap("reference_impl.taint_eviction.controller:_consumers", make)
+
+
+@mutant("rules-wait-for-each-other", rule="DRA-229", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule is not done before the evictions of all rules are."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def facts(self: Any, rule: Any, effect: str) -> Any:
+            found = original(self, rule, effect)
+            others = {("", uid) for uid, plan in self._pending.items() if plan.rules}
+            return replace(found, pods={*found.pods, *others})
+
+        return facts
+
+    patch.wrap(f"{CONTROLLER}.facts", make)
+
+
+@mutant("rules-are-done-together", rule="DRA-229", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule is done as soon as any rule is."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def facts(self: Any, rule: Any, effect: str) -> Any:
+            found = original(self, rule, effect)
+            done = sum(self._evicted.values())
+            return replace(found, pods=(), evicted=done) if done else found
+
+        return facts
+
+    patch.wrap(f"{CONTROLLER}.facts", make)
