@@ -183,11 +183,10 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A pod counts against the node's resources only once it is bound."""
 
-    def place(self: Any, key: Any) -> str:
-        seen = self.pods.get(key)
-        return str((seen or {}).get("spec", {}).get("nodeName") or "")
+    def node_of(self: Any, key: Any, seen: Any) -> str:
+        return str(seen.get("spec", {}).get("nodeName") or "")
 
-    patch.replace("reference_impl.scheduler.cluster_view:ClusterView._place_of", place)
+    patch.replace("reference_impl.scheduler.cluster_view:ClusterView._node_of", node_of)
 
 
 @mutant("scheduler-uses-bind-request-name-for-pod", rule="KAI-077")
