@@ -53,7 +53,7 @@ def _node_of(slices: Iterable[Obj], driver: str) -> str:
         return nodes[0]
     state = f"publishes for the nodes {', '.join(nodes)}" if nodes else "has published no ResourceSlice with a nodeName"
     raise TargetUnreachable(
-        f"--driver socket: which node it serves cannot be told: {driver} {state}",
+        f"--driver socket: cannot determine the node of the driver: {driver} {state}",
         hint="--node-name names the node; is --driver-name right?",
     )
 

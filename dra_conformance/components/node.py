@@ -183,7 +183,7 @@ class ScenarioNode:
                 else self.kubelet.wait_registered(self.driver_name, seconds)
             )
         except DriverNotRegistered as error:
-            said = f"; it said last: {process.last_lines(3)}" if process and process.last_lines() else ""
+            said = f"; last output: {process.last_lines(3)}" if process and process.last_lines() else ""
             raise self._never_came(f"{error}{said}") from error
         self.world.run.components.driver_came = True
         return handle
@@ -191,7 +191,7 @@ class ScenarioNode:
     def _never_came(self, message: str) -> Exception:
         if self.world.run.components.driver_came or self.world.run.components.spec("driver").kind == "reference":
             return Untestable(message)
-        return TargetUnreachable(message, hint="docs/tutorials/driver.md tells what a driver is given and must do.")
+        return TargetUnreachable(message, hint="docs/tutorials/driver.md describes what a driver receives and must do.")
 
     def _wait_process(self, process: ManagedProcess, seconds: float) -> PluginHandle:
         """Wait in short intervals, to distinguish a program that has exited from one that is slow."""
@@ -205,7 +205,7 @@ class ScenarioNode:
                     last = process.last_lines(3)
                     raise self._never_came(
                         f"the driver ended with exit code {process.exit_code} before it registered"
-                        + (f"; it said last: {last}" if last else ", without a word")
+                        + (f"; last output: {last}" if last else ", without a word")
                     ) from None
                 if real.monotonic() >= deadline:
                     explanation = self.kubelet.plugins.explain(self.driver_name)
@@ -269,7 +269,7 @@ class ScenarioNode:
         process = self._processes.get(self.driver_name)
         if process is None:
             return ""
-        said = f"; it said last: {process.last_lines(3)}" if process.last_lines() else ""
+        said = f"; last output: {process.last_lines(3)}" if process.last_lines() else ""
         if process.running:
             return f"the driver's process runs{said}"
         return f"the driver's process ended with exit code {process.exit_code}{said}"

@@ -81,7 +81,7 @@ def _version(text: str) -> Finding:
     try:
         version = Version.parse(text)
     except ValueError:
-        return wrong(_AREA, "release", "the server tells no version", "Is this a Kubernetes API server?", found=text)
+        return wrong(_AREA, "release", "the server reports no version", "Is this a Kubernetes API server?", found=text)
     if not low <= version <= high:
         cause = f"the suite knows Kubernetes {low} to {high}"
         return wrong(_AREA, "release", cause, "Take a release of the suite that knows it.", found=text)

@@ -45,7 +45,7 @@ def slice_of(node: str) -> Obj:
 @pytest.mark.parametrize("program", ["etcd", "kube-apiserver"])
 def test_a_program_that_dies_is_named_with_its_last_words(pretend: Pretend, tmp_path: Path, program: str) -> None:
     plane = pretended(pretend, tmp_path, **{program.replace("-", "_"): "echo 'the disk is full'\nexit 3"})
-    with pytest.raises(TargetUnreachable, match=rf"{program} ended with exit code 3; it said last:\nthe disk is full"):
+    with pytest.raises(TargetUnreachable, match=rf"{program} ended with exit code 3; last output:\nthe disk is full"):
         plane.start()
     assert not (tmp_path / "api").exists()
     assert plane.dead() == ""

@@ -126,7 +126,7 @@ def test_a_cluster_that_does_not_come_up_is_told_with_its_last_words(
 ) -> None:
     docker.says = b'level=fatal msg="no cgroups"\n'
     monkeypatch.setattr("dra_conformance.control_plane.k3s.control_plane._TIMEOUT", 0.5)
-    with pytest.raises(TargetUnreachable, match=r"did not come up .*it is running; it said last: .*no cgroups"):
+    with pytest.raises(TargetUnreachable, match=r"did not come up .*it is running; last output: .*no cgroups"):
         K3sControlPlane(directory=short / "k3s").start()
     assert docker.removed
     assert not (short / "k3s").exists()
@@ -189,7 +189,7 @@ def test_v1_cannot_be_switched_off_because_the_cluster_would_never_be_ready(dock
 
 def test_a_container_that_ended_is_told_with_its_exit_code(docker: FakeDocker, short: Path) -> None:
     docker.says, docker.exit_code = b'level=fatal msg="no cgroups"\n', 1
-    with pytest.raises(TargetUnreachable, match=r"it is exited with exit code 1; it said last: .*no cgroups"):
+    with pytest.raises(TargetUnreachable, match=r"it is exited with exit code 1; last output: .*no cgroups"):
         K3sControlPlane(directory=short / "k3s").start()
     assert docker.removed
 

@@ -87,27 +87,27 @@ def test_a_scheduler_of_another_patch_release_does_not_count(
 ) -> None:
     folder = all_of(pretend, tmp_path / "bin", "v1.36.2")
     pretend(folder, "kube-scheduler", "v1.36.1")
-    with pytest.raises(ProgramsMissing, match=r"kube-scheduler of it is nowhere") as caught:
+    with pytest.raises(ProgramsMissing, match=r"without kube-scheduler of that release") as caught:
         find(Wanted("1.36"), bin_dir=str(folder), environ=home)
     assert "control-plane install 1.36" in caught.value.hint
 
 
-def test_what_was_found_instead_is_told(pretend: Pretend, home: dict[str, str], tmp_path: Path) -> None:
+def test_the_error_names_the_releases_that_were_found(pretend: Pretend, home: dict[str, str], tmp_path: Path) -> None:
     folder = all_of(pretend, tmp_path / "bin", "v1.34.1")
     with pytest.raises(ProgramsMissing, match=r"no control plane of Kubernetes 1\.36.*--bin-dir has.* v1\.34\.1"):
         find(Wanted("1.36"), bin_dir=str(folder), environ=home)
 
 
-def test_a_folder_that_is_not_there_is_a_mistake(home: dict[str, str]) -> None:
+def test_a_missing_folder_is_an_error(home: dict[str, str]) -> None:
     with pytest.raises(ProgramsMissing, match="no such folder"):
         find(Wanted("1.36"), bin_dir="/does/not/exist", environ=home)
 
 
-def test_a_program_that_cannot_run_tells_no_version(pretend: Pretend, home: dict[str, str], tmp_path: Path) -> None:
+def test_a_program_that_cannot_run_reports_no_version(pretend: Pretend, home: dict[str, str], tmp_path: Path) -> None:
     folder = all_of(pretend, tmp_path / "bin", "v1.36.2")
     (folder / "kube-apiserver").write_bytes(b"\x7fELF but not really")
     (folder / "kube-apiserver").chmod(0o755)
-    with pytest.raises(ProgramsMissing, match="tells no version"):
+    with pytest.raises(ProgramsMissing, match="reports no version"):
         find(Wanted("1.36"), bin_dir=str(folder), environ=home)
 
 

@@ -34,7 +34,7 @@ def seen(ended: Ended, scenario: str) -> tuple[str, str]:
 def test_a_webhook_that_exits_at_once(cli: CommandLine) -> None:
     ended = run(cli, "exits", ASKED)
     assert ended.code == ExitCode.TARGET_UNREACHABLE
-    assert "the webhook ended with exit code 3 before it listened; it said last: cannot read" in ended.out
+    assert "the webhook ended with exit code 3 before it listened; last output: cannot read" in ended.out
 
 
 def test_a_webhook_that_does_not_listen(cli: CommandLine) -> None:

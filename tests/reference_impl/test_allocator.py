@@ -425,7 +425,7 @@ def test_partitions_need_the_feature():
     partition = device("p", counters={"s": {"m": "1Gi"}})
     world = World(resource_slice("p", [partition], node="node-a"), features=Features(partitionable_devices=False))
     for wish in (request(), all_request()):
-        assert "takes of shared counters, which nobody can have" in world.allocate(claim(wish)).reason
+        assert "consumes shared counters, which requires" in world.allocate(claim(wish)).reason
 
 
 # -- consumable capacity -----------------------------------------------------------------------------------------------

@@ -49,7 +49,7 @@ class Engine:
         try:
             while not self._answers():
                 if not self._process.running or clock.monotonic() > deadline:
-                    raise RuntimeError(f"dockerd does not serve; it said last:\n{self._process.last_lines(8)}")
+                    raise RuntimeError(f"dockerd does not serve; last output:\n{self._process.last_lines(8)}")
                 clock.wait(never, _TURN)
         # On KeyboardInterrupt too: dockerd must not outlive a failed start.
         except BaseException:

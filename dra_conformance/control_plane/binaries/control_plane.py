@@ -330,7 +330,7 @@ class BinariesControlPlane:
             if self._clock.monotonic() > deadline:
                 said = self._processes[API_SERVER].last_lines()
                 raise TargetUnreachable(
-                    f"kube-apiserver was not ready within {_READY_TIMEOUT:.0f} s; it said last: {said}"
+                    f"kube-apiserver was not ready within {_READY_TIMEOUT:.0f} s; last output: {said}"
                 )
             self._clock.wait(self._never, _TURN)
 
@@ -347,7 +347,7 @@ class BinariesControlPlane:
             self._clock.wait(self._never, _TURN)
         said = self._processes[CONTROLLERS].last_lines()
         raise TargetUnreachable(
-            f"kube-controller-manager did nothing within {_READY_TIMEOUT:.0f} s; it said last: {said}"
+            f"kube-controller-manager did nothing within {_READY_TIMEOUT:.0f} s; last output: {said}"
         )
 
     def _connect(self, kubeconfig: Path) -> HttpTransport:
@@ -370,7 +370,7 @@ def _port_was_taken(process: ManagedProcess) -> bool:
 
 
 def _obituary(name: str, process: ManagedProcess) -> str:
-    return f"{name} ended with exit code {process.exit_code}; it said last:\n{process.last_lines(8)}"
+    return f"{name} ended with exit code {process.exit_code}; last output:\n{process.last_lines(8)}"
 
 
 def _ends_with_us(command: list[str]) -> list[str]:

@@ -99,10 +99,10 @@ def find(wanted: Wanted, *, bin_dir: str = "", environ: Mapping[str, str] | None
     for source, server in _each(API_SERVER, places):
         version = version_of(server)
         if not wanted.matches(version):
-            rejected.append(f"{source} has {API_SERVER} {version or 'that tells no version'}")
+            rejected.append(f"{source} has {API_SERVER} {version or 'that reports no version'}")
             continue
         paths = {API_SERVER: server}
-        # etcd has a release of its own, and every one will do.
+        # etcd has a release of its own, and any of them works.
         if etcd := next((path for _, path in _each(ETCD, places)), None):
             paths[ETCD] = etcd
         for name in (CONTROLLERS, SCHEDULER):
@@ -111,7 +111,7 @@ def find(wanted: Wanted, *, bin_dir: str = "", environ: Mapping[str, str] | None
         missing = [name for name in NEEDED if name not in paths]
         if not missing:
             return Programs(version, paths)
-        rejected.append(f"{source} has {API_SERVER} {version}, but {' and '.join(missing)} of it is nowhere")
+        rejected.append(f"{source} has {API_SERVER} {version}, without {' and '.join(missing)} of that release")
     looked = ", ".join(dict.fromkeys(f"{source} ({path})" for source, path in places))
     seen = f"; {'; '.join(dict.fromkeys(rejected))}" if rejected else ""
     release = f"Kubernetes {wanted.text.removeprefix('v')}" if wanted.text else "Kubernetes"

@@ -140,7 +140,7 @@ class Container(K3SContainer):
             return str(error)
         code = wrapped.attrs["State"].get("ExitCode")
         ended = f" with exit code {code}" if wrapped.status == "exited" else ""
-        return f"it is {wrapped.status}{ended}; it said last: {said or 'nothing'}"
+        return f"it is {wrapped.status}{ended}; last output: {said or 'nothing'}"
 
 
 def _mounts_below(folder: Path) -> list[str]:

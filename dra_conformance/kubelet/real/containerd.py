@@ -55,7 +55,7 @@ class Containerd:
         deadline = clock.monotonic() + _READY_TIMEOUT
         while not layout.socket.exists():
             if not process.running or clock.monotonic() > deadline:
-                raise KubeletError(f"containerd does not serve; it said last: {process.last_lines()}")
+                raise KubeletError(f"containerd does not serve; last output: {process.last_lines()}")
             clock.wait(never, _TURN)
         self._import(inside)
 

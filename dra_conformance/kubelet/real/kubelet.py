@@ -226,7 +226,7 @@ class RealKubelet:
 
         if not self._wait(ready, _READY_TIMEOUT) or not process.running:
             how = "is not ready" if process.running else f"ended with exit code {process.exit_code}"
-            raise KubeletError(f"the kubelet of {self.node_name} {how}; it said last: {process.last_lines(3)}")
+            raise KubeletError(f"the kubelet of {self.node_name} {how}; last output: {process.last_lines(3)}")
 
     def _node_ready(self) -> bool:
         node = self._client.find(NODES, self.node_name)

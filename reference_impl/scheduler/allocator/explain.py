@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from reference_impl.scheduler.allocator.allocate import Option
 
 _STEPS = 2_000
-_IS_BARRED = "takes of shared counters, which nobody can have with DRAPartitionableDevices off"
+_IS_BARRED = "consumes shared counters, which requires the feature gate DRAPartitionableDevices"
 
 
 def failure(problem: Problem, options: Sequence[Sequence[Option]]) -> str:

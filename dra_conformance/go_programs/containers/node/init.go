@@ -15,12 +15,12 @@ type words []string
 func (w *words) String() string         { return strings.Join(*w, " ") }
 func (w *words) Set(value string) error { *w = append(*w, value); return nil }
 
-// initialise runs as process 1 of namespaces of its own. What it mounts, nobody outside sees, and the kernel takes it
-// away with the last process; when this process ends, the kernel kills every other one of the namespace.
+// initialise runs as process 1 of its own namespaces. Its mounts are invisible outside, and the kernel removes them with
+// the last process. When this process ends, the kernel kills all other processes of the PID namespace.
 //
-//	-hide DIR         an empty file system over a folder that kubelet or containerd would write to
-//	-keep DIR         a folder that stays visible although it lies below a hidden one
-//	-value FILE=TEXT  a kernel setting that reads as TEXT, so that nobody changes the machine's
+//	-hide DIR         mounts an empty file system over a folder that kubelet or containerd would write to
+//	-keep DIR         keeps a folder visible although its parent is hidden
+//	-value FILE=TEXT  makes a kernel setting read as TEXT, so that the machine's own setting is not changed
 func initialise(arguments []string) error {
 	var hide, keep, values words
 	flags := flag.NewFlagSet("init", flag.ContinueOnError)
