@@ -9,7 +9,7 @@ CLIENTS_READY := $(VENV)/.ready-clients
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 export PIP_NO_CACHE_DIR := 1
 
-.PHONY: run test lint docs unit nvml-sanitized suite dead-target mutants bench third-party verify-third-party verify-all differential explore clean help
+.PHONY: run test lint docs unit nvml-sanitized suite dead-target mutants bench third-party verify-third-party verify-all differential explore mutation-survey clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -84,6 +84,12 @@ SEED ?=
 BUG_COMPATIBLE ?=
 differential: $(DEV_READY)       ## compare the reference with upstream's allocator and CEL: make differential CASES=20000 SEED=1
 	@$(BIN)/python -m verification.differential --cases $(CASES) --seed "$(SEED)" $(if $(BUG_COMPATIBLE),--bug-compatible $(BUG_COMPATIBLE))
+
+SAMPLE ?= 500
+COMPONENT ?=
+mutation-survey: $(DEV_READY)       ## count the scenarios' kills of faults chosen by a machine: make mutation-survey SAMPLE=500 SEED=1
+	@$(BIN)/python -m verification.mutation_survey --sample $(SAMPLE) --seed "$(or $(SEED),1)" \
+		$(addprefix --component ,$(COMPONENT))
 
 clean:       ## remove everything that was made here
 	rm -rf $(VENV) dra-report verification/bin build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

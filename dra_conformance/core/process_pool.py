@@ -28,9 +28,12 @@ class _Child(Generic[W]):
     process: ForkProcess
     result: Connection
     deadline: float
+    limit: float
 
 
-def each(items: Sequence[W], function: Callable[[W], A], *, jobs: int, limit: float) -> Iterator[tuple[W, A | str]]:
+def each(
+    items: Sequence[W], function: Callable[[W], A], *, jobs: int, limit: float | Callable[[W], float]
+) -> Iterator[tuple[W, A | str]]:
     """Yield every item with the result of `function(item)`, in the order of completion.
 
     The result is an error text if the child died, raised an exception or exceeded the time limit.
@@ -39,7 +42,7 @@ def each(items: Sequence[W], function: Callable[[W], A], *, jobs: int, limit: fl
         items: the arguments of the calls.
         function: called in a forked process.
         jobs: the number of processes at a time.
-        limit: the time limit of one call, in seconds.
+        limit: the time limit of one call, in seconds, or a function that returns it for an item.
     """
     fork = multiprocessing.get_context("fork")
     waiting = list(reversed(items))
@@ -52,7 +55,8 @@ def each(items: Sequence[W], function: Callable[[W], A], *, jobs: int, limit: fl
                 process = fork.Process(target=_child, args=(function, item, sender))
                 process.start()
                 sender.close()  # so that the end of the child closes the pipe
-                running.append(_Child(item, process, receiver, time.monotonic() + limit))
+                seconds = limit(item) if callable(limit) else limit
+                running.append(_Child(item, process, receiver, time.monotonic() + seconds, seconds))
             soonest = min(child.deadline for child in running) - time.monotonic()
             ready = wait([child.result for child in running], timeout=max(soonest, 0.0))
             for child in list(running):
@@ -62,7 +66,7 @@ def each(items: Sequence[W], function: Callable[[W], A], *, jobs: int, limit: fl
                 elif time.monotonic() >= child.deadline:
                     running.remove(child)
                     _end(child)
-                    yield child.item, f"took more than {limit:.0f} s"
+                    yield child.item, f"took more than {child.limit:.0f} s"
     finally:
         for child in running:
             _end(child)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -36,8 +37,10 @@ _PYTEST = (
 )
 
 
-def execute(options: RunOptions, *, workers: int | None = None, command: str = "") -> int:
-    """Run the suite under pytest in this process and return the exit code."""
+def execute(
+    options: RunOptions, *, workers: int | None = None, command: str = "", plugins: Sequence[object] = ()
+) -> int:
+    """Run the suite under pytest in this process, with further pytest plugins, and return the exit code."""
     preflight.check(options)
     if options.component("driver").kind == "socket" and workers and workers > 1:
         raise UsageError("-n: a running driver cannot serve several workers", hint="Remove -n.")
@@ -57,7 +60,8 @@ def execute(options: RunOptions, *, workers: int | None = None, command: str = "
     # Until the session installs its own handlers (pytest_plugin/interrupts.py).
     previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        code = pytest.main(["--pyargs", SUITE, f"--dra-options={handed}", *_PYTEST, "--rootdir", str(folder), *spread])
+        words = ["--pyargs", SUITE, f"--dra-options={handed}", *_PYTEST, "--rootdir", str(folder), *spread]
+        code = pytest.main(words, plugins=list(plugins))
     finally:
         signal.signal(signal.SIGTERM, previous)
         os.environ.update(aside)

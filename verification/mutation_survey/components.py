@@ -1,0 +1,90 @@
+"""The components of the survey and the source files that belong to them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The root of the checkout. The survey needs a checkout; the wheel has no verification package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """The source of one component: files and folders below the root, without those of `without`."""
+
+    name: str
+    paths: tuple[str, ...]
+    without: tuple[str, ...] = ()
+
+
+COMPONENTS = (
+    # bug_compatible reproduces known deviations of upstream for the differential test; no run of the suite uses it by
+    # default, and the scenarios describe the behaviour without them.
+    Component("scheduler", ("reference_impl/scheduler",), ("reference_impl/scheduler/bug_compatible",)),
+    Component("binder", ("reference_impl/binder",)),
+    Component("claim-controller", ("reference_impl/claim_controller",)),
+    Component("taint-eviction", ("reference_impl/taint_eviction",)),
+    Component("compute-domain", ("reference_impl/compute_domain",)),
+    Component("webhook", ("reference_impl/webhook",)),
+    Component("driver", ("reference_impl/kubelet_plugin", "reference_impl/inventory_plugin")),
+    # What several reference components share.
+    Component(
+        "shared",
+        (
+            "reference_impl/binding_conditions.py",
+            "reference_impl/loop.py",
+            "reference_impl/node_selector.py",
+            "reference_impl/recorder.py",
+            "reference_impl/runtime.py",
+            "reference_impl/tolerations.py",
+        ),
+    ),
+    # kubelet/real starts the real kubelet and containerd; nothing of it is emulated.
+    Component("kubelet", ("dra_conformance/kubelet",), ("dra_conformance/kubelet/real",)),
+    Component("api-server", ("apiserver_emulator",)),
+    # The command line and the compiler call are tools around the fake library, not part of its behaviour.
+    Component(
+        "fake-nvml",
+        ("fake_nvml",),
+        ("fake_nvml/cli.py", "fake_nvml/build.py", "fake_nvml/src", "fake_nvml/__main__.py", "fake_nvml/describe.py"),
+    ),
+)
+
+_READ_BY_SCENARIOS = ("dra_api", "dra_conformance", "reference_impl", "apiserver_emulator", "fake_nvml", "fixtures")
+
+
+def files_of(component: Component, root: Path = ROOT) -> list[Path]:
+    """Return the Python files of a component, sorted."""
+    left_out = [root / path for path in component.without]
+    found: set[Path] = set()
+    for path in component.paths:
+        folder = root / path
+        found.update([folder] if folder.suffix == ".py" else folder.rglob("*.py"))
+    return sorted(one for one in found if not any(one.is_relative_to(other) for other in left_out))
+
+
+def module_of(path: Path, root: Path = ROOT) -> str:
+    """Return the dotted name of the module in a file."""
+    parts = path.relative_to(root).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def find(names: Sequence[str]) -> list[Component]:
+    """Return the components with these names, all if there are none. Raises ValueError for an unknown name."""
+    known = {one.name: one for one in COMPONENTS}
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"unknown component {', '.join(unknown)} (choose from {', '.join(known)})")
+    return [known[name] for name in names] or list(COMPONENTS)
+
+
+def digest(root: Path = ROOT) -> str:
+    """Return a digest of all source that can change the result of a mutant: programs, scenarios and fixtures."""
+    total = hashlib.sha256()
+    for folder in (*_READ_BY_SCENARIOS, "features"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in (".py", ".feature", ".yaml", ".json", ".c", ".h") and "__pycache__" not in path.parts:
+                total.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    return total.hexdigest()[:16]

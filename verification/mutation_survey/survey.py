@@ -1,0 +1,124 @@
+"""Runs the chosen mutants, a few at a time, and stores their results."""
+
+from __future__ import annotations
+
+import multiprocessing
+import tempfile
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from itertools import groupby
+from pathlib import Path
+
+import msgspec
+
+from dra_conformance.core.process_pool import each
+from verification.mutation_survey import mutants as generation
+from verification.mutation_survey import preload, reach, trial
+from verification.mutation_survey.components import ROOT
+from verification.mutation_survey.mutants import Mutant
+from verification.mutation_survey.reach import Chosen, Reach
+from verification.mutation_survey.results import Result, Store
+from verification.mutation_survey.trial import Outcome, Work
+
+_START, _FACTOR, _LONGEST = 40.0, 5.0, 900.0
+"""The time limit of a mutant: the start, and so many times the duration of its scenarios, at most the longest."""
+_MAP_LIMIT = 1800.0
+
+
+def collect(file: Path) -> Reach:
+    """Return the stored map of lines; collect it if there is none. Raises RuntimeError if the run fails."""
+    if found := reach.stored(file):
+        return found
+    with tempfile.TemporaryDirectory(prefix="dra-survey-map-") as folder:
+        for _, answer in each([(folder, ())], trial.record, jobs=1, limit=_MAP_LIMIT):
+            if isinstance(answer, str):
+                raise RuntimeError(f"the map of lines cannot be collected: {answer}")
+            made = Reach(reach.passed(answer), reach.lines_of(Path(folder)), answer["modules"])
+            reach.store(made, file)
+    return made
+
+
+def run(
+    chosen: Sequence[Mutant],
+    found: Reach,
+    store: Store,
+    *,
+    digest: str,
+    jobs: int,
+    show: Callable[[Result], None],
+) -> None:
+    """Run the mutants of all components and store every result as it comes."""
+    for _, group in groupby(chosen, key=lambda one: one.component):
+        # A process of its own for each component: it imports everything except the mutated modules.
+        process = multiprocessing.get_context("fork").Process(
+            target=_component, args=(list(group), found, store, digest, jobs, show)
+        )
+        process.start()
+        try:
+            process.join()
+        finally:
+            if process.is_alive():
+                process.terminate()
+                process.join()
+
+
+def _component(
+    chosen: Sequence[Mutant], found: Reach, store: Store, digest: str, jobs: int, show: Callable[[Result], None]
+) -> None:
+    by_key = {one.key: reach.scenarios_for(one, found) for one in chosen}
+
+    def finish(mutant: Mutant, outcome: Outcome) -> None:
+        which = by_key[mutant.key]
+        rules = {rule for name in which.scenarios for rule in found.scenarios[name].rules}
+        result = Result(
+            digest=digest,
+            mutant=mutant,
+            outcome=outcome,
+            why=which.why,
+            scenarios=len(which.scenarios),
+            reaching=tuple(sorted(rules)),
+            date=datetime.now(tz=UTC).date().isoformat(),
+        )
+        store.add(result)
+        show(result)
+
+    with tempfile.TemporaryDirectory(prefix="dra-survey-") as scratch:
+        works = []
+        # File by file: the generator keeps the last parsed file.
+        for number, one in enumerate(sorted(chosen, key=lambda each: each.path)):
+            work = _work(one, by_key[one.key], found, Path(scratch) / str(number))
+            if isinstance(work, Outcome):
+                finish(one, work)
+            else:
+                works.append(work)
+        order = {one.key: number for number, one in enumerate(chosen)}
+        works.sort(key=lambda work: order[work.mutant.key])
+        preload.load(found.modules, {one.module for one in chosen})
+        for work, answer in each(works, trial.run_mutant, jobs=jobs, limit=lambda work: work.limit):
+            finish(work.mutant, _judged(work, answer))
+
+
+def _work(mutant: Mutant, which: Chosen, found: Reach, scratch: Path) -> Work | Outcome:
+    if not which.scenarios:
+        return Outcome(status="survived", message="no scenario executes this line")
+    source = generation.mutated_source(mutant, ROOT)
+    if source is None:
+        return Outcome(status="error", message="the mutant is not valid Python")
+    scratch.mkdir()
+    seconds = sum(found.scenarios[name].duration for name in which.scenarios)
+    return Work(
+        mutant=mutant,
+        source=source,
+        scenarios=which.scenarios,
+        scratch=str(scratch),
+        limit=min(_START + _FACTOR * seconds, _LONGEST),
+    )
+
+
+def _judged(work: Work, answer: Outcome | str) -> Outcome:
+    if isinstance(answer, Outcome):
+        return answer
+    killed = Path(work.scratch) / "killed.json"
+    if killed.exists():  # the process hung or died after the failed check
+        return msgspec.json.decode(killed.read_bytes(), type=Outcome)
+    return Outcome(status="timeout" if answer.startswith("took more than") else "error", message=answer)

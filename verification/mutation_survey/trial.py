@@ -1,0 +1,165 @@
+"""Runs scenarios in a forked process: all of them once to collect the map of lines, and those of one mutant."""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import orjson
+import pytest
+
+from dra_conformance.core.errors import CheckFailed
+from dra_conformance.core.options import RunOptions
+from dra_conformance.core.status import Status
+from verification.mutation_survey import loader, reach
+from verification.mutation_survey.mutants import Mutant
+
+PATIENCE = 1.5
+"""Seconds that a check waits for an expected event. The hand-written mutants use the same."""
+ERRORS_MAX = 6
+"""The run of a mutant ends after so many scenarios without a judgement; the harness cannot run with this mutant."""
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """The result of a mutant: `killed`, `survived`, `timeout` or `error`.
+
+    `error`: no check of a rule failed, but a scenario ended in an error or could not be judged. `rules` and `scenario`
+    name the failed check of a killed mutant; `message` describes it, or the reason of an error.
+    """
+
+    status: str
+    rules: tuple[str, ...] = ()
+    scenario: str = ""
+    message: str = ""
+    ran: int = 0
+    seconds: float = 0.0
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """A mutant, its source, the scenarios to run (fastest first), and the file for the first failed check."""
+
+    mutant: Mutant
+    source: str
+    scenarios: tuple[str, ...]
+    scratch: str
+    limit: float
+
+
+class Judge:
+    """A pytest plugin that orders the scenarios and stops at the first failed check of a rule.
+
+    The check is written to a file at once: it counts although the process may hang afterwards.
+    """
+
+    def __init__(self, order: Sequence[str], file: Path) -> None:
+        self._order = {name: number for number, name in enumerate(order)}
+        self._file = file
+        self.began = time.monotonic()
+        self.problems: list[str] = []
+        self.ran = 0
+        self.killed: Outcome | None = None
+
+    # After the hook of the runner, which attaches the scenarios; the outermost wrapper ends last.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Any:
+        """Order the scenarios as given."""
+        result = yield
+        items.sort(key=lambda item: self._order.get(_scenario_of(item), len(self._order)))
+        return result
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Any:
+        """Record the first failed check of a rule."""
+        error = call.excinfo.value if call.excinfo is not None else None
+        if isinstance(error, CheckFailed) and error.rules and self.killed is None:
+            self.killed = Outcome(
+                status="killed",
+                rules=tuple(error.rules),
+                scenario=_scenario_of(item),
+                message=str(error)[:600],
+                ran=self.ran + 1,
+                seconds=round(time.monotonic() - self.began, 2),
+            )
+            self._file.write_bytes(msgspec.json.encode(self.killed))
+            item.session.shouldstop = "killed"
+        result = yield
+        if call.when == "teardown":
+            self.ran += 1
+            status, reason = _outcome_of(item)
+            if status not in (Status.PASSED, Status.FAILED):
+                self.problems.append(f"{_scenario_of(item)} {status}: {reason}"[:600])
+                if len(self.problems) >= ERRORS_MAX:
+                    item.session.shouldstop = "too many errors"
+        return result
+
+
+def _scenario_of(item: pytest.Item) -> str:
+    # Deferred: the session belongs to the mutated program for some components.
+    from dra_conformance.pytest_plugin.session import SCENARIO
+
+    found = item.stash.get(SCENARIO, None)
+    return found.id if found is not None else ""
+
+
+def _outcome_of(item: pytest.Item) -> tuple[Status, str]:
+    from dra_conformance.pytest_plugin.session import STATE
+
+    return item.config.stash[STATE].outcome
+
+
+def focused(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the patterns of --focus that select exactly these scenarios, as few as possible."""
+    # The pattern is searched in id and name; the blank keeps longer ids out.
+    return (f"^(?:{'|'.join(re.escape(name) for name in names)}) ",) if names else ()
+
+
+def run_mutant(work: Work) -> Outcome:
+    """Run the scenarios of a mutant in this process, which must not have imported the mutated module."""
+    loader.install(work.mutant.module, work.source, Path(work.scratch))
+    # Deferred: it imports the components.
+    from dra_conformance.pytest_plugin.launch import execute
+
+    judge = Judge(work.scenarios, Path(work.scratch) / "killed.json")
+    with tempfile.TemporaryDirectory(dir=work.scratch) as folder:
+        options = RunOptions(
+            patience=PATIENCE, focus=focused(work.scenarios), out=folder, progress="none", report=("json",), seed=1
+        )
+        execute(options, plugins=[judge])
+        problems = _problems(Path(folder) / "report.json")
+    seconds = round(time.monotonic() - judge.began, 2)
+    if judge.killed is not None:
+        return judge.killed
+    if not judge.ran:
+        return Outcome(status="error", message=f"no scenario ran: {problems}"[:1500], seconds=seconds)
+    if judge.problems:
+        return Outcome(status="error", message="; ".join(judge.problems)[:1500], ran=judge.ran, seconds=seconds)
+    return Outcome(status="survived", ran=judge.ran, seconds=seconds)
+
+
+def _problems(report: Path) -> str:
+    if not report.exists():
+        return "the run ended without a report"
+    return "; ".join(str(one) for one in orjson.loads(report.read_bytes())["problems"])
+
+
+def record(work: tuple[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Run scenarios (all if none is named) under the line recorder, whose data go to a folder; return the report."""
+    data, names = work
+    loader.extend_path_of_children()
+    made = reach.start(Path(data))
+    from dra_conformance.pytest_plugin.launch import execute
+
+    with tempfile.TemporaryDirectory() as folder:
+        options = RunOptions(focus=focused(names), out=folder, progress="none", report=("json",), seed=1)
+        execute(options, plugins=[reach.ContextPlugin(made, _scenario_of)])
+        made.stop()
+        made.save()
+        found: dict[str, Any] = orjson.loads((Path(folder) / "report.json").read_bytes())
+    rows = [row for row in found["scenarios"] if row["status"] != Status.FILTERED]
+    return {"scenarios": rows, "modules": list(sys.modules)}
