@@ -68,6 +68,10 @@ class Untestable(Exception):
     """A declared prerequisite of the target is missing, so the rules of the scenario cannot be judged."""
 
 
+class NotApplicable(Exception):
+    """The target has nothing that the rules of the scenario are about, for example only devices of another kind."""
+
+
 def unknown(noun: str, value: str, choices: Iterable[str], *, spellings: Iterable[str] = ()) -> UsageError:
     """Return the error for a value that is none of the choices; the hint is the nearest choice.
 

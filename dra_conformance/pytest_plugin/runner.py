@@ -24,6 +24,7 @@ from dra_conformance.core.configuration import options_of
 from dra_conformance.core.errors import (
     CheckFailed,
     ExitCode,
+    NotApplicable,
     SpecificationError,
     SuiteError,
     TargetUnreachable,
@@ -442,6 +443,8 @@ def _classify(error: BaseException, when: str, world: World | None) -> tuple[Sta
         return Status.FAILED, str(error)
     if isinstance(error, Untestable):
         return Status.UNTESTABLE, str(error) or "a precondition did not come about"
+    if isinstance(error, NotApplicable):
+        return Status.NOT_APPLICABLE, str(error)
     if isinstance(error, SuiteError):
         return Status.ERROR, error.message
     where = f" in step: {world.checks.step}" if world is not None and when == "call" and world.checks.step else ""

@@ -9,7 +9,7 @@ from dra_api.allocations import results_of
 from dra_api.clock import timestamp
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.core import manifests
-from dra_conformance.core.errors import Untestable
+from dra_conformance.core.errors import NotApplicable, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.nodes import simulated_driver
@@ -124,12 +124,15 @@ def allocate_by_hand(
     return world.update(RESOURCE_CLAIMS, claim, change, subresource="status")
 
 
-def free_results(world: World, alias: str, count: int, *, request: str = "gpu") -> list[Obj]:
+def free_results(world: World, alias: str, count: int, *, request: str = "gpu", exclusive: bool = False) -> list[Obj]:
     """Return results with the first free devices of the driver under test on a node.
 
-    Raises Untestable if the driver has fewer than `count`.
+    `exclusive` leaves out devices that allow multiple allocations. Raises Untestable if the driver has fewer than
+    `count`, and NotApplicable if all of its devices are left out.
     """
     node = world.node(alias)
+    if exclusive and all(device.get("allowMultipleAllocations") for device in node.devices()):
+        raise NotApplicable("every device of the driver allows multiple allocations")
     held = {
         (result["driver"], result["pool"], result["device"])
         for claim in world.client.list(RESOURCE_CLAIMS).items  # not the observer, which may lag
@@ -140,7 +143,9 @@ def free_results(world: World, alias: str, count: int, *, request: str = "gpu") 
         for device in obj["spec"].get("devices") or ():
             entry = (obj["spec"]["driver"], obj["spec"]["pool"]["name"], device["name"])
             # The claims of these steps tolerate no taint, so no scheduler would allocate a tainted device to them.
-            if entry not in held and not device.get("taints"):
+            if entry in held or device.get("taints"):
+                continue
+            if not (exclusive and device.get("allowMultipleAllocations")):
                 results.append({"request": request, "driver": entry[0], "pool": entry[1], "device": entry[2]})
     if len(results) < count:
         raise Untestable(f"the scenario needs {count} free devices on {alias}; the driver has {len(results)}")
@@ -229,6 +234,13 @@ def _(world: World, claim: str, count: int, node: str) -> None:
     """Create a claim, and allocate it the first free devices of the driver under test by hand."""
     world.create(claim_object(world, claim, claim_spec(driver_class(world), count)))
     allocate_by_hand(world, claim, world.name(node), free_results(world, node, count))
+
+
+@given('a ResourceClaim "{claim}" allocated a device of the driver on "{node}" that cannot be shared')
+def _(world: World, claim: str, node: str) -> None:
+    """Create a claim, and allocate it a free device by hand that does not allow multiple allocations."""
+    world.create(claim_object(world, claim, claim_spec(driver_class(world))))
+    allocate_by_hand(world, claim, world.name(node), free_results(world, node, 1, exclusive=True))
 
 
 # -- allocation and reservation ----------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ Feature: A driver refuses invalid claims
   @NV-060
   Scenario: A device that is prepared for one claim is refused to another
     Given node "n1" running the driver
-    And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "first" allocated a device of the driver on "n1" that cannot be shared
     And a ResourceClaim "second" allocated the same device as claim "first" on "n1"
     And claim "first" is prepared on "n1"
     When claim "second" is prepared on "n1"

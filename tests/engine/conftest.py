@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -19,9 +18,6 @@ from command_line import CommandLine
 @pytest.fixture
 def cli(tmp_path: Path) -> Iterator[CommandLine]:
     """Return the command line in an empty folder."""
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        # Shells start background jobs with SIGINT ignored, and child processes inherit that.
-        signal.signal(signal.SIGINT, signal.default_int_handler)
     temp = Path(tempfile.mkdtemp(prefix="d-", dir="/tmp"))
     (tmp_path / "work").mkdir()
     yield CommandLine(tmp_path / "work", temp)
