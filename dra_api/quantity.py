@@ -8,6 +8,8 @@ keeping the original text when that text already looks canonical.
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache, total_ordering
 from typing import Final
@@ -151,7 +153,10 @@ class Quantity:
 
     def as_approximate_float(self) -> float:
         """Return the nearest double; precision may be lost, values out of range become infinite."""
-        base = float(self._unscaled)
+        try:
+            base = float(self._unscaled)
+        except OverflowError:
+            base = math.inf * self.sign
         if self._scale == 0:
             return base
         try:
@@ -271,9 +276,9 @@ class Quantity:
         number *= 10**shift
         exponent -= shift
         if format_ is Format.DECIMAL_EXPONENT:
-            return str(number) if exponent == 0 else f"{number}e{exponent}"
+            return _to_text(number) if exponent == 0 else f"{_to_text(number)}e{exponent}"
         # An exponent without a name loses its suffix in Kubernetes too (suffix.go constructBytes).
-        return f"{number}{_DECIMAL_NAMES.get(exponent, '')}"
+        return f"{_to_text(number)}{_DECIMAL_NAMES.get(exponent, '')}"
 
 
 def _rebuild(unscaled: int, scale: int, format_: Format, big: bool, text: str | None) -> Quantity:
@@ -291,7 +296,16 @@ def _strip(unscaled: int, scale: int) -> tuple[int, int]:
 
 
 def _magnitude(unscaled: int, scale: int) -> int:
-    return len(str(abs(unscaled))) + scale
+    return Decimal(unscaled).adjusted() + 1 + scale
+
+
+# Amounts may have up to _MAX_RESCALE digits, but int() and str() refuse more than 4,300. Decimal has no such limit.
+def _to_int(digits: str) -> int:
+    return int(Decimal(digits))
+
+
+def _to_text(number: int) -> str:
+    return str(number) if _INT64_MIN <= number <= _INT64_MAX else str(Decimal(number))
 
 
 def _rescale(unscaled: int, scale: int, wanted: int) -> tuple[int, bool]:
@@ -304,7 +318,7 @@ def _rescale(unscaled: int, scale: int, wanted: int) -> tuple[int, bool]:
     if difference > 0:
         return unscaled * 10**difference, True
     # Less than one unit: avoids the computation of a huge power of ten.
-    if -difference > len(str(abs(unscaled))) + 1:
+    if -difference > Decimal(unscaled).adjusted() + 2:
         return (1 if unscaled > 0 else -1), False
     quotient, remainder = divmod(abs(unscaled), 10**-difference)
     if remainder:
@@ -400,7 +414,7 @@ def _parse(text: str) -> Quantity:
 
 def _parse_big(positive: bool, digits: str, places: int, base: int, exponent: int, format_: Format) -> Quantity:
     """Return an amount of any precision, rounded to nano, with binary amounts limited to 2^63-1 (the slow path)."""
-    amount, scale = int(digits), -places
+    amount, scale = _to_int(digits), -places
     if base == 10:
         scale += exponent
     else:

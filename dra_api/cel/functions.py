@@ -8,6 +8,7 @@ regex.go, quantity.go, semverlib.go.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone, tzinfo
 from functools import cmp_to_key
@@ -442,13 +443,17 @@ def map_insert(target: Any, key: Any, value: Any = None) -> dict[Any, Any]:
 # --- time
 
 
+_TWO_DIGITS: Final = re.compile("[0-9]{1,2}")
+
+
 def _zone(name: str) -> tzinfo:
     if not name or name == "UTC":
         return UTC
     if ":" in name:
         sign = -1 if name[0] == "-" else 1
-        hours, _, minutes = name.lstrip("+-").partition(":")
-        if hours.isdigit() and minutes.isdigit() and int(hours) < 24 and int(minutes) < 60:
+        # Without leading zeros, because int() refuses more than 4,300 digits.
+        hours, minutes = (part.lstrip("0") or part[-1:] for part in name.lstrip("+-").partition(":")[::2])
+        if _TWO_DIGITS.fullmatch(hours) and _TWO_DIGITS.fullmatch(minutes) and int(hours) < 24 and int(minutes) < 60:
             return timezone(sign * timedelta(hours=int(hours), minutes=int(minutes)))
         raise CelRuntimeError(f"unknown time zone {name}")
     try:

@@ -253,7 +253,8 @@ def parse_duration(text: str) -> Duration:
     total, pos = 0, 0
     if body == "0":
         return Duration(0)
-    while pos < len(body):
+    # A longer text is refused below; its digits would be too many for int().
+    while pos < len(body) <= 200:
         found = _DURATION.match(body, pos)
         if found is None or not (found[1] or found[2]):
             break
@@ -313,9 +314,12 @@ def to_int(value: Any) -> int:
     if kind is str:
         if not _DECIMAL.fullmatch(value):
             raise _convert_error(value, "int")
-        if len(value.lstrip("+-0")) > 19 or not INT_MIN <= int(value) <= INT_MAX:
+        # int() refuses more than 4,300 digits, and leading zeros count.
+        digits = value.lstrip("+-0") or "0"
+        number = int(digits[:20]) * (-1 if value[0] == "-" else 1)
+        if not INT_MIN <= number <= INT_MAX:
             raise _convert_error(value, "int")
-        return int(value)
+        return number
     raise no_overload()
 
 
@@ -332,9 +336,10 @@ def to_uint(value: Any) -> Uint:
     if kind is str:
         if not (value.isascii() and value.isdigit()):
             raise _convert_error(value, "uint")
-        if len(value.lstrip("0")) > 20 or int(value) > UINT_MAX:
+        number = int(value.lstrip("0")[:21] or "0")
+        if number > UINT_MAX:
             raise _convert_error(value, "uint")
-        return Uint(int(value))
+        return Uint(number)
     raise no_overload()
 
 

@@ -467,12 +467,12 @@ _PRIMARIES: Final[dict[str, Callable[[_Parser, Token], Expr]]] = {
 
 
 def _number(text: str) -> int | None:
-    # More than about twenty digits always overflow; the limit bounds the cost of int().
-    if len(text) > 64 and text.strip("-0x"):
-        text = text.replace("0x", "")
-        if len(text.lstrip("-0")) > 24:
-            return None
-    return int(text, 16) if "x" in text else int(text)
+    base = 16 if "x" in text else 10
+    digits = text.removeprefix("-").removeprefix("0x").lstrip("0") or "0"
+    # More than twenty digits always overflow, and int() refuses more than 4,300.
+    if len(digits) > 20:
+        return None
+    return int(digits, base) * (-1 if text[0] == "-" else 1)
 
 
 def _body(text: str) -> tuple[str, bool]:

@@ -241,6 +241,44 @@ def test_a_long_repeat_count_with_leading_zeros_is_literal_text(pattern: str) ->
     assert compile_pattern(pattern).fullmatch(pattern)
 
 
+ZEROS, NINES = "0" * 5000, "9" * 5000  # int() refuses more than 4,300 digits
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        (f"int('-{ZEROS}12')", -12),
+        (f"uint('{ZEROS}12') == 12u", True),
+        (f"{ZEROS}12 == 12", True),
+        (f"-{ZEROS}12", -12),
+        (f"{ZEROS}12u == 12u", True),
+        (f"0x{ZEROS}C", 12),
+        (f"isQuantity('{NINES}')", True),
+        (f"quantity('{NINES}').isLessThan(quantity('{NINES}9'))", True),
+        (f"timestamp('2020-01-01T00:00:00Z').getHours('+{ZEROS}2:00')", 2),
+    ],
+    ids=lambda text: str(text)[:12],
+)
+def test_numbers_may_have_any_number_of_digits(expression: str, value: object) -> None:
+    assert compile_rule(expression, variables=()).evaluate({}) == value
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        *(f"{kind}('{NINES}')" for kind in ("int", "uint")),
+        f"int('-{NINES}')",
+        *(NINES, f"-{NINES}", f"{NINES}u", f"0x{NINES}"),
+        *(f"duration('{digits}s')" for digits in (NINES, ZEROS)),
+        *(f"timestamp('2020-01-01T00:00:00Z').getHours('+{hours}:00')" for hours in (NINES, "²", "٢")),
+    ],
+    ids=lambda text: f"{text[:12]}…{text[-9:]}",
+)
+def test_numbers_out_of_range_are_errors_of_cel(expression: str) -> None:
+    with pytest.raises(CelError):
+        compile_rule(expression, variables=()).evaluate({})
+
+
 @pytest.mark.parametrize(
     ("build", "fine"),
     [

@@ -5,6 +5,7 @@ The rows of PARSED were printed by that package (ParseQuantity, String, Value, M
 
 from __future__ import annotations
 
+import math
 import pickle
 from decimal import Decimal
 
@@ -199,3 +200,18 @@ def test_text_is_read_or_refused(text: str) -> None:
         quantity = Quantity.parse(text)
         assert str(quantity)
         assert quantity == quantity + Quantity(0)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("9" * 400, math.inf), ("-" + "9" * 400, -math.inf), ("9" * 400 + "n", math.inf)]
+)
+def test_the_float_of_an_amount_out_of_range_is_infinite(text: str, value: float) -> None:
+    assert Quantity.parse(text).as_approximate_float() == value
+
+
+def test_an_amount_may_have_thousands_of_digits() -> None:
+    digits = "9" * 5000
+    found = Quantity.parse(digits)
+    assert str(found) == digits
+    assert found == Quantity.parse(f"{digits}000m")
+    assert found < Quantity.parse(f"{digits}1")
