@@ -1,1 +1,1 @@
-"""The rights that `dra-conformance rbac` prints, put to a real API server: enough, and nothing too much."""
+"""Verify on a real API server that the permissions that `dra-conformance rbac` prints suffice and are minimal."""

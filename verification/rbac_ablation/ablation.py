@@ -25,10 +25,13 @@ from verification.rbac_ablation.trial import CLEANS, Outcome, Trial, play
 
 _JOBS = 8  # a trial mostly waits for something that never happens
 _LIMIT_S = 300.0
+# The patience of each round: without a permission most scenarios fail at once, and a busy machine is slow.
 _PATIENCE_S = (4.0, 12.0, 30.0)
 _ROUNDS = (1, 2, 5)
+# The number of further scenarios in each round: most permissions need the first one only.
 _ALL_ROUNDS = (1, 2, 5, 12, 24, 48, 96)
 _LENGTH = 240
+# Parts of messages that differ from run to run: uids, names of objects and users, ids of runs.
 _OWN_NAMES = (
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b"), "…"),
     (re.compile(r"-[0-9a-f]{4}(w\d+)?-\d+\b"), "-…"),
@@ -70,6 +73,7 @@ def search(
     step_modules()
     for name in LOADED_BEFORE_FORKING:
         import_module(name)
+    # All at once: the server takes a moment to enforce new roles, and so it is waited for once.
     users = dict(zip(needs, roles.without(needs), strict=True))
     left = {need: _candidates(need, uses, known.get(need)) for need in needs}
     likeliest = {need: names[:1] for need, names in left.items()}
@@ -90,14 +94,16 @@ def search(
             if outcome.scenario and names_just(outcome.reason, need):
                 rows.append(row(need, outcome))
                 del left[need]
+            # It failed for another reason, which is no evidence.
             elif outcome.scenario:
                 seen[need].append(f"{outcome.scenario} {outcome.status}: {outcome.reason}")
-    return Found(rows, [_nobody(need, seen[need]) for need in left])
+    return Found(rows, [_not_required(need, seen[need]) for need in left])
 
 
 def names_just(reason: str, need: Need) -> bool:
     """Return whether a reason names this permission as missing, and no other."""
     _, _, said = reason.partition("missing permissions: ")
+    # The sentence ends with the command that prints the roles, in parentheses.
     said = said.partition(" (`")[0] if said else reason
     return said == missing.say(need) or (";" not in said and said.endswith(f": {missing.say(need)}"))
 
@@ -122,6 +128,7 @@ def row(need: Need, outcome: Outcome) -> Evidence:
 
 
 def _candidates(need: Need, uses: Mapping[Need, Sequence[str]], known: Evidence | None) -> list[str]:
+    # No scenario uses the permissions of the cleanup.
     if need[0] == CLEANUP:
         return [CLEANS]
     first = [known.scenario] if known is not None else []
@@ -133,7 +140,7 @@ def _played(trials: Collection[Trial]) -> Iterator[tuple[Need, Outcome]]:
         yield trial.need, Outcome(trial.scenarios[0], "error", answer) if isinstance(answer, str) else answer
 
 
-def _nobody(need: Need, seen: Sequence[str]) -> str:
+def _not_required(need: Need, seen: Sequence[str]) -> str:
     problems = f"; but {seen[0]}" if seen else ""
     role, group, name, verb = need
     return f"not required: {role}: {verb} {name}{f'.{group}' if group else ''}{problems}"

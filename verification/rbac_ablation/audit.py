@@ -12,12 +12,13 @@ from dra_conformance.rbac.check import Need
 from dra_conformance.rbac.table import AGENTS, HARNESS
 
 
-def asked(path: Path, user: str) -> tuple[dict[Need, int], list[str]]:
+def uses(path: Path, user: str) -> tuple[dict[Need, int], list[str]]:
     """Return how often each permission was used, by role, and the messages of refused requests."""
     used: defaultdict[Need, int] = defaultdict(int)
     refused: list[str] = []
     for line in path.read_bytes().splitlines():
         event = orjson.loads(line)
+        # A watch that is still open has only started its response.
         if event["user"]["username"] != user or event["stage"] not in ("ResponseComplete", "ResponseStarted"):
             continue
         about = event.get("objectRef") or {}
@@ -34,7 +35,7 @@ def asked(path: Path, user: str) -> tuple[dict[Need, int], list[str]]:
 
 
 def merged(parts: Iterable[dict[Need, int]]) -> dict[Need, int]:
-    """Several logs as one."""
+    """Return the sum of several logs."""
     total: defaultdict[Need, int] = defaultdict(int)
     for part in parts:
         for need, count in part.items():

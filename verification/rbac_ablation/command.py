@@ -14,6 +14,7 @@ minimal.
 from __future__ import annotations
 
 import random
+import re
 import tempfile
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -22,7 +23,16 @@ from pathlib import Path
 from typing import Any
 
 from dra_api.client import KubeClient
-from dra_api.objects import VALIDATING_WEBHOOKS
+from dra_api.objects import (
+    CONFIG_MAPS,
+    EVENTS,
+    KNOWN,
+    SERVICE_ACCOUNTS,
+    VALIDATING_WEBHOOKS,
+    key_of,
+    name_of,
+    uid_of,
+)
 from dra_conformance.core import assets, features
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.events import CallsMade, ScenarioFinished, read
@@ -101,7 +111,7 @@ def scenarios_by_need(log: Path) -> dict[Need, list[str]]:
     """Return the scenarios in which each role uses each permission, fast ones first."""
     known = {scenario.id: scenario for scenario in features.read_all([assets.features()])}
     took: dict[str, float] = {}
-    asked: defaultdict[Need, list[str]] = defaultdict(list)
+    used_in: defaultdict[Need, list[str]] = defaultdict(list)
     for event in read(log):
         scenario = known.get(event.scenario)
         if scenario is None:
@@ -109,23 +119,25 @@ def scenarios_by_need(log: Path) -> dict[Need, list[str]]:
         if isinstance(event, CallsMade):
             for agent, verb, group, resource in event.made:
                 if agent in AGENTS:
-                    asked[AGENTS[agent], group, resource, verb].append(event.scenario)
+                    used_in[AGENTS[agent], group, resource, verb].append(event.scenario)
         elif isinstance(event, ScenarioFinished) and event.status is Status.PASSED:
             took[event.scenario] = event.duration
     return {
         need: sorted((each for each in dict.fromkeys(named) if each in took), key=lambda each: took[each])
-        for need, named in asked.items()
+        for need, named in used_in.items()
     }
 
 
 def cover(uses: Mapping[Need, Sequence[str]], named: Iterable[str] = ()) -> list[str]:
     """Return few scenarios that together use every permission: those `named`, then greedily the one that adds most."""
     by_scenario: defaultdict[str, set[Need]] = defaultdict(set)
-    for need, asking in uses.items():
-        for scenario in asking:
+    for need, scenarios in uses.items():
+        for scenario in scenarios:
             by_scenario[scenario].add(need)
     chosen = list(dict.fromkeys(named))
-    open_needs = {need for need, asking in uses.items() if asking}.difference(*(by_scenario[each] for each in chosen))
+    open_needs = {need for need, scenarios in uses.items() if scenarios}.difference(
+        *(by_scenario[each] for each in chosen)
+    )
     while open_needs:
         # Sorted: the choice among equals must not depend on the order of a dict.
         best = max(sorted(by_scenario), key=lambda each: len(by_scenario[each] & open_needs))
@@ -163,8 +175,6 @@ def lasting(bad: Iterable[Mapping[str, Any]], *, passes: Callable[[str], bool]) 
 
 
 def _pattern(scenario: str) -> str:
-    import re
-
     return re.escape(scenario)
 
 
@@ -194,9 +204,7 @@ def run_until_used(
 
 def _unused(made: Environment, who: Sequence[Identity]) -> list[Need]:
     """Return the permissions that these users have but, by the audit log, have not used so far."""
-    return _never_used(
-        _given(who), audit.merged(audit.asked(made.folder / "audit.jsonl", each.user)[0] for each in who)
-    )
+    return _never_used(_given(who), audit.merged(audit.uses(made.folder / "audit.jsonl", each.user)[0] for each in who))
 
 
 def _given(who: Sequence[Identity]) -> set[Need]:
@@ -215,6 +223,7 @@ def _clean(made: Environment, who: Identity) -> list[str]:
     code, said = made.cleanup(who, _LEFT)
     after = snapshot(made.admin)
     print(f"access: cleanup of {left} objects of a killed run: exit {code}", flush=True)
+    # Other new objects belong to controllers of the control plane.
     problems = [f"cleanup left {'/'.join(key)}" for key in sorted(after.keys() - before.keys()) if _LEFT in key[2]]
     problems += [
         f"cleanup deleted {'/'.join(key)}, which no run created" for key in sorted(before.keys() - after.keys())
@@ -228,8 +237,6 @@ def snapshot(client: KubeClient) -> dict[tuple[str, str, str], Any]:
     Excluded are events, and the objects that a cluster creates in each namespace at a time of its own: the default
     service account and the certificate of the API server.
     """
-    from dra_api.objects import CONFIG_MAPS, EVENTS, KNOWN, SERVICE_ACCOUNTS, key_of, name_of, uid_of
-
     of_the_cluster = {(SERVICE_ACCOUNTS, "default"), (CONFIG_MAPS, "kube-root-ca.crt")}
     found: dict[tuple[str, str, str], Any] = {}
     for resource in KNOWN:
@@ -243,14 +250,15 @@ def snapshot(client: KubeClient) -> dict[tuple[str, str, str], Any]:
 
 def _compare(made: Environment, who: Sequence[Identity]) -> list[str]:
     """Compare the requests of these users in the audit log with their permissions."""
-    logs = [audit.asked(made.folder / "audit.jsonl", each.user) for each in who]
+    logs = [audit.uses(made.folder / "audit.jsonl", each.user) for each in who]
     used = audit.merged(part for part, _ in logs)
     problems = [f"refused: {line}" for _, refused in logs for line in sorted(set(refused))]
     given = _given(who)
-    asked = set(used)
     problems += [f"unused: {_say(need)}" for need in _never_used(given, used)]
-    problems += [f"used by the wrong role: {_say(need)}" for need in sorted(asked - given)]
-    print(f"access: {len(given)} verbs given, {len(given & asked)} used, {sum(used.values())} requests", flush=True)
+    problems += [f"used by the wrong role: {_say(need)}" for need in sorted(used.keys() - given)]
+    print(
+        f"access: {len(given)} verbs given, {len(given & used.keys())} used, {sum(used.values())} requests", flush=True
+    )
     return problems
 
 
@@ -290,10 +298,11 @@ def _remove(
     needs = [need for need in roles.granted() if need not in ablation.ON_NEW and (write or need in known)]
     if count is not None:
         needs = sorted(random.Random(_SEED).sample(needs, min(count, len(needs))))  # noqa: S311
-    asked = {**uses, **_implied(needs, uses), **_only_here(made)}
-    asked[HARNESS, "", "serviceaccounts", "watch"] = list(uses.get((HARNESS, "", "pods", "create"), ()))
+    candidates = {**uses, **_implied(needs, uses), **_only_here(made)}
+    # The rehearsal never waits for a service account: the emulator creates it with the namespace.
+    candidates[HARNESS, "", "serviceaccounts", "watch"] = list(uses.get((HARNESS, "", "pods", "create"), ()))
     # Scenarios that passed with all permissions first: only they can prove anything.
-    likeliest = {need: sorted(named, key=lambda each: each not in passed) for need, named in asked.items()}
+    likeliest = {need: sorted(named, key=lambda each: each not in passed) for need, named in candidates.items()}
     found = ablation.search(
         needs,
         roles=roles,
@@ -303,8 +312,9 @@ def _remove(
         folder=made.folder,
         thoroughly=write,
     )
-    print(f"access: {len(needs)} verbs taken away one by one, {len(found.rows)} of them missed", flush=True)
+    print(f"access: {len(needs)} verbs removed one by one, {len(found.rows)} of them required", flush=True)
     if write:
+        # A scenario proves something only if it passes with all permissions: try those that have not run so far.
         more = sorted({row.scenario for row in found.rows} - {CLEANS} - set(passed))
         evidence.save([*first, *found.rows])
         chance = [_say(need) for need in evidence.by_chance()]
@@ -317,7 +327,9 @@ def unlike(known: Collection[Need]) -> list[str]:
     """Return the differences between evidence rows and printed roles, except permissions that depend on timing."""
     printed = evidence.printed()
     problems = [f"no row: {_say(need)}" for need in sorted(printed - set(known) - evidence.by_chance().keys())]
-    return problems + [f"a row of a right that is not printed: {_say(need)}" for need in sorted(set(known) - printed)]
+    return problems + [
+        f"a row of a permission that is not printed: {_say(need)}" for need in sorted(set(known) - printed)
+    ]
 
 
 def _only_here(made: Environment) -> dict[Need, list[str]]:
@@ -331,6 +343,7 @@ def _only_here(made: Environment) -> dict[Need, list[str]]:
         "clientConfig": {"url": "https://127.0.0.1:1/"},
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
+        # Nothing listens at that URL, and no request may fail for that reason.
         "failurePolicy": "Ignore",
         "namespaceSelector": {"matchLabels": {"dra-conformance/webhook": "nobody"}},
         "rules": [

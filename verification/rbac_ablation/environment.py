@@ -85,6 +85,7 @@ class Environment:
         """Run the suite as a user; return exit code and report (empty if there is none)."""
         self._runs += 1
         out = self.folder / f"run-{self._runs}"
+        # With the blank that follows an id: an id must not match longer ones.
         words = [word for each in focus for word in ("--focus", f"^{each} ")]
         result = _command(
             *("run", "--control-plane", f"kubeconfig:{who.kubeconfig}", "--out", str(out), "--progress", "none"),
@@ -115,6 +116,7 @@ def reduced(cluster_role: Obj, group: str, resource: str, verb: str) -> list[Obj
     """A role's rules without one verb on one resource."""
     found: list[Obj] = []
     for rule in cluster_role["rules"]:
+        # One rule becomes up to two: the other resources, and this one with the other verbs.
         if group not in rule["apiGroups"] or resource not in rule["resources"] or verb not in rule["verbs"]:
             found.append(rule)
             continue

@@ -33,6 +33,7 @@ _CLAIM = "resource.kubernetes.io/delete-protection"
 def leave(transport: Transport, run_id: str) -> None:
     """Make them, as a run with this id. The driver's namespace is the cluster's own and stays."""
     admin = KubeClient(transport, user_agent="admin")
+    # Another trial on this control plane may have created it.
     with contextlib.suppress(AlreadyExists):
         admin.create(NAMESPACES, {"metadata": {"name": DRIVER_NAMESPACE}})
     client = KubeClient(OwnObjectsTransport(transport, Ledger(run_id)), user_agent="admin")
@@ -51,6 +52,7 @@ def leave(transport: Transport, run_id: str) -> None:
     domain = {"numNodes": 0, "channel": {"resourceClaimTemplate": {"name": "left"}}}
     request = {"podName": "left", "selectedNode": node, "receivedResourceType": "Regular"}
     account = {"automountServiceAccountToken": False, "serviceAccountName": "left"}
+    # kube-apiserver refuses pods whose service account does not exist.
     admin.create(_ACCOUNTS, _named("left", own))
     held: list[tuple[Resource, str, str, Obj]] = [
         (PODS, own, _HOLD, {**pod, **account}),

@@ -96,6 +96,7 @@ class RoleUsers:
             if clock.monotonic() > deadline:
                 raise TimeoutError(f"the API server does not know the role of {user} after {_KNOWN_WITHIN:g} s")
             clock.wait(never, _TURN)
+        # With such a role a trial would prove nothing.
         if self._allowed(user, taken):
             raise TimeoutError(f"the API server still allows {user} what was taken: {taken}")
 

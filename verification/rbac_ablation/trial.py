@@ -22,6 +22,7 @@ from dra_conformance.cli import call
 from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.status import Status
 from dra_conformance.engine.mutation import Patch
+from dra_conformance.pytest_plugin.launch import execute
 from dra_conformance.rbac.check import Need
 from dra_conformance.rbac.table import CLEANUP
 from verification.rbac_ablation import leftovers
@@ -75,8 +76,6 @@ def play(trial: Trial) -> Outcome:
 
 
 def _run(trial: Trial) -> Outcome:
-    from dra_conformance.pytest_plugin.launch import execute
-
     components = dict.fromkeys(COMPONENTS, "reference")
     options = from_mapping({**components, "control-plane": f"kubeconfig:{trial.kubeconfig}"}, where="access")
     options = msgspec.structs.replace(
@@ -87,6 +86,7 @@ def _run(trial: Trial) -> Outcome:
         progress="none",
         patience=trial.patience,
         report=("json",),
+        # The first scenario that does not pass is the evidence.
         fail_fast=True,
     )
     execute(options)
