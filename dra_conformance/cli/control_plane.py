@@ -42,9 +42,7 @@ def list_programs(bin_dir: str) -> int:
 
 @command.command("install")
 @click.argument("version", default="1.36")
-@click.option(
-    "--build", "from_source", is_flag=True, help="Build from Go modules (requires a full release such as 1.36.2)."
-)
+@click.option("--build", "from_source", is_flag=True, help="Build from Go modules instead of downloading (needs Go).")
 @click.option("--containers", is_flag=True, help="Also build containerd, runc and the node program (needs Go).")
 @click.option("--index-url", default=None, metavar="URL", help="Use this index of envtest archives (a mirror).")
 @click.option("--release-url", default=None, metavar="URL", help="Use this root of the Kubernetes releases (a mirror).")

@@ -28,7 +28,7 @@ Feature: API validation of the status of ResourceClaims
     Examples:
       | what       | manifest         | path                                   | value       | before          |
       | spec       | claims/claim     | spec.devices.requests[0].exactly.count | 2           | 1               |
-      | labels     | claims/claim     | metadata.labels                        | {team: a}   | null            |
+      | labels     | claims/claim     | metadata.labels.team                   | a           | null            |
       | finalizers | claims/protected | metadata.finalizers                    | []          | [dra.test/hold] |
 
   Scenario Outline: A first status with <what> is refused

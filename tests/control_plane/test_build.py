@@ -51,9 +51,29 @@ def test_the_verified_program_has_the_same_name_and_links() -> None:
     assert set(program.links) == set(LINKS) >= set(NEEDED)
 
 
-def test_a_minor_is_no_release_to_build() -> None:
-    with pytest.raises(UsageError, match=r"no release such as 1\.36\.2"):
-        build("1.36")
+@pytest.mark.parametrize("release", ["1", "1.36.2-rc.1", "main"])
+def test_only_releases_are_built(release: str) -> None:
+    with pytest.raises(UsageError, match=r"no release such as 1\.36 or 1\.36\.2"):
+        build(release)
+
+
+def test_a_minor_release_is_built_as_its_newest_patch_release(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    upstream, go = tmp_path / "upstream.mod", tmp_path / "bin" / "go"
+    upstream.write_text(UPSTREAM)
+    go.parent.mkdir()
+    # It resolves the version, writes go.mod where a program is to be built, and creates the program.
+    go.write_text(f"""#!/bin/sh
+case "$1 $2" in
+  "mod download") [ "$4" = k8s.io/kubernetes@v1.35 ] && echo '{{"Version": "v1.35.9", "GoMod": "{upstream}"}}' ;;
+  "build -trimpath") cp go.mod "$6" ;;
+esac
+""")
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{go.parent}:/bin:/usr/bin")
+    folder = build("1.35", environ={"HOME": str(tmp_path)})
+    assert folder == tmp_path / ".cache/dra-conformance/control-plane/v1.35.9"
+    assert "require k8s.io/component-base v0.35.9\n" in (folder / PROGRAM).read_text()
+    assert {path.name for path in folder.iterdir()} == {PROGRAM, *LINKS}
 
 
 def test_building_needs_go(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from dra_conformance.go_programs import CONTAINERS, SOURCES
 
 PROGRAM = "control-plane"
 LINKS = (*NEEDED, "kubelet")
-_RELEASE = re.compile(r"v?1\.(\d+)\.(\d+)")
+_RELEASE = re.compile(r"v?(1\.\d+(?:\.\d+)?)")
 _STAGING = re.compile(r"^\t(\S+) => \./staging/", re.MULTILINE)
 _ETCD = re.compile(r"^\tgo\.etcd\.io/etcd/server/v3 (v\S+)", re.MULTILINE)
 _GO = re.compile(r"^go (\S+)", re.MULTILINE)
@@ -32,32 +32,33 @@ _GO = re.compile(r"^go (\S+)", re.MULTILINE)
 def build(
     release: str, *, environ: Mapping[str, str] | None = None, report: Callable[[str], None] = lambda text: None
 ) -> Path:
-    """Build a release such as 1.35.4 into the cache and return its folder. It takes minutes with an empty Go cache.
+    """Build a release into the cache and return its folder. It takes minutes with an empty Go cache.
 
-    Raises UsageError without Go, without a checkout or for an invalid release; TargetUnreachable if Go fails.
+    `release` is a full release such as 1.35.4, or a minor release such as 1.35: then its newest patch release.
+    Raises UsageError without Go or for an invalid release; TargetUnreachable if Go fails.
     """
     found = _RELEASE.fullmatch(release)
     if not found:
-        raise UsageError(f"{release!r} is no release such as 1.36.2", hint="A build needs the patch number too.")
+        raise UsageError(f"{release!r} is no release such as 1.36 or 1.36.2")
     go = shutil.which("go")
     if go is None:
         raise UsageError(
             "building needs Go, which is not on PATH", hint="Without --build, the programs are downloaded."
         )
     module = SOURCES / "control_plane"
-    version, minor, patch = f"v1.{found[1]}.{found[2]}", found[1], found[2]
-    target = cache_folder(environ) / version
-    target.parent.mkdir(parents=True, exist_ok=True)
+    cache = cache_folder(environ)
+    cache.mkdir(parents=True, exist_ok=True)
     # In the folder of the cache, so that the result can be renamed into place.
-    with tempfile.TemporaryDirectory(prefix=".new-", dir=target.parent) as folder:
-        source, made = Path(folder) / "source", Path(folder) / version
+    with tempfile.TemporaryDirectory(prefix=".new-", dir=cache) as folder:
+        source, made = Path(folder) / "source", Path(folder) / "made"
         source.mkdir()
         made.mkdir(mode=0o755)
         shutil.copy(module / "main.go", source)
-        report(f"reading the module list of Kubernetes {version}")
-        _write_module(go, source, version, f"v0.{minor}.{patch}")
+        report(f"reading the module list of Kubernetes v{found[1]}")
+        version = _write_module(go, source, f"v{found[1]}")
+        target = cache / version
         _run(go, source, ["mod", "tidy"])
-        report("compiling; with a cold cache this takes some minutes")
+        report(f"compiling {version}; with a cold cache this takes some minutes")
         flags = ["-trimpath", "-ldflags", link_flags(version)]
         # Without cgo the program is static and runs on every Linux.
         _run(go, source, ["build", *flags, "-o", str(made / PROGRAM), "."], CGO_ENABLED="0")
@@ -74,7 +75,7 @@ def build_containers(version: str, *, environ: Mapping[str, str] | None = None, 
     Args:
         version: a release that is in the cache, such as v1.36.2.
         environ: environment that locates the cache, instead of this process's own.
-        tell: receives one line per program.
+        report: receives one line per program.
 
     Returns: the folder of the release.
     Raises: UsageError if Go is missing or the release is not in the cache; TargetUnreachable if Go fails.
@@ -123,11 +124,17 @@ def module_text(upstream: str, version: str, staging_version: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _write_module(go: str, source: Path, version: str, staging_version: str) -> None:
+def _write_module(go: str, source: Path, release: str) -> str:
+    """Write the go.mod of a release such as v1.36.2 or v1.36, and return the full release."""
     # `go mod download` needs a module, and the real go.mod depends on its result.
     (source / "go.mod").write_text("module dra-conformance/control-plane\n")
-    answer = orjson.loads(_run(go, source, ["mod", "download", "-json", f"k8s.io/kubernetes@{version}"]))
-    (source / "go.mod").write_text(module_text(Path(answer["GoMod"]).read_text(), version, staging_version))
+    # Go resolves a version prefix such as v1.36 to the newest patch release.
+    answer = orjson.loads(_run(go, source, ["mod", "download", "-json", f"k8s.io/kubernetes@{release}"]))
+    version = str(answer["Version"])
+    # The staging modules of v1.36.2 are tagged v0.36.2.
+    staging = f"v0.{version.removeprefix('v1.')}"
+    (source / "go.mod").write_text(module_text(Path(answer["GoMod"]).read_text(), version, staging))
+    return version
 
 
 def _run(go: str, folder: Path, words: list[str], **environment: str) -> bytes:
