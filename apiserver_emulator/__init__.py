@@ -15,7 +15,7 @@ __all__ = ["ApiServerEmulator"]
 
 def __getattr__(name: str) -> Any:
     if name == "ApiServerEmulator":
-        from apiserver_emulator.emulator import ApiServerEmulator
+        from apiserver_emulator.emulator import ApiServerEmulator  # slow to import, see above
 
         return ApiServerEmulator
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -114,6 +114,7 @@ def check_value(name: str, value: Any) -> int | str | None:
         return value if isinstance(value, str) and 0 < len(value.encode()) < STRING_SIZE else None
     if isinstance(value, str):
         value = _with_unit(name, value)
+    # `true` in YAML: a mode that is on.
     if isinstance(value, bool):
         return int(value)
     if not isinstance(value, int):
@@ -125,6 +126,7 @@ def check_value(name: str, value: Any) -> int | str | None:
 def bounds(name: str) -> tuple[int, int]:
     """The least and the greatest number that a GPU can answer for a field: as wide as NVML's type, or as it means."""
     meaning = SCALARS[name]
+    # -1 is a GPU without a node, as the kernel writes it.
     if name == "numa_node":
         return -1, 2**31 - 1
     if name in SIGNED:

@@ -43,12 +43,14 @@ def create(root: Path, library: Path, state: State) -> None:
     real = lib / f"libnvidia-ml.so.{version}"
     shutil.copyfile(library, real)  # in the kernel, where that can
     real.chmod(0o755)
+    # The names of a real installation: programs load the first, linkers look for the second.
     (lib / "libnvidia-ml.so.1").symlink_to(real.name)
     (lib / "libnvidia-ml.so").symlink_to("libnvidia-ml.so.1")
     dev = root / "dev"
     (dev / "nvidia-caps").mkdir(parents=True)
     (dev / "nvidia-caps-imex-channels").mkdir()
     nodes: dict[str, tuple[int, int]] = {
+        # Minors of the front end: 255 and 254 are control devices, lower ones are GPUs.
         "nvidiactl": (MAJOR_FRONTEND, 255),
         "nvidia-modeset": (MAJOR_FRONTEND, 254),
         "nvidia-uvm": (MAJOR_UVM, 0),
@@ -199,6 +201,7 @@ def sync(root: Path, state: State) -> None:
             for ci, compute in enumerate(instance.compute):
                 if compute.used:
                     wanted[folder / f"ci{ci}" / "access"] = gi_minor(minor, gi) + 1 + ci
+    # Stale files first: a folder that is still needed keeps at least one file.
     for path in sorted(proc.glob("gpu*/mig/**/access"), reverse=True):
         if path not in wanted:
             path.unlink()

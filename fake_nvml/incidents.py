@@ -25,6 +25,7 @@ def report_xid(txn: Transaction, index: int, xid: int, *, gi: int = NO_INSTANCE,
     effects = effects_of(xid)
     device = txn.state.gpus[index]
     for field, amount in effects.add.items():
+        # A counter that the GPU does not support stays unsupported.
         value, rc = get_field(device, field)
         if rc == 0:
             set_field(device, field, int(value) + amount)
@@ -76,6 +77,7 @@ def restore(state: State, first: bytes) -> None:
     head, serial = state.event_head, state.next_serial
     ctypes.memmove(ctypes.byref(state), first, len(first))
     state.event_head = head
+    # Serials are never used again, so that a handle of before does not name an instance of now.
     state.next_serial += serial
     for gpu in state.gpus[: state.gpu_count]:
         for instance in gpu.instances:

@@ -135,6 +135,7 @@ def _render_gpu(state: State, gpu: Gpu, spec: GpuSpec, index: int, node: str, dr
             set_field(gpu, name, value)
     ctypes.memmove(gpu.mig_uuids, _mig_uuids(uuid), ctypes.sizeof(gpu.mig_uuids))
     for number, instance in enumerate(spec.mig):
+        # The driver derives the id from the placement, not from the order of creation.
         slot = gpu.instances[tree_id(instance.start, instance.profile.size)]
         slot.used, slot.profile = 1, instance.profile.id
         slot.start, slot.size = instance.start, instance.profile.size
@@ -231,6 +232,7 @@ def create_state(path: Path, inventory: Inventory, node: str, *, mode: int = 0o6
     Raises: OSError if there is no room for everything that the node can write later.
     """
     header = Header(magic=MAGIC, layout_version=LAYOUT_VERSION, file_size=FILE_SIZE, gen=0)
+    # Random: a session of a former node in the same folder must not match this one.
     header.epoch = secrets.randbits(62)
     state = render(inventory, node)
     used = State.gpus.offset + state.gpu_count * ctypes.sizeof(Gpu)
@@ -243,6 +245,7 @@ def create_state(path: Path, inventory: Inventory, node: str, *, mode: int = 0o6
         _reserve(fd, used)
     finally:
         os.close(fd)
+    # A process that opens the path finds a complete state or none.
     fresh.replace(path)
     (path.parent / FIRST).write_bytes(zlib.compress(memoryview(state).cast("B")[:used], 1))
 

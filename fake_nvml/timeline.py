@@ -15,6 +15,7 @@ from typing import Any, Final
 from dra_api.clock import Clock, RealClock
 from fake_nvml import documents
 from fake_nvml.documents import Document, Path_
+from fake_nvml.errors import FakeNvmlError
 from fake_nvml.faults import FaultRule, error_code
 from fake_nvml.faults import check as check_fault
 from fake_nvml.fields import SCALARS, STRINGS
@@ -189,8 +190,6 @@ def _step(document: Document, where: Path_, raw: Any) -> Step:
 
 
 def _checked_fault(document: Document, spot: Path_, verb: str, arguments: Arguments) -> None:
-    from fake_nvml.errors import FakeNvmlError
-
     try:
         code = error_code(arguments.get("error", "SUCCESS"))
         if verb == "fault":

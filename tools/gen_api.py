@@ -54,6 +54,7 @@ def _entry(name: str) -> list[str]:
     found = _find(name)
     module, _, attribute = name.partition(":")
     lines = [f"### {attribute}", "", f"`from {module} import {attribute}`", ""]
+    # The None that a class's constructor returns tells a reader nothing.
     signature = str(inspect.signature(found)).replace(" -> None", "")
     # A longer one, with all options of a run, would be unreadable.
     if len(signature) < 2000:
@@ -61,6 +62,7 @@ def _entry(name: str) -> list[str]:
     lines.append(inspect.cleandoc(found.__doc__ or ""))
     if inspect.isclass(found):
         for key, member in vars(found).items():
+            # A property has its signature and documentation on its getter.
             function = member.fget if isinstance(member, property) else member
             if key.startswith("_") or not inspect.isfunction(function) or not function.__doc__:
                 continue

@@ -24,6 +24,7 @@ ORIGINS = {
 
 def origin_of(rule: str) -> str:
     """Return the origin of a rule by its id."""
+    # A KeyError for an unknown prefix: every origin needs a name on the page.
     return ORIGINS[rule.rpartition("-")[0]]
 
 

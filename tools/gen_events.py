@@ -31,6 +31,7 @@ Every event has these fields:
 | `t` | number | Seconds since the run began. |
 | `scenario` | string | The id of the current scenario; absent outside of scenarios. |
 """
+# Listed once at the top of the page instead of for every kind.
 _COMMON = frozenset({"kind", "seq", "t", "scenario"})
 
 

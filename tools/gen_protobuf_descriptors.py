@@ -80,6 +80,7 @@ def go_tags(folder: Path) -> dict[tuple[str, int], JsonTag]:
     """JSON tags by (struct, protobuf field number) of one Go package."""
     found: dict[tuple[str, int], JsonTag] = {}
     for path in sorted(folder.glob("*.go")):
+        # Generated Go files repeat the structs without JSON tags.
         if path.name.endswith(("_test.go", ".pb.go")) or path.name.startswith("zz_"):
             continue
         for struct, body in _STRUCT.findall(path.read_text()):
@@ -208,6 +209,7 @@ def _set_type(field: descriptor_pb2.FieldDescriptorProto, type_: str) -> None:
         field.type_name = f".{type_}"
 
 
+# Written by hand: the protobuf package has no public function for it.
 def _varint(value: int) -> bytes:
     out = bytearray()
     while value >= 0x80:
@@ -240,6 +242,7 @@ def main(arguments: list[str] | None = None) -> int:
                     known.setdefault(number, field)
     kept = reachable(merged)
     TARGET.parent.mkdir(parents=True, exist_ok=True)
+    # mtime=0: the same input must give the same bytes.
     TARGET.write_bytes(gzip.compress(descriptors(kept).SerializeToString(deterministic=True), compresslevel=9, mtime=0))
     print(f"{TARGET.name}: {len(kept)} messages, {TARGET.stat().st_size} bytes")
     return 0

@@ -123,6 +123,7 @@ def _default(option: Option) -> str:
 
 
 def _description(option: Option) -> str:
+    # The default has a column of its own.
     text = option.description.partition(" [default: ")[0]
     if not option.in_file:
         text += " Not in the file" + ("." if option.in_pytest else ", and not in pytest (pytest-xdist has `-n`).")

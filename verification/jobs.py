@@ -79,12 +79,14 @@ def run(jobs: Iterable[Job], *, parallel: int = PARALLEL) -> list[Finished]:
             failed.append((job, outcome))
 
     with ThreadPoolExecutor(parallel, thread_name_prefix="verification") as pool:
+        # The slowest first: started last, it would run on alone at the end.
         started = [pool.submit(timed, job) for job in sorted(jobs, key=lambda each: -each.takes)]
         for done in as_completed(started):
             job, outcome, seconds = done.result()
             finished(job, outcome, seconds, f" ({seconds:.0f} s)")
             if outcome.unexpected:
                 retries.append((job, outcome.unexpected))
+    # After the pool: a retry has the machine to itself.
     for job, unexpected in retries:
         if job.retry is None:
             raise ValueError(f"{job.name} reports unexpected rules but cannot retry them")

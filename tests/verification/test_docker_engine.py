@@ -66,7 +66,7 @@ def test_a_machine_without_root_is_told_in_one_line(
     )
     assert command.main(bin_dir=built, absent=lambda _: 1) == 0
     assert capsys.readouterr().out.splitlines() == [
-        "peers: docker: no engine runs here: privileges: a kubelet runs as root; --control-plane k3s was not tried"
+        "docker: no engine runs here: privileges: a kubelet runs as root; --control-plane k3s was not tried"
     ]
 
 

@@ -26,6 +26,7 @@ def main() -> int:
     if unknown := [name for name in named if name not in GROUPS]:
         print(f"unknown group {unknown[0]}; groups: {', '.join(GROUPS)}", file=sys.stderr)
         return 4
+    # Shown with the figures: on a busy machine they mean little.
     load = os.getloadavg()[0]
     print(f"{os.cpu_count()} processors, load {load:.1f}, Python {platform.python_version()}; median, spread, aim")
     for name in named:

@@ -210,6 +210,7 @@ def cluster(nodes: int, *, full: int, nearly: bool = False) -> Obj:
 
 def too_many_requests(devices: int) -> Obj:
     """Request one device more than available, in one claim, or in several if a claim cannot hold that many requests."""
+    # A claim has 32 requests at most.
     if devices < 32:
         return case(node_slices(0, gpus(devices)), [claim(*(wish(name=f"r{at}") for at in range(devices + 1)))])
     return case(node_slices(0, gpus(devices)), singles(devices + 1))

@@ -7,6 +7,7 @@ expressions are cached on both sides.
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import sys
 import time
@@ -46,6 +47,7 @@ class Ready:
         for obj in case["slices"]:
             piece = decode_slice(obj)
             self.pools.setdefault(piece.pool, []).append(piece)
+            # The same list: slices of the pool that follow are added to it.
             by_node.setdefault(piece.node_name, {})[piece.pool] = self.pools[piece.pool]
         self.classes = {obj["metadata"]["name"]: DeviceClass.decode(obj) for obj in case["classes"]}
         self.claims = [decode_claim(obj) for obj in case["claims"]]
@@ -196,6 +198,7 @@ def _growth(upstream: Upstream | None) -> Iterator[Figure]:
 
 def memory() -> Figure:
     """Resident memory of a fresh process that holds 5,000 nodes × 8, decoded, with every node's inventory."""
+    # In this process, the peak would be that of the groups measured before.
     result = subprocess.run(
         [sys.executable, "-c", "from verification.benchmarks.allocator import hold; hold(5000)"],
         check=True,
@@ -207,7 +210,5 @@ def memory() -> Figure:
 
 def hold(nodes: int) -> None:
     """Build a cluster, allocate once, and print the peak resident size of this process in MB."""
-    import resource
-
     Ready(cases.cluster(nodes, full=nodes * 9 // 10)).once()
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)

@@ -91,6 +91,7 @@ class Stages:
     def reached(self, stage: str, name: str) -> None:
         """Note the first time that a pod is seen in a stage."""
         if name in self.created:
+            # The first time counts: later changes of the object arrive here too.
             self.times[stage].setdefault(name, time.monotonic() - self.created[name])
         if len(self.times["running"]) == self.count:
             self.done.set()
@@ -138,6 +139,7 @@ def whole_system() -> tuple[float, Stages]:
         began = time.monotonic()
         for number in range(PODS_IN_ALL):
             name = f"pod-{number:04d}"
+            # Before the request: a watcher may see the pod before the response arrives.
             stages.created[name] = time.monotonic()
             client.create(PODS, pod(name))
         if not stages.done.wait(120):

@@ -50,6 +50,7 @@ def _per_call(call: Callable[..., Any], *arguments: Any) -> list[float]:
             call(*arguments)
         return (time.thread_time() - started) / CALLS * 1e6
 
+    # The first round loads caches and is not counted.
     once()
     return repeat(5, once)
 
@@ -93,6 +94,7 @@ def _seen(node: fake_nvml.Node) -> list[Figure]:
     )
     out = process.stdout
     assert out is not None
+    # The line `ready`: from now on the watcher sees every change.
     out.readline()
     asked, woken = [], []
     for number in range(CHANGES):

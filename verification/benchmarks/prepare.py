@@ -26,6 +26,7 @@ from verification.benchmarks.drivers import (
 )
 from verification.benchmarks.figures import Figure, percentile
 
+# Enough for a 99th percentile.
 PAIRS = 200
 WARM = 10
 AIM = "≤ 2.65, p99 ≤ 4.9"  # measured with the official example driver on a quiet machine

@@ -39,6 +39,7 @@ class Engine:
         words += ["--iptables=false", "--ip6tables=false", "--ip-forward=false"]
         words += [f"--userland-proxy-path={own / 'docker-proxy'}"]
         search = os.pathsep.join([str(own), os.environ.get("PATH", "")])
+        # 20 s: dockerd stops its containers and containerd before it ends.
         self._process = ManagedProcess("dockerd", words, log_path=self.log, env={"PATH": search}, grace=20.0)
         self.client: Any = None
 
@@ -79,6 +80,7 @@ class Engine:
         try:
             return self._import(str(path), image.NAME, release, image.ENTRYPOINT)
         finally:
+            # The engine has a copy of its own by now.
             path.unlink()
 
     def load_broken(self, release: str) -> str:
@@ -96,5 +98,6 @@ class Engine:
         """Return what runs left in the engine: containers, volumes, networks."""
         found = [f"the container {each.name} ({each.status})" for each in self.client.containers.list(all=True)]
         found += [f"the volume {each.name}" for each in self.client.volumes.list()]
+        # Networks that every engine creates for itself.
         usual = {"bridge", "host", "none"}
         return found + [f"the network {each.name}" for each in self.client.networks.list() if each.name not in usual]

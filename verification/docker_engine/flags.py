@@ -154,6 +154,7 @@ def _driver(runs: Runs, plane: K3sControlPlane, folder: Path) -> Iterator[str]:
         client.create(PODS, {"metadata": {"name": "p", "namespace": _NAMESPACE}, "spec": spec})
         until(lambda: _placed(client), what=f"a pod with a claim on the cluster's node {node}")
         root = str(plane.kubelet_root)
+        # The mounts appear outside only if the folder is shared with the container in both directions.
         until(lambda: _mounted(f"{root}/pods/"), what=f"the mounts of a pod below {root}, outside of the container")
         until(
             lambda: [each for each in plane.cdi.iterdir() if uid_of(claim) in each.name] or None,
@@ -174,6 +175,7 @@ def _driver_process(runs: Runs, plane: K3sControlPlane, node: str, folder: Path)
         try:
             yield
         finally:
+            # What the driver leaves behind ends with the cluster.
             process.kill()
             process.wait()
 

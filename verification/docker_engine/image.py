@@ -18,6 +18,7 @@ _LINKS = {
     **dict.fromkeys(
         ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet"), "control-plane"
     ),
+    # The image has no shell and no other tools: the program `k3s` acts as these commands, too.
     **dict.fromkeys(("cat", "mount", "rm", "umount"), "k3s"),
     "dra-loopback": "dra-node",
 }

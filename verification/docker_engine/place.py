@@ -29,6 +29,7 @@ _SIOCSIFFLAGS, _UP_AND_RUNNING = 0x8914, 0x41  # netdevice(7)
 def apart(command: Callable[[Path], Sequence[str]]) -> tuple[int, list[str]]:
     """Run `command(folder)` there; return its exit code and what could not be removed afterwards."""
     folder = Path(tempfile.mkdtemp(prefix="dra-docker-"))
+    # If this process is killed, so is `unshare`, and with it everything in its PID namespace.
     words = ["setpriv", "--pdeathsig", "KILL", "--"]
     words += ["unshare", "--mount", "--propagation", "private", "--net", "--pid", "--fork", "--kill-child"]
     words += ["--mount-proc", "--", *command(folder)]
@@ -87,6 +88,7 @@ def settle() -> None:
     """Make the namespaces into a machine for Docker."""
     for how in ("--make-rprivate", "--make-rshared"):  # private first, so that nothing outside shares them
         subprocess.run(["mount", how, "/"], check=True)
+    # dockerd and containerd write here too: the machine's own files must not change.
     for path in _HIDDEN:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", path], check=True)
     with socket.socket() as asking:

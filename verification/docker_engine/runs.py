@@ -47,6 +47,7 @@ class Runs:
         self.image = image
         self.bin_dir = bin_dir
         self._reports = folder / "reports"
+        # TMPDIR of the runs, so that `left` finds what they forgot there.
         self._work = folder / "tmp"
         for path in (self._reports, self._work):
             path.mkdir(mode=0o700)
@@ -65,6 +66,7 @@ class Runs:
         try:
             said, _ = process.communicate(timeout=within)
         finally:
+            # After a timeout; a process that has ended is not affected.
             process.kill()
         path = out / "report.json"
         return Ended(process.returncode, said, orjson.loads(path.read_bytes()) if path.is_file() else {})

@@ -48,12 +48,14 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
     # A difference that does not appear again comes from the load of the machine.
     if unexplained := {row.probe for row in found if known.explain(row, known.load()) is None}:
         found = _repeat([probe for probe in probes if probe.id in unexplained], found, bin_dir)
+    # Some probes alone cannot fill the page, and do not show every known difference.
     return _judge(probes, found, version=version, write=write and not only, whole=not only)
 
 
 def _run(probes: Sequence[Probe], bin_dir: Path) -> tuple[dict[str, dict[str, Record]], str]:
     """Run probes at both targets, one after the other; return the responses and the release of the real one."""
     with tempfile.TemporaryDirectory(prefix="dra-fidelity-") as folder:
+        # One control plane at a time: two at once would make each other miss deadlines.
         with targets.embedded(Path(folder)) as target:
             ours = Prober(target).run_all(probes)
         with targets.real(Path(folder), bin_dir) as target:

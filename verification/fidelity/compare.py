@@ -23,6 +23,7 @@ class Difference:
 def differences(probe: str, embedded: list[Any], real: list[Any]) -> list[Difference]:
     """Return all differences of one probe, in the order of its steps."""
     found: list[Difference] = []
+    # Not strict: a different number of steps is a difference, reported below.
     for number, (ours, theirs) in enumerate(zip(embedded, real, strict=False)):
         request = str(theirs.get("request"))
         if ours.get("code") != theirs.get("code"):

@@ -46,6 +46,7 @@ def load(path: Path = FILE) -> list[Known]:
             tuple(row["probes"]),
             row.get("where", "*"),
             row.get("reason", ""),
+            # None if it is absent: reported below with the names of all such rows.
             visible=row.get("visible"),
             unaffected=row.get("unaffected", ""),
             chance=bool(row.get("chance")),
@@ -73,6 +74,7 @@ def is_visible(found: Difference, why: Known | None) -> bool:
     """
     if why is None or why.visible:
         return True
+    # client-go and the programs built on it branch on these.
     return found.where.endswith((".code", ".reason", "steps")) and not why.unaffected.strip()
 
 

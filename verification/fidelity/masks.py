@@ -8,6 +8,7 @@ from typing import Any
 _UID = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 # Not the dates of the probes themselves, which are before 2025.
 _TIME = re.compile(r"\b20(?:2[5-9]|[3-9]\d)-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)")
+# Names that the server completes: those of the probes, and of the token volume of every pod.
 _GENERATED = re.compile(r"\b((?:gen|kube-api-access|event)-)[a-z0-9]{5}\b")
 _VERSION = re.compile(r'((?:resource ?version|ResourceVersion)"?:? ?"?)\d+', re.IGNORECASE)
 _TOO_OLD = re.compile(r"(too old resource version: |Too large resource version: )\d+(?: \(\d+\))?(, current: \d+)?")
@@ -16,6 +17,7 @@ _IN_RECORD = re.compile(r"(ResourceVersion in (?:record|object meta):? )\(?\d+\)
 _AUDIT = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
 _AGE = re.compile(r"\A\d+s\Z")
 _VERSION_KEYS = ("resourceVersion",)
+# Compared by a few probes only (`managed`): it would repeat one difference in every response.
 _DROPPED = {"managedFields"}
 
 
@@ -24,6 +26,7 @@ def text(found: str) -> str:
     found = _UID.sub("UID", found)
     found = _TIME.sub("TIME", found)
     found = _GENERATED.sub(r"\1XXXXX", found)
+    # Before _VERSION, which would leave the second number of this message.
     found = _TOO_OLD.sub(r"\1RV", found)
     found = _VERSION.sub(r"\1RV", found)
     found = _BAD.sub("Bad_XXXXX", found)
@@ -47,6 +50,7 @@ def field(path: str, found: Any, *, managed: bool = False) -> Any:
 
 def _field(key: str, found: Any, managed: bool) -> Any:
     if key in _VERSION_KEYS and isinstance(found, str) and found.isdigit():
+        # "0" is a value of clients; no server assigns it to an object.
         return "RV" if found != "0" else found
     if key == "continue" and isinstance(found, str) and found:
         return "TOKEN"

@@ -66,6 +66,7 @@ class Probe:
     @property
     def slug(self) -> str:
         """A DNS label that only this probe uses."""
+        # A DNS label has at most 63 characters and ends with a letter or digit.
         return re.sub(r"[^a-z0-9]+", "-", self.id.lower()).strip("-")[:63].strip("-")
 
 

@@ -21,6 +21,7 @@ from verification.fidelity.targets import Target
 _REFERENCE = re.compile(r"\{(\d+)((?:\.[\w-]+)+)\}")
 _PATIENCE = 30.0
 _INTERVAL = 0.1
+# The server derives the field manager of a write from it.
 _AGENT = {"User-Agent": "fidelity/1"}
 
 Record = list[Any]
@@ -36,6 +37,7 @@ class Prober:
 
     def run_all(self, probes: Sequence[Probe], *, workers: int = 4) -> dict[str, Record]:
         """Run probes on `workers` threads; return the responses by probe id."""
+        # Side by side: every probe has a namespace and names of its own.
         with ThreadPoolExecutor(workers) as pool:
             return dict(zip((probe.id for probe in probes), pool.map(self.run, probes), strict=True))
 
@@ -113,6 +115,7 @@ class _RunningProbe:
             self._answers.append(_parsed(opened))
             self.record.append({"request": _request(step), **_kept(opened, step)})
             return
+        # Later steps refer to answers by number.
         self._answers.append(None)
         events: list[Any] = []
         self.record.append({"request": _request(step), "events": events})

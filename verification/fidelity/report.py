@@ -67,5 +67,6 @@ def short(found: Any) -> str:
 
 
 def _cell(text: str) -> str:
+    # Protobuf responses contain control characters.
     printable = "".join(c if c.isprintable() or c.isspace() else f"\\x{ord(c):02x}" for c in text)
     return " ".join(printable.replace("|", "\\|").replace("<", "&lt;").split())

@@ -81,4 +81,5 @@ def real(folder: Path, bin_dir: Path) -> Iterator[Target]:
 
 
 def _authenticated(groups: Sequence[str]) -> tuple[str, ...]:
+    # kube-apiserver adds this group to every user that it has authenticated.
     return (*groups, "system:authenticated")

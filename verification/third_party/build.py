@@ -30,6 +30,7 @@ def build() -> int:
                 return 1
         for name in one.links:
             link = BIN / name
+            # A link of an earlier build may point to another program.
             link.unlink(missing_ok=True)
             link.symlink_to(one.program)
     return 0

@@ -22,6 +22,7 @@ from verification.third_party.catalogue import Breaks, ThirdParty
 
 EVERYTHING = "*"
 """Stands for all rules when a program got no verdict at all."""
+# Conformant, or some rule is broken: both are verdicts. Any other exit code is not.
 _WITH_VERDICT = (0, 1)
 _TIMELINE_LINES = 25
 _FILTERED = "filtered"
@@ -42,6 +43,7 @@ def job_of(program: ThirdParty, *, bin_dir: Path, subset: bool = False) -> Job:
     def work() -> Outcome:
         rules = verdicts(program, bin_dir=bin_dir, selection=selection)
         if isinstance(rules, str):
+            # Not a failure yet: `retry` decides.
             return Outcome(0, (rules,), {EVERYTHING: rules})
         if selection:
             rules = {rule: row for rule, row in rules.items() if row["status"] != _FILTERED}
@@ -118,6 +120,7 @@ def verdicts(
         words = [word.replace("{bin}", str(bin_dir)).replace("{dir}", folder) for word in program.options]
         words += selection
         words += [word for rule in only for word in ("--rule", rule)]
+        # Alone and in one process, so that the load cannot change the second verdict.
         words += [] if only else ["--workers", str(program.workers)]
         command = [sys.executable, "-m", "dra_conformance", "run", "--out", str(out), "--progress", "none", *words]
         result = subprocess.run(command, check=False, capture_output=True, text=True)

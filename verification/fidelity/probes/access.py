@@ -19,7 +19,9 @@ from verification.fidelity.probes.objects import (
     slice_of,
 )
 
+# A user without any role.
 _OTHER_USER = ("nobody-special", ())
+# The Node authorizer and NodeRestriction go by this prefix and this group.
 _NODE = ("system:node:fid-node", ("system:nodes",))
 _REVIEWS = "/apis/authorization.k8s.io/v1"
 
@@ -67,6 +69,7 @@ def _granted() -> Iterator[Probe]:
     grant = (
         post(RBAC + "/namespaces/{ns}/roles", role),
         post(RBAC + "/namespaces/{ns}/rolebindings", binding),
+        # kube-apiserver authorizes from a cache: a new role takes effect a moment later.
         get(CLAIMS, until=200, keep="code", user=user),
     )
     yield Probe("access/granted", (*grant, get(CLAIMS + "/c", user=user), post(CLAIMS, claim(), user=user)))
@@ -166,6 +169,7 @@ def _reviews() -> Iterator[Probe]:
                 _REVIEWS + "/selfsubjectrulesreviews",
                 {"spec": {"namespace": "{ns}"}},
                 user=_OTHER_USER,
+                # Not the rules: they depend on the roles that a real control plane creates for itself.
                 keep=("kind", "status.incomplete"),
             ),
         ),
@@ -179,6 +183,7 @@ def _reviews() -> Iterator[Probe]:
             post(
                 CORE + "/namespaces/{ns}/serviceaccounts/sa/token",
                 {"spec": {"expirationSeconds": 3600}},
+                # Not the token and its expiry, which differ every time.
                 keep=("kind", "spec.expirationSeconds", "spec.audiences", "metadata.name"),
             ),
         ),

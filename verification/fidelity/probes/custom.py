@@ -81,6 +81,7 @@ def definition(group: str, *, scope: str = "Namespaced", **more: Any) -> dict[st
     }
 
 
+# A group of its own for every probe: definitions are cluster-scoped and probes run side by side.
 _GROUP = "{id}.example.com"
 _THINGS = f"/apis/{_GROUP}/v1/namespaces/{{ns}}/things"
 _ONE = _THINGS + "/t"
@@ -217,6 +218,7 @@ def probes() -> Iterator[Probe]:
         "put-stale": (first, put(_ONE, {**thing(), "metadata": {"name": "t", "resourceVersion": "1"}})),
         "put-version": (
             first,
+            # Step 2 is `first`: _ready() takes two steps.
             put(_ONE, {**thing(), "metadata": {"name": "t", "resourceVersion": "{2.metadata.resourceVersion}"}}),
         ),
         "apply": (apply(_ONE, thing({"size": 1, "ports": [{"name": "a", "port": 1}]}), managed=True),),

@@ -64,6 +64,7 @@ def _types() -> Iterator[Probe]:
         "none": "",
         "cbor": "application/cbor",
     }.items():
+        # YAML is compared by code only: the order of keys is not defined.
         keep = "code" if name == "yaml" else "all"
         yield Probe(f"type/accept-{name}", (first, get(MAPS + "/a", headers={"Accept": accept}, keep=keep)))
     yield Probe("type/accept-text-list", (get(MAPS, headers={"Accept": "text/plain"}),))
@@ -71,6 +72,7 @@ def _types() -> Iterator[Probe]:
     protobuf = {"Accept": _PROTOBUF}
     yield Probe("protobuf/get", (first, get(MAPS + "/a", headers=protobuf)))
     yield Probe("protobuf/claim", (post(CLAIMS, claim(), keep="none"), get(CLAIMS + "/c", headers=protobuf)))
+    # Other probes create slices at the same time: this selector matches none of them.
     none = (("fieldSelector", "spec.nodeName=nowhere"),)
     yield Probe("protobuf/slices", (get(SLICES, query=none, headers=protobuf),))
     yield Probe("protobuf/pods", (post(PODS, pod(), keep="none"), get(PODS, headers=protobuf)), pods=True)
@@ -95,6 +97,7 @@ def _discovery() -> Iterator[Probe]:
     yield Probe("discovery/groups", (get("/apis", keep=keep),))
     merged = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
     yield Probe("discovery/merged", (get("/apis", headers=merged, keep=("kind", "apiVersion")),))
+    # Not the resources: the emulator serves a part of the core group.
     yield Probe("discovery/core", (get(CORE, keep=("kind", "groupVersion")),))
     yield Probe("discovery/version", (get("/version", keep=("major", "minor")),))
     for path in ("healthz", "livez", "readyz"):

@@ -30,6 +30,7 @@ def _owned(**more: Any) -> Any:
 def _collected() -> Iterator[Probe]:
     first = post(MAPS, config_map(), keep="none")
     child = MAPS + "/child"
+    # The garbage collector runs later than the delete request.
     gone = get(child, until=404, keep="status")
     background = {"propagationPolicy": "Background"}
     yield Probe("gc/background", (first, post(MAPS, _owned(), keep="code"), delete(MAPS + "/a", background), gone))
@@ -130,6 +131,7 @@ def _statuses() -> Iterator[Probe]:
     reserve = {"status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u-1"}]}}
     yield Probe("status/claim-reserve-unallocated", (make, patch(status, reserve)))
     yield Probe("status/claim-reserve", (make, allocated, patch(status, reserve)))
+    # The limit is 256 consumers (ResourceClaimReservedForMaxSize).
     many = [{"resource": "pods", "name": f"p-{n}", "uid": f"u-{n}"} for n in range(257)]
     yield Probe("status/claim-reserve-257", (make, allocated, patch(status, {"status": {"reservedFor": many}})))
     twice = {"status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u-1"}] * 2}}

@@ -19,6 +19,7 @@ from verification.fidelity.probes.objects import (
     slice_of,
 )
 
+# The label `both` selects these three and not kube-root-ca.crt, which a controller adds to every namespace.
 _THREE = tuple(
     post(MAPS, config_map(name, labels={"app": name, "both": "yes"}), keep="none") for name in ("a", "b", "c")
 )
@@ -45,6 +46,7 @@ _SELECTORS: dict[str, Query] = {
     "continue-bad": (("continue", "nonsense"), ("limit", "1")),
     "version-0": (("resourceVersion", "0"), ("labelSelector", "both")),
     "version-word": (("resourceVersion", "abc"),),
+    # No run reaches this version.
     "version-future": (("resourceVersion", "99999999"), ("labelSelector", "both"), ("timeoutSeconds", "1")),
     "match-without-version": (("resourceVersionMatch", "Exact"),),
     "match-unknown": (("resourceVersionMatch", "Maybe"), ("resourceVersion", "1")),
@@ -159,6 +161,7 @@ def _watches() -> Iterator[Probe]:
     remove = delete(MAPS + "/z", keep="none")
     out = patch(MAPS + "/z", {"metadata": {"labels": None}}, keep="none")
     back = patch(MAPS + "/z", {"metadata": {"labels": {"both": "yes"}}}, keep="none")
+    # A watch from a known version gets all later events, even if the server opens it after `during` has begun.
     since = ("resourceVersion", "{0.metadata.resourceVersion}")
     yield Probe("watch/life", (_THREE[0], watch(MAPS, 3, make, change, remove, query=(since, *yes))))
     yield Probe("watch/from-now", (_THREE[0], watch(MAPS, 2, make, query=yes)))

@@ -27,6 +27,7 @@ _CREATE: dict[str, Any] = {
     "label-empty": {"labels": {"a": ""}},
     "annotation-key-bad": {"annotations": {"not valid": "x"}},
     "annotation-key-case": {"annotations": {"Example.COM/A": "x"}},
+    # The limit for all annotations of an object is 256 KiB.
     "annotations-too-large": {"annotations": {"a": "x" * 262145}},
     "finalizer-unqualified": {"finalizers": ["plain"]},
     "finalizer-qualified": {"finalizers": ["example.com/guard"]},
