@@ -45,8 +45,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         survey.run(todo, found, store, digest=digest, jobs=options.jobs, show=_show)
     results = [done[one.key] for one in chosen if one.key in (done := store.of(digest))]
     classes = unobservable.load()
-    for problem in unobservable.problems(classes, {one.key for one in everything}, [one.name for one in selected]):
-        print(f"{unobservable.FILE.name}: {problem}", file=sys.stderr)
+    if not options.component:  # the entries of all components
+        for problem in unobservable.problems(classes, {one.key for one in everything}):
+            print(f"{unobservable.FILE.name}: {problem}", file=sys.stderr)
     table = page.table(results, classes)
     print(table)
     if options.write:

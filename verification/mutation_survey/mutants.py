@@ -68,7 +68,7 @@ def of_file(path: Path, component: str, root: Path = ROOT) -> list[Mutant]:
     seen: Counter[str] = Counter()
     found = []
     for number, change in enumerate(changes):
-        before, after = module.code_for_node(change.old).strip(), module.code_for_node(change.new).strip()
+        before, after = _difference(module.code_for_node(change.old), module.code_for_node(change.new))
         if before == after:
             continue
         function = ".".join(change.place.scope)
@@ -92,6 +92,16 @@ def of_file(path: Path, component: str, root: Path = ROOT) -> list[Mutant]:
             )
         )
     return found
+
+
+def _difference(old: str, new: str) -> tuple[str, str]:
+    """Return the lines that differ: the body of a loop is not part of a change of its head, nor of its key."""
+    before, after = old.strip().splitlines(), new.strip().splitlines()
+    while before and after and before[-1] == after[-1]:
+        before, after = before[:-1], after[:-1]
+    while before and after and before[0] == after[0]:
+        before, after = before[1:], after[1:]
+    return "\n".join(before), "\n".join(after)
 
 
 def mutated_source(mutant: Mutant, root: Path = ROOT) -> str | None:

@@ -95,7 +95,7 @@ def _component(
         works.sort(key=lambda work: order[work.mutant.key])
         preload.load(found.modules, {one.module for one in chosen})
         for work, answer in each(works, trial.run_mutant, jobs=jobs, limit=lambda work: work.limit):
-            finish(work.mutant, _judged(work, answer))
+            finish(work.mutant, judged(work, answer))
 
 
 def _work(mutant: Mutant, which: Chosen, found: Reach, scratch: Path) -> Work | Outcome:
@@ -115,7 +115,8 @@ def _work(mutant: Mutant, which: Chosen, found: Reach, scratch: Path) -> Work | 
     )
 
 
-def _judged(work: Work, answer: Outcome | str) -> Outcome:
+def judged(work: Work, answer: Outcome | str) -> Outcome:
+    """Return the outcome of a trial, or of its process if that ended without one."""
     if isinstance(answer, Outcome):
         return answer
     killed = Path(work.scratch) / "killed.json"

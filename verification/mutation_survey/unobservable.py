@@ -6,7 +6,7 @@ excess counts as survivors, so that the classification cannot replace scenarios.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from pathlib import Path
 
@@ -38,7 +38,6 @@ def load(file: Path = FILE) -> dict[str, Entry]:
     return msgspec.convert(yaml.safe_load(file.read_text()) or {}, dict[str, Entry])
 
 
-def problems(entries: Mapping[str, Entry], keys: Collection[str], selected: Sequence[str]) -> list[str]:
-    """Return the entries that name no mutant of the present source, for the selected components."""
-    del selected
+def problems(entries: Mapping[str, Entry], keys: Collection[str]) -> list[str]:
+    """Return a message for each entry that names no mutant of the present source."""
     return [f"{key}: there is no such mutant any more" for key in entries if key not in keys]

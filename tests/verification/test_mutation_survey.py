@@ -1,0 +1,276 @@
+"""The mutation survey on a tiny package, and one real mutant from generation to verdict."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from dra_conformance.core.process_pool import each
+from verification.mutation_survey import components, loader, mutants, page, preload, reach, sample, survey, trial
+from verification.mutation_survey import unobservable as classification
+from verification.mutation_survey.components import Component
+from verification.mutation_survey.mutants import Mutant
+from verification.mutation_survey.reach import Passed, Reach
+from verification.mutation_survey.results import Result, Store
+from verification.mutation_survey.trial import Outcome, Work
+from verification.mutation_survey.unobservable import Class, Entry
+
+TINY = '''"""A module."""
+
+from __future__ import annotations
+
+LIMIT = 3
+
+
+def total(values: list[int] | None, *, limit: int = LIMIT) -> int:
+    """Return the sum."""
+    found = 0
+    for value in values or []:
+        if value:
+            found += min(value, limit)
+    return found
+'''
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    folder = tmp_path / "tiny"
+    folder.mkdir()
+    (folder / "__init__.py").write_text('"""A package."""\n')
+    (folder / "sums.py").write_text(TINY)
+    (folder / "user.py").write_text("from tiny.sums import total\n\n\ndef double():\n    return 2 * total([1])\n")
+    (folder / "late.py").write_text("def late():\n    from tiny import sums\n\n    return sums\n")
+    (folder / "other.py").write_text("import json\n")
+    return tmp_path
+
+
+def of_tiny(root: Path) -> list[Mutant]:
+    return mutants.of_file(root / "tiny" / "sums.py", "tiny", root)
+
+
+def changes(source: str, root: Path) -> dict[str, set[str]]:
+    (root / "tiny" / "one.py").write_text(source)
+    found: dict[str, set[str]] = {}
+    for one in mutants.of_file(root / "tiny" / "one.py", "tiny", root):
+        found.setdefault(one.operator, set()).add(one.after)
+    return found
+
+
+def mutant(
+    number: int, *, line: int = 0, component: str = "binder", path: str = "a.py", in_function: bool = True
+) -> Mutant:
+    return Mutant(
+        key=f"{component}:{number}",
+        component=component,
+        module="a",
+        path=path,
+        line=line or number,
+        statement=line or number,
+        in_function=in_function,
+        function="f",
+        operator="swap-op",
+        number=number,
+        before="a",
+        after="b",
+    )
+
+
+@pytest.mark.parametrize(
+    ("source", "operator", "after"),
+    [
+        ("def f(a):\n    if a:\n        g()\n", "negate-condition", "if not (a):"),
+        ("def f(a):\n    return a + 1\n", "return-none", "return None"),
+        ("def f(a):\n    for b in a:\n        g()\n", "empty-loop", "for b in ():"),
+        ("def f(a):\n    return [b for b in a if b > 1]\n", "empty-loop", "for b in a"),
+        ("def f(a):\n    g(a)\n", "remove-call", "pass"),
+        ("def f(a):\n    return a == 1\n", "swap-op", "!= 1"),
+        ("def f(a):\n    return g('x', a)\n", "string", "'XXxXX'"),
+    ],
+)
+def test_operators_change(tiny: Path, source: str, operator: str, after: str) -> None:
+    assert after in changes(source, tiny)[operator]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "def f(a: int | None) -> str | None: ...\n",
+        '"""A docstring."""\n',
+        "__all__ = ['a', 'b']\n",
+        "@decorated('x', 1)\ndef f(): ...\n",
+        "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    import json\n",
+        "Seen = tuple[bool, object]\n",
+    ],
+)
+def test_annotations_docstrings_and_declarations_are_left_out(tiny: Path, source: str) -> None:
+    assert changes(source, tiny) == {}
+
+
+def test_every_mutant_is_another_valid_program(tiny: Path) -> None:
+    found = of_tiny(tiny)
+    sources = [mutants.mutated_source(one, tiny) for one in found]
+    assert len(found) > 8
+    assert None not in sources
+    assert TINY not in sources
+    assert len(set(sources)) == len(sources)
+
+
+def test_keys_survive_a_change_elsewhere_in_the_file(tiny: Path) -> None:
+    before = {one.key: one.line for one in of_tiny(tiny)}
+    (tiny / "tiny" / "sums.py").write_text(TINY.replace("LIMIT = 3", "# A comment.\nLIMIT = 3"))
+    after = {one.key: one.line for one in of_tiny(tiny)}
+    assert after.keys() == before.keys()
+    assert all(after[key] == line + 1 for key, line in before.items())
+
+
+def test_a_default_is_evaluated_outside_the_function(tiny: Path) -> None:
+    found = {
+        (one.before, one.in_function) for one in of_tiny(tiny) if one.operator in ("assignment", "negate-condition")
+    }
+    assert ("LIMIT = 3", False) in found
+    assert ("found = 0", True) in found
+
+
+def test_the_choice_is_reproducible_and_a_larger_one_contains_it() -> None:
+    all_of_them = [mutant(number, line=number // 3 + 1) for number in range(90)]
+    first = sample.choose(all_of_them, 20, 7)
+    assert first == sample.choose(list(all_of_them), 20, 7)
+    assert first == sample.choose(all_of_them, 60, 7)[:20]
+    assert first != sample.choose(all_of_them, 20, 8)
+    assert len({one.line for one in first}) == 20
+    assert len(sample.choose(all_of_them, 500, 7)) == 90
+
+
+def test_every_component_has_its_floor() -> None:
+    assert sample.shares({"a": 10_000, "b": 120, "c": 40}, 500) == {"a": 357, "b": 103, "c": 40}
+    assert sum(sample.shares({"a": 10_000, "b": 120, "c": 4000}, 500).values()) == 500
+    assert sample.shares({"a": 900, "b": 900}, 50) == {"a": 25, "b": 25}
+    assert sample.shares({"a": 9}, 50) == {"a": 9}
+
+
+def the_map() -> Reach:
+    scenarios = {
+        "x/a#slow": Passed(2.0, "x/a", ("DRA-001",)),
+        "x/a#quick": Passed(0.1, "x/a", ("DRA-001",)),
+        "x/b#one": Passed(0.5, "x/b", ("DRA-002",)),
+    }
+    lines = {"a.py": {1: [""], 5: ["x/a#slow", "x/a#quick"], 6: ["x/b#one"], 7: ["", "x/a#fails"]}}
+    return Reach(scenarios, lines)
+
+
+@pytest.mark.parametrize(
+    ("line", "in_function", "expected", "why"),
+    [
+        (5, True, ("x/a#quick", "x/a#slow"), "line"),
+        (9, True, (), "none"),
+        (1, False, ("x/a#quick", "x/b#one", "x/a#slow"), "module"),
+        (1, True, ("x/a#quick", "x/b#one", "x/a#slow"), "module"),
+        (7, True, (), "line"),  # only a scenario that does not pass without the mutant
+    ],
+)
+def test_the_scenarios_of_a_mutant(line: int, in_function: bool, expected: tuple[str, ...], why: str) -> None:
+    found = reach.scenarios_for(mutant(1, line=line, in_function=in_function), the_map())
+    assert (found.scenarios, found.why) == (expected, why)
+
+
+def test_a_process_and_its_children_import_the_mutant(tiny: Path) -> None:
+    code = (
+        "import subprocess, sys\n"
+        "from pathlib import Path\n"
+        "from verification.mutation_survey import loader\n"
+        f"loader.install('tiny.sums', {TINY.replace('found = 0', 'found = 40')!r}, Path({str(tiny)!r}))\n"
+        "from tiny.user import double\n"
+        "print(double(), flush=True)\n"
+        "subprocess.run([sys.executable, '-c', 'from tiny.user import double; print(double())'], check=True)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": f"{tiny}:{components.ROOT}", "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["82", "82"]
+
+
+def test_a_module_that_is_imported_already_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="imported already"):
+        loader.install("json", "", tmp_path)
+
+
+def test_what_imports_a_mutated_module_is_not_preloaded(tiny: Path) -> None:
+    names = ["tiny", "tiny.sums", "tiny.user", "tiny.late", "tiny.other"]
+    # `late` imports it only when it is called, and so in the trial.
+    assert preload.downstream(names, {"tiny.sums"}, tiny) == {"tiny.sums", "tiny.user"}
+
+
+def result(number: int, status: str, component: str = "binder") -> Result:
+    return Result(digest="d", mutant=mutant(number, component=component), outcome=Outcome(status=status))
+
+
+def test_an_interrupted_survey_goes_on(tmp_path: Path) -> None:
+    store = Store(tmp_path / "results.jsonl")
+    store.add(result(1, "killed"))
+    with store.file.open("ab") as out:
+        out.write(b'{"digest":"d","mut')
+    assert list(store.of("d")) == ["binder:1"]
+    assert store.of("other source") == {}
+
+
+def test_the_excess_of_the_unobservable_counts_as_survivors() -> None:
+    results = [*(result(n, "killed") for n in range(10)), *(result(n, "survived") for n in range(10, 20))]
+    entry = Entry(Class.LOG_TEXT, "only a log line")
+    (row,) = page.rows(results, {f"binder:{number}": entry for number in range(10, 18)})
+    assert (row.mutants, row.killed, row.survived, row.unobservable, row.observable) == (20, 10, 7, 3, 17)
+    assert "| binder | 20 | 10 | 7 | 0 | 0 | 3 | 50 % | 59 % |" in page.table(
+        results, {"binder:12": entry, **{f"binder:{number}": entry for number in (13, 14)}}
+    )
+
+
+def test_entries_without_a_mutant_are_reported() -> None:
+    entry = Entry(Class.EQUIVALENT, "the same")
+    assert classification.problems({"gone": entry, "kept": entry}, {"kept"}) == [
+        "gone: there is no such mutant any more"
+    ]
+
+
+def test_the_committed_classification_can_be_read() -> None:
+    assert all(entry.reason for entry in classification.load().values())
+
+
+def test_a_check_that_failed_before_a_hang_counts(tmp_path: Path) -> None:
+    work = Work(mutant=mutant(1), source="", scenarios=("x/a#slow",), scratch=str(tmp_path), limit=1.0)
+    assert survey.judged(work, "took more than 1 s").status == "timeout"
+    assert survey.judged(work, "its process ended with exit code -9 and no result").status == "error"
+    (tmp_path / "killed.json").write_bytes(b'{"status":"killed","rules":["DRA-001"],"scenario":"x/a#slow"}')
+    assert survey.judged(work, "took more than 1 s").rules == ("DRA-001",)
+
+
+_REVIEW = "webhook/protocol#what-is-refused-as-a-bad-request[a-claim-whose-devices-are-a-list]"
+
+
+def run_for_real(work: Work) -> Outcome:
+    # This process has imported the component for other tests.
+    for name in list(sys.modules):
+        if name.startswith(("reference_impl.webhook", "dra_conformance.components.webhook")):
+            del sys.modules[name]
+    return trial.run_mutant(work)
+
+
+def test_a_mutant_is_killed_by_a_check_of_a_rule_and_only_then(tmp_path: Path) -> None:
+    webhook = Component("webhook", ("reference_impl/webhook/review.py",))
+    file = components.files_of(webhook)[0]
+    found = mutants.of_file(file, "webhook")
+    bad = [one for one in found if one.after == '"XXBadRequestXX"'][-1]  # the reason of an object that cannot be read
+    works = []
+    for number, source in enumerate((mutants.mutated_source(bad), file.read_text())):
+        scratch = tmp_path / str(number)
+        scratch.mkdir()
+        works.append(Work(mutant=bad, source=source or "", scenarios=(_REVIEW,), scratch=str(scratch), limit=60.0))
+    by_folder = {work.scratch: answer for work, answer in each(works, run_for_real, jobs=2, limit=60.0)}
+    killed, survived = (by_folder[work.scratch] for work in works)
+    assert isinstance(killed, Outcome)
+    assert isinstance(survived, Outcome)
+    assert (killed.status, killed.rules, killed.scenario) == ("killed", ("NV-132a",), _REVIEW)
+    assert (survived.status, survived.ran) == ("survived", 1)
