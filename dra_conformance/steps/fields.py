@@ -107,6 +107,20 @@ def _(world: World, subject: str, path: str, value: str) -> None:
     world.eventually(f"{path} of the {subject}", lambda: look(ref, path, value), expected=world.text(value))
 
 
+@then("the {subject:object} has:")
+def _(world: World, subject: str, datatable: list[list[str]]) -> None:
+    """The fields of a table of paths and expectations come to meet them, all at the same time."""
+    ref = reference(world, subject)
+    wanted = dict(datatable[1:])
+
+    def seen() -> Seen:
+        found = {path: look(ref, path, value) for path, value in wanted.items()}
+        wrong = {path: value for path, (met, value) in found.items() if not met}
+        return not wrong, wrong or "as expected"
+
+    world.eventually(f"fields of the {subject}", seen, expected={key: world.text(text) for key, text in wanted.items()})
+
+
 @then('the {subject:object} keeps "{path}" {value}')
 def _(world: World, subject: str, path: str, value: str) -> None:
     """A field of an object meets an expectation once the system is idle."""

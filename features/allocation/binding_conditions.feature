@@ -16,8 +16,10 @@ Feature: Binding conditions
     And a ResourceClaim "mine" for 1 of "gpu"
     When a pod "train" using claim "mine" is created
     Then claim "mine" is reserved for pod "train" [DRA-250]
-    And the ResourceClaim "mine" has "status.allocation.devices.results[0].bindingConditions" [dra.test/ready] [DRA-250]
-    And the ResourceClaim "mine" has "status.allocation.devices.results[0].bindingFailureConditions" [dra.test/failed] [DRA-250]
+    And the ResourceClaim "mine" has: [DRA-250]
+      | field                                                         | value             |
+      | status.allocation.devices.results[0].bindingConditions        | [dra.test/ready]  |
+      | status.allocation.devices.results[0].bindingFailureConditions | [dra.test/failed] |
     And the ResourceClaim "mine" has "status.allocation.allocationTimestamp" set [DRA-129]
     And pod "train" gets a Normal event "BindingConditionsPending" [DRA-253]
     And pod "train" stays unbound [DRA-250]
@@ -100,7 +102,9 @@ Feature: Binding conditions
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
     When a pod "train" using claim "mine" is created
-    Then the ResourceClaim "mine" has "status.allocation.nodeSelector" {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+    Then the ResourceClaim "mine" has:
+      | field                          | value                                                                                            |
+      | status.allocation.nodeSelector | {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]} |
 
   Scenario Outline: A scheduler without <feature> does not allocate devices that need it
     Given the scheduler has feature gate "<gate>" off

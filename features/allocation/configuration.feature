@@ -7,7 +7,13 @@ Feature: Configuration in allocations
     Given node "n1" with 4 devices
     And the objects of the manifest "allocation/configured_twice"
     When a pod "train" using claim "configured" is created
-    Then the ResourceClaim "configured" has "status.allocation.devices.config[source=FromClass][*].requests" in any order [[a, b]] [DRA-178]
-    And the ResourceClaim "configured" has "status.allocation.devices.config[opaque.parameters.by=for-small][*].requests" [[c/small]] [DRA-179b]
-    And the ResourceClaim "configured" has "status.allocation.devices.config[opaque.parameters.by=for-big]" [] [DRA-179b]
-    And the ResourceClaim "configured" has "status.allocation.devices.config[opaque.parameters.by=for-both][*].requests" in any order [[a, b]] [DRA-180]
+    Then the ResourceClaim "configured" has: [DRA-178]
+      | field                                                          | value                 |
+      | status.allocation.devices.config[source=FromClass][*].requests | in any order [[a, b]] |
+    And the ResourceClaim "configured" has: [DRA-179b]
+      | field                                                                        | value       |
+      | status.allocation.devices.config[opaque.parameters.by=for-small][*].requests | [[c/small]] |
+      | status.allocation.devices.config[opaque.parameters.by=for-big]               | []          |
+    And the ResourceClaim "configured" has: [DRA-180]
+      | field                                                                       | value                 |
+      | status.allocation.devices.config[opaque.parameters.by=for-both][*].requests | in any order [[a, b]] |

@@ -156,7 +156,9 @@ Feature: Partitionable devices
     And a ResourceClaim "right" for 1 of "gpu" selecting 'device.attributes["dra.test"].hosts == 1'
     When a pod "hosts" using claim "wide" is created
     Then claim "wide" is allocated the devices "near" [DRA-198]
-    And the ResourceClaim "wide" has "status.allocation.nodeSelector" {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]} [DRA-198]
+    And the ResourceClaim "wide" has: [DRA-198]
+      | field                          | value                                                                                         |
+      | status.allocation.nodeSelector | {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]} |
     When a pod "greedy" using claim "pair" is created
     And a pod "one" using claim "left" is created
     And a pod "two" using claim "right" is created

@@ -22,8 +22,10 @@ Feature: Resource pools
     And a ResourceClaim "both" for 2 of "gpu"
     When a pod "train" using claim "both" is created
     Then claim "both" is allocated the devices "rack-0, host-0"
-    And the ResourceClaim "both" has "status.allocation.nodeSelector.nodeSelectorTerms[*].matchExpressions[*].key" in any order [[dra.test/rack, kubernetes.io/hostname]]
-    And the ResourceClaim "both" has "status.allocation.nodeSelector.nodeSelectorTerms[0].matchFields" empty
+    And the ResourceClaim "both" has:
+      | field                                                                       | value                                                  |
+      | status.allocation.nodeSelector.nodeSelectorTerms[*].matchExpressions[*].key | in any order [[dra.test/rack, kubernetes.io/hostname]] |
+      | status.allocation.nodeSelector.nodeSelectorTerms[0].matchFields             | empty                                                  |
 
   @DRA-147
   Scenario: Allocation mode All waits for an incomplete pool

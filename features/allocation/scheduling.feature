@@ -1,7 +1,7 @@
 @profile:scheduler-core @component:scheduler @component:binder
 Feature: Scheduling of pods with claims
-  A scheduler finds a node and devices for all claims of a pod, allocates no device twice, and retries a waiting pod when
-  an object changes that may help.
+  A scheduler finds a node and devices for all claims of a pod, allocates no device twice, and retries a waiting pod
+  when an object changes that may help.
 
   @DRA-107
   Scenario: A pod whose status records that it needs no claim is bound
@@ -150,7 +150,9 @@ Feature: Scheduling of pods with claims
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
     When a pod "train" using claim "mine" is created
-    Then the ResourceClaim "mine" has "status.allocation.nodeSelector" {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+    Then the ResourceClaim "mine" has:
+      | field                          | value                                                                                            |
+      | status.allocation.nodeSelector | {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]} |
 
   @DRA-142
   Scenario: Devices for all nodes are allocated for all nodes
@@ -179,7 +181,9 @@ Feature: Scheduling of pods with claims
     And a ResourceClaim "mine" for 1 of "gpu"
     When a pod "train" using claim "mine" is created
     Then pod "train" is bound to "n2"
-    And the ResourceClaim "mine" has "status.allocation.nodeSelector" {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]}
+    And the ResourceClaim "mine" has:
+      | field                          | value                                                                                         |
+      | status.allocation.nodeSelector | {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]} |
 
   @DRA-143
   Scenario Outline: A node selector compares a label only if it is a 64-bit integer in decimal digits (<label>)

@@ -29,7 +29,9 @@ Feature: The binder processes BindRequests
       """
       predictedNUMAZones: [{zone: "0", amount: {cpu: "2"}}]
       """
-    Then the Pod "plain" has "metadata.annotations['kai.scheduler/numa-placement-predicted']" as JSON [{zone: "0", amount: {cpu: "2"}}]
+    Then the Pod "plain" has:
+      | field                                                          | value                                     |
+      | metadata.annotations['kai.scheduler/numa-placement-predicted'] | as JSON [{zone: "0", amount: {cpu: "2"}}] |
 
   @KAI-104 @KAI-105 @KAI-187
   Scenario: The BindRequest's spec selects the pod, not its name or the pod's scheduler

@@ -7,11 +7,13 @@ Feature: Extended resources in BindRequests
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
-    Then the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests[0].name" container-0-request-0 [KAI-064]
-    And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests[0].exactly.deviceClassName" $(class:gpu) [KAI-064]
-    And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.containerMappings[0].containerName" main [KAI-064]
-    And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.containerMappings[0].requestName" container-0-request-0 [KAI-064]
-    And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.allocation.devices.results[0].device" dev-0 [KAI-064]
+    Then the BindRequest of pod "train" has: [KAI-064]
+      | field                                                                          | value                 |
+      | spec.extendedResourceClaimAllocation.deviceRequests[0].name                    | container-0-request-0 |
+      | spec.extendedResourceClaimAllocation.deviceRequests[0].exactly.deviceClassName | $(class:gpu)          |
+      | spec.extendedResourceClaimAllocation.containerMappings[0].containerName        | main                  |
+      | spec.extendedResourceClaimAllocation.containerMappings[0].requestName          | container-0-request-0 |
+      | spec.extendedResourceClaimAllocation.allocation.devices.results[0].device      | dev-0                 |
     Given node "n1" has {$(suffix).dra.test/gpu: 2} of a device plugin
     When a pod "plugin" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the BindRequest of pod "plugin" has "spec.selectedNode" $(node:n1) [KAI-065]
@@ -22,8 +24,10 @@ Feature: Extended resources in BindRequests
     Given node "n1" with 4 devices
     And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" with an init container requesting {$(suffix).dra.test/gpu: 2} and a container requesting {$(suffix).dra.test/gpu: 2} is created
-    Then the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.allocation.devices.results[1].device" dev-1
-    And the BindRequest of pod "train" has "spec.extendedResourceClaimAllocation.deviceRequests" [{name: container-1-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 2}}]
+    Then the BindRequest of pod "train" has:
+      | field                                                                     | value                                                                                                           |
+      | spec.extendedResourceClaimAllocation.allocation.devices.results[1].device | dev-1                                                                                                           |
+      | spec.extendedResourceClaimAllocation.deviceRequests                       | [{name: container-1-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 2}}] |
 
   @KAI-118 @component:binder
   Scenario: The binder creates the claim and records it

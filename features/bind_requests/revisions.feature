@@ -1,7 +1,7 @@
 @profile:bind-requests @component:claim-controller @component:scheduler @needs:kai @needs:pinned-revision
 Feature: Revisions of the BindRequest protocol
-  KAI's documentation and its release 0.17 differ in the name and the labels of a BindRequest, not in its spec. The pod is
-  the one of the documentation: one GPU of the device plugin and one IMEX channel.
+  KAI's documentation and its release 0.17 differ in the name and the labels of a BindRequest, not in its spec. The
+  pod is the one of the documentation: one GPU of the device plugin and one IMEX channel.
 
   Background:
     Given node "n1"

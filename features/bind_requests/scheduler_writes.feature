@@ -11,10 +11,12 @@ Feature: The scheduler writes BindRequests
     When a pod "train" using claim "claim" is created
     Then pod "train" gets exactly one BindRequest [KAI-010]
     And the BindRequest of pod "train" has "spec.podName" train [KAI-010]
-    And the BindRequest of pod "train" has "metadata.ownerReferences[*].uid" [$(uid:train)] [KAI-011]
-    And the BindRequest of pod "train" has "metadata.ownerReferences[0]" containing {apiVersion: v1, kind: Pod, name: train} [KAI-011]
-    And the BindRequest of pod "train" has "metadata.ownerReferences[0].controller" other than true [KAI-011]
-    And the BindRequest of pod "train" has "metadata.ownerReferences[0].blockOwnerDeletion" other than true [KAI-011]
+    And the BindRequest of pod "train" has: [KAI-011]
+      | field                                          | value                                               |
+      | metadata.ownerReferences[*].uid                | [$(uid:train)]                                      |
+      | metadata.ownerReferences[0]                    | containing {apiVersion: v1, kind: Pod, name: train} |
+      | metadata.ownerReferences[0].controller         | other than true                                     |
+      | metadata.ownerReferences[0].blockOwnerDeletion | other than true                                     |
     And the BindRequest of pod "train" has "spec.selectedNode" $(node:n1) [KAI-012]
     And the BindRequest of pod "train" has "metadata.labels['selected-node']" $(node:n1) [KAI-012]
     And the BindRequest of pod "train" keeps "status" empty [KAI-014]
@@ -45,7 +47,9 @@ Feature: The scheduler writes BindRequests
     And a pod "train" using claim "claim" as "mine"
     Then the BindRequest of pod "train" has "spec.resourceClaimAllocations[*].name" in any order [mine] [KAI-020]
     And the BindRequest of pod "train" gives claim "mine" 2 devices on its node [KAI-020]
-    And the BindRequest of pod "train" has "spec.resourceClaimAllocations[name=mine][0].allocation.nodeSelector" {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]} [KAI-020]
+    And the BindRequest of pod "train" has: [KAI-020]
+      | field                                                               | value                                                                                            |
+      | spec.resourceClaimAllocations[name=mine][0].allocation.nodeSelector | {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]} |
     And the BindRequest of pod "train" has "spec.receivedGPU" {portion: "0.00"} [KAI-024]
     And the ResourceClaim "claim" is unchanged [KAI-025]
     And pod "train" stays unbound [KAI-025]
@@ -82,7 +86,9 @@ Feature: The scheduler writes BindRequests
     And claim "claim" holds the devices "dev-1" of "n2"
     When a pod "train" using claim "claim" is created
     Then the BindRequest of pod "train" gives claim "claim" the devices "dev-1" [KAI-023]
-    And the BindRequest of pod "train" has "spec.resourceClaimAllocations[name=claim][0].allocation.nodeSelector" {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n2)]}]}]} [KAI-023]
+    And the BindRequest of pod "train" has: [KAI-023]
+      | field                                                                | value                                                                                            |
+      | spec.resourceClaimAllocations[name=claim][0].allocation.nodeSelector | {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n2)]}]}]} |
     And the BindRequest of pod "train" has "spec.selectedNode" $(node:n2) [KAI-054]
 
   @KAI-020
@@ -90,9 +96,11 @@ Feature: The scheduler writes BindRequests
     Given node "n1" with 1 devices
     And the objects of the manifest "bind_requests/configured"
     When a pod "train" using claim "configured" is created
-    Then the BindRequest of pod "train" has "spec.resourceClaimAllocations[name=configured][0].allocation.devices.config[*].source" [FromClass, FromClaim]
-    And the BindRequest of pod "train" has "spec.resourceClaimAllocations[0].allocation.devices.config[1].requests" [gpu]
-    And the BindRequest of pod "train" has "spec.resourceClaimAllocations[0].allocation.devices.config[0].opaque.parameters" {from: class}
+    Then the BindRequest of pod "train" has:
+      | field                                                                                 | value                  |
+      | spec.resourceClaimAllocations[name=configured][0].allocation.devices.config[*].source | [FromClass, FromClaim] |
+      | spec.resourceClaimAllocations[0].allocation.devices.config[1].requests                | [gpu]                  |
+      | spec.resourceClaimAllocations[0].allocation.devices.config[0].opaque.parameters       | {from: class}          |
 
   @KAI-026
   Scenario: A pod gets the event Scheduled before it is bound

@@ -1,17 +1,19 @@
 @profile:claim-lifecycle @component:claim-controller
 Feature: Lifecycle of claims
-  A claim from a template is created and deleted with its pod. Every claim is deallocated when its last consumer is gone,
-  and not before.
+  A claim from a template is created and deleted with its pod. Every claim is deallocated when its last consumer is
+  gone, and not before.
 
   @DRA-100 @DRA-101
   Scenario: A pod that names a template gets a claim of its own
     Given the objects of the manifest "claims/labelled-template"
     When a pod "train" using template "labelled" is created
-    Then the ResourceClaim of pod "train" has "metadata.annotations['resource.kubernetes.io/pod-claim-name']" gpu [DRA-100]
-    And the ResourceClaim of pod "train" has "metadata.labels.team" a [DRA-100]
-    And the ResourceClaim of pod "train" has "metadata.annotations.purpose" training [DRA-100]
-    And the ResourceClaim of pod "train" has "spec.devices.requests[0].exactly.count" 2 [DRA-100]
-    And the ResourceClaim of pod "train" has "metadata.ownerReferences[0].kind" Pod [DRA-100]
+    Then the ResourceClaim of pod "train" has: [DRA-100]
+      | field                                                         | value    |
+      | metadata.annotations['resource.kubernetes.io/pod-claim-name'] | gpu      |
+      | metadata.labels.team                                          | a        |
+      | metadata.annotations.purpose                                  | training |
+      | spec.devices.requests[0].exactly.count                        | 2        |
+      | metadata.ownerReferences[0].kind                              | Pod      |
     And the status of pod "train" names its claim as "gpu" [DRA-101]
 
   @DRA-102
@@ -20,7 +22,9 @@ Feature: Lifecycle of claims
     And the manifest "claims/long-names"
     When it is created
     Then the ResourceClaim of pod "podpodpod-podpodpod-podpodpod-podpodpod-podpodpod-podpodpodp" has "metadata.name" like "podpodpod-podpodpod-[-a-z0-9]*ent-entryentry-[-a-z0-9]*[a-z0-9]"
-    And the ResourceClaim of pod "podpodpod-podpodpod-podpodpod-podpodpod-podpodpod-podpodpodp" has "metadata.name" like "[-a-z0-9]{1,63}"
+    And the ResourceClaim of pod "podpodpod-podpodpod-podpodpod-podpodpod-podpodpod-podpodpodp" has:
+      | field         | value                  |
+      | metadata.name | like "[-a-z0-9]{1,63}" |
 
   @DRA-103
   Scenario: A pod can be created before its template
@@ -119,7 +123,9 @@ Feature: Lifecycle of claims
     And claim "shared" is allocated by hand on "n1" for pods "first"
     And claim "shared" is also reserved for {apiGroup: dra.test, resource: widgets, name: w, uid: w-1}
     When pod "first" is deleted
-    Then the ResourceClaim "shared" has "status.reservedFor" [{apiGroup: dra.test, resource: widgets, name: w, uid: w-1}]
+    Then the ResourceClaim "shared" has:
+      | field              | value                                                        |
+      | status.reservedFor | [{apiGroup: dra.test, resource: widgets, name: w, uid: w-1}] |
     And the ResourceClaim "shared" keeps "status.allocation.devices.results" set
 
   @DRA-112

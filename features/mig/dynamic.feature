@@ -1,4 +1,5 @@
-@profile:driver-mig @component:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices @needs:fake-nvml
+@profile:driver-mig @component:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices
+@needs:fake-nvml
 Feature: MIG devices are created when a claim is prepared and destroyed when it is unprepared
   GPU instances survive the driver process that created them. A driver that leaves instances behind, or partitions a GPU
   that a claim uses as a whole, takes hardware out of service.

@@ -1,4 +1,6 @@
-@profile:driver-mig @component:claim-controller @component:scheduler @component:binder @component:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices @needs:fake-nvml @component:kubelet @needs:run-kubelet
+@profile:driver-mig @component:claim-controller @component:scheduler @component:binder @component:driver
+@needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices @needs:fake-nvml @component:kubelet
+@needs:run-kubelet
 Feature: Pods with dynamic MIG devices
   Scheduler and driver share only slices and counters. In whatever order pods start and end, no GPU is partitioned into
   more than it has.

@@ -1,7 +1,9 @@
-@profile:driver-mig @component:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices @needs:fake-nvml
+@profile:driver-mig @component:driver @needs:gpu-driver @needs:driver-flags @gate:DRAPartitionableDevices
+@needs:fake-nvml
 Feature: Possible MIG devices are published before they exist
-  With the gate DynamicMIG the driver creates MIG devices when they are needed. Every possible placement is in the slice,
-  with the counters that it would consume of its GPU, so that a scheduler allocates only devices that fit together.
+  With the gate DynamicMIG the driver creates MIG devices when they are needed. Every possible placement is in the
+  slice, with the counters that it would consume of its GPU, so that a scheduler allocates only devices that fit
+  together.
 
   @NV-034 @NV-035 @NV-036 @NV-037 @NV-038 @NV-032
   Scenario Outline: The placements of an <gpu> are those of NVIDIA's table

@@ -1,4 +1,5 @@
-@profile:driver-mig @component:claim-controller @component:scheduler @component:binder @component:driver @needs:gpu-driver @needs:fake-nvml @component:kubelet @needs:run-kubelet
+@profile:driver-mig @component:claim-controller @component:scheduler @component:binder @component:driver
+@needs:gpu-driver @needs:fake-nvml @component:kubelet @needs:run-kubelet
 Feature: MIG devices in containers
   A pod requests a MIG device by class and profile; scheduler, binder, kubelet and driver work together.
 

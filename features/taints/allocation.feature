@@ -1,7 +1,7 @@
 @profile:device-taints @component:claim-controller @component:scheduler @component:binder
 Feature: Allocation of tainted devices
-  A driver reports a problem of a device as a taint. A scheduler allocates such a device only to a request that tolerates
-  all of its NoSchedule and NoExecute taints.
+  A driver reports a problem of a device as a taint. A scheduler allocates such a device only to a request that
+  tolerates all of its NoSchedule and NoExecute taints.
 
   @DRA-213
   Scenario: A device with a NoSchedule taint is not allocated
@@ -64,7 +64,9 @@ Feature: Allocation of tainted devices
       """
     When a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-0" [DRA-216]
-    And the ResourceClaim "work" has "status.allocation.devices.results[0].tolerations" [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}] [DRA-220]
+    And the ResourceClaim "work" has: [DRA-220]
+      | field                                            | value                                                                                                                                         |
+      | status.allocation.devices.results[0].tolerations | [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}] |
 
   @DRA-217
   Scenario: A toleration without a key tolerates everything

@@ -87,7 +87,9 @@ Feature: DeviceTaintRules
       deviceSelector: {}
       taint: {key: upkeep, effect: None}
       """
-    Then the DeviceTaintRule "trial" has "status.conditions[type=EvictionInProgress][0].message" like ".* [1-9][0-9]* pods? would be evicted .*"
+    Then the DeviceTaintRule "trial" has:
+      | field                                                 | value                                           |
+      | status.conditions[type=EvictionInProgress][0].message | like ".* [1-9][0-9]* pods? would be evicted .*" |
     And the Pod "one" still exists
 
   @DRA-228

@@ -69,7 +69,7 @@ def test_a_component_has_a_role_where_scenarios_use_it(component: str, with_it: 
     assert not roles.takes_part(component, [without])
 
 
-def test_nobody_is_given_everything(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_role_grants_everything(capsys: pytest.CaptureFixture[str]) -> None:
     components = [word for component in table.COMPONENTS for word in (f"--{component}", "reference")]
     for (kind, _), obj in printed(capsys, *components).items():
         for rule in obj["rules"] if kind == "ClusterRole" else ():
@@ -107,7 +107,7 @@ def test_every_kind_that_cleanup_deletes_is_known() -> None:
         assert {(kind.group, kind.plural) for kind in kinds} == wanted
 
 
-def test_the_doctor_asks_for_just_what_is_printed() -> None:
+def test_the_doctor_checks_exactly_the_printed_permissions() -> None:
     options = from_mapping({"control-plane": "kubeconfig", "profile": ["api"]}, where="test")
     asked = {(group, resource, verb) for _, group, resource, verb in roles.questions(options)}
     given = {
@@ -144,7 +144,7 @@ def test_the_check_finds_a_call_in_a_profile_that_does_not_hold_it() -> None:
     assert [line.endswith("in api") for line in told(calls, PODS)] == [True, True]
 
 
-def test_the_check_finds_a_right_that_nobody_uses() -> None:
+def test_the_check_finds_an_unused_permission() -> None:
     calls = {("harness", "", "pods", "get"): {"imex"}}
     assert told(calls, PODS) == ["in the table, but not used: harness: list pods in any profile"]
 
@@ -170,7 +170,7 @@ def test_few_scenarios_cover_all_calls() -> None:
     assert cover(uses) == ["b", "c"]
 
 
-def test_what_was_not_asked_for_this_time_is_tried_in_other_scenarios() -> None:
+def test_an_unused_permission_is_tried_in_other_scenarios() -> None:
     early, sure = ("kubelet", "", "events", "create"), ("kubelet", "", "pods", "get")
     never = ("kubelet", "", "pods", "delete")
     uses = {early: ["a", "b", "c"], sure: ["a", "b"], never: ["a"]}
@@ -188,7 +188,7 @@ def test_what_was_not_asked_for_this_time_is_tried_in_other_scenarios() -> None:
     assert unused() == [never]
 
 
-def test_a_scenario_that_passes_when_asked_again_lacks_no_right(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_scenario_that_passes_on_retry_lacks_no_permission(capsys: pytest.CaptureFixture[str]) -> None:
     bad = [{"id": each, "status": "failed", "reason": "forbidden"} for each in ("lacks", "slow")]
     assert lasting(bad, passes=lambda each: each == "slow") == ["lacks failed: forbidden"]
     assert "unstable: slow failed" in capsys.readouterr().out

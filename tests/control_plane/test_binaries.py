@@ -51,7 +51,7 @@ def test_a_program_that_dies_is_named_with_its_last_words(pretend: Pretend, tmp_
     assert plane.dead() == ""
 
 
-def test_a_port_that_somebody_took_meanwhile_is_not_the_end(pretend: Pretend, tmp_path: Path) -> None:
+def test_a_start_is_retried_if_its_port_was_taken_meanwhile(pretend: Pretend, tmp_path: Path) -> None:
     tries = tmp_path / "tries"
     body = f"echo x >> {tries}\necho 'listen tcp 127.0.0.1: bind: address already in use'\nexit 1"
     plane = pretended(pretend, tmp_path, etcd=body)
@@ -104,7 +104,7 @@ def _bytes(path: Path) -> bytes:
         return b""
 
 
-def test_nobody_gets_in_without_a_token_or_certificate(real: BinariesControlPlane) -> None:
+def test_a_token_or_certificate_is_required(real: BinariesControlPlane) -> None:
     with urllib3.PoolManager(ca_certs=str(real.kubeconfig.parent / "ca.crt")) as http:
         answer = http.request("GET", f"{real.url}/api/v1/nodes")
     assert answer.status in (401, 403)
@@ -207,7 +207,7 @@ def test_arguments_of_a_plugin_go_into_a_file_that_only_we_can_read(real: Binari
     assert (plugin["name"], plugin["args"]["filterTimeout"]) == ("DynamicResources", "50ms")
 
 
-def test_a_server_without_v1_is_asked_for_nothing_that_waits_for_it(tmp_path: Path) -> None:
+def test_a_server_without_v1_runs_without_the_node_authorizer(tmp_path: Path) -> None:
     words = flags.api_server(flags.Layout(tmp_path, 1, 2, 3), {}, {"resource.k8s.io/v1": False})
     assert "--authorization-mode=RBAC" in words
     assert any(

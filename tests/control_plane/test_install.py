@@ -139,7 +139,7 @@ def test_a_path_that_leads_out_of_the_archive_leads_nowhere(publisher: Publisher
     assert not list(Path(home["HOME"]).rglob("escaped"))
 
 
-def test_what_is_not_published_is_told(publisher: Publisher, home: dict[str, str]) -> None:
+def test_an_unpublished_release_is_reported(publisher: Publisher, home: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=r"Kubernetes 1\.20 for") as caught:
         download(Wanted("1.20"), sources=publisher.sources, environ=home)
     assert "--build" in caught.value.hint
@@ -148,7 +148,7 @@ def test_what_is_not_published_is_told(publisher: Publisher, home: dict[str, str
         download(Wanted("1.36"), sources=publisher.sources, environ=home)
 
 
-def test_a_page_that_is_no_index_is_told(publisher: Publisher, home: dict[str, str]) -> None:
+def test_a_page_that_is_no_index_is_reported(publisher: Publisher, home: dict[str, str]) -> None:
     sources = publisher.sources
     publisher.files["/index.yaml"] = b"<html>log in first</html>"
     with pytest.raises(TargetUnreachable, match="no index"):

@@ -60,7 +60,7 @@ def docker(short: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeDocker]
         plane.stop()
 
 
-def test_a_cluster_is_started_asked_and_removed(docker: FakeDocker, short: Path) -> None:
+def test_a_cluster_is_started_used_and_removed(docker: FakeDocker, short: Path) -> None:
     plane = K3sControlPlane(directory=short / "k3s", feature_gates={"DRADeviceTaintRules": True})
     assert plane.version() == "v1.36.2"  # the image's tag, before anything runs
     plane.start()
@@ -90,7 +90,7 @@ def test_the_server_s_certificate_is_for_the_name_that_it_is_reached_by(
         plane.stop()
 
 
-def test_the_container_is_asked_for_as_k3s_and_drivers_need_it(docker: FakeDocker, short: Path) -> None:
+def test_the_container_is_created_as_k3s_and_drivers_need_it(docker: FakeDocker, short: Path) -> None:
     plane = K3sControlPlane(
         directory=short / "k3s",
         feature_gates={"DRADeviceTaintRules": True},
@@ -121,7 +121,7 @@ def test_the_container_is_asked_for_as_k3s_and_drivers_need_it(docker: FakeDocke
     assert not [word for word in asked.get("Env") or () if word.startswith("K3S_URL")]
 
 
-def test_a_cluster_that_does_not_come_up_is_told_with_its_last_words(
+def test_a_cluster_that_does_not_come_up_is_reported_with_its_last_output(
     docker: FakeDocker, short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     docker.says = b'level=fatal msg="no cgroups"\n'
@@ -137,7 +137,7 @@ def test_an_image_that_is_not_to_be_had_is_named(docker: FakeDocker, short: Path
         K3sControlPlane(image="example/k3s:v1.35.0", directory=short / "k3s").start()
 
 
-def test_gates_that_nobody_set_are_those_of_the_release(short: Path) -> None:
+def test_unset_gates_have_the_defaults_of_the_release(short: Path) -> None:
     # Without them, scenarios of gates that are off were run and failed.
     gates = K3sControlPlane(directory=short / "k3s", feature_gates={"DRADeviceTaintRules": True}).feature_gates
     assert gates["DRAListTypeAttributes"] is False
@@ -187,7 +187,7 @@ def test_v1_cannot_be_switched_off_because_the_cluster_would_never_be_ready(dock
     assert not docker.requests
 
 
-def test_a_container_that_ended_is_told_with_its_exit_code(docker: FakeDocker, short: Path) -> None:
+def test_an_ended_container_is_reported_with_its_exit_code(docker: FakeDocker, short: Path) -> None:
     docker.says, docker.exit_code = b'level=fatal msg="no cgroups"\n', 1
     with pytest.raises(TargetUnreachable, match=r"it is exited with exit code 1; last output: .*no cgroups"):
         K3sControlPlane(directory=short / "k3s").start()
@@ -202,7 +202,7 @@ def test_a_container_that_ended_is_told_with_its_exit_code(docker: FakeDocker, s
         ("no space left on device", "no space left", "docker info"),
     ],
 )
-def test_what_docker_refuses_is_told_with_its_own_way_out(
+def test_an_error_of_docker_is_reported_with_its_hint(
     docker: FakeDocker, short: Path, refusal: str, told: str, way_out: str
 ) -> None:
     docker.refuses = refusal
@@ -212,7 +212,7 @@ def test_what_docker_refuses_is_told_with_its_own_way_out(
     assert docker.removed  # it was made before it was not started
 
 
-def test_a_container_that_somebody_else_removed_is_no_trouble(docker: FakeDocker, short: Path) -> None:
+def test_a_container_that_was_removed_meanwhile_is_no_error(docker: FakeDocker, short: Path) -> None:
     plane = K3sControlPlane(directory=short / "k3s")
     plane.start()
     docker.removed = True
@@ -220,7 +220,7 @@ def test_a_container_that_somebody_else_removed_is_no_trouble(docker: FakeDocker
     assert not (short / "k3s").exists()
 
 
-def test_an_engine_that_went_away_is_told_and_the_folder_goes(docker: FakeDocker, short: Path) -> None:
+def test_a_lost_engine_is_reported_and_the_folder_removed(docker: FakeDocker, short: Path) -> None:
     plane = K3sControlPlane(directory=short / "k3s")
     plane.start()
     docker.socket.unlink()
@@ -255,7 +255,7 @@ def test_what_root_left_in_the_shared_folder_is_removed_by_the_image_s_own_tools
     assert not (short / "k3s").exists()
 
 
-def test_a_tag_without_a_release_is_refused_before_docker_is_asked(short: Path) -> None:
+def test_a_tag_without_a_release_is_refused_before_docker_is_called(short: Path) -> None:
     with pytest.raises(UsageError, match="the tag names no release"):
         K3sControlPlane(image="rancher/k3s:latest", directory=short / "k3s").start()
 
@@ -291,7 +291,7 @@ def test_without_docker_there_is_one_line_and_exit_code_10(tmp_path: Path) -> No
     assert "docker info" in done.stdout + done.stderr
 
 
-def test_a_run_judges_what_is_behind_the_stand_in(docker: FakeDocker, tmp_path: Path) -> None:
+def test_a_run_judges_the_cluster_behind_the_fake_docker(docker: FakeDocker, tmp_path: Path) -> None:
     # The emulation has no kube-controller-manager, so `--claim-controller` provides the claim controller.
     done = run(tmp_path, "--profile", "api", "--rule", "DRA-001", "--patience", "10")
     report = orjson.loads((tmp_path / "out" / "report.json").read_bytes())

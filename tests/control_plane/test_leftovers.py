@@ -82,7 +82,7 @@ def test_another_runs_objects_stay(cluster: ApiServerEmulator, capsys: pytest.Ca
     assert "of 1 runs; none deleted" in capsys.readouterr().out
 
 
-def test_a_finalizer_of_somebody_else_is_named_and_stays(
+def test_a_finalizer_of_another_component_is_named_and_kept(
     cluster: ApiServerEmulator, capsys: pytest.CaptureFixture[str]
 ) -> None:
     client = KubeClient(cluster.transport())

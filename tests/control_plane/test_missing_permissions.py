@@ -164,7 +164,7 @@ def test_each_request_is_sent_as_the_user_of_its_role(cluster: ApiServerEmulator
 # -- the published table -----------------------------------------------------------------------------------------------
 
 
-def test_every_printed_right_is_missed_by_somebody() -> None:
+def test_every_printed_permission_is_required() -> None:
     """`python -m verification rbac --write` mends it, on the real API server."""
     assert command.unlike({row.need for row in evidence.load()}) == []
 

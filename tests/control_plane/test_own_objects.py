@@ -89,7 +89,7 @@ def test_all_that_lies_in_a_namespace_of_the_run_is_its_own(clients: tuple[KubeC
     assert admin.find(RESOURCE_CLAIMS, "by-a-controller", "ours") is None
 
 
-def test_slices_of_its_nodes_are_its_own_whoever_wrote_them(clients: tuple[KubeClient, KubeClient]) -> None:
+def test_slices_of_its_nodes_are_its_own_whatever_their_writer(clients: tuple[KubeClient, KubeClient]) -> None:
     admin, run = clients
     run.create(NODES, named("ours"))
     admin.create(NODES, named("theirs"))
@@ -110,7 +110,7 @@ def test_another_process_of_the_same_run_may_go_on(clients: tuple[KubeClient, Ku
     same.delete(DEVICE_CLASSES, "ours")
 
 
-def test_a_name_that_somebody_takes_over_is_no_longer_ours(clients: tuple[KubeClient, KubeClient]) -> None:
+def test_an_object_that_was_replaced_is_not_the_runs_own(clients: tuple[KubeClient, KubeClient]) -> None:
     admin, run = clients
     run.create(DEVICE_CLASSES, named("name", spec={}))
     run.delete(DEVICE_CLASSES, "name")

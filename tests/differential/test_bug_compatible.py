@@ -66,13 +66,13 @@ def test_what_the_comparison_explains_is_a_deviation_or_chance() -> None:
         assert explained[name].source.split(" (")[0] == deviations[name].source.split(" (")[0], name
 
 
-def test_every_deviation_is_told_where_it_is_reproduced() -> None:
+def test_every_deviation_is_documented_where_it_is_reproduced() -> None:
     for one in DEVIATIONS:
         module = import_module(f"reference_impl.scheduler.bug_compatible.{one.module}")
         assert one.id in (module.__doc__ or ""), one.id
 
 
-def test_every_deviation_has_its_number_and_the_document_tells_it() -> None:
+def test_every_deviation_has_its_number_in_the_document() -> None:
     table = (Path(__file__).parents[2] / "docs" / "explanation" / "third-party-results.md").read_text()
     rows = {row[1]: row[2] for row in re.finditer(r"^\| `([a-z0-9-]+)`: (.*) \|$", table, re.MULTILINE)}
     for one in DEVIATIONS:
@@ -121,7 +121,7 @@ def test_with_the_setting_nothing_is_left_to_explain(likeness: Release, tmp_path
 
 
 @pytest.mark.parametrize("name", ["1.34", "1.35"])
-def test_what_was_looked_up_for_all_is_forgotten_before_the_walk(name: str) -> None:
+def test_results_for_all_are_discarded_before_the_search(name: str) -> None:
     """Found by the differential tests: an earlier alternative may take what All refused."""
     case: Obj = copy.deepcopy(RECORDED["selectors-of-earlier-alternative"]["case"])
     first, second = case["claims"][0]["spec"]["devices"]["requests"][1]["firstAvailable"]

@@ -97,7 +97,7 @@ def test_a_cluster_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_pat
     assert found["Cluster: kubeconfig"]["state"] == "missing"
 
 
-def test_rights_are_told_by_holder_and_what_is_printed_is_enough(
+def test_permissions_are_listed_by_role_and_are_sufficient(
     cluster: ApiServerEmulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ("--control-plane", jane(cluster, tmp_path), "--profile", "api")
@@ -115,7 +115,7 @@ def test_rights_are_told_by_holder_and_what_is_printed_is_enough(
     assert found["Cluster: kubeconfig"]["state"] == "ok"
 
 
-def test_an_api_that_the_profile_asks_for(cluster: ApiServerEmulator, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_api_that_the_profile_requires(cluster: ApiServerEmulator, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("--control-plane", f"kubeconfig:{cluster.kubeconfig}")
     code, found, _ = ask(capsys, *words, "--profile", "bind-requests")
     assert code == ExitCode.TARGET_UNREACHABLE
@@ -125,7 +125,9 @@ def test_an_api_that_the_profile_asks_for(cluster: ApiServerEmulator, capsys: py
     assert not found["Cluster: bindrequests.scheduling.run.ai"]["needed"]
 
 
-def test_what_an_earlier_run_left_is_told(cluster: ApiServerEmulator, capsys: pytest.CaptureFixture[str]) -> None:
+def test_leftovers_of_an_earlier_run_are_reported(
+    cluster: ApiServerEmulator, capsys: pytest.CaptureFixture[str]
+) -> None:
     metadata = {"name": "dra-1", "labels": {"dra-conformance/run": "0a1b2c3d"}}
     KubeClient(cluster.transport()).create(NAMESPACES, {"metadata": metadata})
     _, found, _ = ask(capsys, "--control-plane", f"kubeconfig:{cluster.kubeconfig}", "--profile", "api")

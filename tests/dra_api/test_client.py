@@ -49,7 +49,7 @@ def test_an_answer_that_is_no_status_is_an_error_all_the_same(body: bytes) -> No
     assert (error.status, error.causes, error.retry_after) == (502, [], None)
 
 
-def test_causes_are_told() -> None:
+def test_causes_are_reported() -> None:
     cause = {"reason": "FieldValueRequired", "message": "Required value", "field": "spec"}
     error = error_from(422, refusal(422, "Invalid", causes=[cause]).body)
     assert error.causes == [cause]
@@ -126,7 +126,7 @@ def test_binding_is_a_post_to_the_pod() -> None:
     assert (body["target"]["name"], body["metadata"].get("uid")) == ("node-1", "u-a")
 
 
-def test_what_is_served_is_asked_once() -> None:
+def test_discovery_is_requested_once() -> None:
     transport = Scripted([answer({"versions": [{"version": "v1"}, {"version": "v1beta1"}]})])
     client = KubeClient(transport)
     assert list(client.served("resource.k8s.io")) == ["v1", "v1beta1"] == list(client.served("resource.k8s.io"))

@@ -108,7 +108,7 @@ def test_small_steps_add_up() -> None:
     assert answers == [False]
 
 
-def test_several_threads_on_one_condition_all_hear_of_it() -> None:
+def test_a_notification_wakes_all_threads_of_a_condition() -> None:
     clock = AdvanceableClock()
     condition = threading.Condition()
 

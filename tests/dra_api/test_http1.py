@@ -121,7 +121,7 @@ def test_a_request_goes_out_in_one_piece(scripted: list[Scripted]) -> None:
     ]
 
 
-def test_a_proxy_is_told_the_whole_url(scripted: list[Scripted]) -> None:
+def test_a_proxy_receives_the_whole_url(scripted: list[Scripted]) -> None:
     proxy, direct = connect(scripted, OK)
     direct.close()
     connections = Connections("http://cluster.test:8080", tls=None, proxy=proxy.address, size=1)
@@ -139,7 +139,7 @@ def test_connections_are_kept_and_headers_joined(scripted: list[Scripted]) -> No
     assert server.accepted == 1
 
 
-def test_a_connection_that_the_server_gives_up_is_not_used_again(scripted: list[Scripted]) -> None:
+def test_a_connection_that_the_server_closed_is_not_reused(scripted: list[Scripted]) -> None:
     server, connections = connect(scripted, OK.replace(b"Content", b"Connection: close\r\nContent"), OK)
     ask(connections)
     ask(connections)
@@ -188,7 +188,7 @@ def test_a_write_of_which_nothing_was_sent_goes_out_on_a_new_connection(scripted
     assert len(server.received) == 1
 
 
-def test_a_reader_asks_once_more_and_no_oftener(scripted: list[Scripted]) -> None:
+def test_a_reader_retries_exactly_once(scripted: list[Scripted]) -> None:
     server, connections = connect(scripted, OK, READ_AND_HANG_UP, READ_AND_HANG_UP, OK)
     ask(connections)
     with pytest.raises(ConnectionError):
@@ -196,7 +196,7 @@ def test_a_reader_asks_once_more_and_no_oftener(scripted: list[Scripted]) -> Non
     assert len(server.received) == 3
 
 
-def test_a_kept_connection_that_says_nothing_is_not_asked_again(scripted: list[Scripted]) -> None:
+def test_a_silent_kept_connection_is_not_reused(scripted: list[Scripted]) -> None:
     server, connections = connect(scripted, OK, SILENCE, OK)
     ask(connections)
     with pytest.raises(TimeoutError):
@@ -216,7 +216,7 @@ def test_what_is_no_answer_fails(scripted: list[Scripted], script: list[bytes]) 
     assert not connections._idle
 
 
-def test_a_server_that_says_nothing_is_given_up(scripted: list[Scripted]) -> None:
+def test_a_silent_server_is_a_timeout(scripted: list[Scripted]) -> None:
     _, connections = connect(scripted, b"HTTP/1.1 200 OK\r\n", OK)
     with pytest.raises(TimeoutError):
         connections.request("GET", "/", headers={}, body=None, timeout=0.05)

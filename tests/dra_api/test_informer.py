@@ -76,7 +76,7 @@ def test_a_watch_that_ends_is_resumed_where_it_stopped() -> None:
         assert told(changes) == [("ADDED", "a")]
 
 
-def test_410_lists_again_at_once_and_tells_the_difference() -> None:
+def test_410_lists_again_at_once_and_reports_the_differences() -> None:
     feeds = [Feed().say("ERROR", GONE), Feed()]
     lists = [pods(10, pod("a", 5), pod("b", 6), pod("c", 7)), pods(50, pod("a", 5), pod("b", 44), pod("d", 45))]
     with informer(lists, feeds) as (made, transport, changes, _clock):
@@ -239,7 +239,7 @@ def test_a_server_that_refuses_at_first_serves_in_the_end() -> None:
         assert made.wait_served(10) == ""
 
 
-def test_a_watch_that_fails_otherwise_keeps_nobody_waiting() -> None:
+def test_other_watch_failures_end_the_wait() -> None:
     broken = [refusal(500, "InternalError") for _ in range(100)]
     with informer([pods(10)], broken) as (made, _, _changes, _clock):
         assert made.wait_served(10) == ""

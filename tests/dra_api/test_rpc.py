@@ -86,7 +86,7 @@ def test_v1_carries_the_share_id_and_v1beta1_does_not(server: PluginServer) -> N
         assert beta.unprepare([CLAIM, ClaimRef("a", "uid-2", "busy")]) == {"uid-1": "", "uid-2": "busy"}
 
 
-def test_registration_tells_name_endpoint_and_versions_in_order(server: PluginServer, tmp_path: Path) -> None:
+def test_registration_returns_name_endpoint_and_versions_in_order(server: PluginServer, tmp_path: Path) -> None:
     with RegistrationClient(tmp_path / "r" / "t-reg.sock") as kubelet:
         info = kubelet.get_info()
         assert (info.type, info.name, info.endpoint) == ("DRAPlugin", "test.example.com", str(tmp_path / "p/dra.sock"))

@@ -65,7 +65,7 @@ def test_a_stranger_certificate_is_refused(server: ApiServerEmulator, tmp_path: 
         HttpTransport.from_kubeconfig(tmp_path / "kubeconfig").request("GET", "/version")
 
 
-def test_nobody_there_is_told_with_method_and_address(server: ApiServerEmulator, tmp_path: Path) -> None:
+def test_a_refused_connection_is_reported_with_method_and_address(server: ApiServerEmulator, tmp_path: Path) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody else gets this port meanwhile
         config = yaml.safe_load(server.kubeconfig.read_text())

@@ -78,7 +78,7 @@ def test_a_stray_field_is_known_to_the_definitions() -> None:
     ]
 
 
-def test_fields_that_nobody_knows_survive_both_ways() -> None:
+def test_unknown_fields_are_preserved_in_both_directions() -> None:
     device = {"name": "a", "attributes": {"x": {"int": 1}}, "future": [1]}
     wire = versions.from_v1("ResourceSlice", {"spec": {"devices": [device], "future": {}}}, "v1beta1")
     assert wire["spec"]["devices"] == [{"name": "a", "basic": {"attributes": {"x": {"int": 1}}, "future": [1]}}]
@@ -200,7 +200,7 @@ def test_lists_and_watches_are_converted_and_bookmarks_too() -> None:
     assert transport.asked[-1][1] == "/apis/resource.k8s.io/v1beta1/resourceclaims"
 
 
-def test_who_names_a_version_gets_it_as_it_is() -> None:
+def test_a_named_version_is_returned_unconverted() -> None:
     transport = Scripted([answer(claim("v1beta1", FLAT))])
     assert KubeClient(transport).create(RESOURCE_CLAIMS.at("v1beta1"), claim("v1beta1", FLAT)) == claim("v1beta1", FLAT)
     assert len(transport.asked) == 1, "nobody asked what is served"
@@ -221,20 +221,20 @@ def test_references_name_a_version_that_is_served() -> None:
     assert owner["apiVersion"] == "resource.k8s.io/v1", "the caller's object is the caller's"
 
 
-def test_a_server_without_the_group_is_told_in_one_sentence() -> None:
+def test_a_missing_api_group_is_reported_in_one_sentence() -> None:
     client = KubeClient(Scripted([refusal(404, "NotFound")]))
     assert not client.carries(RESOURCE_SLICES)
     with pytest.raises(LookupError, match=r"serves resource.k8s.io in no version; need one of v1, v1beta2, v1beta1"):
         client.require(RESOURCE_CLAIM_TEMPLATES)
 
 
-def test_who_may_not_ask_for_versions_speaks_v1() -> None:
+def test_a_client_that_may_not_discover_versions_uses_v1() -> None:
     transport = Scripted([refusal(403, "Forbidden"), answer(claim("v1", LIFTED))])
     assert KubeClient(transport).get(RESOURCE_CLAIMS, "c", "ns") == claim("v1", LIFTED)
     assert transport.asked[1][1].startswith("/apis/resource.k8s.io/v1/")
 
 
-def test_names_of_one_connection_share_what_discovery_told() -> None:
+def test_clients_of_one_connection_share_discovery() -> None:
     transport = Scripted([ONLY_V1BETA1, answer(claim("v1beta1", FLAT))])
     client = KubeClient(transport)
     client.as_agent("one").get(RESOURCE_CLAIMS, "c", "ns")

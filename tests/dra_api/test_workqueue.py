@@ -112,7 +112,7 @@ def test_the_earliest_wish_for_a_key_wins() -> None:
     assert drain(work) == []
 
 
-def test_back_off_doubles_up_to_its_end_and_starts_anew() -> None:
+def test_back_off_doubles_up_to_its_limit_and_starts_again() -> None:
     work, _ = queue(base_delay=1.0, max_delay=5.0)
     assert [work.add_rate_limited("a") for _ in range(5)] == [1.0, 2.0, 4.0, 5.0, 5.0]
     assert work.failures("a") == 5
@@ -170,7 +170,7 @@ def test_a_deadline_is_kept() -> None:
 
 @settings(derandomize=True, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(["add", "after", "get", "done", "advance"]), st.sampled_from("abc"))))
-def test_nothing_is_lost_and_nobody_meets(story: list[tuple[str, str]]) -> None:
+def test_no_key_is_lost_or_processed_twice_at_once(story: list[tuple[str, str]]) -> None:
     work, clock = queue()
     asked: set[str] = set()  # wished for at once and not yet handed out since
     later: set[str] = set()  # wished for after a delay that has not passed, perhaps

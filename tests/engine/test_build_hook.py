@@ -59,7 +59,7 @@ def test_a_named_compiler_comes_first_then_the_platforms(tmp_path: Path, monkeyp
 
 
 @pytest.mark.usefixtures("no_compiler")
-def test_without_a_compiler_the_build_asks_for_one(tmp_path: Path) -> None:
+def test_a_missing_compiler_is_reported_with_a_hint(tmp_path: Path) -> None:
     assert hatch_build.find_compiler() is None
     assert dependencies() == ["ziglang>=0.13"]
     with pytest.raises(SystemExit, match="install gcc or clang, set CC, or `pip install ziglang`"):

@@ -174,7 +174,7 @@ def test_functions_of_newer_branches_answer_as_if_missing(make_node: Make, nvml:
         lib.nvmlDeviceGetSupportedVgpus(handle)
 
 
-def test_a_forked_child_is_uninitialized_until_it_asks(make_node: Make, run_python: Run) -> None:
+def test_a_forked_child_is_uninitialized_until_it_calls_init(make_node: Make, run_python: Run) -> None:
     """NVML-015, and what the H200 machine showed: initialisation is per process."""
     out = run_python(
         make_node(),

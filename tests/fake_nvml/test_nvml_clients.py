@@ -100,7 +100,7 @@ def test_gpustat(make_node: Make, inventory: str) -> None:
     assert all(gpu["power.draw"] is not None and gpu["enforced.power.limit"] is not None for gpu in seen)
 
 
-def test_gpustat_tells_of_a_lost_gpu(make_node: Make) -> None:
+def test_gpustat_reports_a_lost_gpu(make_node: Make) -> None:
     node = make_node("dgx-h200")
     node.lose_gpu(5)
     seen = json.loads(run(node, "tools", "-m", "gpustat", "--json"))["gpus"]

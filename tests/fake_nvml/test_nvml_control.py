@@ -134,7 +134,7 @@ def test_a_hanging_call_comes_back_when_it_may(make_node: Make, end: str) -> Non
     thread.join()
 
 
-def test_the_call_log_says_who_asked_what(make_node: Make, start_python: Start) -> None:
+def test_the_call_log_has_client_and_request(make_node: Make, start_python: Start) -> None:
     """The log marks functions that are not implemented and return NOT_SUPPORTED."""
     node = make_node("h200")
     assert node.calls() == []

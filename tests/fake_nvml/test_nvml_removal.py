@@ -32,7 +32,7 @@ def _layout(path: Path) -> None:
     ],
     ids=["cut", "empty", "foreign", "version"],
 )
-def test_a_state_that_nobody_can_read_can_be_taken_away(tmp_path: Path, damage: Damage, reason: str) -> None:
+def test_an_unreadable_state_can_be_removed(tmp_path: Path, damage: Damage, reason: str) -> None:
     folder = tmp_path / "node"
     run = CliRunner().invoke
     assert run(main, ["create", str(folder), "-i", "t4"]).exit_code == 0

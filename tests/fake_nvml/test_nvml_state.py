@@ -126,7 +126,7 @@ def test_an_aborted_change_is_none(make_node: Make) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="dropping privileges needs root; a user's run has no root to drop")
-def test_who_may_only_read_cannot_change(tmp_path: Path) -> None:
+def test_a_reader_cannot_change_the_state(tmp_path: Path) -> None:
     """NVML-053: getters and waits work on a read-only state; setters return NO_PERMISSION."""
     open_dir = Path("/tmp") / f"fake-nvml-ro-{os.getpid()}"  # noqa: S108
     with fake_nvml.Node.create("h200", open_dir) as node:

@@ -72,7 +72,7 @@ def test_every_kind_of_change_has_its_line(make_node: Make) -> None:
     assert "GPU 0: GPU instance 1 destroyed" in told(node, lambda: node.reset(0))
 
 
-def test_a_program_s_own_changes_are_told(make_node: Make, nvml: Load) -> None:
+def test_local_changes_of_a_program_are_reported(make_node: Make, nvml: Load) -> None:
     node = make_node("dgx-h100")
     lib = nvml(node)
     handle = lib.nvmlDeviceGetHandleByIndex(0)
@@ -134,7 +134,7 @@ def test_it_ends_by_itself(make_node: Make, watching: Callable[..., subprocess.P
     assert process.returncode == 0
 
 
-def test_no_change_is_told_twice(make_node: Make) -> None:
+def test_no_change_is_reported_twice(make_node: Make) -> None:
     node = make_node("t4")
     stop, lines = threading.Event(), []
     with Watch(node) as watch:

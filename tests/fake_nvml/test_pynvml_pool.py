@@ -31,7 +31,7 @@ def test_a_module_that_came_back_serves_another_node(make_node: MakeNode) -> Non
     assert modules[6] is modules[1]
 
 
-def test_whoever_hangs_in_a_call_leaves_it_when_the_node_ends(make_node: MakeNode) -> None:
+def test_a_hanging_call_ends_with_its_node(make_node: MakeNode) -> None:
     pool = fake_nvml.PynvmlPool()
     node = make_node()
     module = pool.load(node)

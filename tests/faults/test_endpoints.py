@@ -63,7 +63,9 @@ def test_a_connection_breaks_before_or_after(
     assert (KubeClient(plane.transport()).find(CONFIG_MAPS, "a", "default") is not None) == there
 
 
-def test_a_late_answer_is_told_first_by_the_watch(enter: Enter, points: FaultPoints, plane: ApiServerEmulator) -> None:
+def test_the_watch_may_report_a_change_before_its_response(
+    enter: Enter, points: FaultPoints, plane: ApiServerEmulator
+) -> None:
     points.add(creations(Fault(delay_s=0.3)))
     client = KubeClient(enter("victim"))
     events = iter(KubeClient(plane.transport()).watch(CONFIG_MAPS, "default", resource_version="0"))
@@ -116,7 +118,7 @@ def test_a_watch_is_cut(
     spared.close()
 
 
-def test_a_watch_that_its_client_ends_is_forgotten(enter: Enter, points: FaultPoints) -> None:
+def test_a_watch_that_its_client_ends_is_removed(enter: Enter, points: FaultPoints) -> None:
     watch = KubeClient(enter("victim")).watch(NODES, resource_version="0")
     assert len(points.watches(lambda call: True)) == 1
     watch.close()

@@ -78,7 +78,7 @@ def log_of(path: Path) -> EventLog:
     return log
 
 
-def test_a_write_that_no_scenario_makes_fail_is_told(tmp_path: Path) -> None:
+def test_writes_without_a_fault_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     log_of(path).close()
     found = partial_writes.of_logs([path])
@@ -92,7 +92,7 @@ def test_a_write_that_no_scenario_makes_fail_is_told(tmp_path: Path) -> None:
     assert told.startswith("binder: update resourceclaims/status: no scenario makes this fail")
 
 
-def test_a_write_that_is_not_in_the_list_is_told_and_one_that_nobody_makes(tmp_path: Path) -> None:
+def test_unlisted_and_unused_writes_are_reported(tmp_path: Path) -> None:
     path = tmp_path / "events.jsonl"
     log = log_of(path)
     log.emit(fault("resourceclaims/status"))

@@ -50,7 +50,7 @@ def test_a_token_of_ones_own_is_handed_on(plane: ApiServerEmulator, proxy: Fault
     transport.close()
 
 
-def test_a_stranger_is_nobody(plane: ApiServerEmulator, proxy: FaultProxy, tmp_path: Path) -> None:
+def test_an_unknown_client_is_unauthenticated(plane: ApiServerEmulator, proxy: FaultProxy, tmp_path: Path) -> None:
     config = yaml.safe_load(proxy.open("driver", plane.kubeconfig).read_text())
     config["users"][0]["user"] = {}
     other = tmp_path / "nobody.kubeconfig"

@@ -101,7 +101,7 @@ def test_no_document_breaks_the_validator(document: object) -> None:
     assert isinstance(validate_spec(document), list)
 
 
-def test_a_file_that_is_no_yaml_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_yaml_is_reported(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text("{")
     with pytest.raises(CDIError, match="is neither JSON nor YAML"):
         read_spec(tmp_path / "x.json")
@@ -110,7 +110,7 @@ def test_a_file_that_is_no_yaml_is_told(tmp_path: Path) -> None:
         registry.resolve(["v.com/c=x"])
 
 
-def test_a_malformed_id_is_told(tmp_path: Path) -> None:
+def test_a_malformed_id_is_reported(tmp_path: Path) -> None:
     with pytest.raises(CDIError, match="not of the form vendor/class=name: nonsense"):
         CDIRegistry.read([tmp_path]).resolve(["nonsense"])
 

@@ -117,7 +117,7 @@ def test_the_message_gate_off_shows_no_message(world: World) -> None:
     assert "message" not in shown(world)[0]["resources"][0]
 
 
-def test_a_driver_without_health_service_is_asked_and_told_once(world: World) -> None:
+def test_a_missing_health_service_is_reported_once(world: World) -> None:
     world.kubelet.start()
     world.driver(Driver)
     world.log.wait(lambda: world.log.of("health", step="stream ended"))

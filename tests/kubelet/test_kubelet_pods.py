@@ -243,7 +243,7 @@ def test_the_same_name_with_another_uid_waits_for_the_old_one(node: World) -> No
     assert driver.prepared[-1] == [ClaimRef("default", "uid-new", "c")]
 
 
-def test_a_cdi_id_in_no_spec_is_told_in_status_and_event(node: World) -> None:
+def test_an_undeclared_cdi_id_is_reported_in_status_and_event(node: World) -> None:
     driver = node.driver()
     driver.write_spec = False
     node.claim("c", "p")
@@ -320,7 +320,7 @@ def test_a_pod_deleted_while_the_kubelet_is_down_is_unprepared_from_the_checkpoi
     assert len(driver.unprepared) == 1
 
 
-def test_a_restart_in_the_middle_of_a_call_prepares_again_and_blames_nobody(node: World) -> None:
+def test_a_restart_during_a_call_prepares_again_without_an_event(node: World) -> None:
     driver = node.driver()
     driver.hold = threading.Event()
     node.claim("c", "p")
@@ -369,7 +369,7 @@ def test_a_round_of_the_reconcile_loop_can_be_run_at_once(node: World) -> None:
     assert node.kubelet.claims() == []
 
 
-def test_faults_bend_calls(node: World) -> None:
+def test_faults_change_calls(node: World) -> None:
     driver = node.driver()
     node.kubelet.inject(Fault("NodePrepareResources", repeat=2))
     node.kubelet.inject(Fault("NodePrepareResources", drop_answer=True))

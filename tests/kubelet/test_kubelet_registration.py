@@ -15,7 +15,7 @@ from dra_conformance.kubelet import DriverNotRegistered, KubeletError, Registrat
 from dra_conformance.kubelet.plugins import choose_version
 
 
-def test_a_driver_is_asked_registered_and_told(node: World) -> None:
+def test_a_driver_is_registered_and_notified(node: World) -> None:
     driver = Driver(node.kubelet.cdi_roots[0])
     server = node.serve(driver)
     handle = node.kubelet.wait_registered(DRIVER)
@@ -51,7 +51,9 @@ def test_no_known_version_is_refused(versions: tuple[str, ...]) -> None:
         ({"versions": (), "extra_versions": ("v9.DRAPlugin",)}, "none of the services supported by the plugin"),
     ],
 )
-def test_a_refused_plugin_is_told_why_and_not_called(node: World, options: dict[str, Any], expected: str) -> None:
+def test_a_refused_plugin_receives_the_reason_and_is_not_called(
+    node: World, options: dict[str, Any], expected: str
+) -> None:
     server = node.serve(Driver(node.kubelet.cdi_roots[0]), **options)
     status = server.wait_notified(5)
     assert status is not None
@@ -123,7 +125,7 @@ def test_one_endpoint_cannot_be_registered_twice(node: World) -> None:
     assert f"endpoint {endpoint} already registered" in status.error
 
 
-def test_a_restarted_driver_is_registered_anew_on_the_same_socket(node: World) -> None:
+def test_a_restarted_driver_is_registered_again_on_the_same_socket(node: World) -> None:
     driver = node.driver()
     node.servers[0].stop(grace=0)
     node.servers[0].start()

@@ -50,7 +50,7 @@ def test_the_programs_are_those_of_the_folder_that_was_named(tmp_path: Path) -> 
     assert (found.kubelet, found.containerd, found.seccomp) == ("v1.36.2", "v2.3.7", False)
 
 
-def test_a_runc_with_seccomp_is_told_from_one_without(tmp_path: Path) -> None:
+def test_runc_with_and_without_seccomp_are_distinguished(tmp_path: Path) -> None:
     all_of_them(tmp_path)
     pretend(tmp_path, "runc", "runc version 1.5.2\nlibseccomp: 2.5.5")
     assert find(tmp_path).seccomp is True
@@ -93,7 +93,7 @@ def test_a_machine_that_has_it_all(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert {need.name: need.lacks for need in found if need.lacks} == {}
 
 
-def test_everything_that_lacks_is_told_in_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_all_missing_programs_are_reported_in_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = machine(tmp_path, capabilities="0")
     (root / "proc/filesystems").write_text("nodev\ttmpfs\n")
     (root / "proc/mounts").write_text("cgroup /sys/fs/cgroup/cpu cgroup rw 0 0\n")
@@ -112,7 +112,7 @@ def test_everything_that_lacks_is_told_in_one_message(tmp_path: Path, monkeypatc
     assert "\n" not in told
 
 
-def test_somebody_who_is_not_root_is_told_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_root_rights_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     (first, *_) = requirements.look(root=machine(tmp_path))
     assert first.lacks == "a kubelet runs as root"

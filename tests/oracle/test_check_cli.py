@@ -292,7 +292,7 @@ def test_one_claim_and_json(tmp_path: Path, said: Said) -> None:
     assert "not in the files (claims: ns/held, ns/thief)" in text
 
 
-def test_unallocated_claims_are_answered_when_asked(tmp_path: Path, said: Said) -> None:
+def test_unallocated_claims_are_judged_on_request(tmp_path: Path, said: Said) -> None:
     objects = cluster(claim("small", exactly("r", "gpu", count=2)), claim("large", exactly("r", "gpu", count=3)))
     code, text = said("check", write(tmp_path, objects), "--pending")
     assert code == 0

@@ -226,7 +226,7 @@ def test_names_of_other_nodes_devices_count_too() -> None:
     assert "DRA-149" in rules_broken(per_device("h0", "h0"))
 
 
-def test_counters_are_not_asked_for_while_their_gate_is_off() -> None:
+def test_counters_are_not_checked_while_their_gate_is_off() -> None:
     astray = device("h0", consumesCounters=[{"counterSet": "no", "counters": {"m": {"value": "1"}}}])
     scene = scene_of(
         [resource_slice("s", [device("a0"), astray], pool="n1", nodeName="n1")],
@@ -561,7 +561,7 @@ def test_a_fault_planted_anywhere_is_found(scene: Scene, data: st.DataObject) ->
     assert expected & rules_broken(scene, name)
 
 
-def test_all_wants_devices_with_counters_although_their_gate_is_off() -> None:
+def test_all_includes_devices_with_counters_although_their_gate_is_off() -> None:
     from dra_conformance.oracle import could_be_allocated
 
     partition = device("h0", consumesCounters=[{"counterSet": "s", "counters": {"m": {"value": "1"}}}])

@@ -48,7 +48,7 @@ def test_they_agree_on_several_claims_of_one_pod(scene: Scene) -> None:
 
 @settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(scenes())
-def test_a_witness_is_no_invention(scene: Scene) -> None:
+def test_a_witness_uses_devices_of_the_node_for_every_request(scene: Scene) -> None:
     """What the search says would do has devices of the node for every request, none of them twice in a request."""
     for obj in scene.claims:
         answer = could_be_allocated(scene.case(name_of(obj)), budget=20_000)

@@ -141,7 +141,7 @@ def test_incomplete_pools_are_not_used_and_fail_all():
         ],
     ],
 )
-def test_invalid_pools_are_passed_over_and_named_when_nothing_fits(slices):
+def test_invalid_pools_are_skipped_and_named_when_nothing_fits(slices):
     other = resource_slice("other", [device("good")], node="node-a", pool="z")
     assert picked(World(*slices, other).allocate(claim(request()))) == ["gpu=good"]
     with pytest.raises(AllocationError, match="invalid resource pools were encountered"):
@@ -268,7 +268,7 @@ def test_an_unknown_class_in_any_alternative_is_an_error():
 # -- constraints -------------------------------------------------------------------------------------------------------
 
 
-def test_match_attribute_gives_up_a_first_pick_that_cannot_work():
+def test_match_attribute_revises_a_first_pick_that_cannot_work():
     world = World(numa(1, 2, None, 2))
     assert picked(world.allocate(claim(request(count=2), constraints=[match("n")]))) == ["gpu=d1", "gpu=d3"]
     assert not world.allocate(claim(request(count=3), constraints=[match("n")]))

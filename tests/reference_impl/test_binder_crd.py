@@ -26,7 +26,7 @@ def cluster(tmp_path: Path) -> Iterator[Cluster]:
         plane.stop()
 
 
-def test_an_empty_spec_is_accepted_and_status_has_its_own_door(cluster: Cluster) -> None:
+def test_an_empty_spec_is_accepted_and_status_is_a_subresource(cluster: Cluster) -> None:
     body = {"metadata": {"name": "a", "namespace": "default"}, "spec": {}, "status": {"phase": "Succeeded"}}
     made = cluster.client.create(BIND_REQUESTS, body)
     assert not made.get("status")

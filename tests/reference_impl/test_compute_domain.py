@@ -326,7 +326,7 @@ class Waiting:
         return self._thread.is_alive()
 
 
-def test_claim_waits_for_its_daemon_and_gives_up_in_time(fabric: Fabric) -> None:
+def test_claim_waits_for_its_daemon_until_the_timeout(fabric: Fabric) -> None:
     fabric.plugin()
     made = fabric.domain()
     waiting = Waiting(fabric, fabric.channel("c", uid_of(made)))
@@ -378,7 +378,7 @@ def test_node_of_another_domain_is_not_taken(fabric: Fabric) -> None:
     assert fabric.label() == "other"
 
 
-def test_given_up_attempt_cannot_come_back(fabric: Fabric) -> None:
+def test_aborted_attempt_cannot_complete(fabric: Fabric) -> None:
     plugin = fabric.plugin()
     made = fabric.domain()
     ref = fabric.channel("c", uid_of(made))

@@ -238,7 +238,7 @@ def test_injected_xid_becomes_taint_and_health(lab: Bench) -> None:
     assert latest["gpu-1"].health is HealthStatus.HEALTHY
 
 
-def test_restart_forgets_taints(lab: Bench) -> None:
+def test_restart_removes_taints(lab: Bench) -> None:
     first = lab.gpu_plugin("n1")
     lab.machines["n1"].inject_xid(0, 48)
     assert lab.eventually(lambda: any(d.get("taints") for d in only_slice(lab)["spec"]["devices"]), RESOURCE_SLICES)

@@ -282,7 +282,7 @@ def test_time_slicing_that_fails_is_undone_by_unprepare(world: World) -> None:
 # -- the checkpoint file -----------------------------------------------------------------------------------------------
 
 
-def test_reboot_forgets_claims_and_their_specs(world: World) -> None:
+def test_reboot_removes_claims_and_their_specs(world: World) -> None:
     world.plugin().prepare(claim())
     world.plugin(boot_id="boot-2")
     assert world.checkpoint()["v2"] == {**world.checkpoint()["v2"], "preparedClaims": {}, "nodeBootID": "boot-2"}
@@ -308,7 +308,7 @@ def test_checkpoint_without_boot_id_keeps_claims(world: World) -> None:
         lambda data: data.replace(b"PrepareCompleted", b"PrepareFinished"),
     ],
 )
-def test_damaged_checkpoint_is_refused_with_a_way_out(world: World, damage: Any) -> None:
+def test_damaged_checkpoint_is_refused_with_a_hint(world: World, damage: Any) -> None:
     world.plugin().prepare(claim())
     path = world.data / "checkpoint.json"
     path.write_bytes(damage(path.read_bytes()))
@@ -497,7 +497,7 @@ def hanging(lock: NodeLock) -> Iterator[threading.Event]:
         thread.join(30)
 
 
-def test_a_call_that_hangs_holds_up_no_other_call_for_ever(world: World) -> None:
+def test_a_hanging_call_does_not_block_other_calls(world: World) -> None:
     """NVML hangs in the middle of a Prepare: the next one is refused with the cause, and taken when it is over."""
     plugin = world.plugin()
     with hanging(plugin._lock):
@@ -579,7 +579,7 @@ def test_concurrent_prepares_end_as_if_one_after_another(world: World) -> None:
     assert states == [ClaimState.COMPLETED]
 
 
-def test_what_a_power_cut_left_is_forgotten_in_the_next_boot_and_refused_in_this(world: World) -> None:
+def test_a_partial_checkpoint_is_discarded_after_a_reboot_only(world: World) -> None:
     world.plugin(boot_id="boot-1").prepare(claim())
     path = world.data / "checkpoint.json"
     path.write_bytes(b"")  # renamed, and its content never written to disk
@@ -608,7 +608,7 @@ def test_claims_wait_for_the_disk_only_without_a_boot_id(world: World, monkeypat
     assert synced
 
 
-def test_a_checkpoint_that_another_process_changed_is_read_anew(world: World) -> None:
+def test_a_checkpoint_that_another_process_changed_is_read_again(world: World) -> None:
     one, other = world.plugin(), world.plugin()
     one.prepare(claim())
     other.prepare(claim("u2", "gpu-1"))

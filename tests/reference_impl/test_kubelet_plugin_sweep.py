@@ -256,7 +256,7 @@ def test_death_after_every_effect_of_prepare_and_unprepare(name: str, machines: 
     sweep(HAPPY[name], kind_of(name, machines))
 
 
-def test_the_sweep_catches_a_plugin_that_forgets_before_it_undoes(
+def test_the_sweep_catches_a_plugin_that_removes_its_record_first(
     machines: Callable[[], Machine], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def unprepare(self: ClaimPreparer, uid: str) -> None:

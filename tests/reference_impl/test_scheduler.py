@@ -125,7 +125,7 @@ def test_devices_are_promised_once(cluster):
     assert len(devices) == len(set(devices)) == 8
 
 
-def test_a_failed_bind_request_is_deleted_and_the_pod_scheduled_anew(cluster):
+def test_a_failed_bind_request_is_deleted_and_the_pod_scheduled_again(cluster):
     ready(cluster, "c")
     cluster.pod("p", "c")
     with running(cluster):
@@ -329,7 +329,7 @@ def test_direct_binding_shares_a_claim_on_its_node(cluster):
     assert len(cluster.client.get(RESOURCE_CLAIMS, "c", NAMESPACE)["status"]["reservedFor"]) == 3
 
 
-def test_an_allocation_that_strands_its_pod_is_given_up_unless_others_use_it(cluster):
+def test_an_allocation_that_fits_no_node_is_removed_unless_others_use_it(cluster):
     ready(cluster, "stranded", "used")
     cluster.nodes("node-b")
     cluster.create(gpus(1, node="node-b"))

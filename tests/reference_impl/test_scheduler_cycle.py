@@ -229,7 +229,7 @@ def test_a_template_claim_must_be_the_pods_own():
     assert decision.entries[0][0].reference == "m"
 
 
-def test_a_template_entry_that_needs_no_claim_is_passed_over():
+def test_a_template_entry_that_needs_no_claim_is_skipped():
     decision = two_nodes().decide(pod("p", templates={"m": None}))
     assert isinstance(decision, Decision)
     assert decision.entries == ()
@@ -517,7 +517,7 @@ def test_the_node_with_the_better_alternative_wins():
     assert cluster.decide(pod("p", "c")).node == "node-a"
 
 
-def test_a_search_that_does_not_end_is_given_up_and_others_go_on():
+def test_a_search_that_does_not_end_is_stopped_and_others_continue():
     """DRA-136. A cyclic Latin square of even order has no transversal, and counting does not show it."""
     order = 8
     square = [

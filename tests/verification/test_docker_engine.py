@@ -58,7 +58,7 @@ def test_what_is_not_built_is_said_in_one_line(built: Path) -> None:
     assert told == ["docker: dockerd, dra-cluster not built (make third-party)"]
 
 
-def test_a_machine_without_root_is_told_in_one_line(
+def test_missing_root_rights_are_reported_in_one_line(
     built: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(
@@ -94,7 +94,7 @@ class Told:
         return []
 
 
-def test_verdicts_that_differ_twice_are_told_and_those_that_differ_once_are_unstable(
+def test_verdicts_that_differ_twice_are_reported_and_others_are_unstable(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     runs = Told(
@@ -109,7 +109,7 @@ def test_verdicts_that_differ_twice_are_told_and_those_that_differ_once_are_unst
     assert "unstable: f/b#y: passed on the container, failed on processes" in capsys.readouterr().out
 
 
-def test_verdicts_that_nobody_gave_again_are_told() -> None:
+def test_verdicts_that_were_not_repeated_are_reported() -> None:
     runs = Told({"f/a#x": "passed", "f/b#y": "passed"}, {"f/a#x": "failed", "f/b#y": "passed"}, {}, {})
     assert list(compare.look(runs)) == ["f/a#x: None on the container, None on processes ()"]  # type: ignore[arg-type]
 
