@@ -164,8 +164,8 @@ def _(patch: Patch) -> None:
         return toleration if limited else {k: v for k, v in toleration.items() if k != "tolerationSeconds"}
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def eviction_time(taint: Any, tolerations: Any, *, first_seen: Any) -> Any:
-            return original(taint, [change(item) for item in tolerations], first_seen=first_seen)
+        def eviction_time(taint: Any, tolerations: Any, *, now: Any) -> Any:
+            return original(taint, [change(item) for item in tolerations], now=now)
 
         return eviction_time
 
@@ -207,10 +207,10 @@ def _(patch: Patch) -> None:
     """A pod that tolerates a taint for good and for a time is evicted after that time."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def eviction_time(taint: Any, tolerations: Any, *, first_seen: Any) -> Any:
+        def eviction_time(taint: Any, tolerations: Any, *, now: Any) -> Any:
             held = list(tolerations)
             limited = [item for item in held if item.get("tolerationSeconds") is not None]
-            return original(taint, limited or held, first_seen=first_seen)
+            return original(taint, limited or held, now=now)
 
         return eviction_time
 
