@@ -88,6 +88,7 @@ def _refreshing(refresh: Callable[[Any], None], folder: Path) -> Callable[[Any],
 
 def _forget(folder: Path) -> None:
     """Remove the files and the package's table of them: it would return their names again."""
+    # Deferred as in `loaded`, which has imported the package by now.
     from kubernetes.config import kube_config
 
     known: dict[str, str] = getattr(kube_config, "_temp_files", {})

@@ -37,6 +37,7 @@ _TYPE_TEXT = {
     "InternalError": "Internal error",
     "FieldValueTypeInvalid": "Invalid value",
 }
+# field.Error prints no bad value for these types (ErrorBody).
 _WITHOUT_VALUE = frozenset({"FieldValueRequired", "FieldValueForbidden", "FieldValueTooLong", "InternalError"})
 
 
@@ -215,6 +216,7 @@ def forbidden(group: str, plural: str, name: str, detail: str) -> StatusError:
 
 def invalid_object(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> StatusError:
     """422 Invalid: the aggregate text and one cause for each error, as errors.NewInvalid builds them."""
+    # An aggregate prints equal messages once; the causes below list them all.
     texts = list(dict.fromkeys(str(e) for e in errors))
     aggregate = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]" if texts else "<nil>"
     causes = [{"reason": e.reason, "message": e.body, "field": e.field} for e in errors]

@@ -125,6 +125,7 @@ class _Checker:
     def finish(self) -> None:
         apply = self.subst.apply
         for key, type_ in self.types.items():
+            # A variable that is still unbound, as in an empty list, is dyn.
             self.types[key] = apply(type_, params_to_dyn=True)
 
     # --- nodes
@@ -142,6 +143,7 @@ class _Checker:
         name = expr.name.removeprefix(".")
         found = self.lookup(name)
         if found is not None:
+            # The planner finds variables without the leading dot.
             expr.name = name
             return found
         named = TYPE_NAMES.get(name)
@@ -153,6 +155,7 @@ class _Checker:
     def select(self, expr: Select) -> Type:
         if not expr.test_only and (name := qualified_name(expr)) is not None:
             named = TYPE_NAMES.get(name)
+            # A variable hides type names that begin with its name.
             if named is not None and self.lookup(name.partition(".")[0]) is None:
                 self.type_idents[expr.id] = named
                 return type_of(named)
@@ -167,6 +170,7 @@ class _Checker:
         elif target.kind is Kind.STRUCT:
             result = self.struct_field(expr, target, name)
         elif target.kind is Kind.PARAM:
+            # A value of unknown type with fields: its type is dyn from here on.
             self.subst.unify(DYN, target)
             result = DYN
         else:
@@ -233,6 +237,7 @@ class _Checker:
                 continue
             wanted, out = overload.args, overload.result
             if overload.generic:
+                # Fresh variables for each use: two calls of one function must not share bindings.
                 *fresh, out = self.subst.instantiate((*wanted, out))
                 wanted = tuple(fresh)
             if not self.subst.unify_all(args, wanted):
@@ -349,6 +354,7 @@ class _Checker:
                 self.try_literal(expr, literal_checks)
                 self.try_format(expr)
             elif isinstance(expr, ListExpr) and not exempt:
+                # cel-go reports only the first element of another type in a list, but all such entries of a map.
                 self.same_types([self.element(item, i in expr.optional) for i, item in enumerate(expr.elements)], 1)
             elif isinstance(expr, MapExpr) and not exempt:
                 self.same_types([self.element(entry.key, False) for entry in expr.entries])

@@ -279,6 +279,7 @@ def compile_checked(expression: str, env: Environment) -> Checked:
     """Parse and type check; raises CelCompileError."""
     root: Expr = parse(expression, macros=env.macros)
     try:
+        # The checker recurses too, so a tree that the parser accepts may still be too deep.
         return check(expression, root, env, LITERAL_CHECKS)
     except RecursionError:
         issue = Issue(-1, -1, f"expression recursion limit exceeded: {MAX_DEPTH}")

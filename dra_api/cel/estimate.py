@@ -73,6 +73,7 @@ SizeEstimate = CostEstimate
 
 _ZERO: Final = CostEstimate(0, 0)
 _ONE: Final = CostEstimate(1, 1)
+# Without a declared size every size is possible.
 _UNKNOWN: Final = SizeEstimate(0, UNLIMITED)
 
 
@@ -148,6 +149,7 @@ class _Estimator:
         total = self.cost(expr.operand) if expr.id not in self.checked.type_idents else _ONE
         if expr.test_only or expr.id in self.checked.type_idents:
             return total
+        # cel-go charges the selection for these kinds only (cost.go, costSelect).
         if self.type_of(expr.operand).kind in (Kind.MAP, Kind.STRUCT, Kind.PARAM):
             total = total.plus(_ONE)
         self.paths[expr.id] = (*self.path(expr.operand), expr.field)
@@ -162,6 +164,7 @@ class _Estimator:
             total = total.plus(self.cost(element))
             item = item.union(self.known_size(element))
         self.entries[expr.id] = _EntrySize(True, _ONE, item)
+        # ListCreateBaseCost of cel-go (common/cost.go); a map costs 30 and a message 40.
         return total.plus(_fixed(10))
 
     def map_literal(self, expr: MapExpr) -> CostEstimate:
@@ -203,6 +206,7 @@ class _Estimator:
                 self.entries[expr.id] = entries
         return total
 
+    # cel.bind() and optMap() expand to a loop over an empty list that never runs.
     def is_bind(self, expr: Comprehension) -> bool:
         return (
             isinstance(expr.iter_range, ListExpr)
@@ -500,6 +504,7 @@ def _replace_rule(est: _Estimator, _: str, target: _Node | None, args: list[_Nod
     size, old, new = est.library_size(target), est.library_size(args[0]), est.library_size(args[1])
     kept_max = kept_min = 0
     if old.min == 0:
+        # An empty pattern matches before each character and at the end.
         most, kept_max = _add(size.max, 1), size.max
     elif new.max <= old.min:
         most, kept_max = 0, size.max
@@ -525,6 +530,7 @@ def _split_rule(est: _Estimator, _: str, target: _Node | None, args: list[_Node]
     size = est.library_size(target)
     most = size.max
     if len(args) > 1 and isinstance(args[1].expr, Literal) and args[1].expr.value.__class__ is int:
+        # A negative limit means no limit: as uint64 it is a huge number.
         most = args[1].expr.value % 2**64
     return _CallEstimate(size.scaled(2 * _STRING_FACTOR), SizeEstimate(0, most))
 
@@ -600,6 +606,7 @@ def _equals_rule(_: _Estimator, __: str, ___: _Node | None, args: list[_Node]) -
 
 
 def _allocating(factor: float, size: SizeEstimate) -> _CallEstimate:
+    # 10 for the new list, 1 for the call.
     return _CallEstimate(size.scaled(factor).plus(_fixed(11)), size)
 
 

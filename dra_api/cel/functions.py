@@ -50,6 +50,7 @@ def _text(*values: Any) -> None:
             raise no_overload()
 
 
+# Exact classes, here and below: in Python bool and Uint are subclasses of int, in CEL they are other types.
 def _int(*values: Any) -> None:
     for value in values:
         if value.__class__ is not int:
@@ -98,6 +99,7 @@ def char_at(value: Any, index: Any) -> str:
 
 def index_of(value: Any, part: Any, offset: Any = 0) -> int:
     if isinstance(value, (list, tuple)):
+        # `contains` skips elements of other types, which `equal` may refuse to compare.
         return next((i for i, item in enumerate(value) if contains((item,), part)), -1)
     _text(value, part)
     _int(offset)
@@ -122,6 +124,7 @@ def last_index_of(value: Any, part: Any, offset: Any = None) -> int:
         raise CelRuntimeError(f"index out of range: {offset}")
     if offset >= len(value):
         return -1
+    # The offset limits the start of the match, the last argument of rfind its end.
     return int(value.rfind(part, 0, offset + len(part)))
 
 
@@ -149,6 +152,7 @@ def split(value: Any, separator: Any, count: Any = -1) -> list[str]:
         return []
     # Python rejects an empty separator; Go splits into characters.
     if separator:
+        # Go counts the parts, Python the cuts.
         return list(value.split(separator, count - 1 if count > 0 else -1))
     if not value or count < 0 or count >= len(value):
         return list(value)
@@ -270,6 +274,7 @@ def sort_by_keys(value: Any, keys: Any) -> list[Any]:
         raise CelRuntimeError("list elements must be comparable")
     if any(key.__class__ is not order[0].__class__ for key in order):
         raise CelRuntimeError("list elements must have the same type")
+    # Not by Python's <, which orders NaN somehow; `compare` refuses it.
     ranked = sorted(range(len(items)), key=cmp_to_key(lambda a, b: compare(order[a], order[b])))
     return [items[index] for index in ranked]
 
@@ -306,6 +311,7 @@ def total(value: Any) -> Any:
     items = _items(value)
     if not items:
         return 0
+    # The first element decides the type of the zero; the sum of an empty list is an int.
     result = {Duration: Duration(0), float: 0.0, Uint: Uint(0)}.get(items[0].__class__, 0)
     for item in items:
         result = add(result, item)
@@ -363,6 +369,7 @@ def includes(target: Any, value: Any) -> bool:
     """
     if not isinstance(target, (list, tuple)):
         return contains((target,), value)
+    # A match among the first values counts, even if the list is too long.
     if contains(target[:MAX_INCLUDES], value):
         return True
     if len(target) > MAX_INCLUDES:
@@ -480,6 +487,7 @@ def _clock_or_span(part: Callable[[datetime], int], unit: int) -> Callable[..., 
 
     def get(value: Any, zone: Any = "") -> int:
         if value.__class__ is Duration:
+            # Go truncates toward zero, Python's // rounds down.
             return (abs(value.nanos) // unit) * (1 if value.nanos >= 0 else -1)
         return clock(value, zone)
 

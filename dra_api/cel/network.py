@@ -33,6 +33,7 @@ def _parse_ip(text: str) -> Ip:
         raise CelRuntimeError(
             f"IP Address {go_quote(text)} parse error during conversion from string: {_parse_problem(text)}"
         ) from None
+    # Python accepts zones and IPv4-mapped addresses, Kubernetes does not (library/ip.go).
     if isinstance(address, ipaddress.IPv6Address):
         if address.scope_id is not None:
             raise CelRuntimeError(f"IP address {go_quote(text)} with zone value is not allowed")
@@ -60,6 +61,7 @@ def _parse_problem(text: str) -> str:
             return f"{head}unexpected character (at {go_quote(rest)})"
         if len(field) > 1 and field[0] == "0":
             return head + "IPv4 field has octet with leading zero"
+        # There is no leading zero, so four digits exceed 255.
         if int(field[:4]) > 255:
             return head + "IPv4 field has value >255"
     return head + ("IPv4 address too short" if len(fields) < 4 else "unable to parse IP")
@@ -311,12 +313,14 @@ def hostname(value: Any) -> str:
 
 def port(value: Any) -> str:
     full = host(value)
+    # Colons before the bracket belong to an IPv6 address.
     tail = full.rpartition("]")[2] if full.startswith("[") else full
     return tail.rpartition(":")[2] if ":" in tail else ""
 
 
 def escaped_path(value: Any) -> str:
     raw = _parts(value).path.encode()
+    # The request target of OPTIONS: Go does not escape it (net/url, EscapedPath).
     if raw == b"*":
         return "*"
     return "".join(chr(byte) if byte in _UNESCAPED else f"%{byte:02X}" for byte in raw)
@@ -325,6 +329,7 @@ def escaped_path(value: Any) -> str:
 def query(value: Any) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
     for piece in _parts(value).query.split("&"):
+        # Go's URL.Query drops malformed pairs without an error.
         if not piece or ";" in piece or _BAD_ESCAPE.search(piece):
             continue
         key, _, item = piece.partition("=")

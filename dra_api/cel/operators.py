@@ -261,10 +261,12 @@ def parse_duration(text: str) -> Duration:
         unit = _UNITS[found[3]]
         total += int(found[1] or 0) * unit
         if found[2]:
+            # Go too ignores digits that do not fit into an int64 (time, leadingFraction).
             total += int(found[2][:20]) * unit // 10 ** len(found[2][:20])
         pos = found.end()
     if not body or pos != len(body) or len(body) > 200:
         raise _convert_error(text, "google.protobuf.Duration")
+    # The magnitude of the least int64 is one more than that of the largest.
     if total > INT_MAX + text.startswith("-"):
         raise _convert_error(text, "google.protobuf.Duration")
     return Duration(-total if text.startswith("-") else total)
@@ -283,10 +285,12 @@ def parse_timestamp(text: str) -> Timestamp:
     zone, offset = found[8], 0
     if zone != "Z":
         hours, minutes = int(zone[1:3]), int(zone[4:6])
+        # As wide as Go's time.Parse, which accepts the offsets 24:00 and 00:60.
         if hours > 24 or minutes > 60:
             raise _convert_error(text, "google.protobuf.Timestamp")
         offset = (hours * 60 + minutes) * (1 if zone[0] == "+" else -1)
         seconds -= offset * 60
+    # Go cuts digits after the ninth.
     nanos = seconds * 10**9 + int((found[7] or "0")[:9].ljust(9, "0"))
     if not MIN_TIMESTAMP <= nanos <= MAX_TIMESTAMP:
         raise CelRuntimeError("timestamp overflow")
@@ -304,6 +308,7 @@ def to_int(value: Any) -> int:
     if kind is Uint:
         return checked_int(int(value))
     if kind is float:
+        # Both limits are excluded, as in cel-go (overflow.go): as a double the upper one is 2^63.
         if not -9223372036854775808.0 < value < 9223372036854775807.0:
             raise CelRuntimeError("integer overflow")
         return int(value)
@@ -351,6 +356,7 @@ def to_double(value: Any) -> float:
         if not _FLOAT.fullmatch(value) or "_" in value:
             raise _convert_error(value, "double")
         result = float(value)
+        # Go reads inf and infinity, but refuses 1e999.
         if math.isinf(result) and "n" not in value.lower():
             raise _convert_error(value, "double")
         return result
@@ -375,6 +381,7 @@ def format_double(value: float) -> str:
     digits = digits.rstrip("0") or "0"
     exponent = point - 1
     sign = "-" if negative else ""
+    # The limits of strconv.FormatFloat with format 'g' and the shortest precision.
     if exponent < -4 or exponent >= 6:
         tail = f".{digits[1:]}" if len(digits) > 1 else ""
         return f"{sign}{digits[0]}{tail}e{'-' if exponent < 0 else '+'}{abs(exponent):02d}"

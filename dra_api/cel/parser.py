@@ -34,6 +34,7 @@ _BINARY: Final = {
     "%": (5, "_%_"),
 }
 _LOGICAL: Final = {"||": (1, "_||_"), "&&": (2, "_&&_")}
+# Reserved by the CEL language definition: no variable or function may have such a name, but a field may.
 _RESERVED: Final = frozenset(
     [
         "as",
@@ -301,6 +302,7 @@ class _Parser:
         expander = MACROS.get((name, len(args), target is not None))
         if expander is None and isinstance(target, Ident):
             key = f"{target.name}.{name}"
+            # A macro with a namespace, such as cel.bind, exists only if the environment enables it.
             expander = MACROS.get((key, len(args), True)) if key in self.macros else None
         if expander is not None:
             try:
@@ -335,6 +337,7 @@ class _Parser:
     def _name(self, token: Token) -> Expr:
         dot = ""
         if token.kind == ".":
+            # A leading dot makes a name absolute. The checker removes it.
             token, dot = self._expect("IDENTIFIER", "IDENTIFIER"), "."
         if token.text in _RESERVED:
             self._error(token.pos, f"reserved identifier: {token.text}")
@@ -352,6 +355,7 @@ class _Parser:
         while self._peek().kind != "]":
             if elements and not self._take(","):
                 break
+            # CEL.g4 allows a trailing comma, and also a single comma without elements.
             if self._peek().kind == "]" or (not elements and self._take(",")):
                 break
             if self._take("?"):
@@ -508,6 +512,7 @@ def _escapes(text: str) -> list[str | tuple[str, int]]:
 
 def _unquote(text: str) -> str | None:
     body, raw = _body(text)
+    # Only triple-quoted text can contain line breaks.
     body = body.replace("\r\n", "\n").replace("\r", "\n") if text.lstrip("rR")[:3] in ('"""', "'''") else body
     if raw or "\\" not in body:
         return body
@@ -517,6 +522,7 @@ def _unquote(text: str) -> str | None:
             out.append(piece)
             continue
         code = piece[1]
+        # Surrogates and larger numbers are no characters of a Go string.
         if code > 0x10FFFF or 0xD800 <= code <= 0xDFFF:
             return None
         out.append(chr(code))

@@ -210,6 +210,7 @@ class _Planner:
         nodes = ([expr.target] if expr.target is not None else []) + expr.args
         args = [self.plan(node) for node in nodes]
         ids = self.checked.overloads.get(expr.id, ())
+        # If the checker left several overloads, the arguments decide at run time.
         overload = ids[0] if len(ids) == 1 else ""
         if expr.function in ("or", "orValue") and expr.target is not None:
             return _optional_or(args, whole=expr.function == "or")
@@ -249,6 +250,7 @@ class _Planner:
 
         def check(frame: Frame) -> bool:
             try:
+                # An error does not end all() or exists(): a later element may still decide the result.
                 return run(frame) is not False
             except CelRuntimeError:
                 return True

@@ -114,6 +114,7 @@ def _clause(template: str, start: int) -> tuple[_Piece, int]:
         raise CelRuntimeError(f"{problem}error while parsing precision: could not find end of precision specifier")
     precision = _DEFAULT_PRECISION
     if found[1] is not None:
+        # A deliberate limit: Go accepts larger precisions, and would produce as many digits.
         if not found[1] or len(found[1]) > 4:
             raise CelRuntimeError(
                 f"{problem}error while parsing precision: error while converting precision to integer:"

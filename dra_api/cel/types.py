@@ -114,6 +114,7 @@ _SIMPLE: Final = {
     "IP": Type(Kind.OPAQUE, "net.IP"),
     "CIDR": Type(Kind.OPAQUE, "net.CIDR"),
 }
+# Kinds whose form in type errors is not the runtime name.
 _DISPLAY: Final = {
     Kind.ANY: "any",
     Kind.DURATION: "duration",
@@ -229,6 +230,7 @@ def _less_specific(first: Type, second: Type) -> bool:
     return first.kind is Kind.TYPE or first == second
 
 
+# Kinds to which null is assignable.
 _NULLABLE: Final = frozenset({Kind.OPAQUE, Kind.STRUCT, Kind.ANY, Kind.DURATION, Kind.TIMESTAMP, Kind.NULL})
 _COMPOSITE: Final = frozenset({Kind.OPAQUE, Kind.LIST, Kind.MAP})
 
@@ -279,6 +281,7 @@ class Substitution:
 
     def unify_all(self, first: tuple[Type, ...], second: tuple[Type, ...]) -> bool:
         """The same for each pair; lengths must agree."""
+        # A failed attempt must leave no bindings: the next overload starts from the same state.
         saved = dict(self._bound)
         if len(first) == len(second) and all(map(self._assignable, first, second)):
             return True
@@ -290,6 +293,7 @@ class Substitution:
             valid, bound = self._substitutes(first, second)
             if valid:
                 return True
+            # An unbound variable fails only if it occurs in `first`; then the other direction is tried.
             if bound:
                 return False
         if first.kind is Kind.PARAM:
@@ -330,6 +334,7 @@ class Substitution:
         self._bound[variable.name] = type_
         return True, False
 
+    # Without this check a variable could be bound to a type that contains it, and `apply` would not end.
     def _occurs(self, variable: Type, within: Type) -> bool:
         if within == variable:
             return True

@@ -213,6 +213,7 @@ def find_key(mapping: Mapping[Any, Any], key: Any) -> tuple[bool, Any]:
     """Return whether the map has ``key``, by CEL's equality, and its value."""
     if key is True or key is False:
         key = to_key(key)
+    # No key of CEL. Some of these values, such as lists, cannot even be hashed.
     elif key.__class__ not in _KEY_CLASSES:
         return False, None
     value = mapping.get(key, _MISSING)
@@ -320,6 +321,7 @@ def compare(left: Any, right: Any) -> int:
 def contains(items: Iterable[Any], value: Any) -> bool:
     """Return whether a list contains ``value``; elements of another type are not an error."""
     for item in items:
+        # `equal` raises an error for such a pair, but membership skips it.
         if item.__class__ in _STRICT and value.__class__ is not _STRICT[item.__class__]:
             continue
         if equal(item, value):

@@ -77,6 +77,7 @@ class DRACodec:
                         pool_name=d.pool_name,
                         device_name=d.device_name,
                         cdi_device_ids=tuple(d.cdi_device_ids),
+                        # An absent share_id is not the same as an empty one.
                         share_id=d.share_id if self.has_share_id and d.HasField("share_id") else None,
                     )
                     for d in entry.devices
