@@ -81,6 +81,7 @@ class ExtendedClaims:
         self._writer.check(claim, pod, node, allocation, generated=True)
         self._writer.commit(claim, pod, node, allocation, generated=True)
         status = {"resourceClaimName": name_of(claim), "requestMappings": entry.get("containerMappings") or []}
+        # A retry after a crash writes nothing that an earlier attempt has written.
         if pod.get("status", {}).get("extendedResourceClaimStatus") != status:
             self._record(pod, status)
 
@@ -105,6 +106,7 @@ class ExtendedClaims:
             "apiVersion": self._writer.resource.api_version,
             "kind": "ResourceClaim",
             "metadata": {
+                # A pod's name may have 253 characters, and the API server validates the prefix like a name.
                 "generateName": f"{name_of(pod)[:220]}-extended-resources-",
                 "namespace": namespace_of(pod),
                 "annotations": {EXTENDED_RESOURCE_CLAIM: "true"},
@@ -125,6 +127,7 @@ class ExtendedClaims:
             if current is None or uid_of(current) != uid_of(claim):
                 return
             try:
+                # In this order: a claim that is allocated, or has the finalizer, would stay after its deletion.
                 if current.get("status"):
                     current = self._client.update_status(resource, {**current, "status": {}})
                 if DELETE_PROTECTION in (meta(current).get("finalizers") or ()):

@@ -65,6 +65,7 @@ class Reporter:
         """Write the event BindingError and the condition PodBound=False (KAI-170)."""
         name, node = str(spec_of(request).get("podName") or ""), spec_of(request).get("selectedNode") or ""
         message = f"Failed to bind pod {namespace_of(request)}/{name} to node {node}: {reason}"
+        # The event names the pod even if it does not exist: the BindRequest is all that users can see then.
         subject = pod or {"metadata": {"name": name or name_of(request), "namespace": namespace_of(request)}}
         self._recorder.event(_typed(subject), "Warning", "BindingError", message)
         if pod is not None:
@@ -78,6 +79,7 @@ class Reporter:
                     BIND_REQUESTS,
                     name_of(request),
                     {
+                        # Without it the patch could land on a new BindRequest of the same name.
                         "metadata": {"resourceVersion": meta(request)["resourceVersion"]},
                         "status": self.new_status(request, outcome),
                     },
@@ -88,6 +90,7 @@ class Reporter:
                 return
             except Conflict:
                 current = self._client.find(BIND_REQUESTS, name_of(request), namespace_of(request))
+                # The outcome belongs to a BindRequest that no longer exists.
                 if current is None or uid_of(current) != uid_of(request):
                     return
                 request = current

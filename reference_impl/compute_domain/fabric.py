@@ -61,6 +61,7 @@ def gpu_clique(nvml: Nvml, handle: Any, *, strict: bool = True) -> str:
         log.warning("%s: taken for a GPU without a fabric", state)
         return ""
     cluster = bytes(info.clusterUuid)
+    # A cluster UUID of zeros means that the GPU belongs to no fabric.
     return f"{uuid.UUID(bytes=cluster)}.{info.cliqueId}" if any(cluster) else ""
 
 
@@ -92,5 +93,6 @@ class Channels:
     def node(self, number: int, major: int | None) -> Obj:
         """Return one channel's device node."""
         name = f"{CHANNEL_DRIVER}/channel{number}"
+        # The driver creates channel files on demand, so they may not exist yet.
         self._root.make_node(name, major=major, minor=number, file_mode=_FILE_MODE)
         return self._root.node(name, major=major, minor=number, file_mode=_FILE_MODE)

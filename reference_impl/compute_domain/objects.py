@@ -43,6 +43,7 @@ def workload_template_name(domain: Obj) -> str:
 
 def workload_template(domain: Obj, *, host_managed: bool = False) -> Obj:
     """Return the claim template for the workload's channel, in the domain's namespace (rules NV-147, NV-171d)."""
+    # With the hosts' own daemons every workload gets channel 0 (rules NV-171b, NV-171d).
     mode = "Single" if host_managed else domain["spec"]["channel"].get("allocationMode") or "Single"
     config = {"kind": "ComputeDomainChannelConfig", "domainID": uid_of(domain), "allocationMode": mode}
     return _template(
@@ -95,8 +96,10 @@ def daemon_set(domain: Obj, namespace: str, *, image: str) -> Obj:
             "template": {
                 "metadata": {"labels": labels(domain)},
                 "spec": {
+                    # No node has this label until a channel claim is prepared on it.
                     "nodeSelector": labels(domain),
                     "serviceAccountName": "compute-domain-daemon-service-account",
+                    # A daemon has to run on any node on which a workload got a channel.
                     "tolerations": [
                         {"operator": "Exists", "effect": effect}
                         for effect in ("NoSchedule", "NoExecute", "PreferNoSchedule")
@@ -108,6 +111,7 @@ def daemon_set(domain: Obj, namespace: str, *, image: str) -> Obj:
                             "command": ["compute-domain-daemon", "run"],
                             "env": [
                                 {"name": "MAX_NODES_PER_IMEX_DOMAIN", "value": str(MAX_NODES)},
+                                # The container toolkit must add no GPUs; the claim gives the daemon its devices.
                                 {"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"},
                                 _field_env("NODE_NAME", "spec.nodeName"),
                                 _field_env("POD_NAME", "metadata.name"),

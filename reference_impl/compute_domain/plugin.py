@@ -92,11 +92,13 @@ class WaitingService(DriverService):
 
     def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
         """Prepare claims; wait for those that may succeed later."""
+        # Not in the loop: a claim that disappears while it waits is not a reason to fail the whole call.
         pending = [self._reader.fetch(reference) for reference in claims]
         answers: dict[str, PrepareResult] = {}
         deadline = self._clock.monotonic() + self._patience
         backoff = _MIN_BACKOFF
         while pending:
+            # Read before the attempts, so that a change during an attempt ends the following wait at once.
             seen = self._changes
             waiting: list[tuple[AllocatedClaim, Exception]] = []
             for claim in pending:
@@ -193,6 +195,7 @@ class ComputeDomainPlugin:
             self._channels.check()
             self._clique_id = self.find_clique()
             self.preparer.repair()
+            # Before the sockets: a claim must find the informers filled.
             self.membership.start()
             ending.callback(self.membership.stop)
             self.server = serve(self.service, node, ending, clock=self._clock)
@@ -200,6 +203,7 @@ class ComputeDomainPlugin:
             keeper = threading.Thread(target=self._keep, name="compute-domain-keeper", daemon=True)
             keeper.start()
             ending.callback(keeper.join)
+            # Runs first at the end (last in, first out): it wakes the keeper and waiting calls, which the others join.
             ending.callback(self._end_waits)
             self._ending = ending.pop_all()
         wait_published(self.publisher, self.name)

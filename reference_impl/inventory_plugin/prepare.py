@@ -43,12 +43,14 @@ class InventoryPreparer:
             results = own_results(claim.status, self.driver)
             if entry is not None and entry.state is ClaimState.COMPLETED:
                 if not self._cdi.path(claim.uid).exists():
+                    # The recorded status counts: the response to the kubelet is final once it was sent.
                     self.write_spec(claim.uid, own_results(entry.status, self.driver))
                 return entry.answer
             self.check(claim, results, held)
             started = ClaimEntry(
                 state=ClaimState.STARTED, status=claim.status, name=claim.name, namespace=claim.namespace
             )
+            # Before the spec: after a crash the checkpoint must name every claim that may have one.
             self._checkpoint.put(claim.uid, started)
             try:
                 self.write_spec(claim.uid, results)
@@ -63,6 +65,7 @@ class InventoryPreparer:
         """Undo Prepare, from local knowledge alone; an unknown claim is done already."""
         with self._lock.hold():
             if self._checkpoint.get(uid) is not None:
+                # The entry goes last: after a crash in between, the next Unprepare still finds the claim.
                 self._cdi.remove(uid)
                 self._checkpoint.drop(uid)
 

@@ -70,6 +70,7 @@ class ClaimReader:
             claim = self._client.get(RESOURCE_CLAIMS, reference.name, reference.namespace)
         except (ApiError, TransportError, OSError) as error:
             raise ClaimRefusedError(f"retrieve claim {where}: {error}") from error
+        # The claim may have been deleted and created again since the kubelet read it.
         self.check_uid(reference, claim)
         self.check_allocated(reference, claim)
         return AllocatedClaim(
@@ -95,6 +96,7 @@ class ClaimReader:
             claim = self._client.find(RESOURCE_CLAIMS, name, namespace)
         except (ApiError, TransportError, OSError):
             return None
+        # Another claim may have the name by now.
         return claim is not None and uid_of(claim) == uid
 
 

@@ -186,6 +186,7 @@ def gpu_name(minor: int) -> str:
 
 def mig_name(parent_minor: int, profile: str, profile_id: int, start: int) -> str:
     """Return `gpu-0-mig-1g18gb-me-20-3` for profile `1g.18gb+me`, id 20, placement 3 (rules NV-041, NV-042)."""
+    # A device name is a DNS label, without dots and plus signs.
     compact = re.sub(r"[^a-z0-9-]", "-", profile.replace(".", "").lower()).strip("-")
     return f"{gpu_name(parent_minor)}-mig-{compact}-{profile_id}-{start}"
 
@@ -245,6 +246,7 @@ def counters_of(device: Device) -> list[Obj]:
     """Return the amounts of its GPU's counters that the device consumes (rules NV-034 to NV-036)."""
     gpu = full_gpu(device)
     slices = memory_slices(device)
+    # Slots are published, and not the MIG devices that are created for them.
     if gpu.partitioning is None or slices is None or isinstance(device, Mig):
         return []
     amounts = gpu.partitioning.amounts if isinstance(device, Gpu) else device.profile.amounts

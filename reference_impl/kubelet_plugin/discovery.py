@@ -127,6 +127,7 @@ class Nvml:
         more.
         """
         try:
+            # NVML returns the same pointer for the same GPU.
             return ctypes.cast(handle, ctypes.c_void_p).value or 0
         except ctypes.ArgumentError:  # a stand-in for the library need not deal in pointers
             return id(handle)
@@ -307,6 +308,7 @@ def pcie_root(sysfs: Path, address: str) -> str | None:
     link = sysfs / "bus/pci/devices" / address
     if not link.is_symlink():
         return None
+    # The link leads through the whole hierarchy: /sys/devices/pci0000:00/0000:00:01.0/…
     for part in link.resolve().parts:
         if part.startswith("pci") and ":" in part:
             return part
@@ -322,5 +324,6 @@ def numa_node(sysfs: Path, address: str) -> int | None:
     return node if node >= 0 else None
 
 
+# pynvml returns str or bytes, depending on its version.
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)

@@ -38,6 +38,7 @@ class MigInstances:
         try:
             handle = self.handle(slot.parent)
             if nvml.nvmlDeviceGetMigMode(handle)[0] != nvml.NVML_DEVICE_MIG_ENABLE:
+                # Takes effect at once: slots exist only for GPUs that need no reset, or that have MIG on already.
                 nvml.nvmlDeviceSetMigMode(handle, nvml.NVML_DEVICE_MIG_ENABLE)
             place = nvml.c_nvmlGpuInstancePlacement_t(slot.start, slot.profile.size)
             instance = nvml.nvmlDeviceCreateGpuInstanceWithPlacement(handle, slot.profile.id, ctypes.byref(place))
@@ -99,6 +100,7 @@ class MigInstances:
     def clear(self, instance: Any) -> None:
         """Destroy a GPU instance, its compute instances first."""
         nvml = self._nvml.module
+        # A GPU instance cannot be destroyed while it has compute instances.
         for compute in list(self.computes(instance)):
             nvml.nvmlComputeInstanceDestroy(compute)
         nvml.nvmlGpuInstanceDestroy(instance)
@@ -138,6 +140,7 @@ class MigInstances:
         if nvml.nvmlDeviceGetMigMode(handle)[0] != nvml.NVML_DEVICE_MIG_ENABLE:
             return
         count = ctypes.c_uint(len(slot.profile.starts))
+        # One profile has at most one instance at each of its placements.
         room = (nvml.c_nvmlGpuInstance_t * count.value)()
         nvml.nvmlDeviceGetGpuInstances(handle, slot.profile.id, room, ctypes.byref(count))
         for instance in room[: count.value]:
@@ -151,5 +154,6 @@ class MigInstances:
             try:
                 yield nvml.nvmlGpuInstanceGetComputeInstanceById(instance, number)
             except nvml.NVMLError as error:
+                # Ids may have gaps: instances end in any order.
                 if error.value not in (nvml.NVML_ERROR_NOT_FOUND, nvml.NVML_ERROR_INVALID_ARGUMENT):
                     raise

@@ -51,6 +51,7 @@ class Partitioning:
     @property
     def amounts(self) -> dict[str, int]:
         """Return the amount of each counter of the whole GPU: the largest that any profile consumes."""
+        # dict.fromkeys keeps the order, so that republished slices are equal.
         names = dict.fromkeys(name for profile in self.profiles for name in profile.amounts)
         return {name: max(profile.amounts.get(name, 0) for profile in self.profiles) for name in names}
 

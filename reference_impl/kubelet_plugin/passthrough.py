@@ -212,6 +212,7 @@ class Passthrough:
         if current == driver:
             return
         try:
+            # An empty line clears the override, so that the device has its usual drivers again.
             self.write(bus / "devices" / address / "driver_override", VFIO if driver == VFIO else "")
             if current:
                 self.write(bus / "drivers" / current / "unbind", address)
@@ -223,6 +224,7 @@ class Passthrough:
 
     def write(self, file: Path, text: str) -> None:
         """Write to one of the kernel's files; if it does not exist, the kernel does not support the operation."""
+        # Without O_CREAT: on a fake node, whose sysfs has plain files, a missing file must fail as the kernel's does.
         descriptor = os.open(file, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
         try:
             os.write(descriptor, f"{text}\n".encode())
@@ -239,6 +241,7 @@ def twins(found: Found, held: set[str]) -> set[str]:
         device.name
         for device in found.all
         for other in taken
+        # The allocation prevents other overlaps by counters, of which passthrough devices have none.
         if isinstance(device, Vfio) != isinstance(other, Vfio) and overlap(device, other)
     }
 

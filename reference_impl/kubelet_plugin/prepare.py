@@ -125,6 +125,7 @@ class ClaimPreparer:
             )
             self.remember_started(claim.uid, started)
             configured = self.configure(claim, results)
+            # Stored before anything is changed, so that a later process knows what to undo.
             if config_state := self.plan(claim.uid, configured):
                 started = replace(started, config_state=config_state)
                 self.remember_started(claim.uid, started)
@@ -136,6 +137,7 @@ class ClaimPreparer:
                 devices = tuple(self.held(claim, item) for item in configured)
                 self.remember_completed(claim.uid, completed(started, devices))
             except Exception:
+                # The entry itself stays: it shows the clean-up which claim may still have effects.
                 self.withdraw(claim.uid, started)
                 raise
             self.changed()

@@ -45,6 +45,7 @@ class DriverService:
 
     def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
         """Prepare claims; raises ClaimRefusedError for the whole call (rules NV-053 to NV-055)."""
+        # All claims are fetched first, so that a call that fails as a whole has prepared none of them.
         fetched = [self._claims.fetch(reference) for reference in claims]
         return {claim.uid: self.prepare_one(claim) for claim in fetched}
 
@@ -54,6 +55,7 @@ class DriverService:
             return PrepareResult(self._preparer.prepare(claim))
         except Exception as error:
             log.warning("claim %s: %s", claim, error, exc_info=log.isEnabledFor(logging.DEBUG))
+            # Any exception concerns this claim only; the others of the call get their results.
             return PrepareResult(error=f"error preparing devices for claim {claim}: prepare devices failed: {error}")
 
     def unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:

@@ -189,6 +189,7 @@ class SlicePublisher:
         return self._clock.wait(self._synced_once, timeout)
 
     def _seen(self, change: Change) -> None:
+        # Delayed, so that the events of the publisher's own writes lead to one check.
         self._queue.add_after(_SYNC, self._resync_delay)
 
     # -- reconciling -----------------------------------------------------------------------------------------------
@@ -227,6 +228,7 @@ class SlicePublisher:
             raise TimeoutError(f"the driver {trouble}")
         node = self._client.get(NODES, self._node_name)
         plan = self.plan(list(wanted), informer.list(), node)
+        # Deleted first: with old slices beside new ones, the pool would have too many of them.
         for obsolete in plan.delete:
             self._delete(obsolete)
         for new, old in plan.update:
@@ -348,6 +350,7 @@ class SlicePublisher:
                 RESOURCE_SLICES,
                 name_of(obsolete),
                 uid=uid_of(obsolete),
+                # A slice that was changed since it was read is decided about again.
                 resource_version=str(meta(obsolete).get("resourceVersion") or "") or None,
             )
         except NotFound:

@@ -97,6 +97,7 @@ def _decision(request: Obj) -> object:
         for entry in allocations
         for result in results_of_allocation(entry.get("allocation"))
     ]
+    # The owner's uid and not the pod's name: a pod created again under the same name is another pod.
     owners = [reference.get("uid") for reference in meta(request).get("ownerReferences") or ()]
     return owners, selected_node(request), devices
 

@@ -28,6 +28,7 @@ class _Entry:
     counted: Obj | None = None
 
     def effective(self) -> Obj | None:
+        # The order of trust: written by the API server, promised by a BindRequest, decided here.
         return self.status or next(iter(self.pending.values()), None) or next(iter(self.assumed.values()), None)
 
     @property
@@ -89,6 +90,7 @@ class ClaimLedger:
         freed = False
         for key in keys:
             if gone:
+                # The uid of a deleted BindRequest never comes back, so there is nothing more to remember.
                 self._spent.discard((source, key))
             entry = self._entries.get(key)
             if entry is not None and entry.pending.pop(source, None) is not None:

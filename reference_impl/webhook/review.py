@@ -98,6 +98,7 @@ def problems_in(obj: object, where: tuple[str, ...], *, gates: EnabledSharing) -
 def _a(value: object, kind: type, where: str) -> Any:
     """Return a value of a kind; null counts as empty. Raises UnreadableObject."""
     if value is None:
+        # Go's decoder reads null as the zero value.
         return kind()
     if not isinstance(value, kind):
         raise UnreadableObject(f"the object cannot be read: {where} is a {type(value).__name__}")

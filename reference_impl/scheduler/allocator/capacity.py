@@ -27,6 +27,7 @@ def acceptable(device: Device, request: SubRequest, *, shared: bool) -> bool:
         capacity = device.capacity.get(name)
         if capacity is None:
             return False
+        # A device that is not shared is allocated as a whole: its capacity only has to suffice.
         if not shared and quantity > capacity.value:
             return False
     if not shared:
@@ -62,6 +63,7 @@ def round_up_to_range(requested: Quantity, valid: Obj) -> Quantity:
     base, step = amount(minimum), amount(valid["step"])
     if step <= 0:
         return requested
+    # Division that rounds up.
     steps = -(-(requested.scaled_value(-9) - base) // step)
     return from_amount(base + steps * step, requested.format)
 

@@ -18,6 +18,7 @@ from reference_impl.scheduler.allocator.search import ConstraintBreach, FailedDe
 if TYPE_CHECKING:
     from reference_impl.scheduler.allocator.allocate import Option
 
+# A message is not worth a long search: without a result within these steps the reason is less precise.
 _STEPS = 2_000
 _IS_BARRED = "consumes shared counters, which requires the feature gate DRAPartitionableDevices"
 
@@ -28,6 +29,7 @@ def failure(problem: Problem, options: Sequence[Sequence[Option]]) -> str:
         reasons = [lone_request(problem, option.task) for option in alternatives]
         if all(reasons):
             return "; ".join(reasons) + unusable(problem.inventory)
+    # The last alternative is usually the least demanding one, so its obstacle is the most useful reason.
     tasks = [alternatives[-1].task for alternatives in options]
     return together(problem, tasks) + unusable(problem.inventory)
 
@@ -85,6 +87,7 @@ def together(problem: Problem, tasks: Sequence[Task]) -> str:
 
 def alone(problem: Problem, tasks: Sequence[Task]) -> list[Need]:
     """Return the needs of the tasks for exclusive devices; a task that may take a share has none."""
+    # Matching counts devices, and several tasks may take one device that can be shared.
     single = ~problem.inventory.shareable
     return [
         Need((task.mask & single).bit_count() if task.everything else task.count, free & single)

@@ -48,6 +48,7 @@ def newest_generation(slices: Sequence[Slice]) -> int:
 
 def is_complete(slices: Sequence[Slice]) -> bool:
     """Return whether all slices of one generation are there: as many as any of them states (DRA-146)."""
+    # Slices of one generation may state different counts while a driver writes them.
     return len(slices) in {item.slice_count for item in slices}
 
 
@@ -133,6 +134,7 @@ def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> N
         return NodePool(identity, "incomplete", reason, ())
     listed = [device for item in offered for device in item.devices]
     devices = tuple(device for device in listed if device_offered_to(device, node))
+    # The devices of slices for this node, and not only those usable here, as upstream checks names.
     if reason := problem_in(current, listed, features):
         return NodePool(identity, "invalid", reason, ())
     if not features.binding_conditions:
@@ -143,6 +145,7 @@ def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> N
         for name, values in item.counter_sets
         for counter, value in values.items()
     }
+    # Only counters need devices of other nodes: an allocated one there consumes from them too.
     by_name = {device.id.device: device for item in current for device in item.devices} if counters else {}
     waits = any(device.binding_conditions for device in listed)
     return NodePool(identity, "complete", "", devices, counters, by_name, waits)

@@ -33,6 +33,7 @@ def device_result(
     if request.admin_access:
         result["adminAccess"] = True
     if request.tolerations:
+        # Recorded, because taint eviction reads tolerations from the allocation and not from the spec.
         result["tolerations"] = [dict(toleration) for toleration in request.tolerations]
     if device.binding_conditions:
         result["bindingConditions"] = list(device.binding_conditions)
@@ -59,6 +60,7 @@ def class_configs(chosen: Chosen, classes: Classes) -> list[Obj]:
     for class_name, requests in users.items():
         for config in classes[class_name].configs:
             entry: Obj = {"source": "FromClass", **config}
+            # No list means that the config is for all requests.
             if len(requests) < len(chosen):
                 entry["requests"] = list(requests)
             found.append(entry)
@@ -69,6 +71,7 @@ def claim_configs(claim: Claim, chosen: Chosen) -> list[Obj]:
     """Return the claim's own configs that name no request or a chosen one, each once and with its scope (DRA-179,
     DRA-180).
     """
+    # A config for a request applies to its subrequests too, whichever was chosen.
     names = {name for request, _ in chosen for name in (request.name, request.parent)}
     return [
         {"source": "FromClaim", **config}
