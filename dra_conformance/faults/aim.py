@@ -27,16 +27,20 @@ REQUESTS: dict[str, tuple[frozenset[str], str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim:
-    """Requests of some components for one resource in one namespace (empty: of cluster scope)."""
+    """Requests of some components for one resource in one namespace (empty: of cluster scope).
+
+    `name` selects the requests for one object (empty: for all).
+    """
 
     components: Collection[str]
     resource: Resource
     verbs: frozenset[str]
     subresource: str = ""
     namespace: str = ""
+    name: str = ""
 
     @classmethod
-    def at(cls, what: str, resource: Resource, *, components: Collection[str], namespace: str) -> Aim:
+    def at(cls, what: str, resource: Resource, *, components: Collection[str], namespace: str, name: str = "") -> Aim:
         """Return the requests with the name `what` in steps. Raises SpecificationError for an unknown name."""
         if what not in REQUESTS:
             raise SpecificationError(f"{what!r} is not a type of requests; known: {', '.join(REQUESTS)}")
@@ -47,6 +51,7 @@ class Aim:
             verbs=verbs,
             subresource=subresource,
             namespace=namespace if resource.namespaced else "",
+            name=name,
         )
 
     def meets(self, call: Call) -> bool:
@@ -58,6 +63,7 @@ class Aim:
             and (info.group, info.resource, info.subresource)
             == (self.resource.group, self.resource.plural, self.subresource)
             and info.namespace == self.namespace
+            and self.name in ("", info.name)
         )
 
 

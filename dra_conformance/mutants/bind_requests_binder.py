@@ -180,7 +180,8 @@ def _(patch: Patch) -> None:
     def wrapped(original: Any) -> Any:
         def new_status(self: Any, claim: Obj, pod: Obj, allocation: Obj | None) -> Obj | None:
             status = copy.deepcopy(claim.get("status") or {})
-            if original(self, claim, pod, allocation) is None and len(status.get("reservedFor") or ()) == 1:
+            again = [entry for entry in status.get("reservedFor") or () if entry["uid"].endswith("-again")]
+            if original(self, claim, pod, allocation) is None and not again:
                 meta = pod["metadata"]
                 # Another uid, because the API server refuses the same consumer twice (rule DRA-086).
                 status["reservedFor"].append({"resource": "pods", "name": meta["name"], "uid": meta["uid"] + "-again"})

@@ -73,6 +73,7 @@ def _(world: World, name: str, pod: str, node: str, claim: str, devices: str) ->
     write(world, request_object(world, name, pod, node, [entry(world, claim, node, devices)]))
 
 
+@given('a BindRequest "{name}" of pod "{pod}" to "{node}" giving:')
 @when('a BindRequest "{name}" of pod "{pod}" to "{node}" is created giving:')
 def _(world: World, name: str, pod: str, node: str, docstring: str) -> None:
     """Create a BindRequest with several entries; the YAML maps the pod's own names of claims to devices."""

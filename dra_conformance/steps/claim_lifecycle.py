@@ -30,6 +30,20 @@ def _(world: World, pod: str, name: str) -> None:
     world.state(Known).claims[name] = claim
 
 
+@given('pod "{pod}" has its claim "{name}" for entry "{entry}"')
+def _(world: World, pod: str, name: str, entry: str) -> None:
+    """Wait until the pod's status names a claim for this entry, and let later steps refer to the claim by this name."""
+
+    def named() -> str:
+        return next((str(one.get("resourceClaimName")) for one in recorded(world, pod) if one.get("name") == entry), "")
+
+    world.require(
+        f"the status of pod {pod} has its claim for {entry}",
+        lambda: (named() in [name_of(claim) for claim in claims_made_for(world, pod)], recorded(world, pod)),
+    )
+    world.state(Known).claims[name] = named()
+
+
 @then('the status of pod "{pod}" names its claim as "{entry}"')
 def _(world: World, pod: str, entry: str) -> None:
     """`resourceClaimStatuses` comes to have the pod's only claim under this name, and no other entry."""

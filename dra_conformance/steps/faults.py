@@ -17,6 +17,7 @@ from dra_conformance.engine.world import World
 from dra_conformance.faults import Aim, Call, Cut, Fault, Volley
 from dra_conformance.steps.compute_domains import DRIVER_NAMESPACE
 from dra_conformance.steps.objects import resource_named
+from dra_conformance.steps.references import reference
 
 _CUTS: dict[str, Cut] = {"break": "break", "expire": "gone"}
 
@@ -29,8 +30,8 @@ class Arranged:
     end_outage: Callable[[], object] | None = None
 
 
-def arrange(world: World, fault: Fault, *, count: int, what: str, kind: str) -> Volley:
-    """Let the next requests of one kind fail; the end of the scenario ends the fault.
+def arrange(world: World, fault: Fault, *, count: int, what: str, kind: str, name: str = "") -> Volley:
+    """Let the next requests of one kind (or for one object of it) fail; the end of the scenario ends the fault.
 
     Everything settles first. An event that arrives later would trigger another attempt, and so hide a component that
     does not retry by itself.
@@ -39,7 +40,7 @@ def arrange(world: World, fault: Fault, *, count: int, what: str, kind: str) -> 
     resource = resource_named(kind)
     # The objects for a ComputeDomain's daemons are in the namespace of their driver.
     namespace = DRIVER_NAMESPACE if resource in (DAEMON_SETS, COMPUTE_DOMAIN_CLIQUES) else world.namespace
-    aim = Aim.at(what, resource, components=world.scenario.tags.components, namespace=namespace)
+    aim = Aim.at(what, resource, components=world.scenario.tags.components, namespace=namespace, name=name)
     volley = Volley(aim, fault, count=count)
     world.cleanup.callback(world.run.fault_points.add(volley))
     world.state(Arranged).volleys.append(volley)
@@ -121,6 +122,13 @@ def before_request(world: World, wanted: Callable[[Call], bool], act: Callable[[
 def _(world: World, code: int, count: int, what: str, kind: str) -> None:
     """Reject creations, updates, deletions, status updates or bindings of the components with this HTTP code."""
     arrange(world, Fault(code=code), count=count, what=what, kind=kind)
+
+
+@given("the API server answers {code:d} to the next {count:d} {what} of the {subject:object}")
+def _(world: World, code: int, count: int, what: str, subject: str) -> None:
+    """The same for the requests of one object."""
+    ref = reference(world, subject)
+    arrange(world, Fault(code=code), count=count, what=what, kind=ref.resource.kind, name=ref.name)
 
 
 @given("the API server answers 429 with Retry-After {seconds:d} to the next {count:d} {what} of {kind:word}")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dra_conformance.core import manifests
-from dra_conformance.engine.vocabulary import given, words
+from dra_conformance.engine.vocabulary import given, when, words
 from dra_conformance.engine.world import World
 from dra_conformance.steps.claims import claim_object
-from dra_conformance.steps.pods import by_name, pod_object, scheduler_of
+from dra_conformance.steps.pods import by_name, by_template, pod_object, scheduler_of
 
 
 @given('pods "{prefix}" 1 to {count:d} each using a claim of their own with:')
@@ -23,4 +23,12 @@ def _(world: World, prefix: str, count: int, docstring: str) -> None:
 def _(world: World, pod: str, claim: str, names: str) -> None:
     """Create a pod that uses one claim under several names of its own."""
     references = [{"name": name, "resourceClaimName": claim} for name in words(names)]
+    world.create(pod_object(world, pod, references, scheduler=scheduler_of(world)))
+
+
+@given('a pod "{pod}" using template "{template}" as "{names}"')
+@when('a pod "{pod}" using template "{template}" as "{names}" is created')
+def _(world: World, pod: str, template: str, names: str) -> None:
+    """Create a pod with several claims from one template, each under a name of its own."""
+    references = [by_template(name, template) for name in words(names)]
     world.create(pod_object(world, pod, references, scheduler=scheduler_of(world)))

@@ -5,14 +5,15 @@ Feature: The binder processes BindRequests
   @KAI-100 @KAI-101 @KAI-102 @KAI-103
   Scenario: A pod without claims is bound
     Given node "n1"
+    And node "n2"
     And a pod "plain" without claims
-    When a BindRequest "plain" of pod "plain" to "n1" is created
-    Then pod "plain" is bound to "n1" [KAI-100]
+    When a BindRequest "plain" of pod "plain" to "n2" is created
+    Then pod "plain" is bound to "n2" [KAI-100]
     And the BindRequest "plain" has "status.phase" Succeeded [KAI-100]
     And the Pod "plain" has "metadata.annotations['received-resource-type']" Regular [KAI-101]
     And the Pod "plain" has "metadata.annotations['kai.scheduler/numa-placement-predicted']" null [KAI-102]
     And the Pod "plain" has condition PodBound True with reason "Bound" [KAI-103]
-    And pod "plain" gets a Normal event "Bound" [KAI-103]
+    And pod "plain" gets a Normal event "Bound" that contains "$(node:n2)" [KAI-103]
 
   @KAI-186
   Scenario: A BindRequest that succeeded is kept

@@ -34,6 +34,25 @@ Feature: The binder writes claims
     And claim "generated" is reserved for exactly the pods "train"
     And pod "train" is bound to "n1"
 
+  @KAI-108 @component:claim-controller
+  Scenario: Two claims from one template get the devices of their own entries
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a pod "train" using template "one" as "left, right"
+    And pod "train" has its claim "one" for entry "left"
+    And pod "train" has its claim "two" for entry "right"
+    When a BindRequest "train" of pod "train" to "n1" is created giving:
+      """
+      right: dev-2
+      left: dev-0
+      """
+    Then pod "train" is bound to "n1"
+    And claim "one" is allocated the devices "dev-0"
+    And claim "two" is allocated the devices "dev-2"
+    And claim "one" is reserved for exactly the pods "train"
+    And claim "two" is reserved for exactly the pods "train"
+
   @KAI-114
   Scenario: Several claims of one pod are allocated and reserved
     Given node "n1" with 3 devices
@@ -65,17 +84,35 @@ Feature: The binder writes claims
     Then pod "second" is bound to "n1"
     And claim "shared" is reserved for exactly the pods "first, second"
 
-  @KAI-112
+  @KAI-111 @needs:faults
+  Scenario: A binding that fails leaves the first consumer its claim
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "shared" for 1 of "accelerator"
+    And a pod "first" using claim "shared"
+    And a pod "second" using claim "shared"
+    And a BindRequest "first" of pod "first" to "n1" giving claim "shared" the devices "dev-1"
+    Then pod "first" is bound to "n1"
+    Given the API server answers 500 to the next 100 bindings of Pod
+    When a BindRequest "second" of pod "second" to "n1" giving claim "shared" the devices "dev-1" is created
+    Then BindRequest "second" fails with a reason
+    And claim "shared" is reserved for pod "first"
+    And the ResourceClaim "shared" keeps "status.reservedFor[*].name" containing first
+    And the ResourceClaim "shared" keeps "status.allocation.devices.results[*].device" [dev-1]
+
+  @KAI-111 @KAI-112
   Scenario: A pod is not added to reservedFor twice
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
     And claim "claim" holds the devices "dev-0" of "n1"
+    And a pod "first" using claim "claim"
     And a pod "train" using claim "claim"
-    And claim "claim" is reserved by hand for pods "train"
+    And a pod "last" using claim "claim"
+    And claim "claim" is reserved by hand for pods "first, train, last"
     When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-0" is created
-    Then pod "train" is bound to "n1"
-    And claim "claim" is reserved for exactly the pods "train"
+    Then pod "train" is bound to "n1" [KAI-112]
+    And claim "claim" is reserved for exactly the pods "first, train, last" [KAI-111, KAI-112]
 
   @KAI-120
   Scenario: A claim under two names of the pod is reserved once
@@ -133,26 +170,47 @@ Feature: The binder writes claims
       | allocated and reserved     | train |
 
   @KAI-109 @needs:faults
-  Scenario: No pod is bound before its claims are written
+  Scenario Outline: No pod is bound before its <which> claim is written
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
-    And a ResourceClaim "claim" for 1 of "accelerator"
-    And a pod "train" using claim "claim"
-    And the API server answers 403 to the next 100 status updates of ResourceClaim
-    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a pod "train" using claim "one, two"
+    And the API server answers 403 to the next 100 status updates of the ResourceClaim "<refused>"
+    When a BindRequest "train" of pod "train" to "n1" is created giving:
+      """
+      one: dev-0
+      two: dev-1
+      """
     # The binder has tried to write the claim.
     And every fault has affected a request
     Then pod "train" stays unbound
 
+    Examples:
+      | which  | refused |
+      | first  | one     |
+      | second | two     |
+
   @KAI-157 @needs:faults
-  Scenario: The BindRequest fails if the claim cannot be updated
+  Scenario Outline: The BindRequest fails if the update of its <which> claim is answered with <code>
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
-    And a ResourceClaim "claim" for 1 of "accelerator"
-    And a pod "train" using claim "claim"
-    And the API server answers 403 to the next 100 status updates of ResourceClaim
-    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a pod "train" using claim "one, two"
+    And the API server answers <code> to the next 100 status updates of the ResourceClaim "<refused>"
+    When a BindRequest "train" of pod "train" to "n1" is created giving:
+      """
+      one: dev-0
+      two: dev-1
+      """
     Then BindRequest "train" fails with a reason
+
+    Examples:
+      | which  | refused | code |
+      | first  | one     | 403  |
+      | second | two     | 403  |
+      | second | two     | 500  |
 
   @KAI-154 @needs:faults
   Scenario: A conflicting update of a claim is retried
@@ -160,22 +218,32 @@ Feature: The binder writes claims
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
     And a pod "train" using claim "claim"
-    And the API server answers 409 to the next 3 status updates of ResourceClaim
+    And the API server answers 409 to the next 4 status updates of ResourceClaim
     When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
     Then pod "train" is bound to "n1"
     And claim "claim" is reserved for pod "train"
     And the BindRequest "train" has "status.phase" Succeeded
 
   @KAI-155 @needs:faults
-  Scenario: Endless conflicts make the BindRequest fail
+  Scenario Outline: Endless conflicts of the <which> claim make the BindRequest fail
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
-    And a ResourceClaim "claim" for 1 of "accelerator"
-    And a pod "train" using claim "claim"
-    And the API server answers 409 to the next 100000 status updates of ResourceClaim
-    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a pod "train" using claim "one, two"
+    And the API server answers 409 to the next 100000 status updates of the ResourceClaim "<conflicting>"
+    When a BindRequest "train" of pod "train" to "n1" is created giving:
+      """
+      one: dev-0
+      two: dev-1
+      """
     Then BindRequest "train" fails with a reason
     And pod "train" stays unbound
+
+    Examples:
+      | which  | conflicting |
+      | first  | one         |
+      | second | two         |
 
   @KAI-156 @needs:faults
   Scenario: A conflict does not lose another pod's reservation

@@ -68,15 +68,28 @@ Feature: Failed BindRequests
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
-    And a pod "train" using claim "claim"
-    And a pod "misled" using claim "claim"
-    And a pod "claimless" using claim "not-there"
+    And a ResourceClaim "other" for 1 of "accelerator"
+    And a ResourceClaim "third" for 1 of "accelerator"
+    And a pod "train" using claim "claim, other"
+    And a pod "misled" using claim "other"
+    And a pod "claimless" using claim "third, not-there"
     And a BindRequest "empty" of pod "train" to "n1" with:
       """
-      resourceClaimAllocations: [{name: claim}]
+      resourceClaimAllocations:
+        - name: other
+          allocation: {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-0}]}}
+        - {name: claim}
       """
-    And a BindRequest "misled" of pod "misled" to "n1" giving claim "someone-elses" the devices "dev-0"
-    And a BindRequest "claimless" of pod "claimless" to "n1" giving claim "not-there" the devices "dev-0"
+    And a BindRequest "misled" of pod "misled" to "n1" giving:
+      """
+      other: dev-0
+      someone-elses: dev-1
+      """
+    And a BindRequest "claimless" of pod "claimless" to "n1" giving:
+      """
+      third: dev-0
+      not-there: dev-1
+      """
     Then BindRequest "empty" fails with a reason that names "claim" [KAI-150]
     And BindRequest "misled" fails with a reason that names "someone-elses" [KAI-151]
     And BindRequest "claimless" fails with a reason that names "not-there" [KAI-152]
@@ -100,28 +113,67 @@ Feature: Failed BindRequests
   Scenario: A claim with 256 consumers makes the BindRequest fail
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "free" for 1 of "accelerator"
     And a ResourceClaim "claim" for 1 of "accelerator"
     And claim "claim" holds the devices "dev-0" of "n1"
-    And a pod "train" using claim "claim"
+    And a pod "train" using claim "free, claim"
     And claim "claim" is also reserved for a list of 256 {resource: pods, name: p$n, uid: uid-$n}
-    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-0" is created
+    When a BindRequest "train" of pod "train" to "n1" is created giving:
+      """
+      free: dev-1
+      claim: dev-0
+      """
+    Then BindRequest "train" fails with a reason
+    And pod "train" stays unbound
+
+  @KAI-158
+  Scenario: A claim that is being deleted makes the BindRequest fail
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "free" for 1 of "accelerator"
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And claim "claim" holds the devices "dev-0" of "n1"
+    And a pod "train" using claim "free, claim"
+    And the ResourceClaim "claim" is being deleted
+    When a BindRequest "train" of pod "train" to "n1" is created giving:
+      """
+      free: dev-1
+      claim: dev-0
+      """
     Then BindRequest "train" fails with a reason
     And pod "train" stays unbound
 
   @KAI-160 @KAI-161 @needs:faults
-  Scenario: A refused binding can be requested again
-    Given node "n1" with 2 devices
+  Scenario Outline: A binding that is refused with <code> can be requested again
+    Given node "n1" with 3 devices
     And a DeviceClass "accelerator" for those devices
-    And a ResourceClaim "claim" for 1 of "accelerator"
-    And a pod "train" using claim "claim"
-    And the API server answers 500 to the next 1 bindings of Pod
-    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a pod "train" using claim "one, two"
+    And the API server answers <code> to the next 1 bindings of Pod
+    When a BindRequest "train" of pod "train" to "n1" is created giving:
+      """
+      one: dev-2
+      two: dev-1
+      """
     Then BindRequest "train" fails with a reason [KAI-160]
+    And pod "train" stays unbound [KAI-160]
     When the BindRequest "train" is deleted
-    And a BindRequest "again" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
+    And a BindRequest "again" of pod "train" to "n1" is created giving:
+      """
+      one: dev-2
+      two: dev-1
+      """
     Then pod "train" is bound to "n1" [KAI-161]
-    And claim "claim" is allocated the devices "dev-1" [KAI-161]
-    And claim "claim" is reserved for exactly the pods "train" [KAI-161]
+    And claim "one" is allocated the devices "dev-2" [KAI-161]
+    And claim "two" is allocated the devices "dev-1" [KAI-161]
+    And claim "one" is reserved for exactly the pods "train" [KAI-161]
+    And claim "two" is reserved for exactly the pods "train" [KAI-161]
+
+    Examples:
+      | code |
+      | 403  |
+      | 500  |
 
   @KAI-172 @KAI-174 @KAI-180
   Scenario: Failed attempts are counted up to the limit
@@ -136,6 +188,26 @@ Feature: Failed BindRequests
     When "metadata.annotations" of the BindRequest "plain" is set to {touched: "yes"}
     Then BindRequest "plain" counts 1 failed attempts [KAI-174]
     And the BindRequest "plain" keeps "status.phase" Failed [KAI-180]
+
+  @KAI-175 @needs:virtual-clock
+  Scenario: Every attempt is counted, and the waits between attempts grow
+    Given node "n1"
+    And a pod "plain" without claims
+    When a BindRequest "plain" of pod "plain" to "never-was" is created with:
+      """
+      backoffLimit: 9
+      """
+    Then BindRequest "plain" counts 1 failed attempts
+    When 1 seconds pass
+    Then BindRequest "plain" counts 2 failed attempts
+    When 1 seconds pass
+    Then BindRequest "plain" counts 2 failed attempts
+    When 1 seconds pass
+    Then BindRequest "plain" counts 3 failed attempts
+    When 3 seconds pass
+    Then BindRequest "plain" counts 3 failed attempts
+    When 1 seconds pass
+    Then BindRequest "plain" counts 4 failed attempts
 
   @KAI-173
   Scenario: With a backoffLimit of zero attempts are not counted

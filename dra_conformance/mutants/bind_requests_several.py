@@ -1,0 +1,221 @@
+"""Faults of the binder that only show with a second claim, entry, consumer, node or attempt; for bind_requests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dra_api.objects import Obj
+from dra_conformance.engine.mutation import Patch, mutant
+
+BINDER = "reference_impl.binder.reconcile:Binder"
+WRITER = "reference_impl.binder.claims:ClaimWriter"
+CHECKS = "reference_impl.binder.checks"
+
+
+@mutant("binder-takes-the-first-node", rule="KAI-100")
+def _(patch: Patch) -> None:
+    """Every pod is bound to the first node that the binder has received."""
+
+    def wrapped(original: Any) -> Any:
+        def find_node(self: Any, request: Obj) -> Obj:
+            selected: Obj = original(self, request)
+            first: list[Obj] = [node for node in self.nodes.list() if node["metadata"]["name"].startswith("n1")]
+            return first[0] if first else selected
+
+        return find_node
+
+    patch.wrap(f"{BINDER}.find_node", wrapped)
+
+
+@mutant("binder-event-without-node", rule="KAI-103")
+def _(patch: Patch) -> None:
+    """The event about the binding does not name the node."""
+
+    def wrapped(original: Any) -> Any:
+        return lambda self, pod, node: original(self, pod, "")
+
+    patch.wrap("reference_impl.binder.report:Reporter.report_success", wrapped)
+
+
+@mutant("binder-binds-after-the-first-claim", rule="KAI-109")
+def _(patch: Patch) -> None:
+    """The pod is bound after the first of its claims is written; the others follow."""
+
+    def wrapped(original: Any) -> Any:
+        def commit(self: Any, claim: Obj, pod: Obj, node: Obj, *args: Any, **more: Any) -> None:
+            from dra_api.client import ApiError
+
+            original(self, claim, pod, node, *args, **more)
+            try:
+                self._client.bind(pod, node["metadata"]["name"], annotations={})
+            except ApiError:
+                return
+
+        return commit
+
+    patch.wrap(f"{WRITER}.commit", wrapped)
+
+
+@mutant("binder-forgets-one-of-two-generated-claims", rule="KAI-108")
+def _(patch: Patch) -> None:
+    """The claim of every template entry is the one that the pod's status names first."""
+
+    def claim_name(pod: Obj, entry: Obj) -> str | None:
+        if direct := entry.get("resourceClaimName"):
+            return str(direct)
+        return str(pod["status"]["resourceClaimStatuses"][0]["resourceClaimName"])
+
+    patch.replace("reference_impl.binder.claims:claim_name", claim_name)
+
+
+@mutant("binder-roll-back-clears-other-pods", rule="KAI-111")
+def _(patch: Patch) -> None:
+    """After a failed binding the whole status of the claim is cleared."""
+
+    def release(self: Any, claim: Obj, pod: Obj, allocation: Obj | None) -> None:
+        current = self._client.find(self.resource, claim["metadata"]["name"], claim["metadata"]["namespace"])
+        self._client.update_status(self.resource, {**current, "status": {}})
+
+    patch.replace(f"{WRITER}.release", release)
+
+
+@mutant("binder-roll-back-of-the-last-consumer", rule="KAI-111")
+def _(patch: Patch) -> None:
+    """After a failed binding the oldest reservation is removed in place of the pod's own."""
+
+    def release(self: Any, claim: Obj, pod: Obj, allocation: Obj | None) -> None:
+        current = self._client.find(self.resource, claim["metadata"]["name"], claim["metadata"]["namespace"])
+        status = {**current["status"], "reservedFor": current["status"]["reservedFor"][1:]}
+        self._client.update_status(self.resource, {**current, "status": status})
+
+    patch.replace(f"{WRITER}.release", release)
+
+
+@mutant("binder-looks-at-the-first-consumer", rule="KAI-112")
+def _(patch: Patch) -> None:
+    """Only the first consumer is compared with the pod, so that the pod is added again and the write is refused."""
+
+    def is_reserved_for(claim: Obj, pod: Obj) -> bool:
+        consumers: list[Obj] = (claim.get("status") or {}).get("reservedFor") or []
+        return bool(consumers) and bool(consumers[0]["uid"] == pod["metadata"]["uid"])
+
+    patch.replace("reference_impl.binder.claims:is_reserved_for", is_reserved_for)
+
+
+def _check_first_entry_only(patch: Patch) -> None:
+    """Let the binder check the first entry of a BindRequest alone, and leave out the others if they are wrong."""
+
+    def wrapped(original: Any) -> Any:
+        def check_entries(pod: Obj, entries: Any) -> None:
+            original(pod, dict(list(entries.items())[:1]))
+
+        return check_entries
+
+    def planning(original: Any) -> Any:
+        def plan_claim(self: Any, pod: Obj, node: Obj, wanted: Obj, entry: Obj | None) -> Any:
+            if entry is not None and not entry.get("allocation"):
+                return None
+            return original(self, pod, node, wanted, entry)
+
+        return plan_claim
+
+    patch.wrap(f"{CHECKS}:check_entries", wrapped)
+    patch.wrap(f"{BINDER}.plan_claim", planning)
+
+
+@mutant("binder-accepts-a-second-empty-entry", rule="KAI-150")
+def _(patch: Patch) -> None:
+    """Only the first entry has to have an allocation."""
+    _check_first_entry_only(patch)
+
+
+@mutant("binder-ignores-a-second-unknown-entry", rule="KAI-151")
+def _(patch: Patch) -> None:
+    """Only the first entry has to name a claim of the pod."""
+
+    def wrapped(original: Any) -> Any:
+        def check_entries(pod: Obj, entries: Any) -> None:
+            known = {entry["name"] for entry in pod["spec"]["resourceClaims"]}
+            first = next(iter(entries))
+            original(pod, {name: entry for name, entry in entries.items() if name in known or name == first})
+
+        return check_entries
+
+    patch.wrap(f"{CHECKS}:check_entries", wrapped)
+
+
+@mutant("binder-ignores-a-second-missing-claim", rule="KAI-152")
+def _(patch: Patch) -> None:
+    """A claim that does not exist is left out if the pod has another one."""
+
+    def wrapped(original: Any) -> Any:
+        def plan_claim(self: Any, pod: Obj, *args: Any) -> Any:
+            from reference_impl.binder.failure import BindFailure
+
+            try:
+                return original(self, pod, *args)
+            except BindFailure as failure:
+                if "does not exist" in str(failure) and len(pod["spec"]["resourceClaims"]) > 1:
+                    return None
+                raise
+
+        return plan_claim
+
+    patch.wrap(f"{BINDER}.plan_claim", wrapped)
+
+
+def _ignore(patch: Patch, wanted: Any) -> None:
+    """Let the binder go on if writing a claim fails as `wanted(error)` says."""
+
+    def wrapped(original: Any) -> Any:
+        def commit(self: Any, *args: Any, **more: Any) -> None:
+            try:
+                original(self, *args, **more)
+            except Exception as error:
+                if not wanted(error):
+                    raise
+
+        return commit
+
+    patch.wrap(f"{WRITER}.commit", wrapped)
+
+
+@mutant("binder-ignores-endless-conflicts", rule="KAI-155")
+def _(patch: Patch) -> None:
+    """A claim that always conflicts is left as it is, and the pod is bound."""
+    _ignore(patch, lambda error: "was changed by others" in str(error))
+
+
+@mutant("binder-ignores-server-errors", rule="KAI-157")
+def _(patch: Patch) -> None:
+    """A claim whose update is answered with 500 counts as written."""
+    _ignore(patch, lambda error: getattr(error, "status", None) == 500)
+
+
+@mutant(
+    "binder-ignores-claims-that-are-deleted",
+    rule="KAI-158",
+    scenario="bind_requests/binder_fails#a-claim-that-is-being-deleted-makes-the-bindrequest-fail",
+)
+def _(patch: Patch) -> None:
+    """A pod is bound although its claim is being deleted and takes no more consumers."""
+
+    def check_reservable(self: Any, claim: Obj) -> None:
+        return
+
+    from dra_api.client import ApiError
+
+    patch.replace(f"{WRITER}.check_reservable", check_reservable)
+    _ignore(patch, lambda error: isinstance(error, ApiError))
+
+
+@mutant("binder-retries-every-second", rule="KAI-175")
+def _(patch: Patch) -> None:
+    """The wait between two attempts does not grow."""
+    patch.replace("reference_impl.binder.attempts:retry_delay", lambda request, *, cap: 1.0)
+
+
+@mutant("binder-counts-the-first-attempt-only", rule="KAI-175")
+def _(patch: Patch) -> None:
+    """Only the first failed attempt is written."""
+    patch.replace("reference_impl.binder.attempts:after_failure", lambda request: 1)
