@@ -159,6 +159,12 @@ def the_map() -> Reach:
     return Reach(scenarios, lines)
 
 
+@pytest.fixture
+def functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reach, "_function_lines", lambda file: frozenset(range(2, 9)) if file.name == "a.py" else set())
+
+
+@pytest.mark.usefixtures("functions")
 @pytest.mark.parametrize(
     ("line", "in_function", "expected", "why"),
     [
@@ -172,6 +178,42 @@ def the_map() -> Reach:
 def test_the_scenarios_of_a_mutant(line: int, in_function: bool, expected: tuple[str, ...], why: str) -> None:
     found = reach.scenarios_for(mutant(1, line=line, in_function=in_function), the_map())
     assert (found.scenarios, found.why) == (expected, why)
+
+
+def test_a_map_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = Reach(
+        {
+            name: Passed(1.0, "x/a", (), f"text of {name}")
+            for name in ("kept", "changed", "gone", "in b", "f", "g", "h")
+        },
+        {"a.py": {1: ["kept", "changed", "gone"]}, "b.py": {3: ["in b"], 9: ["in b"]}, "left.py": {1: ["kept"]}},
+        ["one"],
+        {"a.py": "old", "b.py": "old"},
+    )
+    texts = {name: f"text of {name}" for name in ("kept", "in b", "f", "g", "h")} | {"changed": "other", "new": "text"}
+    monkeypatch.setattr(reach, "scenario_texts", lambda: texts)
+    monkeypatch.setattr(reach, "file_texts", lambda: {"a.py": "old", "b.py": "other"})
+    again = reach.outdated(known)
+    assert again == {"changed", "new", "in b"}
+    new = Reach(
+        {name: Passed(2.0, "x/a", (), texts[name]) for name in again},
+        {"a.py": {2: ["changed"]}, "b.py": {4: ["in b", "new"]}},
+        ["two"],
+        reach.file_texts(),
+    )
+    found = reach.merged(known, again, new)
+    assert found.lines == {"a.py": {1: ["kept"], 2: ["changed"]}, "b.py": {4: ["in b", "new"]}}
+    assert set(found.scenarios) == set(texts)
+    assert found.modules == ["one", "two"]
+    assert reach.outdated(found) == set()
+
+
+def test_a_stored_map_is_the_same(tmp_path: Path) -> None:
+    file = tmp_path / "new" / "reach.json"
+    assert reach.stored(file) is None
+    reach.store(the_map(), file)
+    assert reach.stored(file) == the_map()
+    assert [one.name for one in file.parent.iterdir()] == ["reach.json"]
 
 
 def test_a_process_and_its_children_import_the_mutant(tiny: Path) -> None:

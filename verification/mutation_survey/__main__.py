@@ -40,8 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     todo = [one for one in chosen if one.key not in done]
     print(f"{len(chosen)} of {len(everything)} mutants, seed {options.seed}, source {digest}; {len(todo)} to run")
     if todo:
-        print("collecting the map of lines" if not _map(options.folder, digest).exists() else "map of lines: stored")
-        found = survey.collect(_map(options.folder, digest))
+        print("bringing the map of lines up to date", flush=True)
+        found = survey.collect(options.folder / "reach.json", fresh=options.fresh)
         survey.run(todo, found, store, digest=digest, jobs=options.jobs, show=_show)
     results = [done[one.key] for one in chosen if one.key in (done := store.of(digest))]
     classes = unobservable.load()
@@ -53,11 +53,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.write:
         page.write(results, classes, seed=options.seed, sample=options.sample)
     return 0 if len(results) == len(chosen) else 1
-
-
-def _map(folder: Path, digest: str) -> Path:
-    found: Path = folder / f"reach-{digest}.json"
-    return found
 
 
 def _show(result: Result) -> None:
@@ -76,6 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--component", action="append", default=[], help="Only this component. May be repeated.")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="Run N mutants at a time. [processors]")
     parser.add_argument("--again", action="store_true", help="Run the mutants that were not killed so far.")
+    parser.add_argument("--fresh", action="store_true", help="Collect the whole map of lines again.")
     parser.add_argument("--folder", type=Path, default=_FOLDER, help="Folder of the map and the results.")
     parser.add_argument(
         "--show",

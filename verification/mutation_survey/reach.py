@@ -6,38 +6,44 @@ process, which are recorded as well; processes that a scenario starts are record
 
 from __future__ import annotations
 
+import ast
+import functools
+import hashlib
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import coverage
 import msgspec
 
+from dra_conformance.core import assets, features
 from verification.mutation_survey import components, reach_child
 from verification.mutation_survey.components import COMPONENTS, ROOT
 from verification.mutation_survey.mutants import Mutant
 
 
 class Passed(msgspec.Struct, frozen=True):
-    """A scenario that passes without a mutant: its duration in seconds, its feature file and its rules."""
+    """A scenario that passes without a mutant: its duration in seconds, feature file, rules, and digest of its text."""
 
     duration: float
     feature: str
     rules: tuple[str, ...]
+    text: str = ""
 
 
 class Reach(msgspec.Struct, frozen=True):
     """The passing scenarios by id, and the scenarios that execute each line: `{path: {line: [ids]}}`.
 
     The empty id stands for lines that run outside a scenario: imports, and the start of the control plane.
-    `modules` are the modules that the run imported, in that order.
+    `modules` are the modules that the run imported, in that order. `files` has the digests of the mutated files.
     """
 
     scenarios: dict[str, Passed]
     lines: dict[str, dict[int, list[str]]]
     modules: list[str] = []
+    files: dict[str, str] = {}
 
 
 BROAD = 40
@@ -67,13 +73,36 @@ def scenarios_for(mutant: Mutant, reach: Reach) -> Chosen:
         return Chosen(tuple(_by_speed(contexts, reach)), "line")
     if mutant.in_function and not contexts:
         return Chosen((), "none")
-    everywhere = {name for found in lines.values() for name in found} - {""}
-    if everywhere:
-        return Chosen(tuple(_sample(everywhere, reach)), "module")
+    if found := _in_functions(mutant.path, reach):
+        return Chosen(tuple(_sample(found, reach)), "module")
     component = next(one for one in COMPONENTS if one.name == mutant.component)
     paths = [path.relative_to(ROOT).as_posix() for path in components.files_of(component)]
-    near = {name for path in paths for found in reach.lines.get(path, {}).values() for name in found} - {""}
+    near = set().union(*(_in_functions(path, reach) for path in paths))
     return Chosen(tuple(_sample(near, reach)), "broad")
+
+
+def _in_functions(path: str, reach: Reach) -> set[str]:
+    """Return the scenarios that execute a function of a file.
+
+    The other lines are recorded for the scenario that imported the file first, which need not use it.
+    """
+    inside = _function_lines(ROOT / path)
+    lines = reach.lines.get(path, {})
+    return {name for line, names in lines.items() if line in inside for name in names} - {""}
+
+
+@functools.cache
+def _function_lines(file: Path) -> frozenset[int]:
+    if not file.exists():
+        return frozenset()
+    functions = [
+        node
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))
+    ]
+    return frozenset(
+        line for one in functions for line in range(one.body[0].lineno, (one.end_lineno or one.body[0].lineno) + 1)
+    )
 
 
 def _by_speed(names: Iterable[str], reach: Reach) -> list[str]:
@@ -148,23 +177,98 @@ def lines_of(folder: Path) -> dict[str, dict[int, list[str]]]:
     return {path: {line: sorted(names) for line, names in lines.items()} for path, lines in found.items()}
 
 
+class _Stored(msgspec.Struct, frozen=True):
+    """A map as it is written: most lines have the same scenarios as the line before, so each set is written once."""
+
+    scenarios: dict[str, Passed]
+    modules: list[str]
+    files: dict[str, str]
+    sets: list[list[str]]
+    lines: dict[str, dict[int, int]]
+
+
 def stored(file: Path) -> Reach | None:
     """Return a map that `store` wrote, or None."""
-    return msgspec.json.decode(file.read_bytes(), type=Reach) if file.exists() else None
+    try:
+        found = msgspec.json.decode(file.read_bytes(), type=_Stored)
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None
+    lines = {path: {line: found.sets[at] for line, at in inside.items()} for path, inside in found.lines.items()}
+    return Reach(found.scenarios, lines, found.modules, found.files)
 
 
 def store(reach: Reach, file: Path) -> None:
     """Write a map; a run that is interrupted leaves no partial file."""
+    numbers: dict[tuple[str, ...], int] = {}
+    lines = {
+        path: {line: numbers.setdefault(tuple(names), len(numbers)) for line, names in inside.items()}
+        for path, inside in reach.lines.items()
+    }
+    data = _Stored(reach.scenarios, reach.modules, reach.files, [list(names) for names in numbers], lines)
     file.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as made:
-        made.write(msgspec.json.encode(reach))
-    Path(made.name).replace(file)
+    with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as out:
+        out.write(msgspec.json.encode(data))
+    Path(out.name).replace(file)
 
 
-def passed(report: Mapping[str, Any]) -> dict[str, Passed]:
-    """Return the scenarios that passed, of a report of the run."""
-    return {
-        row["id"]: Passed(float(row["duration"]), row["id"].partition("#")[0], tuple(row["rules"]))
+def outdated(known: Reach) -> set[str] | None:
+    """Return the scenarios that must be recorded again, or None if these are most of all.
+
+    They are the new ones, those with another text, and those that executed a file that has changed since.
+    """
+    texts = scenario_texts()
+    again = {name for name, text in texts.items() if name not in known.scenarios or known.scenarios[name].text != text}
+    for path in changed(known):
+        again.update(name for names in known.lines.get(path, {}).values() for name in names if name in texts)
+    return again if len(again) < len(texts) / 2 else None
+
+
+def changed(known: Reach) -> set[str]:
+    """Return the mutated files that are new or different since a map was collected."""
+    return {path for path, text in file_texts().items() if known.files.get(path) != text}
+
+
+def merged(known: Reach, again: Collection[str], new: Reach) -> Reach:
+    """Return a map with the scenarios that were recorded again, and without those that no longer exist."""
+    texts = scenario_texts()
+    gone = set(again) | {name for name in known.scenarios if name not in texts}
+    fresh = changed(known)
+    lines: dict[str, dict[int, list[str]]] = {}
+    for path in {*known.lines, *new.lines} & set(new.files):
+        found: dict[int, set[str]] = {}
+        for line, names in ({} if path in fresh else known.lines.get(path, {})).items():
+            found[line] = set(names) - gone
+        for line, names in new.lines.get(path, {}).items():
+            found.setdefault(line, set()).update(names)
+        lines[path] = {line: sorted(names) for line, names in found.items()}
+    scenarios = {name: one for name, one in known.scenarios.items() if name not in gone} | new.scenarios
+    return Reach(scenarios, lines, list(dict.fromkeys([*known.modules, *new.modules])), new.files)
+
+
+def scenario_texts() -> dict[str, str]:
+    """Return a digest of every scenario's text and tags, by id."""
+    found = features.read_all([assets.features()])
+    return {one.id: _digest(repr((one.tags, one.steps, one.example)).encode()) for one in found}
+
+
+def file_texts() -> dict[str, str]:
+    """Return a digest of every mutated file, by path below the root."""
+    files = [path for one in COMPONENTS for path in components.files_of(one)]
+    return {path.relative_to(ROOT).as_posix(): _digest(path.read_bytes()) for path in files}
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:16]
+
+
+def made(report: Mapping[str, Any], data: Path) -> Reach:
+    """Return the map of one recorded run: its report, and the folder with the recorded lines."""
+    texts = scenario_texts()
+    scenarios = {
+        row["id"]: Passed(
+            float(row["duration"]), row["id"].partition("#")[0], tuple(row["rules"]), texts.get(row["id"], "")
+        )
         for row in report["scenarios"]
         if row["status"] == "passed"
     }
+    return Reach(scenarios, lines_of(data), report["modules"], file_texts())

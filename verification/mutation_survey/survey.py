@@ -25,17 +25,31 @@ _START, _FACTOR, _LONGEST = 40.0, 5.0, 900.0
 _MAP_LIMIT = 1800.0
 
 
-def collect(file: Path) -> Reach:
-    """Return the stored map of lines; collect it if there is none. Raises RuntimeError if the run fails."""
-    if found := reach.stored(file):
-        return found
+def collect(file: Path, *, fresh: bool = False) -> Reach:
+    """Return the map of lines for the present source, and store it. Raises RuntimeError if the run fails.
+
+    A stored map is brought up to date: only scenarios that changed, and those that execute changed files, run again.
+    `fresh` collects everything again, which also sees changes of steps and of the harness.
+    """
+    known = None if fresh else reach.stored(file)
+    again = reach.outdated(known) if known is not None else None
+    if known is not None and again is not None:
+        if again:
+            known = reach.merged(known, again, _record(tuple(sorted(again))))
+            reach.store(known, file)
+        return known
+    made = _record(())
+    reach.store(made, file)
+    return made
+
+
+def _record(names: tuple[str, ...]) -> Reach:
     with tempfile.TemporaryDirectory(prefix="dra-survey-map-") as folder:
-        for _, answer in each([(folder, ())], trial.record, jobs=1, limit=_MAP_LIMIT):
+        for _, answer in each([(folder, names)], trial.record, jobs=1, limit=_MAP_LIMIT):
             if isinstance(answer, str):
                 raise RuntimeError(f"the map of lines cannot be collected: {answer}")
-            made = Reach(reach.passed(answer), reach.lines_of(Path(folder)), answer["modules"])
-            reach.store(made, file)
-    return made
+            return reach.made(answer, Path(folder))
+    raise AssertionError("`each` yields one result for one item")
 
 
 def run(
