@@ -217,6 +217,7 @@ class ChannelPreparer:
         domain = self._membership.check_domain(config.domain_id, claim_namespace=claim.namespace)
         if self._host_imex is not None:
             return self.host_managed_edits(claim, self._host_imex)
+        # The label starts the daemon. Until that is ready, this attempt fails and a later one checks again.
         self._membership.join(config.domain_id)
         self._membership.check_ready(domain)
         if not self._clique_id():
@@ -271,6 +272,7 @@ class ChannelPreparer:
             if edit.container is not None
         }
         if devices:
+            # void: the container toolkit must not add GPUs.
             self._cdi.write(claim.uid, list(devices.values()), {"env": ["NVIDIA_VISIBLE_DEVICES=void"]})
 
     def leave_domains(self, uid: str, entry: ClaimEntry) -> None:
@@ -313,6 +315,7 @@ class ChannelPreparer:
             for uid in self._cdi.clean(self._checkpoint.claims()):
                 log.warning("removed the CDI spec of claim %s, which is not in the checkpoint", uid)
             nodes = [
+                # 195 is the NVIDIA driver's fixed major number.
                 self._root.node(path.name, major=195, minor=int(path.name.removeprefix("nvidia")))
                 for path in sorted(self._root.dev.glob("nvidia[0-9]*"))
             ]
@@ -325,8 +328,10 @@ class ChannelPreparer:
         for uid, entry in self._checkpoint.claims().items():
             if entry.state is ClaimState.ABORTED and self.is_expired(entry):
                 with self._lock.hold():
-                    self._checkpoint.drop(uid)
-                cleaned.append(uid)
+                    # Read again: a Prepare may have replaced the expired entry meanwhile.
+                    if self._checkpoint.get(uid) == entry:
+                        self._checkpoint.drop(uid)
+                        cleaned.append(uid)
             elif entry.state is ClaimState.STARTED and entry.name and self.is_gone(uid, entry):
                 self.unprepare(uid)
                 cleaned.append(uid)

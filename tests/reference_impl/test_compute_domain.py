@@ -32,6 +32,7 @@ from reference_impl.compute_domain.controller import ComputeDomainController
 from reference_impl.compute_domain.daemon import SimulatedImexDaemons
 from reference_impl.compute_domain.objects import CLIQUE_LABEL, DOMAIN_LABEL, DRIVER, DRIVER_NAMESPACE, FINALIZER
 from reference_impl.compute_domain.plugin import ComputeDomainPlugin, ComputeDomainPluginOptions
+from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState
 
 CLIQUE = "00000000-0000-0000-0000-000000000001.0"
 
@@ -398,6 +399,24 @@ def test_aborted_attempt_cannot_complete(fabric: Fabric) -> None:
     assert plugin.preparer.clean_stale() == [ref.uid]
     fabric.daemons()
     assert fabric.prepare(ref).error == ""
+
+
+def test_clean_up_keeps_a_claim_that_is_prepared_again_meanwhile(
+    fabric: Fabric, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preparer = fabric.plugin().preparer
+    checkpoint = preparer._checkpoint
+    aborted = ClaimEntry(state=ClaimState.ABORTED, status={}, name="c", aborted_at="2020-01-01T00:00:00Z")
+    again = ClaimEntry(state=ClaimState.STARTED, status={}, name="c")
+    checkpoint.put("u", aborted)
+
+    def prepared_meanwhile(entry: ClaimEntry) -> bool:
+        checkpoint.put("u", again)
+        return True
+
+    monkeypatch.setattr(preparer, "is_expired", prepared_meanwhile)
+    assert preparer.clean_stale() == []
+    assert checkpoint.get("u") == again
 
 
 def test_daemon_claim(fabric: Fabric) -> None:
