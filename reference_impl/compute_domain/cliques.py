@@ -127,4 +127,5 @@ def _with_owner(owners: list[Obj], pod: Obj | None) -> list[Obj]:
     if pod is None:
         return owners
     reference = owner_reference({"apiVersion": "v1", "kind": "Pod", **pod})
+    # Every daemon pod owns the clique, so that it is deleted with the last of them.
     return owners if any(owner.get("uid") == reference["uid"] for owner in owners) else [*owners, reference]

@@ -55,6 +55,7 @@ class Membership:
             informer.on_change(self._changed)
             informer.start()
         for informer in (self._domains, self._cliques):
+            # A second loop: both lists are requested before either is waited for.
             if trouble := informer.wait_served(_SYNCED):
                 self.stop()
                 raise TimeoutError(f"the ComputeDomain plugin {trouble}; is the CRD installed?")
@@ -73,6 +74,7 @@ class Membership:
         """Return the ComputeDomain of that uid, also one that the watch has not seen yet."""
         for known in self._domains.by_index("uid", uid):
             return known
+        # The kubelet may call before the watch delivers a new domain.
         return next((found for found in self._client.list(COMPUTE_DOMAINS).items if uid_of(found) == uid), None)
 
     def check_domain(self, uid: str, *, claim_namespace: str) -> Obj:

@@ -126,6 +126,7 @@ class DriverRoot:
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             if major is None:
+                # Handled below like a missing permission: the file becomes a plain one.
                 raise PermissionError(f"no major number is known for {name}")
             os.mknod(path, file_mode | stat.S_IFCHR, os.makedev(major, minor))
         except OSError:
@@ -154,6 +155,7 @@ class DriverRoot:
                 text = path.read_text()
             except OSError:
                 continue
+            # The second half of the file lists block devices, which have numbers of their own.
             match = re.search(rf"^\s*(\d+)\s+{re.escape(name)}$", text.partition("Block devices:")[0], re.MULTILINE)
             if match:
                 return int(match.group(1))

@@ -174,6 +174,7 @@ class HealthMonitor:
             thread.join()
         self._threads = []
         if self._events is not None:
+            # After the join: until then a thread waits on the event set.
             self._nvml.module.nvmlEventSetFree(self._events)
             self._events = None
 

@@ -71,6 +71,7 @@ class Mps:
             raise ConfigError("multiuser mode was requested but is not supported: it needs compute capability 7.0")
         percentage = settings.get("defaultActiveThreadPercentage")
         return {
+            # A claim has a daemon for each configuration; the hash of the devices makes the ids differ.
             "id": f"{claim_uid}-{hashlib.sha256(','.join(uuids).encode()).hexdigest()[:5]}",
             "uuids": uuids,
             "gpus": sorted(gpu.uuid for gpu in gpus),
@@ -85,6 +86,7 @@ class Mps:
             for name in ("pipe", "log", "shm"):
                 (self.folder / daemon["id"] / name).mkdir(parents=True, exist_ok=True, mode=0o755)
             for uuid in daemon["gpus"]:
+                # So that only the daemon's server can use the GPU; the workloads connect to it.
                 self._smi(["-i", uuid, "-c", "EXCLUSIVE_PROCESS"])
             self.run(daemon, ["-d", *(["-M"] if daemon["multiUser"] else [])])
             lines = [f"set_default_device_pinned_mem_limit {key} {limit}" for key, limit in daemon["limits"].items()]
@@ -103,6 +105,7 @@ class Mps:
     def end(self, daemon: Obj) -> None:
         """End one daemon, running or not, and remove its folder. Raises SharingError when it does not end."""
         folder = self.folder / daemon["id"]
+        # The daemon creates this pipe; without it none is running.
         if (folder / "pipe/control").exists():
             self.run(daemon, [], stdin="quit")
         if folder.exists():

@@ -130,6 +130,7 @@ class KubeletPlugin:
             ending.callback(cleaner.join)
             if self._monitor is not None:
                 ending.callback(self._monitor.quit)  # its wait for NVML ends while the rest is stopped
+            # Runs first at the end (last in, first out): it wakes the cleaner, which is joined later.
             ending.callback(self._stopping.set)
             self._ending = ending.pop_all()
         wait_published(self.publisher, self.name)
@@ -173,6 +174,7 @@ class KubeletPlugin:
                     gpu.partitioning.counter_set(gpu.minor) if gpu.partitioning is not None else None,
                     [self.slice_device(device) for device in self._found.devices if full_gpu(device) is gpu],
                 )
+                # A stable order, because slices are matched by their index.
                 for gpu in sorted(self._found.gpus, key=lambda gpu: gpu.pci_bus_id)
             ],
             counters_apart=self._counters_apart,
@@ -182,6 +184,7 @@ class KubeletPlugin:
         """Return whether counters belong into slices of their own: from Kubernetes 1.35 on (NV-038, NV-039)."""
         try:
             version = self._client.version()
+            # Some distributions report a minor such as `35+`.
             return (int(version["major"]), int(re.sub(r"\D.*", "", version["minor"]))) >= (1, 35)
         except (ApiError, TransportError, OSError, KeyError, ValueError) as error:
             raise ComponentError(

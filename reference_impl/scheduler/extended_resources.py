@@ -111,6 +111,7 @@ def _for_resource(
     for at in sorted(brief):
         missing = own[at]
         for later in sorted(lasting):
+            # Only devices of containers that start later are unused while an init container runs.
             if later > at and missing > 0:
                 borrowed.append(_mapping(containers[at], name, lasting[later]))
                 missing -= lasting[later]["exactly"]["count"]
@@ -124,6 +125,7 @@ def _for_resource(
 
 
 def _request(container: Obj, at: int, name: str, device_class: str, count: int) -> Obj:
+    # The name counts the container's resources in alphabetical order, as upstream does.
     order = sorted(pod_resources.container_requests(container))
     exactly = {"deviceClassName": device_class, "allocationMode": "ExactCount", "count": count}
     return {"name": f"container-{at}-request-{order.index(name)}", "exactly": exactly}

@@ -94,6 +94,7 @@ def with_condition(rule: Obj, wanted: ConditionText, *, now: datetime) -> Obj:
         "status": wanted.status,
         "reason": wanted.reason,
         "message": wanted.message,
+        # Only a change of the status is a transition (metav1.Condition).
         "lastTransitionTime": before["lastTransitionTime"]
         if before.get("status") == wanted.status and before.get("lastTransitionTime")
         else timestamp(now),

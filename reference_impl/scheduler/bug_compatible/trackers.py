@@ -88,6 +88,7 @@ class NarrowingMatch:
         common = frozenset(offered.values) if self._count == 0 else self._common & frozenset(offered.values)
         if not common:
             return False
+        # `remove` does not widen it again: that is the deviation.
         self._common = common
         self._count += 1
         return True
@@ -113,6 +114,7 @@ class ForgetfulDistinct:
         offered = device.attribute(self._constraint.attribute)
         if offered is None or (self._count and not self._differs(offered)):
             return False
+        # One entry for each request: the next device of the request replaces it.
         self._of[request.parent] = offered
         self._count += 1
         return True

@@ -131,6 +131,7 @@ class Walk:
             return self._claim(0)
         except TooManyDevices:
             return False
+        # The walk recurses for each device, so Python's limit may come before that of the steps.
         except RecursionError:
             raise SearchLimit("timed out trying to allocate devices: the claims want too many at once") from None
 
@@ -143,6 +144,7 @@ class Walk:
         plan = self._plans[number]
         if at == len(plan.requests):
             try:
+                # A later claim that is too large does not make this one too large.
                 return self._claim(number + 1)
             except TooManyDevices:
                 return False
@@ -309,6 +311,7 @@ class Walk:
         for tracker in reversed(self._plans[number].trackers):
             tracker.remove(pick.request)
         if pick.charged:
+            # In releases with rejected-keeps-counters, a share that is given up stays charged too.
             undo = self._ledger.give_back if pick.consumed is None else self._ledger.refuse
             undo(pick.candidate.pool, device)
 
