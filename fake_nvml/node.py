@@ -213,8 +213,10 @@ class Node:
         """
         with self._state.change() as txn:
             device = txn.state.gpus[self._index(txn.state, gpu)]
-            told = incidents.hold(device, pid, memory=memory, utilization=utilization, graphics=graphics, gi=gi, ci=ci)
-            if not told:
+            stored = incidents.hold(
+                device, pid, memory=memory, utilization=utilization, graphics=graphics, gi=gi, ci=ci
+            )
+            if not stored:
                 raise FakeNvmlError(f"GPU {gpu} already has {MAX_PROCESSES} processes")
             wrong = objection(txn.state, self._index(txn.state, gpu), "memory_used")
             if wrong is not None:

@@ -54,7 +54,7 @@ def _entry(name: str) -> list[str]:
     found = _find(name)
     module, _, attribute = name.partition(":")
     lines = [f"### {attribute}", "", f"`from {module} import {attribute}`", ""]
-    # The None that a class's constructor returns tells a reader nothing.
+    # The None that every constructor returns is left out.
     signature = str(inspect.signature(found)).replace(" -> None", "")
     # A longer one, with all options of a run, would be unreadable.
     if len(signature) < 2000:

@@ -33,6 +33,7 @@ def commands(seed: str, out: Path, *, differential: bool) -> Iterator[tuple[Path
         folder = out / f"differential-{seed}"
         words = ["--cases", str(_CASES), "--seed", seed, "--out", str(folder)]
         yield folder, [*module, "verification.differential", *words]
+    # The lag follows from the seed, so that the seed alone repeats a round.
     lag = round(int(seed, 16) / 16 ** len(seed) * MAX_LAG, 3)
     folder = out / f"run-{seed}"
     words = ["-n", "2", "--seed", str(int(seed, 16)), "--watch-lag", str(lag), "--progress", "none"]
@@ -67,6 +68,7 @@ def explore(
         for folder, command in commands(seed, out, differential=differential):
             result = run(command)
             print(f"round {number}: exit code {result.returncode}: {shlex.join(command)}", flush=True)
+            # A report of a passed round shows nothing, and hours of rounds would fill the disk.
             if result.returncode == 0:
                 shutil.rmtree(folder, ignore_errors=True)
                 continue

@@ -94,12 +94,12 @@ def test_every_deviation_has_its_case() -> None:
 def test_right_without_and_like_upstream_with_the_setting(name: str) -> None:
     recorded = RECORDED[name]
     case: Obj = recorded["case"]
-    assert outcomes(reference.ask(case)) == recorded["reference"] != recorded["upstream"]
+    assert outcomes(reference.allocate(case)) == recorded["reference"] != recorded["upstream"]
     likeness = release_of(name)
-    assert outcomes(reference.ask(case, likeness)) == recorded["upstream"]
+    assert outcomes(reference.allocate(case, likeness)) == recorded["upstream"]
     without_this = Release(likeness.name, likeness.deviations - {name})
     if "release" in recorded:  # the others may be hidden by another deviation of theirs
-        assert outcomes(reference.ask(case, without_this)) != recorded["upstream"]
+        assert outcomes(reference.allocate(case, without_this)) != recorded["upstream"]
 
 
 @pytest.mark.parametrize("name", ASKED_AGAIN)
@@ -128,7 +128,7 @@ def test_results_for_all_are_discarded_before_the_search(name: str) -> None:
     first |= {"allocationMode": "ExactCount", "count": 1}
     first.pop("selectors")
     second["selectors"][0]["cel"]["expression"] = "false"
-    assert outcomes(reference.ask(case, release(name))) == ["allocated"]
+    assert outcomes(reference.allocate(case, release(name))) == ["allocated"]
     with upstream_of(release(name)) as upstream:
         theirs, _ = compare.answers(upstream, case, release(name))
     assert outcomes(theirs) == ["allocated"]
@@ -151,11 +151,11 @@ def test_1_34_does_not_record_tolerations() -> None:
             },
         }
     ]
-    wish = case["claims"][0]["spec"]["devices"]["requests"][0]["exactly"]
-    wish |= {"allocationMode": "ExactCount", "count": 1}
+    request = case["claims"][0]["spec"]["devices"]["requests"][0]["exactly"]
+    request |= {"allocationMode": "ExactCount", "count": 1}
     told = {}
     for name in ("1.34", "1.35"):
-        (ours,) = reference.ask(case, release(name))
+        (ours,) = reference.allocate(case, release(name))
         told[name] = [result.get("tolerations") for result in ours.allocations[0]["devices"]["results"]]
         if program_of(name).exists() or required():
             with Upstream(program_of(name)) as upstream:

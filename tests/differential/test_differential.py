@@ -53,7 +53,7 @@ def test_same_seed_same_cases() -> None:
 
 
 def test_every_case_has_an_outcome_and_both_kinds_happen() -> None:
-    outcomes = {fact.outcome for case in collected("outcomes") for fact in reference.ask(case)}
+    outcomes = {fact.outcome for case in collected("outcomes") for fact in reference.allocate(case)}
     assert {"allocated", "unallocatable", "error"} <= outcomes
 
 
@@ -78,11 +78,11 @@ def test_an_api_server_would_have_stored_every_slice() -> None:
     )
     strategy = ResourceSliceStrategy()
     for case in collected("stored", 600):
-        names = [piece["metadata"]["name"] for piece in case["slices"]]
+        names = [slice_["metadata"]["name"] for slice_ in case["slices"]]
         assert len(names) == len({*names})
-        for piece in copy.deepcopy(case["slices"]):
-            strategy.default(piece)
-            assert strategy.validate_create(piece, context) == [], piece
+        for slice_ in copy.deepcopy(case["slices"]):
+            strategy.default(slice_)
+            assert strategy.validate_create(slice_, context) == [], slice_
 
 
 def world() -> Obj:
@@ -131,9 +131,9 @@ def test_a_case_with_a_history_has_devices_in_use_that_are_listed_otherwise_or_n
     lost = shared = 0
     for case in collected("history", 600):
         there = {
-            (piece["spec"]["driver"], piece["spec"]["pool"]["name"], device["name"]): device
-            for piece in case["slices"]
-            for device in piece["spec"].get("devices") or ()
+            (slice_["spec"]["driver"], slice_["spec"]["pool"]["name"], device["name"]): device
+            for slice_ in case["slices"]
+            for device in slice_["spec"].get("devices") or ()
         }
         for result in case["taken"]:
             device = there.get((result["driver"], result["pool"], result["device"]))
@@ -225,7 +225,7 @@ def found(name: str) -> tuple[Obj, Release | None]:
 @pytest.mark.parametrize("name", FOUND)
 def test_a_found_case_is_allocated(name: str) -> None:
     case, likeness = found(name)
-    assert [fact.outcome for fact in reference.ask(case, likeness)] == ["allocated"]
+    assert [fact.outcome for fact in reference.allocate(case, likeness)] == ["allocated"]
 
 
 @pytest.mark.parametrize("name", FOUND)
@@ -279,10 +279,10 @@ def test_what_cel_does_otherwise_is_known(expression: str, why: str, tmp_path: P
 @needs_upstream
 def test_a_wrong_reference_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reference that never allocates must not pass."""
-    honest = reference.ask
+    honest = reference.allocate
     monkeypatch.setattr(
         reference,
-        "ask",
+        "allocate",
         lambda case, release=None: [
             Fact(fact.node, "unallocatable") if fact.outcome == "allocated" else fact for fact in honest(case)
         ],

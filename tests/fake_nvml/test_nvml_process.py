@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -190,7 +191,14 @@ def test_a_reader_cannot_block_a_writer(start_python: Start) -> None:
         process = start_python(node, code)
         assert process.stdout is not None
         assert process.stdout.readline().strip() == "rejected"
-        node.set(0, "persistence_mode", 1)
+        # In a thread: a writer that waits for the reader's lock must fail this test instead of blocking it.
+        writer = threading.Thread(target=node.set, args=(0, "persistence_mode", 1), daemon=True)
+        writer.start()
+        writer.join(10)
+        blocked = writer.is_alive()
+        process.kill()  # ends the lock
+        writer.join()
+        assert not blocked
         assert node.get(0, "persistence_mode") == 1
 
 

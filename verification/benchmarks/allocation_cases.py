@@ -93,7 +93,7 @@ def gpus(count: int, *, per_root: int = 4) -> list[Obj]:
     ]
 
 
-def wish(count: int = 1, *, name: str = "r0", device_class: str = "gpu", **more: object) -> Obj:
+def device_request(count: int = 1, *, name: str = "r0", device_class: str = "gpu", **more: object) -> Obj:
     """One request."""
     return {
         "name": name,
@@ -111,7 +111,7 @@ def claim(*requests: Obj, name: str = "c0", constraints: Sequence[Obj] = ()) -> 
 
 def singles(count: int, *, device_class: str = "gpu") -> list[Obj]:
     """So many claims of one device each."""
-    return [claim(wish(device_class=device_class), name=f"c{at}") for at in range(count)]
+    return [claim(device_request(device_class=device_class), name=f"c{at}") for at in range(count)]
 
 
 def mig_node() -> list[Obj]:
@@ -172,7 +172,7 @@ def mig(taken: Sequence[str]) -> Obj:
 def shares(amount: str, *, used: int = 0) -> Obj:
     """16 requests of `amount` on 128 devices of 80Gi that may be shared; the first `used` have 40Gi in use."""
     devices = [{**device, "allowMultipleAllocations": True} for device in gpus(128)]
-    requests = [wish(name=f"r{at}", capacity={"requests": {"memory": amount}}) for at in range(16)]
+    requests = [device_request(name=f"r{at}", capacity={"requests": {"memory": amount}}) for at in range(16)]
     made = case(node_slices(0, devices), [claim(*requests)])
     made["taken"] = [
         {
@@ -193,14 +193,15 @@ def matched(count: int = 64) -> Obj:
     constraint = {"matchAttribute": f"{DRIVER}/pcieRoot"}
     return case(
         node_slices(0, gpus(count)),
-        [claim(wish(4), constraints=[constraint])],
+        [claim(device_request(4), constraints=[constraint])],
         taken=[("n0", f"gpu-{at}") for at in range(0, count - 4, 4)],
     )
 
 
 def cluster(nodes: int, *, full: int, nearly: bool = False) -> Obj:
     """Return nodes with 8 devices each; the first `full` have none free. With `nearly`, every node has one free."""
-    slices = [piece for at in range(nodes) for piece in node_slices(at, gpus(8))]
+    slices = [slice_ for at in range(nodes) for slice_ in node_slices(at, gpus(8))]
+    # One device free on every node, or none on the first `full` nodes.
     gone = 7 if nearly else 8
     taken = [(f"n{at}", f"gpu-{device}") for at in range(nodes if nearly else full) for device in range(gone)]
     made = case(slices, singles(1), nodes=nodes, taken=taken)
@@ -212,14 +213,16 @@ def too_many_requests(devices: int) -> Obj:
     """Request one device more than available, in one claim, or in several if a claim cannot hold that many requests."""
     # A claim has 32 requests at most.
     if devices < 32:
-        return case(node_slices(0, gpus(devices)), [claim(*(wish(name=f"r{at}") for at in range(devices + 1)))])
+        return case(
+            node_slices(0, gpus(devices)), [claim(*(device_request(name=f"r{at}") for at in range(devices + 1)))]
+        )
     return case(node_slices(0, gpus(devices)), singles(devices + 1))
 
 
 def too_many_counted(devices: int) -> Obj:
     """One device more than there are, as the count of one request, or of several claims of at most 31."""
     wanted = devices + 1
-    claims = [claim(wish(min(31, wanted - first)), name=f"c{first}") for first in range(0, wanted, 31)]
+    claims = [claim(device_request(min(31, wanted - first)), name=f"c{first}") for first in range(0, wanted, 31)]
     return case(node_slices(0, gpus(devices)), claims)
 
 
@@ -227,7 +230,8 @@ def last_two_match(devices: int) -> Obj:
     """Ten requests, the last two of which must share an attribute whose values all differ."""
     constraint = {"matchAttribute": f"{DRIVER}/index", "requests": ["r8", "r9"]}
     return case(
-        node_slices(0, gpus(devices)), [claim(*(wish(name=f"r{at}") for at in range(10)), constraints=[constraint])]
+        node_slices(0, gpus(devices)),
+        [claim(*(device_request(name=f"r{at}") for at in range(10)), constraints=[constraint])],
     )
 
 
@@ -237,10 +241,12 @@ def distinct_short(devices: int) -> Obj:
     for at, device in enumerate(found):
         device["attributes"]["index"] = {"int": at % 9}
     constraint = {"distinctAttribute": f"{DRIVER}/index"}
-    return case(node_slices(0, found), [claim(*(wish(name=f"r{at}") for at in range(10)), constraints=[constraint])])
+    return case(
+        node_slices(0, found), [claim(*(device_request(name=f"r{at}") for at in range(10)), constraints=[constraint])]
+    )
 
 
 def last_matches_nothing(devices: int) -> Obj:
     """Ten requests, the last of which selects no device."""
-    nothing = wish(name="r9", selectors=[{"cel": {"expression": "false"}}])
-    return case(node_slices(0, gpus(devices)), [claim(*(wish(name=f"r{at}") for at in range(9)), nothing)])
+    nothing = device_request(name="r9", selectors=[{"cel": {"expression": "false"}}])
+    return case(node_slices(0, gpus(devices)), [claim(*(device_request(name=f"r{at}") for at in range(9)), nothing)])

@@ -45,10 +45,10 @@ class Ready:
         self.pools: dict[PoolId, list[Slice]] = {}
         by_node: dict[str, dict[PoolId, list[Slice]]] = {}
         for obj in case["slices"]:
-            piece = decode_slice(obj)
-            self.pools.setdefault(piece.pool, []).append(piece)
+            slice_ = decode_slice(obj)
+            self.pools.setdefault(slice_.pool, []).append(slice_)
             # The same list: slices of the pool that follow are added to it.
-            by_node.setdefault(piece.node_name, {})[piece.pool] = self.pools[piece.pool]
+            by_node.setdefault(slice_.node_name, {})[slice_.pool] = self.pools[slice_.pool]
         self.classes = {obj["metadata"]["name"]: DeviceClass.decode(obj) for obj in case["classes"]}
         self.claims = [decode_claim(obj) for obj in case["claims"]]
         self.taken = Taken()
@@ -103,7 +103,7 @@ def side_by_side(
         # A search that timed out once would do so in every turn.
         if upstream is not None and last != "timeout":
             # One more than is counted: the first one warms up.
-            answer = upstream.ask({"timeoutMs": TIMEOUT_MS, **case, "repeat": count + 1})
+            answer = upstream.call({"timeoutMs": TIMEOUT_MS, **case, "repeat": count + 1})
             nanoseconds = answer["nanoseconds"]
             found = [one / 1e3 for one in nanoseconds[1:] or nanoseconds]
             theirs += found

@@ -24,6 +24,7 @@ DRIVER = "bench.dra.test"
 def embedded(*, https: bool = False) -> Iterator[ApiServerEmulator]:
     """An embedded control plane with the suite's CRDs."""
     with tempfile.TemporaryDirectory(prefix="dra-bench-") as folder:
+        # The real clock: durations are what is measured.
         plane = ApiServerEmulator(directory=Path(folder), clock=RealClock(), https=https)
         plane.start()
         try:

@@ -119,6 +119,7 @@ def _resident() -> int:
 
 def _rack() -> list[Figure]:
     times, busy, disk, memory = [], [], [], []
+    # Three racks: the median leaves out the first one, which also fills caches.
     for _ in range(3):
         with tempfile.TemporaryDirectory(prefix="bench-nvml-") as folder:
             before, started, worked = _resident(), time.perf_counter(), time.process_time()

@@ -41,6 +41,7 @@ def _measure(plugin: PluginHandle, claim: ClaimRef) -> Times:
         t0 = time.perf_counter()
         answer = plugin.prepare([claim])
         t1 = time.perf_counter()
+        # The claim is prepared already: this is what a kubelet does after its restart.
         plugin.prepare([claim])
         t2 = time.perf_counter()
         errors = plugin.unprepare([claim])

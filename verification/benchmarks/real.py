@@ -150,6 +150,7 @@ def measure(start: Start, *, pods: int, nodes: int = NODES, devices: int = DEVIC
         ending.callback(watcher.stop)
         if not ready.wait(_LIMIT):
             raise RuntimeError(f"only {len(claimed)} of {pods} pods got their claims within {_LIMIT:.0f} s")
+        # Created, not started: CPU time and requests are counted from here.
         processes = start(plane, folder)
         before, writes = cpu_of(plane.pids()), writes_of(plane)
         began = time.monotonic()

@@ -88,7 +88,7 @@ def bare_classes(dice: Dice, aspects: Aspects) -> list[Obj]:
     ]
 
 
-def wish(dice: Dice, aspects: Aspects, *, alternative: bool) -> Obj:
+def device_request(dice: Dice, aspects: Aspects, *, alternative: bool) -> Obj:
     """Generate one request, or one alternative of it."""
     found: Obj = {"deviceClassName": dice.pick(CLASSES), "allocationMode": "ExactCount", "count": 1}
     if dice.one_in(200):
@@ -137,10 +137,11 @@ def request(dice: Dice, name: str, aspects: Aspects) -> Obj:
         return {
             "name": name,
             "firstAvailable": [
-                {"name": f"s{at}", **wish(dice, aspects, alternative=True)} for at in range(dice.integer(1, 3))
+                {"name": f"s{at}", **device_request(dice, aspects, alternative=True)}
+                for at in range(dice.integer(1, 3))
             ],
         }
-    return {"name": name, "exactly": wish(dice, aspects, alternative=False)}
+    return {"name": name, "exactly": device_request(dice, aspects, alternative=False)}
 
 
 def constraint(dice: Dice, aspects: Aspects, requests: Sequence[Obj]) -> Obj:

@@ -17,6 +17,7 @@ NIC = "nic.example.com"
 ZONES = ("a", "b")
 Aspects: TypeAlias = frozenset[str]
 
+# A case has a few of these, so that a disagreement has few possible causes.
 ASPECTS = (
     "selectors",
     "failing-selectors",
@@ -59,6 +60,7 @@ _NUMBERS = (
 )
 # Bounds are valid integers: for which devices upstream parses an invalid one depends on the order of its search.
 _BOUNDS = ("0", "5", "007", "9223372036854775806")
+# At least the greatest value of every policy: the API server refuses smaller capacities.
 _LARGE_ENOUGH = ("4Gi", "8Gi")
 # Attribute values of every type, so that one replaces a value of another type as often as of its own.
 _VALUES: tuple[Obj, ...] = (
@@ -180,6 +182,7 @@ def device(dice: Dice, name: str, aspects: Aspects, sets: Sequence[Obj]) -> Obj:
             for counter_set in sets
             if not dice.one_in(3)
         ]
+        # The API server refuses an entry without counters.
         found["consumesCounters"] = [entry for entry in found["consumesCounters"] if entry["counters"]]
     if "taints" in aspects and dice.one_in(2):
         found["taints"] = [
@@ -233,6 +236,7 @@ def pool(dice: Dice, driver: str, name: str, aspects: Aspects, nodes_: Sequence[
         bodies.append({**where, **body})
     if sets:
         home = {"allNodes": True} if "placement" in aspects else {"nodeName": nodes_[0]["metadata"]["name"]}
+        # Counters of one pool may be in several slices.
         if len(sets) > 1 and dice.one_in(3):
             bodies += [{**home, "sharedCounters": [entry]} for entry in sets]
         else:
@@ -279,11 +283,11 @@ def _break(dice: Dice, bodies: list[Obj]) -> None:
 
 def _regenerate(dice: Dice, slices: list[Obj]) -> None:
     """Perhaps let some slices be of an older or newer generation."""
-    for piece in slices:
+    for slice_ in slices:
         if dice.one_in(3):
-            piece["spec"]["pool"] = {
-                **piece["spec"]["pool"],
-                "generation": piece["spec"]["pool"]["generation"] + dice.pick([-1, 1]),
+            slice_["spec"]["pool"] = {
+                **slice_["spec"]["pool"],
+                "generation": slice_["spec"]["pool"]["generation"] + dice.pick([-1, 1]),
                 "resourceSliceCount": dice.integer(1, max(1, len(slices))),
             }
 
@@ -303,14 +307,14 @@ def taken(dice: Dice, aspects: Aspects, slices_: Sequence[Obj]) -> list[Obj]:
     if "in-use" not in aspects:
         return []
     found: list[Obj] = []
-    for piece in slices_:
-        for entry in piece["spec"].get("devices") or ():
+    for slice_ in slices_:
+        for entry in slice_["spec"].get("devices") or ():
             if not dice.one_in(3):
                 continue
             result: Obj = {
                 "request": "r",
-                "driver": piece["spec"]["driver"],
-                "pool": piece["spec"]["pool"]["name"],
+                "driver": slice_["spec"]["driver"],
+                "pool": slice_["spec"]["pool"]["name"],
                 "device": entry["name"],
             }
             if entry.get("allowMultipleAllocations"):

@@ -75,12 +75,12 @@ def answers(upstream: Upstream, case: Obj, release: Release | None = None) -> tu
     """Upstream's and the reference's facts, node by node."""
     if release is not None:
         case = older.as_stored(case, release)
-    reply = upstream.ask({"timeoutMs": TIMEOUT_MS, **case})
+    reply = upstream.call({"timeoutMs": TIMEOUT_MS, **case})
     theirs = [
         Fact(fact["node"], fact["outcome"], fact.get("message", ""), tuple(fact.get("allocations") or ()))
         for fact in reply["nodes"]
     ]
-    return theirs, reference.ask(case, release)
+    return theirs, reference.allocate(case, release)
 
 
 def disagreements(

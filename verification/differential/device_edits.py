@@ -24,7 +24,7 @@ _AMOUNTS = ("0", "1", "2", "3", "500m")
 
 def listed(case: Obj) -> list[tuple[Obj, Obj]]:
     """Every device with the slice that lists it."""
-    return [(piece, device) for piece in case["slices"] for device in piece["spec"].get("devices") or ()]
+    return [(slice_, device) for slice_ in case["slices"] for device in slice_["spec"].get("devices") or ()]
 
 
 def one_listed(dice: Dice, case: Obj) -> tuple[Obj, Obj] | None:
@@ -32,9 +32,9 @@ def one_listed(dice: Dice, case: Obj) -> tuple[Obj, Obj] | None:
     every = listed(case)
     used = {(result["driver"], result["pool"], result["device"]) for result in case["taken"]}
     in_use = [
-        (piece, device)
-        for piece, device in every
-        if (piece["spec"]["driver"], piece["spec"]["pool"]["name"], device["name"]) in used
+        (slice_, device)
+        for slice_, device in every
+        if (slice_["spec"]["driver"], slice_["spec"]["pool"]["name"], device["name"]) in used
     ]
     choices = in_use if in_use and not dice.one_in(4) else every
     return dice.pick(choices) if choices else None
@@ -42,7 +42,7 @@ def one_listed(dice: Dice, case: Obj) -> tuple[Obj, Obj] | None:
 
 def counter_sets(case: Obj) -> list[tuple[Obj, Obj]]:
     """Return every counter set with the slice that defines it."""
-    return [(piece, one) for piece in case["slices"] for one in piece["spec"].get("sharedCounters") or ()]
+    return [(slice_, one) for slice_ in case["slices"] for one in slice_["spec"].get("sharedCounters") or ()]
 
 
 # -- devices -----------------------------------------------------------------------------------------------------------
@@ -52,16 +52,16 @@ def remove_device(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """Remove a device from its slice; its allocation stays."""
     del aspects
     if found := one_listed(dice, case):
-        piece, device = found
-        piece["spec"]["devices"] = [other for other in piece["spec"]["devices"] if other is not device]
+        slice_, device = found
+        slice_["spec"]["devices"] = [other for other in slice_["spec"]["devices"] if other is not device]
 
 
 def rename_device(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """A device gets another name, perhaps one that another device of its pool has or that one in use had."""
     del aspects
     if found := one_listed(dice, case):
-        piece, device = found
-        taken = {other["name"] for other in piece["spec"]["devices"]}
+        slice_, device = found
+        taken = {other["name"] for other in slice_["spec"]["devices"]}
         names = [f"d{number}" for number in range(8) if f"d{number}" not in taken]  # unique in one slice
         if names:
             device["name"] = dice.pick(names)
@@ -71,29 +71,29 @@ def move_device(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """Move a device to another slice, of its pool or not, or list it in both."""
     del aspects
     if found := one_listed(dice, case):
-        piece, device = found
+        slice_, device = found
         elsewhere = [
             other
             for other in case["slices"]
-            if other is not piece
+            if other is not slice_
             # The API server refuses a slice with both devices and counters.
             and not other["spec"].get("sharedCounters")
             # Only such slices have devices with a place of their own.
-            and bool(other["spec"].get("perDeviceNodeSelection")) == bool(piece["spec"].get("perDeviceNodeSelection"))
+            and bool(other["spec"].get("perDeviceNodeSelection")) == bool(slice_["spec"].get("perDeviceNodeSelection"))
             and all(device["name"] != there["name"] for there in other["spec"].get("devices") or ())
         ]
         if elsewhere:
             dice.pick(elsewhere)["spec"].setdefault("devices", []).append(copy.deepcopy(device))
             if not dice.one_in(3):
-                piece["spec"]["devices"] = [other for other in piece["spec"]["devices"] if other is not device]
+                slice_["spec"]["devices"] = [other for other in slice_["spec"]["devices"] if other is not device]
 
 
 def swap_devices(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """Exchange the names of two devices of a slice: an allocation now refers to the other one."""
     del aspects
     if found := one_listed(dice, case):
-        piece, device = found
-        other = dice.pick(piece["spec"]["devices"])
+        slice_, device = found
+        other = dice.pick(slice_["spec"]["devices"])
         device["name"], other["name"] = other["name"], device["name"]
 
 
@@ -182,13 +182,13 @@ def change_counters(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """A counter has another value, is gone, or is new; a set has another name."""
     del aspects
     if sets := counter_sets(case):
-        piece, one = dice.pick(sets)
+        slice_, one = dice.pick(sets)
         form = dice.integer(0, 3)
         name = dice.pick(_COUNTERS)
         if form == 0 and one["counters"].keys() - {name}:
             one["counters"].pop(name, None)
         elif form == 1:
-            used = {other["name"] for other in piece["spec"]["sharedCounters"]}
+            used = {other["name"] for other in slice_["spec"]["sharedCounters"]}
             one["name"] = dice.pick([f"set{at}" for at in range(4) if f"set{at}" not in used])
         else:
             one["counters"][name] = {"value": dice.pick(_AMOUNTS)}

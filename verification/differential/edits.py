@@ -26,22 +26,22 @@ def edit(dice: Dice, case: Obj, aspects: Aspects) -> Obj:
     return made
 
 
-def in_pool(case: Obj, piece: Obj) -> list[Obj]:
-    """Return the slices of the pool and generation of `piece`, itself included."""
+def in_pool(case: Obj, slice_: Obj) -> list[Obj]:
+    """Return the slices of the pool and generation of `slice_`, itself included."""
     return [
         other
         for other in case["slices"]
-        if other["spec"]["driver"] == piece["spec"]["driver"]
-        and other["spec"]["pool"]["name"] == piece["spec"]["pool"]["name"]
-        and other["spec"]["pool"]["generation"] == piece["spec"]["pool"]["generation"]
+        if other["spec"]["driver"] == slice_["spec"]["driver"]
+        and other["spec"]["pool"]["name"] == slice_["spec"]["pool"]["name"]
+        and other["spec"]["pool"]["generation"] == slice_["spec"]["pool"]["generation"]
     ]
 
 
-def add_slice(case: Obj, piece: Obj) -> None:
+def add_slice(case: Obj, slice_: Obj) -> None:
     """Add a slice under a name that no other has."""
     names = {other["metadata"]["name"] for other in case["slices"]}
-    piece["metadata"]["name"] = next(name for at in count() if (name := f"new-{at}") not in names)
-    case["slices"].append(piece)
+    slice_["metadata"]["name"] = next(name for at in count() if (name := f"new-{at}") not in names)
+    case["slices"].append(slice_)
 
 
 # -- slices and pools --------------------------------------------------------------------------------------------------
@@ -51,12 +51,12 @@ def move_counters(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """A slice's counter sets are those of another pool now, or of another pool too."""
     del aspects
     if sets := counter_sets(case):
-        piece, _ = dice.pick(sets)
+        slice_, _ = dice.pick(sets)
         pool = dice.pick([other["spec"]["pool"] for other in case["slices"]])
-        moved = copy.deepcopy(piece)
+        moved = copy.deepcopy(slice_)
         moved["spec"]["pool"] = dict(pool)
         if dice.one_in(2):
-            case["slices"].remove(piece)
+            case["slices"].remove(slice_)
         add_slice(case, moved)
 
 
@@ -64,9 +64,9 @@ def remove_slice(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """Delete a slice; the rest of its pool may claim to be complete without it."""
     del aspects
     if case["slices"]:
-        piece = dice.pick(case["slices"])
-        others = in_pool(case, piece)
-        case["slices"].remove(piece)
+        slice_ = dice.pick(case["slices"])
+        others = in_pool(case, slice_)
+        case["slices"].remove(slice_)
         if dice.one_in(2):
             for other in others:
                 other["spec"]["pool"]["resourceSliceCount"] = max(1, len(others) - 1)
@@ -77,33 +77,33 @@ def republish(dice: Dice, case: Obj, aspects: Aspects) -> None:
     del aspects
     if not case["slices"]:
         return
-    pieces = in_pool(case, dice.pick(case["slices"]))
+    in_one_pool = in_pool(case, dice.pick(case["slices"]))
     form = dice.integer(0, 3)
-    new = dice.some(pieces, 1, len(pieces)) if form == 0 else pieces
+    new = dice.some(in_one_pool, 1, len(in_one_pool)) if form == 0 else in_one_pool
     if form == 1:  # the old slices are still there
-        new = [copy.deepcopy(piece) for piece in (pieces if dice.one_in(2) else pieces[:1])]
-        for piece in new:
-            add_slice(case, piece)
-    for piece in new:
-        piece["spec"]["pool"] = {**piece["spec"]["pool"], "generation": piece["spec"]["pool"]["generation"] + 1}
+        new = [copy.deepcopy(slice_) for slice_ in (in_one_pool if dice.one_in(2) else in_one_pool[:1])]
+        for slice_ in new:
+            add_slice(case, slice_)
+    for slice_ in new:
+        slice_["spec"]["pool"] = {**slice_["spec"]["pool"], "generation": slice_["spec"]["pool"]["generation"] + 1}
 
 
 def recount(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """Change the number of slices that a pool announces: it is being updated."""
     del aspects
     if case["slices"]:
-        pieces = in_pool(case, dice.pick(case["slices"]))
-        number = dice.integer(1, len(pieces) + 1)
-        for piece in pieces:
-            piece["spec"]["pool"] = {**piece["spec"]["pool"], "resourceSliceCount": number}
+        in_one_pool = in_pool(case, dice.pick(case["slices"]))
+        number = dice.integer(1, len(in_one_pool) + 1)
+        for slice_ in in_one_pool:
+            slice_["spec"]["pool"] = {**slice_["spec"]["pool"], "resourceSliceCount": number}
 
 
 def relocate(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """A slice, or one device of it, is for other nodes."""
     if not case["slices"]:
         return
-    piece = dice.pick(case["slices"])
-    spec = piece["spec"]
+    slice_ = dice.pick(case["slices"])
+    spec = slice_["spec"]
     devices = spec.get("devices") or ()
     nodes = case["nodes"]
     per_device = bool(devices) and bool(aspects & {"placement", "per-device-placement"}) and dice.one_in(3)
@@ -130,8 +130,8 @@ def hand_over(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """Another driver publishes a pool of the same name."""
     del aspects
     if case["slices"]:
-        for piece in in_pool(case, dice.pick(case["slices"])):
-            piece["spec"]["driver"] = NIC if piece["spec"]["driver"] == GPU else GPU
+        for slice_ in in_pool(case, dice.pick(case["slices"])):
+            slice_["spec"]["driver"] = NIC if slice_["spec"]["driver"] == GPU else GPU
 
 
 # -- everything else ---------------------------------------------------------------------------------------------------
@@ -161,16 +161,21 @@ def release(dice: Dice, case: Obj, aspects: Aspects) -> None:
         case["taken"].remove(dice.pick(case["taken"]))
 
 
-def _result(piece: Obj, device: str) -> Obj:
+def _result(slice_: Obj, device: str) -> Obj:
     """A device of a slice's pool as an allocation names it."""
-    return {"request": "r", "driver": piece["spec"]["driver"], "pool": piece["spec"]["pool"]["name"], "device": device}
+    return {
+        "request": "r",
+        "driver": slice_["spec"]["driver"],
+        "pool": slice_["spec"]["pool"]["name"],
+        "device": device,
+    }
 
 
 def use_alone(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """Allocate a device to one claim exclusively, as if it had not been shareable, or had never been listed."""
     if found := one_listed(dice, case):
-        piece, device = found
-        result = _result(piece, "gone" if dice.one_in(4) else device["name"])
+        slice_, device = found
+        result = _result(slice_, "gone" if dice.one_in(4) else device["name"])
         if "admin" in aspects and dice.one_in(3):
             result["adminAccess"] = True
         case["taken"].append(result)
@@ -180,8 +185,8 @@ def use_share(dice: Dice, case: Obj, aspects: Aspects) -> None:
     """Allocate a share of a device, with capacities that it had."""
     del aspects
     if found := one_listed(dice, case):
-        piece, device = found
-        result = _result(piece, device["name"])
+        slice_, device = found
+        result = _result(slice_, device["name"])
         result["shareID"] = f"00000000-0000-4000-9000-{len(case['taken']):012}"
         if names := dice.some(["memory", "cores", "gone"], 0, 2):
             result["consumedCapacity"] = {name: dice.pick(["0", "1", "1Gi", "4Gi"]) for name in names}

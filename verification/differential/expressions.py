@@ -18,6 +18,7 @@ from verification.differential.rng import Dice
 from verification.differential.upstream import Upstream
 
 Maker: TypeAlias = Callable[[Dice, int], str]
+# Go's math.MaxUint64: an estimate without an upper bound.
 _UNLIMITED = 2**64 - 1
 _SLIP = 10  # cost units, for each item of a list that a macro walks through
 _ITEMS = 6
@@ -275,7 +276,7 @@ class Verdict:
 
 def theirs(upstream: Upstream, question: Obj) -> Verdict:
     """Upstream's verdict."""
-    reply = upstream.ask({"cel": question})
+    reply = upstream.call({"cel": question})
     failed = reply["outcome"] in ("compile-error", "panic")
     return Verdict(reply["outcome"], reply.get("message", ""), 0 if failed else reply["maxCost"], reply["cost"])
 

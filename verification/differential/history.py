@@ -26,7 +26,7 @@ def allocate(dice: Dice, case: Obj, aspects: Aspects) -> None:
         now["claims"] = [claim_generator.claim(dice, f"e{number}", aspects)]
         # All nodes, in random order.
         now["nodes"] = dice.some(case["nodes"], len(case["nodes"]), len(case["nodes"]))
-        for fact in reference.ask(now):
+        for fact in reference.allocate(now):
             if fact.outcome == "allocated":
                 case["taken"] += [
                     _result(result, len(case["taken"]) + at)

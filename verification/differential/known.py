@@ -67,6 +67,7 @@ def explain(entries: list[Known], case: Obj, disagreement: Disagreement) -> Know
 
     An invalid allocation of the reference is never explained by upstream's behaviour.
     """
+    # An entry about upstream must not excuse a mistake of the reference.
     if disagreement.wrong.startswith("reference"):
         entries = [entry for entry in entries if entry.about == "oracle"]
     return next((entry for entry in entries if entry.predicate(case, disagreement)), None)
@@ -78,7 +79,7 @@ def variant(case: Obj) -> str:
     return "stable" if on <= _STABLE else "incubating" if on <= _INCUBATING else "experimental"
 
 
-def wishes(case: Obj) -> Iterator[Obj]:
+def device_requests(case: Obj) -> Iterator[Obj]:
     """Every request and alternative of every claim."""
     for claim in case["claims"]:
         for request in claim["spec"]["devices"].get("requests") or ():
@@ -95,13 +96,13 @@ def constraints(case: Obj) -> Iterator[Obj]:
 
 def devices(case: Obj) -> Iterator[Obj]:
     """Every device of every slice."""
-    for piece in case["slices"]:
-        yield from piece["spec"].get("devices") or ()
+    for slice_ in case["slices"]:
+        yield from slice_["spec"].get("devices") or ()
 
 
 def watched(case: Obj) -> bool:
     """Whether any request or alternative wants admin access."""
-    return any(wish.get("adminAccess") for wish in wishes(case))
+    return any(request.get("adminAccess") for request in device_requests(case))
 
 
 def consumed(case: Obj) -> bool:
@@ -146,7 +147,7 @@ def newer_variants_ignore_the_distinct_gate(case: Obj, found: Disagreement) -> b
 
 def admin_pick_blocks_others(case: Obj, found: Disagreement) -> bool:
     """A device picked with admin access counts as in use for every later request of the same attempt."""
-    return goes_on(found) and watched(case) and len([*wishes(case)]) > 1
+    return goes_on(found) and watched(case) and len([*device_requests(case)]) > 1
 
 
 def admin_access_consumes_counters(case: Obj, found: Disagreement) -> bool:
@@ -162,18 +163,18 @@ def admin_access_consumes_capacity(case: Obj, found: Disagreement) -> bool:
 def shares_do_not_block(case: Obj, found: Disagreement) -> bool:
     """A device has shares and does not allow several allocations."""
     several = {
-        (piece["spec"]["driver"], piece["spec"]["pool"]["name"], device["name"])
-        for piece in case["slices"]
-        for device in piece["spec"].get("devices") or ()
+        (slice_["spec"]["driver"], slice_["spec"]["pool"]["name"], device["name"])
+        for slice_ in case["slices"]
+        for device in slice_["spec"].get("devices") or ()
         if device.get("allowMultipleAllocations")
     }
     shared = {(result["driver"], result["pool"], result["device"]) for result in case["taken"] if result.get("shareID")}
     return gets_on(found) and bool(shared - several) and variant(case) != "stable"
 
 
-def selector_asked_of_other_nodes_device(case: Obj, found: Disagreement) -> bool:
+def selector_evaluated_on_other_nodes_device(case: Obj, found: Disagreement) -> bool:
     """With perDeviceNodeSelection, selectors see devices that are not for this node, and fail on them."""
-    per_device = any(piece["spec"].get("perDeviceNodeSelection") for piece in case["slices"])
+    per_device = any(slice_["spec"].get("perDeviceNodeSelection") for slice_ in case["slices"])
     return per_device and cel_failed(found.upstream.message)
 
 
@@ -189,7 +190,7 @@ def all_passes_over_full_devices(case: Obj, found: Disagreement) -> bool:
     return (
         bool((case.get("features") or {}).get("ConsumableCapacity"))
         and consumed(case)
-        and any(wish.get("allocationMode") == "All" for wish in wishes(case))
+        and any(request.get("allocationMode") == "All" for request in device_requests(case))
         and (gets_on(found) or too_many)
     )
 
@@ -208,12 +209,12 @@ def alternatives_come_before_devices(case: Obj, found: Disagreement) -> bool:
 def counters_concern_every_node(case: Obj, found: Disagreement) -> bool:
     """A slice with counters makes its pool concern every node, so an unready pool of one node stops `All` on others."""
     unready = "is currently being updated" in found.upstream.message or "is currently invalid" in found.upstream.message
-    return unready and any(piece["spec"].get("sharedCounters") for piece in case["slices"])
+    return unready and any(slice_["spec"].get("sharedCounters") for slice_ in case["slices"])
 
 
 def stable_pools_have_no_order(case: Obj, found: Disagreement) -> bool:
     """The stable allocator iterates over a Go map of pools, so the first device is random."""
-    pools = {(piece["spec"]["driver"], piece["spec"]["pool"]["name"]) for piece in case["slices"]}
+    pools = {(slice_["spec"]["driver"], slice_["spec"]["pool"]["name"]) for slice_ in case["slices"]}
     failed = cel_failed(found.upstream.message) or cel_failed(found.reference.message)
     return variant(case) == "stable" and len(pools) > 1 and (failed or found.wrong == OTHER_PICKS)
 
@@ -224,7 +225,7 @@ def pools_have_no_order(case: Obj, found: Disagreement) -> bool:
     The order also decides whether an error is met at all, and what refused devices leave behind: counters that stay
     charged, and values that distinctAttribute forgets.
     """
-    pools = {(piece["spec"]["driver"], piece["spec"]["pool"]["name"]) for piece in case["slices"]}
+    pools = {(slice_["spec"]["driver"], slice_["spec"]["pool"]["name"]) for slice_ in case["slices"]}
     if len(pools) < 2:
         return False
     outcomes = {found.upstream.outcome, found.reference.outcome}
@@ -258,14 +259,14 @@ def overcommitted_counters(case: Obj, found: Disagreement) -> bool:
         return False
     in_use = {(result["driver"], result["pool"], result["device"]) for result in case["taken"]}
     left: dict[tuple[str, str, str, str], Quantity] = {}
-    for piece in case["slices"]:
-        spec = piece["spec"]
+    for slice_ in case["slices"]:
+        spec = slice_["spec"]
         for counter_set in spec.get("sharedCounters") or ():
             for name, counter in counter_set["counters"].items():
                 key = (spec["driver"], spec["pool"]["name"], counter_set["name"], name)
                 left[key] = Quantity.parse(str(counter["value"]))
-    for piece in case["slices"]:
-        spec = piece["spec"]
+    for slice_ in case["slices"]:
+        spec = slice_["spec"]
         home = (spec["driver"], spec["pool"]["name"])
         for device in spec.get("devices") or ():
             if (*home, device["name"]) in in_use:
@@ -314,9 +315,9 @@ def has_lists(case: Obj) -> bool:
 
 def pools_of(case: Obj) -> Iterator[tuple[tuple[str, str], int, int]]:
     """Of each slice: driver and pool, generation, count of slices."""
-    for piece in case["slices"]:
-        pool = piece["spec"]["pool"]
-        yield (piece["spec"]["driver"], pool["name"]), int(pool.get("generation") or 0), pool["resourceSliceCount"]
+    for slice_ in case["slices"]:
+        pool = slice_["spec"]["pool"]
+        yield (slice_["spec"]["driver"], pool["name"]), int(pool.get("generation") or 0), pool["resourceSliceCount"]
 
 
 def cel_failed(message: str) -> bool:
@@ -334,7 +335,7 @@ PREDICATES: dict[str, Predicate] = {
         admin_access_consumes_counters,
         admin_access_consumes_capacity,
         shares_do_not_block,
-        selector_asked_of_other_nodes_device,
+        selector_evaluated_on_other_nodes_device,
         all_with_constraint,
         all_passes_over_full_devices,
         alternatives_come_before_devices,

@@ -20,8 +20,8 @@ def as_stored(case: Obj, release: Release) -> Obj:
         return case
     made = copy.deepcopy(case)
     made["features"]["ListTypeAttributes"] = False
-    for piece in made["slices"]:
-        for device in piece["spec"].get("devices") or ():
+    for slice_ in made["slices"]:
+        for device in slice_["spec"].get("devices") or ():
             attributes = device.get("attributes") or {}
             for name in [name for name, value in attributes.items() if any(kind in value for kind in _LISTS)]:
                 del attributes[name]
@@ -35,21 +35,21 @@ def _with_own_counters(slices: list[Obj]) -> list[Obj]:
     counters: dict[tuple[str, str, int], list[Obj]] = {}
     gone: dict[tuple[str, str, int], int] = {}
     kept: list[Obj] = []
-    for piece in slices:
-        if shared := piece["spec"].pop("sharedCounters", None):
-            counters.setdefault(_generation(piece), []).extend(shared)
-            gone[_generation(piece)] = gone.get(_generation(piece), 0) + 1
+    for slice_ in slices:
+        if shared := slice_["spec"].pop("sharedCounters", None):
+            counters.setdefault(_generation(slice_), []).extend(shared)
+            gone[_generation(slice_)] = gone.get(_generation(slice_), 0) + 1
         else:
-            kept.append(piece)
-    for piece in kept:
-        key = _generation(piece)
+            kept.append(slice_)
+    for slice_ in kept:
+        key = _generation(slice_)
         if key in counters:
-            piece["spec"]["sharedCounters"] = copy.deepcopy(counters[key])
-            pool = piece["spec"]["pool"]
+            slice_["spec"]["sharedCounters"] = copy.deepcopy(counters[key])
+            pool = slice_["spec"]["pool"]
             pool["resourceSliceCount"] = max(pool["resourceSliceCount"] - gone[key], 1)
     return kept
 
 
-def _generation(piece: Obj) -> tuple[str, str, int]:
-    pool = piece["spec"]["pool"]
-    return piece["spec"]["driver"], pool["name"], int(pool.get("generation") or 0)
+def _generation(slice_: Obj) -> tuple[str, str, int]:
+    pool = slice_["spec"]["pool"]
+    return slice_["spec"]["driver"], pool["name"], int(pool.get("generation") or 0)

@@ -74,9 +74,9 @@ def _without(case: Obj, path: Path) -> Obj:
     del parent[path[-1]]
     if path[:-1] == ("slices",):
         pool = gone["spec"]["pool"]
-        for piece in changed["slices"]:
-            other = piece["spec"]["pool"]
-            same_pool = piece["spec"]["driver"] == gone["spec"]["driver"] and other["name"] == pool["name"]
+        for slice_ in changed["slices"]:
+            other = slice_["spec"]["pool"]
+            same_pool = slice_["spec"]["driver"] == gone["spec"]["driver"] and other["name"] == pool["name"]
             if same_pool and other.get("generation") == pool.get("generation"):
                 other["resourceSliceCount"] = max(1, other["resourceSliceCount"] - 1)
     return changed

@@ -49,13 +49,13 @@ def features_of(case: Obj) -> Features:
     return options.features_of(dict.fromkeys(gates_off(case), False))
 
 
-def ask(case: Obj, release: Release | None = None) -> list[Fact]:
+def allocate(case: Obj, release: Release | None = None) -> list[Fact]:
     """Return the reference's outcome of a case by node; with `release`, with the deviations of that release."""
     features = features_of(case)
     pools: dict[PoolId, list[Slice]] = {}
     for obj in case["slices"]:
-        piece = decode_slice(obj)
-        pools.setdefault(piece.pool, []).append(piece)
+        slice_ = decode_slice(obj)
+        pools.setdefault(slice_.pool, []).append(slice_)
     classes = {name: DeviceClass.decode(obj) for obj in case["classes"] for name in [obj["metadata"]["name"]]}
     claims = [decode_claim(obj) for obj in case["claims"]]
     taken = Taken()

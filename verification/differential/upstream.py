@@ -36,7 +36,7 @@ class Upstream:
         ).stdout.strip()
         self._process = subprocess.Popen([str(program)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
-    def ask(self, question: Obj) -> Obj:
+    def call(self, question: Obj) -> Obj:
         """The answer to one case or expression (see verification/third_party/go/allocator). Raises UpstreamGone."""
         stdin, stdout = self._process.stdin, self._process.stdout
         if stdin is None or stdout is None:

@@ -52,7 +52,7 @@ def _doctor(runs: Runs) -> Iterator[str]:
     (line,) = [each for each in done.stdout.splitlines() if "Docker (" in each] or [""]
     version = runs.engine.client.version()["Version"]
     if version not in line:
-        yield f"doctor does not tell of Docker {version}: {line or done.stdout + done.stderr}"
+        yield f"doctor does not report Docker {version}: {line or done.stdout + done.stderr}"
 
 
 def _last_words(engine: Engine) -> str:
@@ -60,7 +60,7 @@ def _last_words(engine: Engine) -> str:
         f"{each.name} ({each.status}): {each.logs(tail=15).decode(errors='replace')}"
         for each in engine.client.containers.list(all=True)
     ]
-    return "\n".join(said) or "no container is left to tell why"
+    return "\n".join(said) or "no container is left whose log shows why"
 
 
 if __name__ == "__main__":

@@ -91,5 +91,5 @@ def settle() -> None:
     # dockerd and containerd write here too: the machine's own files must not change.
     for path in _HIDDEN:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=755", "tmpfs", path], check=True)
-    with socket.socket() as asking:
-        fcntl.ioctl(asking, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _UP_AND_RUNNING))
+    with socket.socket() as control:
+        fcntl.ioctl(control, _SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", _UP_AND_RUNNING))

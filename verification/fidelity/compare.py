@@ -43,6 +43,7 @@ def _short_of(answer: Mapping[str, Any]) -> str:
 
 def _walk(path: str, ours: Any, theirs: Any) -> Iterator[tuple[str, Any, Any]]:
     if isinstance(ours, Mapping) and isinstance(theirs, Mapping):
+        # Sorted, so that the page does not change with the order of keys.
         for key in sorted({*ours, *theirs}, key=str):
             yield from _walk(f"{path}.{key}".lstrip("."), ours.get(key, ABSENT), theirs.get(key, ABSENT))
     elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):

@@ -80,5 +80,6 @@ def is_visible(found: Difference, why: Known | None) -> bool:
 
 def stale(known: Sequence[Known], found: Sequence[Difference]) -> list[str]:
     """Return the rows that explain no difference and should be removed; rows of chance may stay."""
+    # The first matching row explains a difference; rows behind it may be stale.
     used = {reason.id for each in found if (reason := explain(each, known)) is not None}
     return [each.id for each in known if each.id not in used and not each.chance]

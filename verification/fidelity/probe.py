@@ -92,6 +92,7 @@ def patch(path: str, body: Any, kind: str = MERGE, **more: Any) -> Step:
 
 def apply(path: str, body: Any, manager: str = "one", *, force: bool = False, **more: Any) -> Step:
     """Server-side apply."""
+    # kube-apiserver requires a field manager for apply.
     query = [("fieldManager", manager), *([("force", "true")] if force else []), *more.pop("query", ())]
     return Step("PATCH", path, body, query=query, content_type=APPLY, **more)
 

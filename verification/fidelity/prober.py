@@ -111,6 +111,7 @@ class _RunningProbe:
         opened = self._prober.transport(step.user).stream(
             path, query=query, headers={**_AGENT, **step.headers}, timeout=step.seconds + 5.0
         )
+        # The server refused the watch before it began.
         if isinstance(opened, Response):
             self._answers.append(_parsed(opened))
             self.record.append({"request": _request(step), **_kept(opened, step)})

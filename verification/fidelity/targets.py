@@ -47,6 +47,7 @@ def embedded(folder: Path) -> Iterator[Target]:
             path = plane.kubeconfig
             if user is not None:
                 name, groups = user
+                # A kubeconfig for each user, as a real client would have.
                 path = folder / f"user-{len(made)}.kubeconfig"
                 plane.write_kubeconfig(path, User(name, groups=_authenticated(groups)))
             made.append(HttpTransport.from_kubeconfig(path))

@@ -70,6 +70,7 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
         problems = [str(each) for each in check.differences(check.needs([log]))]
         uses = scenarios_by_need(log)
         try:
+            # The rehearsal needs no real control plane, and has shown which scenarios use which permission.
             with stage(Path(folder), bin_dir) as made:
                 vendor = made.identity("vendor", *OURS)
                 here = made.planned(vendor)
@@ -192,6 +193,7 @@ def run_until_used(
     """
     chosen = cover(uses, named)
     problems = run(chosen)
+    # A few rounds: a permission that depends on timing may stay unused in one of them.
     for _ in range(_TRIES):
         more = [next((each for each in uses.get(need, ()) if each not in chosen), None) for need in unused()]
         again = list(dict.fromkeys(each for each in more if each is not None))

@@ -67,6 +67,7 @@ class Environment:
                 obj["roleRef"]["name"] = f"{user}-{obj['roleRef']['name']}"
             resource = next(each for each in KNOWN if each.kind == obj["kind"])
             self.admin.create(resource, obj)
+        # Without it, gates that are off by default would be unknown, and their scenarios not applicable.
         self._let_read_gates(user)
         roles = [obj for obj in objects if obj["kind"] == CLUSTER_ROLES.kind]
         return Identity(user, self.plane.kubeconfig_for(user), roles)

@@ -64,6 +64,7 @@ def leave(transport: Transport, run_id: str) -> None:
         (DAEMON_SETS, DRIVER_NAMESPACE, _DOMAIN, _daemons()),
     ]
     for resource, namespace, finalizer, spec in held:
+        # With the finalizer that blocks the removal of such an object.
         client.create(resource, _named(f"left-{run_id}", namespace, spec=spec, finalizers=[finalizer]))
     clique = _named(f"left-{run_id}", DRIVER_NAMESPACE)
     client.create(COMPUTE_DOMAIN_CLIQUES, clique)

@@ -30,6 +30,7 @@ class ByHolder(WithHeaders):
 
     def __init__(self, inner: Transport, users: Mapping[str, str]) -> None:
         def named(headers: Mapping[str, str]) -> Mapping[str, str]:
+            # Requests of an unknown agent belong to the harness.
             role = AGENTS.get(headers.get("User-Agent", ""), HARNESS)
             return {**headers, "Impersonate-User": users[role]}
 

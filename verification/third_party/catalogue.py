@@ -79,6 +79,7 @@ def load(folder: Path = HERE / "expected") -> list[ThirdParty]:
     for path in sorted(folder.glob("*.yaml")):
         try:
             found.append(msgspec.convert(yaml.safe_load(path.read_text()), ThirdParty))
+        # YAML errors name a line but not the file.
         except (msgspec.ValidationError, yaml.YAMLError) as error:
             raise ValueError(f"{path.name}: {error}") from None
     return found

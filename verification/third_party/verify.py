@@ -136,6 +136,7 @@ def _evidence(rule: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     """Return why a rule is broken, with the scenario's timeline: the run's folder is deleted."""
     if rule["status"] not in _BROKEN:
         return str(rule["reason"])
+    # Only the end of a timeline: the first steps are preparation.
     lines = [
         line
         for row in report["scenarios"]

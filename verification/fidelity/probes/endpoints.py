@@ -82,6 +82,7 @@ def _types() -> Iterator[Probe]:
     # a ConfigMap named a: Unknown{typeMeta{v1, ConfigMap}, raw{metadata{name: a}}}
     body = b"k8s\x00" + b"\x0a\x0f\x0a\x02v1\x12\x09ConfigMap" + b"\x12\x05\x0a\x03\x0a\x01a"
     yield Probe("protobuf/post", (post(MAPS, body, content_type=_PROTOBUF), get(MAPS + "/a")))
+    # Request and response in protobuf, as typed clients of client-go send them.
     both = (post(MAPS, body, content_type=_PROTOBUF, headers=protobuf), get(MAPS + "/a"))
     yield Probe("protobuf/post-both", both)
 

@@ -89,6 +89,7 @@ def _namespaces() -> Iterator[Probe]:
         get(CLAIMS + "/c", keep="status"),
     )
     yield Probe("namespace/deleted", steps)
+    # The finalizer of one object holds the whole namespace.
     held = claim(metadata={"finalizers": ["example.com/guard"]})
     free = {"metadata": {"finalizers": None}}
     steps = (

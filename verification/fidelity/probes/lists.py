@@ -88,6 +88,7 @@ def _lists() -> Iterator[Probe]:
         ),
     )
     yield Probe("list/pages", pages)
+    # A continue token names a revision: the second page must not show changes after the first.
     late = (
         *_THREE,
         get(MAPS, query=(("limit", "2"), ("labelSelector", "both")), keep="none"),

@@ -8,6 +8,7 @@ from typing import Any
 from verification.fidelity.probe import STRATEGIC, Probe, Step, delete, get, patch, post, put
 from verification.fidelity.probes.objects import CORE, NS, PODS, pod
 
+# Not metadata: labels and names are the same in every probe of this table.
 _KEPT = ("spec", "status")
 _ONE = PODS + "/p"
 
@@ -154,6 +155,7 @@ def _bindings() -> Iterator[Probe]:
         "gated": (gated, post(endpoint, _binding())),
         "annotations": (first, post(endpoint, _binding(metadata={"annotations": {"a": "b"}})), node),
         "labels": (first, post(endpoint, _binding(metadata={"labels": {"topology.kubernetes.io/zone": "b"}})), node),
+        # The collection `bindings`, which clients used before the subresource.
         "old-path": (first, post(NS + "/bindings", _binding()), node),
         "dry": (first, post(endpoint, _binding(), query=(("dryRun", "All"),)), node),
         "deleted": (
@@ -199,6 +201,7 @@ def _evictions() -> Iterator[Probe]:
     budget = {"metadata": {"name": "b"}, "spec": {"maxUnavailable": 0, "selector": {"matchLabels": {"a": "b"}}}}
     budgets = "/apis/policy/v1/namespaces/{ns}/poddisruptionbudgets"
     bound = post(_ONE + "/binding", _binding(), keep="none")
+    # A budget protects running pods only: a pending pod is evicted in spite of it.
     running = patch(_ONE + "/status", {"status": {"phase": "Running"}}, keep="none")
     yield Probe(
         "eviction/budget-pending", (labelled, post(budgets, budget, keep="code"), post(endpoint, eviction)), pods=True
@@ -217,6 +220,7 @@ def _deletions() -> Iterator[Probe]:
         "pending": (first, delete(_ONE), gone),
         "bound": (first, bound, delete(_ONE), gone),
         "bound-now": (first, bound, delete(_ONE, {"gracePeriodSeconds": 0}, keep=marks), gone),
+        # A second deletion may shorten the grace period and never extend it.
         "bound-shorter": (
             first,
             bound,
@@ -262,6 +266,7 @@ def probes() -> Iterator[Probe]:
     ungate = {"spec": {"schedulingGates": None}}
     gated = post(PODS, pod(schedulingGates=[{"name": "example.com/wait"}]), keep="none")
     yield Probe("pod/ungated", (gated, patch(_ONE, ungate, keep=_KEPT)), pods=True)
+    # A gated pod may still become harder to place.
     narrow = {"spec": {"nodeSelector": {"a": "b"}}}
     yield Probe("pod/gated-selector", (gated, patch(_ONE, narrow, keep=_KEPT)), pods=True)
     yield Probe("pod/replaced", (first, put(_ONE, pod(), keep=_KEPT)), pods=True)
@@ -280,6 +285,7 @@ def probes() -> Iterator[Probe]:
     yield Probe("pod/status-claim-made", (claimed, patch(_ONE + "/status", made, STRATEGIC, keep=_KEPT)), pods=True)
     extended = {"status": {"extendedResourceClaimStatus": {"resourceClaimName": "c", "requestMappings": []}}}
     yield Probe("pod/status-extended", (first, patch(_ONE + "/status", extended, STRATEGIC, keep=_KEPT)), pods=True)
+    # No kubelet runs: only the refusal can be compared.
     yield Probe("pod/log", (first, get(_ONE + "/log", keep="status")), pods=True)
     yield Probe("pod/read-whole", (first, get(_ONE)), pods=True)
     yield Probe(

@@ -26,6 +26,7 @@ def _named(obj: dict[str, Any]) -> dict[str, Any]:
     metadata = found["metadata"]
     for key in ("uid", "creationTimestamp", "resourceVersion", "namespace"):
         metadata.pop(key, None)
+    # Cluster-scoped kinds share one namespace of names, so that every probe needs its own.
     if metadata.get("name") == "x":
         metadata["name"] = "{id}"
     return found
@@ -41,6 +42,7 @@ def _from(case: Any) -> tuple[Step, ...]:
     steps: tuple[Step, ...] = (post(before, old, keep="none"),)
     name = new["metadata"].get("name", "{id}")
     if old.get("status"):
+        # A create drops the status: it takes a second request.
         steps += (put(f"{before}/{old['metadata'].get('name', '{id}')}/status", old, keep="status"),)
     return (*steps, put(f"{path}/{name}" + ("/status" if case.op == "status" else ""), new))
 
@@ -48,6 +50,7 @@ def _from(case: Any) -> tuple[Step, ...]:
 def probes() -> Iterator[Probe]:
     """Yield the probes of this table: the cases that disable no feature gate."""
     for number, case in enumerate(dra_cases.CASES):
+        # Both targets run with one set of gates.
         if not case.gates:
             name = case.name.replace(" ", "-")
             yield Probe(f"resource/{number}-{case.rule}-{name}", _from(case), labels=case.labels)

@@ -70,6 +70,7 @@ def _of_kinds() -> Iterator[Probe]:
     for kind, (path, body) in KINDS.items():
         name = body["metadata"]["name"]
         one = f"{path}/{name}"
+        # Controllers change a new node; its content is defined after that.
         at_rest = NODE_AT_REST if kind == "node" else {}
         steps = (post(path, body), get(one, until_body=at_rest), put(one, body), delete(one, keep="code"))
         yield Probe(f"verbs/{kind}-life", steps)
@@ -130,6 +131,7 @@ def _fields() -> Iterator[Probe]:
         yield Probe(f"fields/{mode}-claim", (post(CLAIMS, nested, query=query),))
         device = slice_of("{id}", {"name": "gpu-0", "extra": 1, "attributes": {"a": {"string": "x", "other": 1}}})
         yield Probe(f"fields/{mode}-slice", (post(SLICES, device, query=query),))
+        # Bytes: no serializer writes one key twice.
         double = b'{"metadata":{"name":"a"},"data":{"k":"1","k":"2"}}'
         yield Probe(f"fields/{mode}-duplicate", (post(MAPS, double, query=query),))
         double_name = b'{"metadata":{"name":"a","name":"b"}}'
@@ -222,6 +224,7 @@ def _preconditions() -> Iterator[Probe]:
         "not-json": b"{",
     }
     for name, body in table.items():
+        # The body of a foreground deletion depends on how far the garbage collector is.
         keep = "code" if name == "foreground" else "all"
         yield Probe(f"delete/{name}", (post(MAPS, config_map(), keep="none"), delete(MAPS + "/a", body, keep=keep)))
         if name in ("uid-wrong", "version-wrong", "empty"):
