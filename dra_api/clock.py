@@ -9,6 +9,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, runtime_checkable
 from weakref import WeakSet
@@ -50,6 +52,10 @@ class Clock(Protocol):
         """Include `activity` in idle checks as long as it is referenced elsewhere."""
         ...
 
+    def in_flight(self) -> AbstractContextManager[None]:
+        """Mark the time of a call to another program: its deadline must not pass by a jump of this clock."""
+        ...
+
 
 class RealClock:
     """The machine's time."""
@@ -73,6 +79,10 @@ class RealClock:
     def register(self, activity: Activity) -> None:
         """Do nothing: real time has no idle check."""
 
+    def in_flight(self) -> AbstractContextManager[None]:
+        """Do nothing: real time does not jump."""
+        return nullcontext()
+
 
 class AdvanceableClock:
     """Real time plus an offset: time passes by itself, and `advance` adds to it.
@@ -87,6 +97,7 @@ class AdvanceableClock:
         self._lock = threading.Lock()
         self._waiting: Counter[threading.Condition] = Counter()  # several threads may wait on one condition
         self._activities: WeakSet[Activity] = WeakSet()
+        self._calls = 0
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary start, jumps included."""
@@ -96,16 +107,40 @@ class AdvanceableClock:
         """Wall time plus all jumps."""
         return datetime.now(UTC) + timedelta(seconds=self._offset)
 
-    def advance(self, seconds: float) -> None:
-        """Advance time by `seconds`. Raises ValueError for a negative number."""
+    def advance(self, seconds: float, *, calls: int | None = None) -> bool:
+        """Advance time by `seconds`, and return whether time has advanced.
+
+        With `calls`, time advances only if at most so many calls are in flight: another program works in real time,
+        and would miss a deadline of this clock. Raises ValueError for a negative number of seconds.
+        """
         if seconds < 0:
             raise ValueError(f"time cannot go back by {-seconds} s")
         with self._lock:
+            # Checked under the lock: a call that begins later reads its deadline after the jump.
+            if calls is not None and self._calls > calls:
+                return False
             self._offset += seconds
             waiting = list(self._waiting)
         for condition in waiting:
             with condition:
                 condition.notify_all()
+        return True
+
+    @property
+    def calls(self) -> int:
+        """The number of calls in flight."""
+        return self._calls
+
+    @contextmanager
+    def in_flight(self) -> Iterator[None]:
+        """Count a call as in flight. Enter before its deadline is computed."""
+        with self._lock:
+            self._calls += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._calls -= 1
 
     def register(self, activity: Activity) -> None:
         """Include `activity` in `is_idle` as long as it is referenced elsewhere."""

@@ -108,6 +108,12 @@ class SocketChannel:
         self, service: str, method: str, request: bytes, decode: Callable[[bytes], Any], timeout: float | None
     ) -> Any:
         """Make one unary call. Raises RpcError; a passed deadline is code DEADLINE_EXCEEDED."""
+        with self._clock.in_flight():
+            return self._call(service, method, request, decode, timeout)
+
+    def _call(
+        self, service: str, method: str, request: bytes, decode: Callable[[bytes], Any], timeout: float | None
+    ) -> Any:
         unary = self._channel.unary_unary(
             f"/{service}/{method}", request_serializer=_as_is, response_deserializer=_as_is
         )

@@ -7,6 +7,7 @@ component. The run owns the connections and stops them after the components.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
 class Connections:
     """The connections of one run.
 
-    `connect` opens a connection for reference components; `by_proxy`: components whose programs use the proxy;
-    `folder`: for the proxy's files.
+    `connect` opens a connection for reference components; `in_flight` surrounds their requests; `by_proxy`: components
+    whose programs use the proxy; `folder`: for the proxy's files.
     """
 
     def __init__(
@@ -37,11 +38,13 @@ class Connections:
         control_plane: ControlPlane,
         *,
         connect: Callable[[], Transport],
+        in_flight: Callable[[], AbstractContextManager[None]],
         log: EventLog,
         folder: Path,
         by_proxy: Collection[str],
     ) -> None:
         self._connect = connect
+        self._in_flight = in_flight
         self.points = FaultPoints(self._tell)
         self._control_plane = control_plane
         self._log = log
@@ -59,7 +62,9 @@ class Connections:
             # One connection for all reference components; faults and records are separate for each of them.
             if self._inner is None:
                 self._inner = self._connect()
-            faulty = FaultyTransport(self._inner, self.points, component=component, clock=self._log.clock)
+            faulty = FaultyTransport(
+                self._inner, self.points, component=component, clock=self._log.clock, in_flight=self._in_flight
+            )
             found = self._transports[component] = RecordingTransport(faulty, self._log)
         return found
 

@@ -146,6 +146,8 @@ class Run:
         connections = Connections(
             control_plane,
             connect=lambda: self._connect(control_plane),
+            # Not the bound method: every scenario on a real control plane has a new clock.
+            in_flight=lambda: self.clock.in_flight(),  # noqa: PLW0108
             log=self.log,
             folder=self.work / "proxy",
             by_proxy=self._faulted,

@@ -70,6 +70,12 @@ class Settling:
         self._log = log
         self._nodes = nodes
         self._wait_for_watches = wait_for_watches
+        self.held: list[Callable[[], int]] = []
+        """Functions that return how many calls a scripted program leaves unanswered at the moment."""
+
+    def held_calls(self) -> int:
+        """Return the number of calls in flight that the scenario itself leaves unanswered."""
+        return sum(held() for held in self.held)
 
     @property
     def _clock(self) -> Clock:

@@ -6,6 +6,7 @@ Step functions are thin and call the world; logic that they share is in typed fu
 
 from __future__ import annotations
 
+import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -15,6 +16,7 @@ from dra_api.objects import NODES, PODS, uid_of
 from dra_conformance.components.external_driver import ExternalDriver
 from dra_conformance.components.node import ScenarioNode
 from dra_conformance.components.nvml import NvmlLibrary
+from dra_conformance.core.errors import Untestable
 from dra_conformance.core.events import CleanupStarted
 from dra_conformance.core.features import Scenario
 from dra_conformance.engine import evidence, namespace
@@ -94,6 +96,21 @@ class World:
         self.wait = self.checks.wait
         self.require = self.checks.require
         self.stays = self.checks.stays
+
+    def pass_time(self, seconds: float) -> None:
+        """Wait until the system is idle, and advance the clock while no call is in flight.
+
+        A program that takes a quarter of a second for a response would miss its deadline otherwise. Calls that a
+        scripted driver leaves unanswered on purpose do not count. Raises Untestable if a call does not end within the
+        run's patience.
+        """
+        self.settle()
+        real = self.log.clock
+        deadline = real.monotonic() + self.run.patience
+        while not self.clock.advance(seconds, calls=self.settling.held_calls()):
+            if real.monotonic() > deadline:
+                raise Untestable(f"a call is still in flight after {self.run.patience:g} s, so time cannot be advanced")
+            real.wait(threading.Event(), 0.001)
 
     def state(self, kind: type[S]) -> S:
         """Return this scenario's instance of `kind`, created without arguments at first use.

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from typing import Unpack
 
 from dra_api.clock import Clock
@@ -18,19 +19,35 @@ from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatc
 
 
 class FaultyTransport:
-    """The transport `inner` of a component, with the faults of `points`. Delays use `clock`."""
+    """The transport `inner` of a component, with the faults of `points`.
 
-    def __init__(self, inner: Transport, points: FaultPoints, *, component: str, clock: Clock) -> None:
+    Delays use `clock`. `in_flight` surrounds every request; watches have no end and are not counted.
+    """
+
+    def __init__(
+        self,
+        inner: Transport,
+        points: FaultPoints,
+        *,
+        component: str,
+        clock: Clock,
+        in_flight: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
         self._inner = inner
         self._points = points
         self._component = component
         self._clock = clock
+        self._in_flight = in_flight
         self._closed = threading.Event()
         # Streams that their component has dropped need no close.
         self._streams: weakref.WeakSet[_FaultyStream] = weakref.WeakSet()
 
     def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Send one request, or inject a fault."""
+        with self._in_flight():
+            return self._request(method, path, **options)
+
+    def _request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         fault: Fault | None = None
         # Without hooks, as in most scenarios, the request is not even parsed.
         if self._points:

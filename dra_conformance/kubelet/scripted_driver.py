@@ -58,6 +58,9 @@ class ScriptedDriver:
         self._registration_dir = registration_dir
         self._poke = poke
         self._release = threading.Event()
+        self._counter = threading.Lock()
+        self.holding = 0
+        """The number of calls that wait for `release`."""
         self.server: PluginServer | None = None
 
     @property
@@ -115,7 +118,11 @@ class ScriptedDriver:
         self._poke()
         if self.silent:
             # Longer than the kubelet's deadline of 45 s (rule DRA-268), but not for ever.
+            with self._counter:
+                self.holding += 1
             self._release.wait(120)
+            with self._counter:
+                self.holding -= 1
         if self.call_error:
             raise RuntimeError(self.call_error)
         answer = {claim.uid: self._prepare_one(claim) for claim in claims if claim.name != self.leaves_out}

@@ -69,8 +69,7 @@ def _(world: World, node: str, seconds: int) -> None:
     wanted = world.state(SliceHistory).devices
     in_process = world.run.components.spec("driver").in_process
     if in_process:
-        world.settle()
-        world.clock.advance(seconds)
+        world.pass_time(seconds)
     faults.require_met(world)
 
     def look() -> Seen:
@@ -130,8 +129,7 @@ def _(world: World, pool: str, seconds: int) -> None:
     made = world.state(SliceHistory).former[pool]
     in_process = world.run.components.spec("driver").in_process
     if in_process:
-        world.settle()
-        world.clock.advance(seconds)
+        world.pass_time(seconds)
 
     def look() -> Seen:
         left = [name_of(obj) for obj in world.observer.list(RESOURCE_SLICES) if uid_of(obj) == made]

@@ -183,8 +183,7 @@ def _(world: World, seconds: int) -> None:
     if world.has_real_kubelet:
         world.clock.wait(threading.Event(), seconds)  # its clock runs already; waiting for idle first would add to it
     else:
-        world.settle()
-        world.clock.advance(seconds)
+        world.pass_time(seconds)
     world.log.emit(ClockAdvanced(advanced=seconds))
 
 

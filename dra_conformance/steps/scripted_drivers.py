@@ -80,6 +80,7 @@ def make(world: World, alias: str, node: str) -> ScriptedDriver:
         poke=world.log.poke,
     )
     known.append(driver)
+    world.settling.held.append(lambda: driver.holding)
     world.cleanup.callback(driver.stop)
     return driver
 
