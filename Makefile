@@ -34,6 +34,9 @@ nvml-sanitized: $(DEV_READY) $(CLIENTS_READY)       ## the tests of the fake NVM
 	@echo "== nvml-sanitized"
 	@$(BIN)/python -m tests.fake_nvml.sanitized
 
+# Those of which profile gates-off judges what the API server drops, and those that depend on them.
+GATES_OFF := DRAConsumableCapacity DRADeviceTaints DRAPrioritizedList DRAExtendedResource DRADeviceBindingConditions \
+	DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRAPartitionableDevices
 suite: $(DEV_READY)       ## the executable specification, against the reference
 	@echo "== suite"
 	@$(BIN)/dra-conformance run -n 2 --require conformant
@@ -43,6 +46,8 @@ suite: $(DEV_READY)       ## the executable specification, against the reference
 	@$(BIN)/dra-conformance run -n 2 --profile fault-sweep --require conformant --out dra-report/sweep
 	@$(BIN)/dra-conformance run -n 2 --profile faults --profile fault-sweep --scheduler reference:publish=direct \
 		--require conformant --out dra-report/sweep-direct
+	@$(BIN)/dra-conformance run -n 2 --profile gates-off $(addprefix --feature-gates ,$(addsuffix =false,$(GATES_OFF))) \
+		--require conformant --out dra-report/gates-off
 	@$(BIN)/python -m dra_conformance.faults $(addsuffix /events.jsonl,dra-report dra-report/sweep dra-report/sweep-direct)
 
 MUTANTS_SHARD ?= 1/2

@@ -27,9 +27,10 @@ PROFILES: dict[str, str] = {
     "webhook": "the admission webhook that validates opaque device configurations",
     "faults": "failed requests, lost responses, broken watches, killed API servers",
     "fault-sweep": "every write of every component, failed in every way",
+    "gates-off": "fields of optional features on a control plane whose feature gates are off",
 }
 # These profiles take minutes. A run without --profile leaves them out.
-ON_REQUEST = frozenset({"fault-sweep"})
+ON_REQUEST = frozenset({"fault-sweep", "gates-off"})
 
 # The `@needs:` tags. `dra_conformance.engine.requirements` has the check and the documentation of each.
 NEEDS: tuple[str, ...] = (
@@ -72,6 +73,7 @@ class Tags:
     components: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
+    gates_off: tuple[str, ...] = ()
     since: str | None = None
     until: str | None = None
     disruptive: bool = False
@@ -86,6 +88,7 @@ def read(tags: Iterable[str], *, where: str) -> Tags:
         "component": [],
         "needs": [],
         "gate": [],
+        "gate-off": [],
         "since": [],
         "until": [],
     }
@@ -117,6 +120,7 @@ def read(tags: Iterable[str], *, where: str) -> Tags:
         components=tuple(sorted_in["component"]),
         needs=tuple(sorted_in["needs"]),
         gates=tuple(sorted_in["gate"]),
+        gates_off=tuple(sorted_in["gate-off"]),
         # Tags of feature, rule, scenario and examples add up; the narrowest window counts.
         since=max(sorted_in["since"], key=Version.parse, default=None),
         until=min(sorted_in["until"], key=Version.parse, default=None),

@@ -155,6 +155,9 @@ def _feature_gates(scenario: Scenario, selection: _Selection) -> tuple[Status, s
             return Status.NOT_SUPPORTED, f"feature gate {gate} is off" + (
                 known if target.gates_assumed else " on the control plane"
             )
+    for gate in scenario.tags.gates_off:
+        if target.feature_gates.get(gate, True):
+            return Status.NOT_APPLICABLE, f"feature gate {gate} is on (--feature-gates {gate}=false)"
     return None
 
 

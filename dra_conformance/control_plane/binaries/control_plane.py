@@ -23,6 +23,7 @@ import yaml
 from dra_api.certificate_authority import Authority, signing_key
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import RealClock
+from dra_api.feature_gates import known_gates
 from dra_api.objects import SERVICE_ACCOUNTS
 from dra_api.private_file import write_private
 from dra_api.transport import HttpTransport, Transport, TransportError
@@ -311,8 +312,12 @@ class BinariesControlPlane:
         process.start()
 
     def _check_gates(self) -> None:
-        known = self.programs.default_gates() if self._overrides else {}
-        if unknown := sorted(name for name in self._overrides if name not in known):
+        if not self._overrides:
+            return
+        # --help leaves out gates that are generally available; those that are not locked can still be set.
+        unlocked = {name for name, gate in known_gates(self.version()).items() if not gate.locked}
+        known = unlocked.union(self.programs.default_gates())
+        if unknown := sorted(set(self._overrides) - known):
             raise TargetUnreachable(
                 f"kube-apiserver {self.version()} does not know the feature gate {', '.join(unknown)}",
                 hint="`kube-apiserver --help` lists its gates; one that the release has locked can no longer be set.",

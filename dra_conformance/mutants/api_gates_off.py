@@ -1,0 +1,131 @@
+"""Faults of the API server with switched-off features: it stores their fields, or drops more than these."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+
+_DRA = "apiserver_emulator.dra"
+_Function = Callable[..., Any]
+
+
+def _keeps(patch: Patch, target: str, path: tuple[str | int, ...]) -> None:
+    """Let a function that drops disabled fields of a spec keep one of them."""
+
+    def make(original: _Function) -> _Function:
+        def drop(spec: Any, *args: Any) -> None:
+            before = _look_up(copy.deepcopy(spec), path)
+            original(spec, *args)
+            holder = _look_up(spec, path[:-1])
+            if before is not None and holder is not None:
+                holder[path[-1]] = before
+
+        return drop
+
+    patch.wrap(target, make)
+
+
+def _look_up(obj: Any, path: tuple[str | int, ...]) -> Any:
+    for key in path:
+        try:
+            obj = obj[key]
+        except (KeyError, IndexError):
+            return None
+    return obj
+
+
+_REQUEST = ("devices", "requests", 0)
+
+
+def _off(gate: str) -> dict[str, Any]:
+    return {"profile": ("gates-off",), "feature_gates": (f"{gate}=false",)}
+
+
+@mutant("distinct-attribute-kept-without-gate", rule="DRA-025", **_off("DRAConsumableCapacity"))
+def _(patch: Patch) -> None:
+    """A claim keeps distinctAttribute although DRAConsumableCapacity is off."""
+    _keeps(patch, f"{_DRA}.resource_claim:drop_disabled", ("devices", "constraints", 0, "distinctAttribute"))
+
+
+@mutant("tolerations-kept-without-gate", rule="DRA-037", **_off("DRADeviceTaints"))
+def _(patch: Patch) -> None:
+    """A claim keeps its tolerations although DRADeviceTaints is off."""
+    _keeps(patch, f"{_DRA}.resource_claim:drop_disabled", (*_REQUEST, "exactly", "tolerations"))
+
+
+@mutant("template-tolerations-kept-without-gate", rule="DRA-037", **_off("DRADeviceTaints"))
+def _(patch: Patch) -> None:
+    """A template keeps the tolerations of its claims although DRADeviceTaints is off."""
+    _keeps(patch, f"{_DRA}.resource_claim_template:drop_disabled", (*_REQUEST, "exactly", "tolerations"))
+
+
+@mutant("alternatives-kept-without-gate", rule="DRA-038", **_off("DRAPrioritizedList"))
+def _(patch: Patch) -> None:
+    """A claim keeps its alternatives although DRAPrioritizedList is off."""
+    _keeps(patch, f"{_DRA}.resource_claim:drop_disabled", (*_REQUEST, "firstAvailable"))
+
+
+@mutant("extended-resource-kept-without-gate", rule="DRA-043", **_off("DRAExtendedResource"))
+def _(patch: Patch) -> None:
+    """A class keeps extendedResourceName although DRAExtendedResource is off."""
+    _keeps(patch, f"{_DRA}.device_class:_drop_disabled", ("extendedResourceName",))
+
+
+@mutant("taints-kept-without-gate", rule="DRA-077", **_off("DRADeviceTaints"))
+def _(patch: Patch) -> None:
+    """A slice keeps the taints of its devices although DRADeviceTaints is off."""
+    _keeps(patch, f"{_DRA}.resource_slice:drop_disabled", ("devices", 0, "taints"))
+
+
+@mutant("binding-to-node-kept-without-gate", rule="DRA-077", **_off("DRADeviceBindingConditions"))
+def _(patch: Patch) -> None:
+    """A slice keeps bindsToNode although DRADeviceBindingConditions is off."""
+    _keeps(patch, f"{_DRA}.resource_slice:drop_disabled", ("devices", 0, "bindsToNode"))
+
+
+@mutant(
+    "disabled-field-drops-its-device",
+    rule="DRA-077",
+    profile=("gates-off",),
+    feature_gates=("DRADeviceTaints=false", "DRAConsumableCapacity=false"),
+)
+def _(patch: Patch) -> None:
+    """A device with a disabled field is dropped from its slice."""
+
+    def make(original: _Function) -> _Function:
+        def drop(spec: Any, *args: Any) -> None:
+            plain = [device for device in spec.get("devices") or () if "taints" not in device]
+            original(spec, *args)
+            spec["devices"] = plain
+
+        return drop
+
+    patch.wrap(f"{_DRA}.resource_slice:drop_disabled", make)
+
+
+@mutant(
+    "device-status-kept-without-gate",
+    rule="DRA-095",
+    profile=("gates-off",),
+    feature_gates=(
+        "DRAResourceClaimDeviceStatus=false",
+        "DRADeviceBindingConditions=false",
+        "DRAResourceClaimGranularStatusAuthorization=false",
+    ),
+)
+def _(patch: Patch) -> None:
+    """A claim keeps status.devices although DRAResourceClaimDeviceStatus is off."""
+
+    def make(original: _Function) -> _Function:
+        def drop(claim: Any, *args: Any) -> None:
+            devices = (claim.get("status") or {}).get("devices")
+            original(claim, *args)
+            if devices:
+                claim["status"]["devices"] = devices
+
+        return drop
+
+    patch.wrap(f"{_DRA}.resource_claim:drop_disabled_status", make)

@@ -1,0 +1,68 @@
+@profile:gates-off @component:control-plane @until:1.36
+Feature: Fields of features that are switched off
+  An API server drops the fields of a disabled feature before it validates an object. Run this chapter on a control
+  plane with the gates off: --profile gates-off --feature-gates DRAPrioritizedList=false,...
+
+  Scenario Outline: <what> is dropped
+    Given the manifest "<manifest>"
+    And "<path>" is <value>
+    When it is created
+    Then its "<path>" reads null
+
+    @DRA-037 @gate-off:DRADeviceTaints
+    Examples: tolerations without DRADeviceTaints
+      | what                              | manifest        | path                                              | value                                     |
+      | a toleration of a claim           | claims/claim    | spec.devices.requests[0].exactly.tolerations      | [{key: k, operator: Exists}]              |
+      | a toleration of a template        | claims/template | spec.spec.devices.requests[0].exactly.tolerations | [{key: k, operator: Exists}]              |
+
+    @DRA-043 @gate-off:DRAExtendedResource
+    Examples: extendedResourceName without DRAExtendedResource
+      | what                              | manifest        | path                                              | value                                     |
+      | the extended resource of a class  | claims/class    | spec.extendedResourceName                         | example.com/gpu                           |
+
+    @DRA-077 @gate-off:DRADeviceTaints
+    Examples: taints of devices without DRADeviceTaints
+      | what                              | manifest        | path                                              | value                                     |
+      | a taint of a device               | claims/slice    | spec.devices[0].taints                            | [{key: k, effect: NoSchedule}]            |
+
+    @DRA-077 @gate-off:DRAConsumableCapacity
+    Examples: shared devices without DRAConsumableCapacity
+      | what                              | manifest        | path                                              | value                                     |
+      | the sharing of a device           | claims/slice    | spec.devices[0].allowMultipleAllocations          | true                                      |
+
+    @DRA-077 @gate-off:DRADeviceBindingConditions
+    Examples: binding conditions without DRADeviceBindingConditions
+      | what                              | manifest        | path                                              | value                                     |
+      | a condition before binding        | claims/slice    | spec.devices[0].bindsToNode                       | true                                      |
+
+  @DRA-077 @gate-off:DRADeviceTaints @gate-off:DRAConsumableCapacity
+  Scenario: The second of two devices loses its disabled fields only
+    Given the manifest "claims/slice"
+    And "spec.devices" is [{name: d}, {name: e, allowMultipleAllocations: true, attributes: {a: {int: 1}}, taints: [{key: k, effect: NoSchedule}]}]
+    When it is created
+    Then its "spec.devices" reads [{name: d}, {name: e, attributes: {a: {int: 1}}}]
+
+  Scenario Outline: <what> is refused
+    Given the manifest "<manifest>"
+    And "<path>" is <value>
+    When it is created
+    Then the API server refuses it: Required at "<field>"
+
+    @DRA-025 @gate-off:DRAConsumableCapacity
+    Examples: a constraint that only has distinctAttribute
+      | what                              | manifest        | path                     | value                                  | field                                      |
+      | distinctAttribute alone           | claims/claim    | spec.devices.constraints | [{distinctAttribute: gpu.example.com/a}] | spec.devices.constraints[0].matchAttribute |
+
+    @DRA-038 @gate-off:DRAPrioritizedList
+    Examples: a request that only has alternatives
+      | what                              | manifest        | path                     | value                                              | field                    |
+      | a request with alternatives alone | claims/claim    | spec.devices.requests[0] | {name: r, firstAvailable: [{name: s, deviceClassName: c}]} | spec.devices.requests[0] |
+
+  @DRA-095 @gate-off:DRAResourceClaimDeviceStatus
+  Scenario: The device status of an allocated claim is dropped
+    Given the manifest "claims/claim"
+    And it is created
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: x}]}}
+    When its status "status.devices" is updated to [{driver: d.test, pool: p, device: x, data: {a: 1}}]
+    Then the API server accepts it
+    And its "status.devices" reads null
