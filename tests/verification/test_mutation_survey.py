@@ -181,29 +181,32 @@ def test_the_scenarios_of_a_mutant(line: int, in_function: bool, expected: tuple
 
 
 def test_a_map_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    passing = ("kept", "changed", "gone", "newest|in b", "f", "g", "h")
     known = Reach(
-        {
-            name: Passed(1.0, "x/a", (), f"text of {name}")
-            for name in ("kept", "changed", "gone", "in b", "f", "g", "h")
-        },
-        {"a.py": {1: ["kept", "changed", "gone"]}, "b.py": {3: ["in b"], 9: ["in b"]}, "left.py": {1: ["kept"]}},
+        {name: Passed(1.0, "x/a", ()) for name in passing},
+        {"a.py": {1: ["kept", "changed", "gone"]}, "b.py": {3: ["newest|in b"]}, "left.py": {1: ["kept"]}},
         ["one"],
         {"a.py": "old", "b.py": "old"},
+        {reach.id_of(name): "text" for name in (*passing, "fails")},
+        {"in b": "not-supported: off", "fails": "failed: no"},
     )
-    texts = {name: f"text of {name}" for name in ("kept", "in b", "f", "g", "h")} | {"changed": "other", "new": "text"}
+    texts = dict.fromkeys(("kept", "in b", "f", "g", "h", "fails", "new"), "text") | {"changed": "other"}
     monkeypatch.setattr(reach, "scenario_texts", lambda: texts)
     monkeypatch.setattr(reach, "file_texts", lambda: {"a.py": "old", "b.py": "other"})
     again = reach.outdated(known)
     assert again == {"changed", "new", "in b"}
     new = Reach(
-        {name: Passed(2.0, "x/a", (), texts[name]) for name in again},
-        {"a.py": {2: ["changed"]}, "b.py": {4: ["in b", "new"]}},
+        {name: Passed(2.0, "x/a", ()) for name in ("changed", "new", "newest|in b")},
+        {"a.py": {2: ["changed"]}, "b.py": {4: ["newest|in b", "new"]}},
         ["two"],
         reach.file_texts(),
+        texts,
+        {"in b": "not-supported: still off"},
     )
     found = reach.merged(known, again, new)
-    assert found.lines == {"a.py": {1: ["kept"], 2: ["changed"]}, "b.py": {4: ["in b", "new"]}}
-    assert set(found.scenarios) == set(texts)
+    assert found.lines == {"a.py": {1: ["kept"], 2: ["changed"]}, "b.py": {4: ["new", "newest|in b"]}}
+    assert set(found.scenarios) == {"kept", "changed", "newest|in b", "f", "g", "h", "new"}
+    assert found.others == {"in b": "not-supported: still off", "fails": "failed: no"}
     assert found.modules == ["one", "two"]
     assert reach.outdated(found) == set()
 

@@ -42,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if todo:
         print("bringing the map of lines up to date", flush=True)
         found = survey.collect(options.folder / "reach.json", fresh=options.fresh)
+        failed = sorted(name for name, reason in found.others.items() if not reason.startswith("not-"))
+        for name in failed:
+            print(f"without a mutant: {name} {found.others[name][:200]}", file=sys.stderr)
         survey.run(todo, found, store, digest=digest, jobs=options.jobs, show=_show)
     results = [done[one.key] for one in chosen if one.key in (done := store.of(digest))]
     classes = unobservable.load()

@@ -25,25 +25,27 @@ from verification.mutation_survey.mutants import Mutant
 
 
 class Passed(msgspec.Struct, frozen=True):
-    """A scenario that passes without a mutant: its duration in seconds, feature file, rules, and digest of its text."""
+    """A scenario that passes without a mutant: its duration in seconds, its feature file and its rules."""
 
     duration: float
     feature: str
     rules: tuple[str, ...]
-    text: str = ""
 
 
 class Reach(msgspec.Struct, frozen=True):
     """The passing scenarios by id, and the scenarios that execute each line: `{path: {line: [ids]}}`.
 
     The empty id stands for lines that run outside a scenario: imports, and the start of the control plane.
-    `modules` are the modules that the run imported, in that order. `files` has the digests of the mutated files.
+    `modules` are the modules that the run imported, in that order. `texts` and `files` have the digests of all
+    scenarios and mutated files; `others` has the reason why a scenario is not among the passing ones.
     """
 
     scenarios: dict[str, Passed]
     lines: dict[str, dict[int, list[str]]]
     modules: list[str] = []
     files: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    others: dict[str, str] = {}
 
 
 BROAD = 40
@@ -165,8 +167,8 @@ def lines_of(folder: Path) -> dict[str, dict[int, list[str]]]:
     """Read the recorded lines of all processes, by path below the root."""
     found: dict[str, dict[int, set[str]]] = {}
     wanted = {str(path) for one in COMPONENTS for path in components.files_of(one)}
-    for file in sorted(folder.iterdir()):
-        if not file.name.startswith(("main", "child")):
+    for file in sorted(folder.rglob("*")):
+        if not file.is_file() or not file.name.startswith(("main", "child")):
             continue
         data = coverage.CoverageData(str(file))
         data.read()
@@ -183,6 +185,8 @@ class _Stored(msgspec.Struct, frozen=True):
     scenarios: dict[str, Passed]
     modules: list[str]
     files: dict[str, str]
+    texts: dict[str, str]
+    others: dict[str, str]
     sets: list[list[str]]
     lines: dict[str, dict[int, int]]
 
@@ -194,7 +198,7 @@ def stored(file: Path) -> Reach | None:
     except (FileNotFoundError, msgspec.DecodeError):
         return None
     lines = {path: {line: found.sets[at] for line, at in inside.items()} for path, inside in found.lines.items()}
-    return Reach(found.scenarios, lines, found.modules, found.files)
+    return Reach(found.scenarios, lines, found.modules, found.files, found.texts, found.others)
 
 
 def store(reach: Reach, file: Path) -> None:
@@ -204,7 +208,15 @@ def store(reach: Reach, file: Path) -> None:
         path: {line: numbers.setdefault(tuple(names), len(numbers)) for line, names in inside.items()}
         for path, inside in reach.lines.items()
     }
-    data = _Stored(reach.scenarios, reach.modules, reach.files, [list(names) for names in numbers], lines)
+    data = _Stored(
+        reach.scenarios,
+        reach.modules,
+        reach.files,
+        reach.texts,
+        reach.others,
+        [list(names) for names in numbers],
+        lines,
+    )
     file.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=file.parent, delete=False) as out:
         out.write(msgspec.json.encode(data))
@@ -217,10 +229,10 @@ def outdated(known: Reach) -> set[str] | None:
     They are the new ones, those with another text, and those that executed a file that has changed since.
     """
     texts = scenario_texts()
-    again = {name for name, text in texts.items() if name not in known.scenarios or known.scenarios[name].text != text}
+    again = {name for name, text in texts.items() if known.texts.get(name) != text}
     for path in changed(known):
-        again.update(name for names in known.lines.get(path, {}).values() for name in names if name in texts)
-    return again if len(again) < len(texts) / 2 else None
+        again.update(id_of(name) for names in known.lines.get(path, {}).values() for name in names)
+    return again & set(texts) if len(again) < len(texts) / 2 else None
 
 
 def changed(known: Reach) -> set[str]:
@@ -230,19 +242,29 @@ def changed(known: Reach) -> set[str]:
 
 def merged(known: Reach, again: Collection[str], new: Reach) -> Reach:
     """Return a map with the scenarios that were recorded again, and without those that no longer exist."""
-    texts = scenario_texts()
-    gone = set(again) | {name for name in known.scenarios if name not in texts}
+    gone = {name for name in {*known.scenarios, *known.others} if id_of(name) in again or id_of(name) not in new.texts}
     fresh = changed(known)
     lines: dict[str, dict[int, list[str]]] = {}
-    for path in {*known.lines, *new.lines} & set(new.files):
+    for path in new.files:
         found: dict[int, set[str]] = {}
         for line, names in ({} if path in fresh else known.lines.get(path, {})).items():
             found[line] = set(names) - gone
         for line, names in new.lines.get(path, {}).items():
             found.setdefault(line, set()).update(names)
         lines[path] = {line: sorted(names) for line, names in found.items()}
-    scenarios = {name: one for name, one in known.scenarios.items() if name not in gone} | new.scenarios
-    return Reach(scenarios, lines, list(dict.fromkeys([*known.modules, *new.modules])), new.files)
+    return Reach(
+        {name: one for name, one in known.scenarios.items() if name not in gone} | new.scenarios,
+        lines,
+        list(dict.fromkeys([*known.modules, *new.modules])),
+        new.files,
+        new.texts,
+        {name: reason for name, reason in known.others.items() if name not in gone} | new.others,
+    )
+
+
+def id_of(name: str) -> str:
+    """Return the id of the scenario that a name in the map stands for; other variants of a run have a prefix."""
+    return name.rpartition("|")[2]
 
 
 def scenario_texts() -> dict[str, str]:
@@ -262,13 +284,13 @@ def _digest(data: bytes) -> str:
 
 
 def made(report: Mapping[str, Any], data: Path) -> Reach:
-    """Return the map of one recorded run: its report, and the folder with the recorded lines."""
-    texts = scenario_texts()
+    """Return the map of recorded runs: the scenarios of their reports, and the folder with the recorded lines."""
     scenarios = {
-        row["id"]: Passed(
-            float(row["duration"]), row["id"].partition("#")[0], tuple(row["rules"]), texts.get(row["id"], "")
-        )
+        row["id"]: Passed(float(row["duration"]), id_of(row["id"]).partition("#")[0], tuple(row["rules"]))
         for row in report["scenarios"]
         if row["status"] == "passed"
     }
-    return Reach(scenarios, lines_of(data), report["modules"], file_texts())
+    others = {
+        row["id"]: f"{row['status']}: {row['reason']}" for row in report["scenarios"] if row["id"] not in scenarios
+    }
+    return Reach(scenarios, lines_of(data), report["modules"], file_texts(), scenario_texts(), others)

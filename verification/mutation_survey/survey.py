@@ -8,10 +8,12 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from dra_conformance.core.process_pool import each
+from dra_conformance.core.status import Status
 from verification.mutation_survey import mutants as generation
 from verification.mutation_survey import preload, reach, trial
 from verification.mutation_survey.components import ROOT
@@ -44,12 +46,23 @@ def collect(file: Path, *, fresh: bool = False) -> Reach:
 
 
 def _record(names: tuple[str, ...]) -> Reach:
+    """Run scenarios (all if none is named) in every variant of the options in which they did not pass before."""
+    rows: list[dict[str, Any]] = []
+    modules: dict[str, None] = {}
     with tempfile.TemporaryDirectory(prefix="dra-survey-map-") as folder:
-        for _, answer in each([(folder, names)], trial.record, jobs=1, limit=_MAP_LIMIT):
-            if isinstance(answer, str):
-                raise RuntimeError(f"the map of lines cannot be collected: {answer}")
-            return reach.made(answer, Path(folder))
-    raise AssertionError("`each` yields one result for one item")
+        for variant in trial.VARIANTS:
+            data = Path(folder) / (variant or "default")
+            data.mkdir()
+            for _, answer in each([(str(data), variant, names)], trial.record, jobs=1, limit=_MAP_LIMIT):
+                if isinstance(answer, str):
+                    raise RuntimeError(f"the map of lines cannot be collected: {answer}")
+                rows += answer["scenarios"]
+                modules |= dict.fromkeys(answer["modules"])
+            passed = {reach.id_of(row["id"]) for row in rows if row["status"] == Status.PASSED}
+            names = tuple(sorted({reach.id_of(row["id"]) for row in rows} - passed))
+            if not names:
+                break
+        return reach.made({"scenarios": rows, "modules": list(modules)}, Path(folder))
 
 
 def run(

@@ -26,6 +26,27 @@ ERRORS_MAX = 6
 """The run of a mutant ends after so many scenarios without a judgement; the harness cannot run with this mutant."""
 
 
+VARIANTS: dict[str, dict[str, Any]] = {
+    "": {},
+    # Scenarios of behaviour that needs a newer or older release, or a gate that is off by default.
+    "newest": {
+        "kubernetes_version": "1.37",
+        "feature_gates": ("DRADeviceTaintRules=true", "DRAListTypeAttributes=true"),
+    },
+    "gates": {"feature_gates": ("DRADeviceTaintRules=true", "DRAListTypeAttributes=true")},
+    "oldest": {"kubernetes_version": "1.34"},
+}
+"""Names and options of the runs. Each scenario belongs to the first run in which it passes.
+
+The profile fault-sweep and other settings of the reference scheduler (publish=direct) are not run.
+"""
+
+
+def key_of(variant: str, scenario: str) -> str:
+    """Return the name of a scenario in the map: its id, with the variant if that is not the default."""
+    return f"{variant}|{scenario}" if variant else scenario
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a mutant: `killed`, `survived`, `timeout` or `error`.
 
@@ -58,12 +79,17 @@ class Judge:
     """
 
     def __init__(self, order: Sequence[str], file: Path) -> None:
-        self._order = {name: number for number, name in enumerate(order)}
+        self._order = {reach.id_of(name): number for number, name in enumerate(order)}
         self._file = file
         self.began = time.monotonic()
         self.problems: list[str] = []
         self.ran = 0
         self.killed: Outcome | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether no further scenario is of use."""
+        return self.killed is not None or len(self.problems) >= ERRORS_MAX
 
     # After the hook of the runner, which attaches the scenarios; the outermost wrapper ends last.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -126,12 +152,14 @@ def run_mutant(work: Work) -> Outcome:
     from dra_conformance.pytest_plugin.launch import execute
 
     judge = Judge(work.scenarios, Path(work.scratch) / "killed.json")
-    with tempfile.TemporaryDirectory(dir=work.scratch) as folder:
-        options = RunOptions(
-            patience=PATIENCE, focus=focused(work.scenarios), out=folder, progress="none", report=("json",), seed=1
-        )
-        execute(options, plugins=[judge])
-        problems = _problems(Path(folder) / "report.json")
+    problems = ""
+    for variant, options in VARIANTS.items():
+        names = [reach.id_of(name) for name in work.scenarios if name == key_of(variant, reach.id_of(name))]
+        if not names or judge.ended:
+            continue
+        with tempfile.TemporaryDirectory(dir=work.scratch) as folder:
+            execute(_options(folder, names, patience=PATIENCE, **options), plugins=[judge])
+            problems = problems or _problems(Path(folder) / "report.json")
     seconds = round(time.monotonic() - judge.began, 2)
     if judge.killed is not None:
         return judge.killed
@@ -148,18 +176,25 @@ def _problems(report: Path) -> str:
     return "; ".join(str(one) for one in orjson.loads(report.read_bytes())["problems"])
 
 
-def record(work: tuple[str, tuple[str, ...]]) -> dict[str, Any]:
-    """Run scenarios (all if none is named) under the line recorder, whose data go to a folder; return the report."""
-    data, names = work
+def _options(folder: str, names: Sequence[str], **more: Any) -> RunOptions:
+    return RunOptions(focus=focused(names), out=folder, progress="none", report=("json",), seed=1, **more)
+
+
+def record(work: tuple[str, str, tuple[str, ...]]) -> dict[str, Any]:
+    """Run scenarios of a variant (all if none is named) under the line recorder; return the report's scenarios.
+
+    The recorded lines go to a folder, the first of the arguments.
+    """
+    data, variant, names = work
     loader.extend_path_of_children()
     made = reach.start(Path(data))
     from dra_conformance.pytest_plugin.launch import execute
 
     with tempfile.TemporaryDirectory() as folder:
-        options = RunOptions(focus=focused(names), out=folder, progress="none", report=("json",), seed=1)
-        execute(options, plugins=[reach.ContextPlugin(made, _scenario_of)])
+        plugin = reach.ContextPlugin(made, lambda item: key_of(variant, _scenario_of(item)))
+        execute(_options(folder, names, **VARIANTS[variant]), plugins=[plugin])
         made.stop()
         made.save()
         found: dict[str, Any] = orjson.loads((Path(folder) / "report.json").read_bytes())
-    rows = [row for row in found["scenarios"] if row["status"] != Status.FILTERED]
+    rows = [{**row, "id": key_of(variant, row["id"])} for row in found["scenarios"] if row["status"] != Status.FILTERED]
     return {"scenarios": rows, "modules": list(sys.modules)}
