@@ -281,6 +281,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., bool | str]) -> Callable[..., bool | str]:
         def verdict(*args: Any) -> bool | str:
             answer = original(*args)
+            # A string is the text of an error.
             return False if isinstance(answer, str) else answer
 
         return verdict
@@ -380,12 +381,14 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., Iterator[int]]) -> Callable[..., Iterator[int]]:
         def choices(self: Any, number: int, nth: int) -> Iterator[int]:
             for position in original(self, number, nth):
+                # Only the first choice, so that there is nothing to go back to.
                 yield position
                 return
 
         return choices
 
     patch.wrap(f"{_ALLOCATOR}.search:Search._choices", make)
+    # Without the count of remaining picks, which looks further ahead than this fault allows.
     patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
 
 
@@ -451,6 +454,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def take(self: Any, number: int, position: int, states: Any) -> None:
             original(self, number, position, states)
+            # As Kubernetes 1.36 does in allocateDevice.
             self._used |= 1 << position
 
         return take

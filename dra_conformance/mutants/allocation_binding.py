@@ -57,6 +57,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
         def deallocate(self: Any, claim: Obj, pod: Obj) -> bool:
+            # Without reservedFor the claim looks unused.
             status = {key: value for key, value in claim["status"].items() if key != "reservedFor"}
             return original(self, {**claim, "status": status}, pod)
 

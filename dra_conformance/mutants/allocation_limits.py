@@ -23,6 +23,7 @@ def _(patch: Patch) -> None:
             try:
                 return original(*args, **named)
             except SearchLimit as error:
+                # Only the message changes: the error still ends the search.
                 error.args = ("cannot allocate all claims",)
                 raise
 
@@ -39,6 +40,7 @@ def _(patch: Patch) -> None:
         def decide(*args: Any) -> Any:
             found = original(*args)
             given_up = isinstance(found, Refusal) and "timed out" in found.message
+            # Such a refusal is retried after changes of the pod or its claims, not of devices.
             return replace(found, for_own_claims=True) if given_up else found
 
         return decide

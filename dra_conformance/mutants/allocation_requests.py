@@ -33,6 +33,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def node_selector(devices: Any, node: Any) -> Any:
+            # One device at a time, so that the terms are not merged.
             terms = [term for one in devices for term in (original([one], node) or {}).get("nodeSelectorTerms", ())]
             return {"nodeSelectorTerms": terms} if terms else None
 
@@ -130,6 +131,7 @@ def _(patch: Patch) -> None:
 @mutant("selector-error-for-all-pods", rule="DRA-161b")
 def _(patch: Patch) -> None:
     """After an expression has failed, every claim is reported as an error."""
+    # Kept for the whole run, which has only this mutant.
     failed: list[str] = []
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -168,6 +170,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def add(constraint: Any, state: Any, offered: Any) -> Any:
             allowed, after = original(constraint, state, offered)
+            # The state after a pick is that of the last device instead of all devices.
             return allowed, offered if constraint.kind == "distinctAttribute" else after
 
         return add
@@ -265,6 +268,7 @@ def _(patch: Patch) -> None:
         def choose(self: Any, problem: Any, options: Any) -> Any:
             kept = []
             for alternatives in options:
+                # Each request alone, without the devices that the others need.
                 fitting = [one for one in alternatives if self._solve(problem, [one.task]) is not None]
                 kept.append(fitting[:1] or alternatives[:1])
             tasks = [alternatives[0].task for alternatives in kept]
@@ -353,4 +357,5 @@ def _(patch: Patch) -> None:
         return init
 
     patch.wrap(f"{_ALLOCATOR}.allocate:Allocator.__init__", make)
+    # The scheduler checks the classes of all alternatives before the search.
     patch.replace(f"{_SCHEDULER}.cycle:Cycle.missing_class", lambda self, claim: None)

@@ -58,6 +58,7 @@ def _(patch: Patch) -> None:
 @mutant("counters-never-released", rule="DRA-191")
 def _(patch: Patch) -> None:
     """Counters of a partition are never released."""
+    # By pool, the names of all devices that were ever in use.
     seen: dict[Any, set[str]] = {}
 
     def ever(pool: Any, names: Any) -> set[str]:
@@ -107,6 +108,7 @@ def _(patch: Patch) -> None:
             original(self, problem, *args, **more)
             by_name: dict[str, Any] = {}
             for pool, left in self._left.items():
+                # One dict for all pools of a name: a pick in one reduces the counters of the others.
                 self._left[pool] = by_name.setdefault(pool.pool, left)
 
         return init
@@ -185,6 +187,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., int]) -> Callable[..., int]:
         def in_use(self: Any, taken: Any) -> int:
             alone = Taken()
+            # All but the attribute `shared`.
             alone.exclusive, alone.versions = taken.exclusive, taken.versions
             return original(self, alone)
 
@@ -280,6 +283,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
         def acceptable(device: Any, request: Any, shared: bool) -> bool:
+            # A request may name a capacity with or without the domain of the driver.
             known = tuple(
                 (name, wanted)
                 for name, wanted in request.capacity

@@ -43,6 +43,7 @@ def _forget(patch: Patch, kinds: str, reason: str, field: str) -> None:
         return validate
 
     for kind in kinds.split():
+        # Both, because most checks run on updates too.
         for method in ("validate_create", "validate_update"):
             patch.wrap(f"{_STRATEGIES[kind]}.{method}", lenient)
 
@@ -411,6 +412,7 @@ def _without(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]
 def _remove_added(after: Any, before: Any, names: tuple[str, ...]) -> None:
     if isinstance(after, dict) and isinstance(before, dict):
         for key in list(after):
+            # Fields of the request stay.
             if key in names and key not in before:
                 del after[key]
             else:
@@ -575,6 +577,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def default(taint: Obj, rules: Any) -> None:
+            # The original then sets the current time.
             taint.pop("timeAdded", None)
             original(taint, rules)
 

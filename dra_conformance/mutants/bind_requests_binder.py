@@ -52,6 +52,7 @@ def _(patch: Patch) -> None:
 
     def wrapped(original: Any) -> Any:
         def check_pod(pod: Obj) -> None:
+            # The scheduler name in the scenario.
             if pod["spec"].get("schedulerName") == "other-scheduler":
                 raise BindFailure("not ours")
             original(pod)
@@ -78,6 +79,7 @@ def _(patch: Patch) -> None:
 @mutant("binder-stops-at-failure", rule="KAI-106")
 def _(patch: Patch) -> None:
     """After one failure no other BindRequest is processed."""
+    # A list, because the nested functions share it.
     broken: list[bool] = []
 
     def failing(original: Any) -> Any:
@@ -152,6 +154,7 @@ def _(patch: Patch) -> None:
     def wrapped(original: Any) -> Any:
         def plan_claims(self: Any, request: Obj, pod: Obj, node: Obj) -> Any:
             found = original(self, request, pod, node)
+            # Claims are written after the plan was made.
             self.pod_writer.bind(pod, node["metadata"]["name"], {})
             return found
 

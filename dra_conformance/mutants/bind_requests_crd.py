@@ -17,6 +17,7 @@ def change_crd(patch: Patch, change: Callable[[Obj], None]) -> None:
         def load_all(*args: Any, **more: Any) -> list[Any]:
             found: list[Any] = copy.deepcopy(original(*args, **more))
             for obj in found:
+                # The harness loads its other manifests with this function too.
                 if (
                     isinstance(obj, dict)
                     and (obj.get("metadata") or {}).get("name") == "bindrequests.scheduling.run.ai"

@@ -195,6 +195,7 @@ def lenient_plan(patch: Patch, phrase: str) -> None:
             except BindFailure as failure:
                 if phrase in str(failure):
                     return []
+                # Other failures stay failures.
                 raise
 
         return plan_claims
@@ -251,6 +252,7 @@ def _(patch: Patch) -> None:
         status = self.new_status(claim, pod, allocation)
         if status is not None:
             name, namespace = claim["metadata"]["name"], claim["metadata"]["namespace"]
+            # A patch without a resourceVersion never conflicts.
             self._client.patch(self.resource, name, {"status": status}, namespace, subresource="status")
 
     patch.replace(f"{WRITER}._write", write)

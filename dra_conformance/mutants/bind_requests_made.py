@@ -50,6 +50,7 @@ def _(patch: Patch) -> None:
         def publish(self: Any, decision: Any) -> None:
             original(self, decision)
             again = copy.deepcopy(self._client.list(BIND_REQUESTS, decision.pod["metadata"]["namespace"]).items[0])
+            # Without uid, labels and owner: only the spec is repeated.
             again["metadata"] = {"name": again["metadata"]["name"] + "-2", "namespace": again["metadata"]["namespace"]}
             self._client.create(BIND_REQUESTS, again)
 

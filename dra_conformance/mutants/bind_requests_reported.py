@@ -23,6 +23,7 @@ def _(patch: Patch) -> None:
 
     def wrapped(original: Any) -> Any:
         def fail(self: Any, request: Obj, pod: Obj | None, reason: str, **more: Any) -> Any:
+            # The text before the last colon names the plugin and the pod.
             return original(self, request, pod, reason.rpartition(": ")[2], **more)
 
         return fail
@@ -119,6 +120,7 @@ def _(patch: Patch) -> None:
 
         return attempt
 
+    # Once for each BindRequest: writing the failure would otherwise start the next attempt.
     patch.replace(f"{BINDER}.needs_attempt", lambda self, request: request["metadata"]["uid"] not in done)
     patch.wrap(f"{BINDER}.attempt", wrapped)
 
@@ -151,6 +153,7 @@ def _(patch: Patch) -> None:
 
     def bind(self: Any, pod: Obj, node: str, annotations: Any) -> None:
         meta = pod["metadata"]
+        # A request of its own, so that its failure does not affect the binding.
         with contextlib.suppress(ApiError):
             self._client.patch(PODS, meta["name"], {"metadata": {"annotations": annotations}}, meta["namespace"])
         self._client.bind(pod, node)

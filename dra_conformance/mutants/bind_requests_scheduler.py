@@ -38,6 +38,7 @@ def resolve_leniently(patch: Patch, phrase: str) -> None:
             except NotReady as error:
                 if phrase in str(error):
                     return []
+                # For other reasons the pod still waits.
                 raise
 
         return resolve
@@ -133,6 +134,7 @@ def _(patch: Patch) -> None:
         def decide(self: Any, pod: Obj) -> Any:
             found = original(self, pod)
             if isinstance(found, Refusal) and "cannot allocate" in found.message:
+                # Any node: the fault is a binding without the claim.
                 return Decision(pod, next(iter(self._view.nodes)))
             return found
 

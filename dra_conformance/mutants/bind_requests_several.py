@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dra_api.client import ApiError
 from dra_api.objects import Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.binder.failure import BindFailure
 
 BINDER = "reference_impl.binder.reconcile:Binder"
 WRITER = "reference_impl.binder.claims:ClaimWriter"
@@ -43,8 +45,6 @@ def _(patch: Patch) -> None:
 
     def wrapped(original: Any) -> Any:
         def commit(self: Any, claim: Obj, pod: Obj, node: Obj, *args: Any, **more: Any) -> None:
-            from dra_api.client import ApiError
-
             original(self, claim, pod, node, *args, **more)
             try:
                 self._client.bind(pod, node["metadata"]["name"], annotations={})
@@ -150,8 +150,6 @@ def _(patch: Patch) -> None:
 
     def wrapped(original: Any) -> Any:
         def plan_claim(self: Any, pod: Obj, *args: Any) -> Any:
-            from reference_impl.binder.failure import BindFailure
-
             try:
                 return original(self, pod, *args)
             except BindFailure as failure:
@@ -202,8 +200,6 @@ def _(patch: Patch) -> None:
 
     def check_reservable(self: Any, claim: Obj) -> None:
         return
-
-    from dra_api.client import ApiError
 
     patch.replace(f"{WRITER}.check_reservable", check_reservable)
     _ignore(patch, lambda error: isinstance(error, ApiError))

@@ -201,6 +201,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
         def valid(self: Any, claim: Obj, entry: Obj) -> bool:
+            # A claim without valid consumers is deallocated.
             return "deletionTimestamp" not in claim["metadata"] and original(self, claim, entry)
 
         return valid
@@ -256,6 +257,7 @@ def _(patch: Patch) -> None:
                 claim = self.claims.get(entry["resourceClaimName"], pod["metadata"]["namespace"])
                 if claim is not None and not (claim.get("status") or {}).get("allocation"):
                     request = claim["spec"]["devices"]["requests"][0]["name"]
+                    # Any device will do, because the fault is that the controller allocates.
                     result = {"request": request, "driver": "paper.dra.test", "pool": "p", "device": "d"}
                     self._write_status(claim, {"allocation": {"devices": {"results": [result]}}})
             original(self, pod)

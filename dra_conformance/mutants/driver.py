@@ -88,6 +88,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Any) -> Any:
         def init(self: Any, *args: Any, **options: Any) -> None:
+            # `extra_versions` are announced without a service.
             original(
                 self, *args, **{**options, "versions": ("v1.DRAPlugin",), "extra_versions": ("v1beta1.DRAPlugin",)}
             )
@@ -103,6 +104,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Any) -> Any:
         def encode(self: Any, answers: Answers) -> Any:
+            # The codec encodes for both versions.
             if "v1beta1" in self.service:
                 answers = with_devices(dict(answers), lambda device: replace(device, cdi_device_ids=()))
             return original(self, answers)
@@ -325,6 +327,7 @@ def _(patch: Patch) -> None:
 @mutant("cdi-ids-change-with-each-call", rule="NV-051b")
 def _(patch: Patch) -> None:
     """Every response has new CDI device IDs."""
+    # A list, because the nested function counts in it.
     count: list[int] = []
 
     def bend(claims: Sequence[ClaimRef], answers: dict[str, PrepareResult]) -> Answers:
@@ -457,6 +460,7 @@ def _(patch: Patch) -> None:
 @mutant("prepares-unallocated-claims", rule="NV-054")
 def _(patch: Patch) -> None:
     """A claim without allocation gets a response without devices."""
+    # This check is the first of three steps that need an allocation.
     patch.replace(f"{READER}.check_allocated", lambda self, reference, claim: None)
 
     def make(original: Any) -> Any:
@@ -489,6 +493,7 @@ def _(patch: Patch) -> None:
                 return answers
             except Exception as error:
                 if "retrieve claim" not in str(error):
+                    # Other errors still fail the call.
                     raise
                 return {claim.uid: PrepareResult() for claim in claims}
 
@@ -527,6 +532,7 @@ def _(patch: Patch) -> None:
 
     def bend(claims: Sequence[ClaimRef], answers: dict[str, PrepareResult]) -> Answers:
         failed.extend(uid for uid, one in answers.items() if one.error)
+        # Later calls only: another rule judges the call with the failed claim.
         if failed and not any(one.error for one in answers.values()):
             return with_devices(answers, lambda device: replace(device, cdi_device_ids=()))
         return answers
@@ -613,6 +619,7 @@ def _(patch: Patch) -> None:
     def make(original: Any) -> Any:
         def unprepare(self: Any, uid: str) -> None:
             entry = self._checkpoint.get(uid)
+            # A Prepare that failed leaves an entry without devices.
             if entry is not None and not entry.devices:
                 raise ValueError("claim is not prepared completely")
             original(self, uid)
@@ -824,6 +831,7 @@ def _(patch: Patch) -> None:
     def make(original: Any) -> Any:
         def edits(self: Any) -> Any:
             made = original(self)
+            # The last GPU of the inventory; the claim of the scenario is allocated an earlier one.
             return {**made, "deviceNodes": [*made["deviceNodes"], {"path": "/dev/nvidia7"}]}
 
         return edits
@@ -873,6 +881,7 @@ def _(patch: Patch) -> None:
                 answers: Answers = original(self, claims)
                 return answers
             except Exception as error:
+                # The original raises, which fails the whole call.
                 return {claim.uid: PrepareResult(error=str(error)) for claim in claims}
 
         return prepare
@@ -907,6 +916,7 @@ def decoding(patch: Patch, error_text: str) -> None:
                 return original(parameters, **options)
             except configs.DecodeError as error:
                 if error_text not in str(error):
+                    # Other mistakes are still errors.
                     raise
                 return configs.GpuConfig()
 

@@ -86,6 +86,7 @@ def refusing(patch: Patch, wanted: Callable[[Any, Any], bool]) -> None:
         def check_overlap(self: Any, uid: str, results: Any, held: Any) -> None:
             mine = {result.device for result in results}
             for other, entry in held.items():
+                # The claim's own entry is of an earlier attempt and no conflict.
                 for result in own_results(entry.status, self.driver) if other != uid else ():
                     if result.device in mine and wanted(entry, result):
                         raise RuntimeError(f"{result.device} is held")
@@ -125,6 +126,7 @@ def _(patch: Patch) -> None:
             try:
                 original(self, descriptor)
             except Exception as error:
+                # Every later call repeats this error.
                 self.gave_up = error
                 raise
 
@@ -181,6 +183,7 @@ def _(patch: Patch) -> None:
         "        write(path, data, **how)",
         "    except OSError:",
         "        pass",
+        # Both, because cdi imports the function by its name.
         "cdi.write_atomically = checkpoint.write_atomically = careless",
     )
 
@@ -201,6 +204,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def candidates(allocation: Any, driver: str) -> Any:
             entries = allocation["devices"].get("config") or ()
+            # Entry by entry, because the original puts classes before claims.
             return [one for entry in entries for one in original({"devices": {"config": [entry]}}, driver)]
 
         return candidates
@@ -224,6 +228,7 @@ def _(patch: Patch) -> None:
                 source: original({"devices": {"config": [e for e in entries if e["source"] == source]}}, driver)
                 for source in ("FromClass", "FromClaim")
             }
+            # The last matching candidate is used.
             return [*of["FromClass"], *reversed(of["FromClaim"])]
 
         return candidates
@@ -479,6 +484,7 @@ def _(patch: Patch) -> None:
             original(self)
             for folder in (self.options.data_dir, self.options.registrar_dir):
                 for path in folder.glob("*.sock"):
+                    # The instance has already removed its own sockets.
                     path.unlink(missing_ok=True)
 
         return stop
@@ -492,6 +498,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def device_name(self: Any, uid: str, device: str) -> str:
+            # Both instances exist at the same time, so that their ids differ.
             return f"{original(self, uid, device)}-{id(self)}"
 
         return device_name
@@ -508,6 +515,7 @@ def _(patch: Patch) -> None:
         def check_overlap(self: Any, uid: str, results: Any, held: Any) -> None:
             mine = self.__dict__.setdefault("mine", set())
             original(self, uid, results, {other: entry for other, entry in held.items() if other in mine})
+            # After the check, because a refused claim keeps no device.
             mine.add(uid)
 
         return check_overlap

@@ -125,6 +125,7 @@ def _(patch: Patch) -> None:
     def make(original: Original) -> Original:
         def start(self: Any) -> None:
             original(self)
+            # The other drivers of a scenario run this code too; their names end with .dra.test.
             for obj in self._client.list(RESOURCE_SLICES).items if not self._driver.endswith(".dra.test") else ():
                 if obj["spec"]["driver"] != self._driver and obj["spec"].get("nodeName") == self._node_name:
                     self._delete(obj)

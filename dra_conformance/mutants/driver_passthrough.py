@@ -69,6 +69,7 @@ def _(patch: Patch) -> None:
     def make(original: Original) -> Original:
         def rebind(self: Any, address: str, driver: str) -> None:
             original(self, address, driver)
+            # Afterwards, because the original clears it.
             (self._root.sysfs / "bus/pci/devices" / address / "driver_override").write_text("vfio-pci\n")
 
         return rebind
@@ -160,6 +161,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def decode(parameters: Any, **how: Any) -> Any:
+            # Lenient for this kind only, because other rules judge the others.
             return original(parameters, strict=parameters.get("kind") != "VfioDeviceConfig")
 
         return decode
@@ -173,6 +175,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def validate(config: Any, *gates: Any) -> None:
+            # Only VfioDeviceConfig has this field.
             if not hasattr(config, "backend_policy"):
                 original(config, *gates)
 

@@ -83,6 +83,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def parse(cls: Any, text: str) -> Any:
+            # The modes of the scenarios that need one keep their meaning.
             return original(cls, text if text in ("disabled", "memory", "unlimited", "4") else "unlimited")
 
         return parse
@@ -286,6 +287,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def plan(self: Any, uid: str, chosen: Any) -> Any:
+            # The original refuses a configuration with MPS settings.
             sharing = [replace(item.config.sharing, mps=None) for item in chosen]
             configs = [replace(item.config, sharing=own) for item, own in zip(chosen, sharing, strict=True)]
             return original(self, uid, [replace(i, config=c) for i, c in zip(chosen, configs, strict=True)])
@@ -424,6 +426,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def end(self: Any, daemon: Any) -> None:
+            # The compute mode is reset for each of these GPUs.
             original(self, {**daemon, "gpus": []})
 
         return end
@@ -453,6 +456,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def apply(self: Any, planned: Any) -> None:
+            # The compute mode is set for each of these GPUs.
             original(self, {"mps": [{**daemon, "gpus": []} for daemon in planned.get("mps") or ()]})
 
         return apply

@@ -82,6 +82,7 @@ def _(patch: Patch) -> None:
     """A pod that requests 0 devices gets one."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        # Amounts are in thousandths, so that 1000 is one device.
         return lambda needs, class_of: original({name: value or 1000 for name, value in needs.items()}, class_of)
 
     def at_least_one(found: Any) -> Any:

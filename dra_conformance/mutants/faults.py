@@ -188,6 +188,7 @@ def _(patch: Patch) -> None:
     """An error of a claim is returned again without another attempt."""
 
     def make(original: Method) -> Method:
+        # By claim UID, for the whole life of the plugin.
         failed: dict[str, BaseException] = {}
 
         def read(self: Any, ref: Any) -> Any:
@@ -267,6 +268,7 @@ def _(patch: Patch) -> None:
 
         def join(self: Any, uid: str) -> None:
             if uid not in joined:
+                # Before the request, which may fail.
                 joined.add(uid)
                 original(self, uid)
 

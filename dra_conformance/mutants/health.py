@@ -59,6 +59,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def get(self: Any, driver: str, pool: str, device: str) -> tuple[str, str]:
             keys = list(self._drivers.get(driver, {}))
+            # Every device of this driver, also of other pools.
             worst = [original(self, driver, *key) for key in keys]
             sick = [seen for seen in worst if seen[0] == "Unhealthy"]
             found: tuple[str, str] = sick[0] if sick else original(self, driver, pool, device)
@@ -169,6 +170,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def write(self: Any, pod: Any, state: Any) -> None:
+            # The status is written first, so that only the deletion is wrong.
             original(self, pod, state)
             records = self._claims.records_of(pod)
             for container in pod["spec"]["containers"]:
@@ -291,6 +293,7 @@ def _(patch: Patch) -> None:
 @mutant("tainted-device-not-prepared", rule="NV-126")
 def _(patch: Patch) -> None:
     """Prepare refuses devices with an NVML error."""
+    # Filled by one patched method and read by the other.
     sick: list[int] = []
 
     def remember(original: Callable[..., Any]) -> Callable[..., Any]:

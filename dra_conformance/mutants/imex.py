@@ -306,6 +306,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def init(self: Any, **options: Any) -> None:
             real = options["clique_id"]
+            # Any text counts as the ID of a clique.
             original(self, **{**options, "clique_id": lambda: real() or "none"})
 
         return init
@@ -485,6 +486,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def reconcile(self: Any, domain: Any) -> None:
+            # The original calls this in other modes only.
             self.ensure_daemons(domain)
             original(self, domain)
 
@@ -499,6 +501,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def wanted(self: Any, domain: Any) -> Any:
+            # For this computation only; the rest of the controller stays in mode hostManaged.
             host, self._host_managed = self._host_managed, False
             try:
                 return original(self, domain)

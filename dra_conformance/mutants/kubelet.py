@@ -53,6 +53,7 @@ def _(patch: Patch) -> None:
     def make(original: Any) -> Any:
         def get(self: Any, driver: str) -> Any:
             several = self.instances(driver)
+            # Instances are in the order of their registration.
             return several[0] if several else original(self, driver)
 
         return get
@@ -119,6 +120,7 @@ def _start_anyway(patch: Patch, matches: str) -> None:
                 original(self, pod)
             except PrepareFailed as error:
                 if matches not in str(error):
+                    # Other failures still keep the pod from starting.
                     raise
 
         return prepare
@@ -138,6 +140,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Any) -> Any:
         def failed(self: Any, uid: str, message: str) -> None:
+            # Only the failure of the scenario: other pods are still retried.
             if "scripted failure" not in message:
                 original(self, uid, message)
 
@@ -199,6 +202,7 @@ def _(patch: Patch) -> None:
             for fresh, _claim in wanted:
                 held = self.cache.get(fresh.key)
                 if held is not None:
+                    # The original calls the driver for claims that are not prepared.
                     held.prepared = False
             return original(self, pod, wanted)
 
@@ -213,6 +217,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Any) -> Any:
         def read(path: Any) -> Any:
+            # The original sets this only after a call.
             return [replace(record, prepared=True) for record in original(path)]
 
         return read
@@ -275,6 +280,7 @@ def _(patch: Patch) -> None:
     def make(original: Any) -> Any:
         def unprepare(self: Any, pod_uid: str) -> Any:
             for record in self.cache.of_pod(pod_uid):
+                # The original calls the driver when no other pod is left.
                 record.pod_uids = {pod_uid}
             return original(self, pod_uid)
 
@@ -314,6 +320,7 @@ def _(patch: Patch) -> None:
             for fresh, _claim in wanted:
                 held = self.cache.get(fresh.key)
                 if held is not None:
+                    # Records are found by namespace and name; the UID then looks the same.
                     held.ref = fresh.ref
             return original(self, pod, wanted)
 

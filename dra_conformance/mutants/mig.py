@@ -161,6 +161,7 @@ def _(patch: Patch) -> None:
 @mutant("mig-with-first-instance", rule="NV-097")
 def _(patch: Patch) -> None:
     """Every MIG device gets the capabilities of the first one that was prepared."""
+    # A list, because the nested function fills it.
     first: list[Any] = []
 
     def change(device: Any, nodes: list[Any]) -> list[Any]:

@@ -89,6 +89,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def consumed(self: Any, minor: int, amounts: Any, slices: Any) -> Any:
+            # A placement without memory slices consumes none of their counters.
             return original(self, minor, {name: number // 2 for name, number in amounts.items()}, [])
 
         return consumed
@@ -208,6 +209,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def clash(self: Any, wanted: Any, taken: Any) -> Any:
+            # Dynamic MIG devices have this part in their names.
             both = "-mig-" in wanted.device and "-mig-" in taken.device
             return wanted.device == taken.device if both else original(self, wanted, taken)
 
@@ -228,6 +230,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def roll_back(self: Any, uid: str, entry: Any) -> None:
+            # Without it the original destroys no instances.
             mig, self._mig = self._mig, None
             try:
                 original(self, uid, entry)
@@ -288,6 +291,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def instances(self: Any, slot: Any) -> Any:
+            # An instance without compute instances is no whole MIG device.
             return (one for one in original(self, slot) if any(True for _ in self.computes(one)))
 
         return instances
@@ -347,6 +351,7 @@ def _(patch: Patch) -> None:
     def make(original: Original) -> Original:
         def create(self: Any, slot: Any) -> Any:
             starts = [start for start in slot.profile.starts if start != slot.start]
+            # The last other placement of the profile; NVML may choose any.
             return original(self, replace(slot, start=starts[-1]) if starts else slot)
 
         return create

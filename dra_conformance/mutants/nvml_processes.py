@@ -35,6 +35,7 @@ def _(patch: Patch) -> None:
             link = root / "usr/lib64/libnvidia-ml.so.1"
             real = link.resolve()
             link.unlink()
+            # The file itself takes the name of the link.
             real.rename(link)
 
         return create

@@ -162,6 +162,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def eviction_time(taint: Any, tolerations: Any, *, now: Any) -> Any:
             each = [original(taint, [item], now=now) for item in tolerations]
+            # An unlimited toleration still has no end.
             if None in each or not each:
                 return original(taint, tolerations, now=now)
             return max(each)
@@ -202,6 +203,7 @@ def _(patch: Patch) -> None:
     """A planned eviction is not cancelled when the taint is removed."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        # By pod UID, the last eviction that was planned.
         plans: dict[str, Any] = {}
 
         def plan(self: Any, pod: Any) -> Any:

@@ -8,8 +8,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from dra_api.objects import Obj
+from dra_api.allocations import results_of
+from dra_api.objects import PODS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.claim_controller import pod_state
+from reference_impl.taint_eviction import taints
 
 EVICTION = "reference_impl.taint_eviction.taints"
 CONTROLLER = "reference_impl.taint_eviction.controller:TaintEviction"
@@ -20,8 +23,6 @@ def _compare_only(patch: Patch, *fields: str) -> None:
     """Let the eviction find a device in any slice by these fields alone."""
 
     def taints_of(self: Any, device: Any) -> Any:
-        from reference_impl.taint_eviction import taints
-
         for found, definition in taints.devices_in(self._newest_slices()):
             if all(getattr(found, field) == getattr(device, field) for field in fields):
                 for taint in definition.get("taints") or ():
@@ -83,8 +84,6 @@ def _(patch: Patch) -> None:
     """A pod counts as a consumer if it has the consumer's name, whatever its uid."""
 
     def claims_of(self: Any, pod: Obj) -> Any:
-        from reference_impl.claim_controller import pod_state
-
         for name in dict.fromkeys(pod_state.claim_names(pod)):
             claim = self.claims.get(name, pod["metadata"]["namespace"])
             consumers = ((claim or {}).get("status") or {}).get("reservedFor") or ()
@@ -99,8 +98,6 @@ def _(patch: Patch) -> None:
     """The deletion lacks the uid, so it meets a pod that has replaced the evicted one."""
 
     def evict(self: Any, pod: Obj) -> None:
-        from dra_api.objects import PODS
-
         self.record_event(pod, "Marking for deletion")
         self.set_condition(pod)
         self._client.delete(PODS, pod["metadata"]["name"], pod["metadata"]["namespace"])
@@ -376,9 +373,6 @@ def _count_pods(patch: Patch, count: Callable[[Any, Any], Any]) -> None:
 
 
 def _consumers(controller: Any, rule: Any) -> list[tuple[str, str]]:
-    from dra_api.allocations import results_of
-    from reference_impl.taint_eviction import taints
-
     return [
         (claim["metadata"]["namespace"], consumer["name"])
         for claim in controller.claims.list()

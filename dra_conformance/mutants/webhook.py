@@ -335,6 +335,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def decide(request: Any, **more: Any) -> Any:
             if request.get("operation") == "UPDATE":
+                # The message that the scenario expects of a wrong update, so that only the good update fails.
                 return {"allowed": False, "status": {"reason": "Invalid", "message": 'unknown field "sharin"'}}
             return original(request, **more)
 
@@ -374,6 +375,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def validate(config: Any, *gates: Any) -> None:
             if getattr(getattr(config, "sharing", None), "has_interval", False):
+                # The server closes the connection on this error.
                 raise OSError("nil pointer")
             original(config, *gates)
 
@@ -420,6 +422,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def problems_in(obj: Any, where: tuple[str, ...], **more: Any) -> Any:
             found = obj
+            # The path of the devices in a claim or in a template.
             for step in where:
                 found = found.get(step) or {}
             first = (found.get("config") or [{}])[0].get("opaque") or {}
