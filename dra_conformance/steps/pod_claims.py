@@ -26,9 +26,12 @@ def _(world: World, pod: str, claim: str, names: str) -> None:
     world.create(pod_object(world, pod, references, scheduler=scheduler_of(world)))
 
 
-@given('a pod "{pod}" using template "{template}" as "{names}"')
-@when('a pod "{pod}" using template "{template}" as "{names}" is created')
-def _(world: World, pod: str, template: str, names: str) -> None:
-    """Create a pod with several claims from one template, each under a name of its own."""
-    references = [by_template(name, template) for name in words(names)]
+@given('a pod "{pod}" using template "{templates}" as "{names}"')
+@when('a pod "{pod}" using template "{templates}" as "{names}" is created')
+def _(world: World, pod: str, templates: str, names: str) -> None:
+    """Create a pod with several claims under names of its own: all from one template, or one from each."""
+    entries, sources = words(names), words(templates)
+    if len(sources) == 1:
+        sources *= len(entries)
+    references = [by_template(name, template) for name, template in zip(entries, sources, strict=True)]
     world.create(pod_object(world, pod, references, scheduler=scheduler_of(world)))

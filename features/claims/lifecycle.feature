@@ -16,6 +16,29 @@ Feature: Lifecycle of claims
       | metadata.ownerReferences[0].kind                              | Pod      |
     And the status of pod "train" names its claim as "gpu" [DRA-101]
 
+  @DRA-100 @DRA-101
+  Scenario: Each template entry of each pod gets a claim of its own
+    Given the objects of the manifest "claims/labelled-template"
+    And a ResourceClaimTemplate "single" for 1 of "gpu"
+    And a pod "first" using template "labelled, single" as "left, right"
+    And a pod "second" using template "single, labelled" as "left, right"
+    Then every pod has each of its claims once [DRA-101]
+    Given pod "first" has its claim "two" for entry "left"
+    And pod "first" has its claim "one" for entry "right"
+    Then the ResourceClaim "two" has "spec.devices.requests[0].exactly.count" 2 [DRA-100]
+    And the ResourceClaim "two" has "metadata.labels.team" a [DRA-100]
+    And the ResourceClaim "one" has "spec.devices.requests[0].exactly.count" 1 [DRA-100]
+    And the ResourceClaim "one" has "metadata.labels" null [DRA-100]
+
+  @DRA-101 @DRA-103
+  Scenario: A claim whose template is created later is recorded beside the other
+    Given the objects of the manifest "claims/labelled-template"
+    And the manifest "claims/template"
+    And a pod "early" using template "labelled, subject" as "left, right"
+    Then pod "early" gets a Warning event "FailedResourceClaimCreation" [DRA-103]
+    When it is created
+    Then every pod has each of its claims once [DRA-101]
+
   @DRA-102
   Scenario: Long names of pod and entry are both shortened
     Given the objects of the manifest "claims/labelled-template"
@@ -38,20 +61,25 @@ Feature: Lifecycle of claims
   @DRA-104
   Scenario: A deleted claim of an existing pod is created again
     Given the objects of the manifest "claims/labelled-template"
-    And a pod "train" using template "labelled"
-    And pod "train" has its claim "generated"
-    When the ResourceClaim "generated" is deleted
-    Then the ResourceClaim "generated" is gone
-    And the status of pod "train" names its claim as "gpu"
+    And a pod "train" using template "labelled" as "left, right"
+    And pod "train" has its claim "lost" for entry "right"
+    And pod "train" has its claim "kept" for entry "left"
+    When the ResourceClaim "lost" is deleted
+    Then the ResourceClaim "lost" is gone
+    And every pod has each of its claims once
+    And the ResourceClaim "kept" still exists
 
   @DRA-105
   Scenario: A claim that the pod status does not record is adopted
     Given the objects of the manifest "claims/labelled-template"
-    And a pod "train" using template "labelled"
-    And pod "train" has its claim "generated"
+    And a pod "train" using template "labelled" as "left, right"
+    And a pod "other" using template "labelled" as "right, left"
+    And pod "train" has its claim "one" for entry "left"
+    And pod "train" has its claim "two" for entry "right"
     When "status.resourceClaimStatuses" of the Pod "train" is set to null
-    Then the status of pod "train" names its claim as "gpu"
-    And pod "train" keeps one claim
+    Then every pod has each of its claims once
+    And the ResourceClaim "one" still exists
+    And the ResourceClaim "two" still exists
 
   @DRA-108 @DRA-109
   Scenario: A pod that is deleted before it is bound releases its devices
@@ -94,26 +122,39 @@ Feature: Lifecycle of claims
       | Failed    |
 
   @DRA-117
-  Scenario: A claim that a user created outlives its pods
+  Scenario: Claims that a user created outlive their pods
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
-    And a pod "train" using claim "mine"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a pod "train" using claim "mine, other"
     And claim "mine" is allocated by hand on "n1" for pods "train"
+    And claim "other" is allocated by hand on "n1" for pods "train"
     And pod "train" is bound by hand to "n1"
     When "status.phase" of the Pod "train" is set to Succeeded
     Then claim "mine" is deallocated
+    And claim "other" is deallocated
     And the ResourceClaim "mine" still exists
+    And the ResourceClaim "other" still exists
 
-  @DRA-110
-  Scenario: A claim stays allocated as long as one consumer is left
+  @DRA-108 @DRA-109 @DRA-110
+  Scenario Outline: A claim stays allocated as long as one consumer is left, whichever of two pods is deleted
     Given node "n1"
+    And a ResourceClaim "own" for 1 of "gpu"
     And a ResourceClaim "shared" for 1 of "gpu"
-    And a pod "first" using claim "shared"
-    And a pod "second" using claim "shared"
+    And a pod "first" using claim "own, shared"
+    And a pod "second" using claim "own, shared"
+    And claim "own" is allocated by hand on "n1" for pods "<deleted>"
     And claim "shared" is allocated by hand on "n1" for pods "first, second"
-    When pod "first" is deleted
-    Then claim "shared" is reserved for exactly the pods "second"
-    And the ResourceClaim "shared" keeps "status.allocation.devices.results" set
+    When pod "<deleted>" is deleted
+    Then claim "own" is reserved for exactly the pods "" [DRA-108]
+    And claim "own" is deallocated [DRA-109]
+    And claim "shared" is reserved for exactly the pods "<left>" [DRA-108, DRA-110]
+    And the ResourceClaim "shared" keeps "status.allocation.devices.results" set [DRA-110]
+
+    Examples:
+      | deleted | left   |
+      | first   | second |
+      | second  | first  |
 
   @DRA-111
   Scenario: Consumers of unknown kinds are kept
@@ -158,25 +199,36 @@ Feature: Lifecycle of claims
   Scenario: A claim in use is deleted when its last pod is gone
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
-    And a pod "train" using claim "mine"
-    And claim "mine" is allocated by hand on "n1" for pods "train"
+    And a pod "first" using claim "mine"
+    And a pod "last" using claim "mine"
+    And claim "mine" is allocated by hand on "n1" for pods "first, last"
     When the ResourceClaim "mine" is deleted
-    Then the ResourceClaim "mine" has "metadata.deletionTimestamp" set
+    And pod "first" is deleted
+    Then claim "mine" is reserved for exactly the pods "last"
+    And the ResourceClaim "mine" has "metadata.deletionTimestamp" set
     And the ResourceClaim "mine" keeps "status.allocation.devices.results" set
-    When pod "train" is deleted
+    When pod "last" is deleted
     Then the ResourceClaim "mine" is gone
 
   @DRA-116
-  Scenario Outline: The claim of a pod that ended as <phase> is deleted while the pod still exists
+  Scenario Outline: The claims of a pod that ended as <phase> are deleted while the pod still exists
     Given node "n1"
     And the objects of the manifest "claims/labelled-template"
-    And a pod "train" using template "labelled"
-    And pod "train" has its claim "generated"
-    And claim "generated" is allocated by hand on "n1" for pods "train"
+    And a pod "train" using template "labelled" as "left, right"
+    And a pod "other" using template "labelled"
+    And pod "train" has its claim "one" for entry "left"
+    And pod "train" has its claim "two" for entry "right"
+    And pod "other" has its claim "kept"
+    And claim "one" is allocated by hand on "n1" for pods "train"
+    And claim "two" is allocated by hand on "n1" for pods "train"
+    And claim "kept" is allocated by hand on "n1" for pods "other"
     And pod "train" is bound by hand to "n1"
+    And pod "other" is bound by hand to "n1"
     When "status.phase" of the Pod "train" is set to <phase>
-    Then the ResourceClaim "generated" is gone
+    Then the ResourceClaim "one" is gone
+    And the ResourceClaim "two" is gone
     And the Pod "train" still exists
+    And the ResourceClaim "kept" still exists
 
     Examples:
       | phase     |
@@ -195,15 +247,19 @@ Feature: Lifecycle of claims
     Then pod "train" keeps one claim
 
   @DRA-118
-  Scenario: A pod that was created with a node gets a reservation of its allocated claim
+  Scenario: A pod that was created with a node gets a reservation of its allocated claims
     Given node "n1"
     And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "shared" for 1 of "gpu"
+    And a pod "first" using claim "shared"
     And claim "mine" is allocated by hand on "n1"
-    When a pod "placed" using claim "mine" is created with:
+    And claim "shared" is allocated by hand on "n1" for pods "first"
+    When a pod "placed" using claim "mine, shared" is created with:
       """
       nodeName: $(node:n1)
       """
-    Then claim "mine" is reserved for pod "placed"
+    Then claim "mine" is reserved for exactly the pods "placed"
+    And claim "shared" is reserved for exactly the pods "first, placed"
 
   @DRA-118 @DRA-119
   Scenario: A claim is not allocated for a pod that was created with a node

@@ -1,0 +1,173 @@
+"""Faults of the claim controller that only show with a second claim, pod, template or consumer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dra_api.objects import Obj
+from dra_conformance.engine.mutation import Patch, mutant
+
+CONTROLLER = "reference_impl.claim_controller.controller:ClaimController"
+
+
+@mutant("claims-from-the-first-template", rule="DRA-100")
+def _(patch: Patch) -> None:
+    """All claims of a pod are created from the template of its first entry."""
+
+    def wrapped(original: Any) -> Any:
+        def create_claim(self: Any, pod: Obj, entry: Obj) -> Any:
+            first = pod["spec"]["resourceClaims"][0]["resourceClaimTemplateName"]
+            return original(self, pod, {**entry, "resourceClaimTemplateName": first})
+
+        return create_claim
+
+    patch.wrap(f"{CONTROLLER}.create_claim", wrapped)
+
+
+@mutant("second-claim-erases-the-first", rule="DRA-101")
+def _(patch: Patch) -> None:
+    """Only claims that are new are written to resourceClaimStatuses, in place of those that are there."""
+
+    def wrapped(original: Any) -> Any:
+        def record_claims(self: Any, pod: Obj, wanted: Any) -> None:
+            held = {entry["name"] for entry in (pod.get("status") or {}).get("resourceClaimStatuses") or ()}
+            original(self, pod, {name: claim for name, claim in wanted.items() if name not in held})
+
+        return record_claims
+
+    patch.wrap(f"{CONTROLLER}.record_claims", wrapped)
+
+
+@mutant("last-claim-recorded-alone", rule="DRA-101")
+def _(patch: Patch) -> None:
+    """Only the claim of the last entry is recorded."""
+
+    def wrapped(original: Any) -> Any:
+        return lambda self, pod, wanted: original(self, pod, dict(list(wanted.items())[-1:]))
+
+    patch.wrap(f"{CONTROLLER}.record_claims", wrapped)
+
+
+@mutant("lost-second-claim-not-made-again", rule="DRA-104")
+def _(patch: Patch) -> None:
+    """Only the claim of the first entry is created again."""
+
+    def wrapped(original: Any) -> Any:
+        def is_still_there(self: Any, pod: Obj, claim_name: str) -> bool:
+            first = pod["status"]["resourceClaimStatuses"][0].get("resourceClaimName")
+            return claim_name != first or bool(original(self, pod, claim_name))
+
+        return is_still_there
+
+    patch.wrap(f"{CONTROLLER}.is_still_there", wrapped)
+
+
+@mutant("claim-of-another-pod-adopted", rule="DRA-105")
+def _(patch: Patch) -> None:
+    """A claim is adopted by its annotation, whatever pod owns it."""
+
+    def find_owned(self: Any, pod: Obj, claim_name: str) -> Any:
+        from reference_impl.claim_controller import generate
+
+        return next((claim for claim in self.claims.list() if generate.is_claim_for(claim, claim_name)), None)
+
+    patch.replace(f"{CONTROLLER}.find_owned", find_owned)
+
+
+@mutant("claim-of-another-entry-adopted", rule="DRA-105")
+def _(patch: Patch) -> None:
+    """A claim is adopted by its owner, whatever entry it was created for."""
+
+    def wrapped(original: Any) -> Any:
+        def find_owned(self: Any, pod: Obj, claim_name: str) -> Any:
+            found = list(self.claims.by_index("owner", pod["metadata"]["uid"]))
+            return found[0] if found else original(self, pod, claim_name)
+
+        return find_owned
+
+    patch.wrap(f"{CONTROLLER}.find_owned", wrapped)
+
+
+@mutant("first-claim-of-a-pod-released", rule="DRA-108")
+def _(patch: Patch) -> None:
+    """Only one claim of a pod is released."""
+    released: dict[str, str] = {}
+
+    def wrapped(original: Any) -> Any:
+        def is_valid_consumer(self: Any, claim: Obj, entry: Obj) -> bool:
+            if original(self, claim, entry):
+                return True
+            uid = str(claim["metadata"]["uid"])
+            return released.setdefault(str(entry["uid"]), uid) != uid
+
+        return is_valid_consumer
+
+    patch.wrap(f"{CONTROLLER}.is_valid_consumer", wrapped)
+
+
+@mutant("oldest-consumer-leaves", rule="DRA-110")
+def _(patch: Patch) -> None:
+    """If a consumer is gone, the oldest entry is removed in place of its own."""
+
+    def wrapped(original: Any) -> Any:
+        def release(self: Any, claim: Obj, kept: list[Obj]) -> Any:
+            return original(self, claim, claim["status"]["reservedFor"][1:] if kept else kept)
+
+        return release
+
+    patch.wrap(f"{CONTROLLER}.release", wrapped)
+
+
+@mutant("deleted-claim-ends-with-its-first-pod", rule="DRA-115")
+def _(patch: Patch) -> None:
+    """A claim that is being deleted ends when any of its pods is gone."""
+
+    def wrapped(original: Any) -> Any:
+        def release(self: Any, claim: Obj, kept: list[Obj]) -> Any:
+            return original(self, claim, [] if "deletionTimestamp" in claim["metadata"] else kept)
+
+        return release
+
+    patch.wrap(f"{CONTROLLER}.release", wrapped)
+
+
+@mutant("first-claim-of-a-finished-pod-deleted", rule="DRA-116")
+def _(patch: Patch) -> None:
+    """Of a pod that ended, only the claim of its first entry is deleted."""
+
+    def wrapped(original: Any) -> Any:
+        def should_delete(self: Any, claim: Obj) -> bool:
+            entry = claim["metadata"].get("annotations", {}).get("resource.kubernetes.io/pod-claim-name")
+            return entry != "right" and bool(original(self, claim))
+
+        return should_delete
+
+    patch.wrap(f"{CONTROLLER}.should_delete", wrapped)
+
+
+@mutant("placed-pod-reserves-its-first-claim", rule="DRA-118")
+def _(patch: Patch) -> None:
+    """Only the first claim of a pod that was created with a node is reserved."""
+
+    def wrapped(original: Any) -> Any:
+        def reserve_for_scheduled(self: Any, pod: Obj) -> None:
+            spec = {**pod["spec"], "resourceClaims": pod["spec"]["resourceClaims"][:1]}
+            original(self, {**pod, "spec": spec})
+
+        return reserve_for_scheduled
+
+    patch.wrap(f"{CONTROLLER}.reserve_for_scheduled", wrapped)
+
+
+@mutant("placed-pod-replaces-the-consumers", rule="DRA-118")
+def _(patch: Patch) -> None:
+    """The reservation of a pod that was created with a node replaces the others."""
+
+    def wrapped(original: Any) -> Any:
+        def write_status(self: Any, claim: Obj, status: Obj) -> Any:
+            consumers = status.get("reservedFor") or []
+            return original(self, claim, {**status, "reservedFor": consumers[-1:]} if consumers else status)
+
+        return write_status
+
+    patch.wrap(f"{CONTROLLER}._write_status", wrapped)
