@@ -324,3 +324,33 @@ print("done")
     process = start_python(node, code)
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out.strip()) == (0, "done"), err
+
+
+DAMAGED_COUNT = """
+import ctypes, sys
+from fake_nvml.layout import Header, State
+raw = ctypes.CDLL(sys.argv[1])
+first = raw.nvmlInit_v2()
+# Both copies of the state, of which one is current.
+with open(sys.argv[2], "r+b") as file:
+    for copy in range(2):
+        file.seek(ctypes.sizeof(Header) + copy * ctypes.sizeof(State) + State.gpu_count.offset)
+        file.write(b"\\xff\\xff\\xff\\x7f")
+handle = ctypes.c_void_p()
+keys = {"UUID": b"GPU-00000000-0000-0000-0000-000000000000", "Serial": b"0", "PciBusId_v2": b"0000:ff:1f.0"}
+codes = [getattr(raw, "nvmlDeviceGetHandleBy" + name)(key, ctypes.byref(handle)) for name, key in keys.items()]
+print(first, all(codes))
+"""
+
+
+def test_lookups_survive_a_damaged_number_of_gpus(make_node: Make) -> None:
+    """A search that trusted the number would read far beyond the file."""
+    node = make_node("h200")
+    found = subprocess.run(
+        [sys.executable, "-c", DAMAGED_COUNT, str(fake_nvml.library_path()), str(node.state_path)],
+        env={**os.environ, **node.env()},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (found.returncode, found.stdout.split()) == (0, ["0", "True"]), found.stderr

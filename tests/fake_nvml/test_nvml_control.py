@@ -121,7 +121,13 @@ def test_a_hanging_call_comes_back_when_it_may(make_node: Make, end: str) -> Non
     thread = threading.Thread(target=call)
     thread.start()
     assert not back.wait(0.3)
-    node.set(0, "temperature_gpu", 50)
+    # In a thread: a change that waits for the hanging call must fail this test instead of blocking it.
+    change = threading.Thread(target=node.set, args=(0, "temperature_gpu", 50), daemon=True)
+    change.start()
+    change.join(10)
+    if blocked := change.is_alive():
+        lib.nvmlShutdown()  # ends the hanging call
+    assert not blocked
     assert lib.nvmlDeviceGetTemperature(handle, 0) == 50
     match end:
         case "clear":
