@@ -94,7 +94,7 @@ SAMPLE ?= 500
 COMPONENT ?=
 mutation-survey: $(DEV_READY)       ## count the scenarios' kills of faults chosen by a machine: make mutation-survey SAMPLE=500 SEED=1
 	@$(BIN)/python -m verification.mutation_survey --sample $(SAMPLE) --seed "$(or $(SEED),1)" \
-		$(addprefix --component ,$(COMPONENT))
+		$(addprefix --component ,$(COMPONENT)) $(if $(WRITE),--write)
 
 clean:       ## remove everything that was made here
 	rm -rf $(VENV) dra-report verification/bin build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
