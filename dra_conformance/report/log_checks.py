@@ -143,7 +143,12 @@ def _event(event: Event, row: PlannedScenario, scenario: Scenario, attempts: dic
             yield f"line {event.seq}: {row.id} starts a second time"
         attempts[row.id] = _Attempt()
         return
-    attempt = attempts.setdefault(row.id, _Attempt())
+    attempt = attempts.get(row.id)
+    if attempt is None:
+        # A watch may deliver changes between the end of the last scenario and the start of this one.
+        if isinstance(event, (StepStarted, CheckMade, ScenarioFinished)):
+            yield f"line {event.seq}: {row.id} has not started"
+        return
     match event:
         case ScenarioRetried():
             attempts[row.id] = _Attempt()

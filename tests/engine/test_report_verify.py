@@ -164,6 +164,7 @@ FORGERIES: dict[str, tuple[Callable[[list[Event]], list[Event]], str]] = {
     "a check of another step": (first(CheckMade, lambda check: replace(check, step="Then it works")), "current step"),
     "a check of another rule": (first(CheckMade, lambda check: replace(check, rules=("DRA-001",))), "other rules"),
     "a check outside of scenarios": (first(CheckMade, lambda check: replace(check, scenario="")), "outside"),
+    "a scenario that does not start": (without(ScenarioStarted), "has not started"),
     "a scenario that starts twice": (
         lambda events: [each for event in events for each in ([event] * (1 + isinstance(event, ScenarioStarted)))],
         "starts a second time",
