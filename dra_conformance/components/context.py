@@ -21,6 +21,7 @@ from dra_conformance.core.component_spec import ComponentSpec
 from dra_conformance.core.events.log import EventLog
 from dra_conformance.core.events.observer import Observer
 from dra_conformance.core.features import Scenario
+from dra_conformance.core.isolation import Isolation
 from dra_conformance.core.options import RunOptions
 from dra_conformance.kubelet.real.programs import NodePrograms
 
@@ -65,6 +66,15 @@ class RunContext(Protocol):
         ...
 
     @property
+    def isolation(self) -> Isolation:
+        """How programs under test are separated from this process."""
+        ...
+
+    def target_folder(self, name: str) -> Path:
+        """Return a private folder of the programs under test with this name, for what they are given."""
+        ...
+
+    @property
     def pynvml_pool(self) -> Any:
         """The `pynvml` modules of the run's nodes."""
         ...
@@ -79,6 +89,10 @@ class RunContext(Protocol):
 
     def component_kubeconfig(self, component: str, own: Path | None = None) -> Path:
         """Return the kubeconfig for an external program, which goes through the fault proxy if faults are planned."""
+        ...
+
+    def target_kubeconfig(self, component: str, own: Path | None = None, *, through_proxy: bool = True) -> Path:
+        """Return a copy of a kubeconfig for a program under test, in its folder."""
         ...
 
     def component_command(

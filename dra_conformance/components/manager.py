@@ -151,17 +151,19 @@ class ComponentManager:
                     component=component, implementation=spec.kind, action="restart", exit_code=held.exit_code
                 )
             )
-        kubeconfig = self._run.kubeconfig
-        if spec.is_kubernetes:
+        folder = self._run.target_folder(component)
+        env = {"TMPDIR": str(folder)}
+        if spec.is_kubernetes:  # its flags have the kubeconfig
             command = self._run.component_command(spec.kind, component, gates, arguments)
         else:
-            kubeconfig = self._run.component_kubeconfig(component)
-            command = [fill(word, {"kubeconfig": str(kubeconfig)}) for word in spec.command]
+            env["KUBECONFIG"] = str(self._run.target_kubeconfig(component))
+            command = [fill(word, {"kubeconfig": env["KUBECONFIG"]}) for word in spec.command]
         process = ManagedProcess(
             component,
             command,
             log_path=self._run.folder / "logs" / f"{component}.log",
-            env={"KUBECONFIG": str(kubeconfig)},
+            env=env,
+            isolation=self._run.isolation.with_folders(folder),
         )
         process.start()
         self._processes[component] = process

@@ -24,6 +24,7 @@ from dra_conformance.components.reference import own_flags
 from dra_conformance.core.component_spec import FLAGS, fill
 from dra_conformance.core.errors import TargetUnreachable, Untestable
 from dra_conformance.core.events import DriverChanged, KubeletCall, KubeletEvent, LogRecord, NvmlChanged
+from dra_conformance.core.isolation import NONE, Isolation
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle
 from dra_conformance.kubelet.errors import KubeletError
@@ -161,7 +162,7 @@ class ScenarioNode:
             case "reference":
                 self._start_reference()
             case "exec":
-                self._start_process(self.driver_name, with_flags(spec.command, self.flags), {})
+                self._start_process(self.driver_name, with_flags(spec.command, self.flags), {}, under_test=True)
             case "socket" if self.external_driver is None:
                 raise Untestable(f"the driver runs on one node only, and that is not {self.alias}")
             case _:
@@ -416,7 +417,7 @@ class ScenarioNode:
             *own_flags(flags),
         ]
 
-    def _values(self, command: Sequence[str]) -> dict[str, str]:
+    def _values(self, command: Sequence[str], *, under_test: bool = False) -> dict[str, str]:
         values = {
             "node": self.name,
             "plugins": str(self.kubelet.plugins_dir),
@@ -426,22 +427,26 @@ class ScenarioNode:
         }
         # Only on demand: a kubeconfig may start the fault proxy, and GPUs load a library.
         if any("{kubeconfig}" in word for word in command):
-            values["kubeconfig"] = self._kubeconfig()
+            values["kubeconfig"] = self._kubeconfig(under_test=under_test)
         if any("{driver_root}" in word for word in command):
             values["driver_root"] = "/" if self.real else str(self.gpus.driver_root)
         return values
 
-    def _kubeconfig(self) -> str:
+    def _kubeconfig(self, *, under_test: bool) -> str:
         """Return the kubeconfig for the driver's process, through the fault proxy if the scenario injects faults."""
         run = self.world.run
+        if under_test:
+            return str(run.target_kubeconfig("driver", through_proxy="faults" in self.world.scenario.tags.needs))
         return str(run.component_kubeconfig("driver") if "faults" in self.world.scenario.tags.needs else run.kubeconfig)
 
-    def _start_process(self, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
-        values = self._values(command)
+    def _start_process(
+        self, name: str, command: Sequence[str], env: Mapping[str, str], *, under_test: bool = False
+    ) -> None:
+        values = self._values(command, under_test=under_test)
         scratch = self.root / "tmp"
         scratch.mkdir(exist_ok=True, mode=0o700)
         environment = {
-            "KUBECONFIG": self._kubeconfig(),
+            "KUBECONFIG": self._kubeconfig(under_test=under_test),
             "NODE_NAME": self.name,
             "CDI_ROOT": values["cdi"],
             "DRIVER_NAME": self.driver_name,
@@ -458,9 +463,27 @@ class ScenarioNode:
             [fill(word, values) for word in command],
             log_path=self.world.run.folder / "logs" / f"driver-{self.name}.log",
             env=environment,
+            isolation=self._isolation(scratch, values) if under_test else NONE,
         )
         process.start()
         self._processes[name] = process
+
+    def _isolation(self, scratch: Path, values: Mapping[str, str]) -> Isolation:
+        """Return the isolation of the driver under test, with the directories that it owns on this node."""
+        run = self.world.run
+        own = [scratch, self.kubelet.plugins_dir, self.kubelet.registration_dir, self.kubelet.cdi_roots[0]]
+        own.append(self.kubelet.plugins_dir / self.driver_name)
+        isolation = run.isolation
+        isolation.give(*own)
+        gpus = [] if self._gpus is None or "driver_root" not in values else [self._gpus.directory]
+        for path in (*own, *gpus):
+            isolation.reach(*(parent for parent in path.parents if parent.is_relative_to(self.root)))
+        if gpus:
+            # GPUs are devices of the node: a driver without privileges reads their state, as it reads /dev/nvidiactl.
+            isolation.reach(*gpus)
+            if isolation.mode == "user":
+                self._gpus.state_path.chmod(0o644)
+        return isolation.with_folders(self.root, run.target_folder("driver"), *gpus)
 
     def _end(self, name: str, *, kill: bool) -> None:
         process = self._processes.pop(name, None)

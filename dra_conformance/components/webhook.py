@@ -20,10 +20,12 @@ from pathlib import Path
 
 from dra_api.certificates import CertificateError, Certificates, make
 from dra_api.component import Component
+from dra_api.private_file import write_private
 from dra_conformance.components.context import RunContext
 from dra_conformance.core.component_spec import WEBHOOK_PLACEHOLDERS, ComponentSpec, fill
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.events import ComponentChanged
+from dra_conformance.core.isolation import NONE
 from dra_conformance.core.process import ManagedProcess
 
 HOST = "127.0.0.1"
@@ -207,14 +209,18 @@ class WebhookComponent:
             self.endpoint = held[1]
             return
         endpoint = self._endpoint(_free_port())
+        folder = self._run.target_folder("webhook")
         made = self._certificates()
-        filled = (HOST, str(endpoint.port), str(made.certificate), str(made.key), gates, str(self._run.kubeconfig))
+        own = [self._given(path, folder) for path in (made.certificate, made.key)]
+        kubeconfig = self._run.target_kubeconfig("webhook", through_proxy=False)
+        filled = (HOST, str(endpoint.port), *own, gates, str(kubeconfig))
         values = dict(zip(WEBHOOK_PLACEHOLDERS, filled, strict=True))
         process = ManagedProcess(
             "webhook",
             [fill(word, values) for word in command],
             log_path=self._run.folder / "logs" / "webhook.log",
-            env={"KUBECONFIG": values["kubeconfig"]},
+            env={"KUBECONFIG": values["kubeconfig"], "TMPDIR": str(folder)},
+            isolation=self._run.isolation.with_folders(folder) if self._spec.kind == "exec" else NONE,
         )
         # The scenario in which it exited has reported that; a cluster would restart it too.
         action = "start" if held is None else "restart"
@@ -224,6 +230,13 @@ class WebhookComponent:
         self._processes[key] = (process, endpoint)
         self._wait_listening(process, endpoint)
         self.endpoint = endpoint
+
+    def _given(self, path: Path, folder: Path) -> str:
+        """Return a copy of a file that the webhook's process may read."""
+        copy = folder / path.name
+        write_private(copy, path.read_bytes())
+        self._run.isolation.give(copy)
+        return str(copy)
 
     def _wait_listening(self, process: ManagedProcess, endpoint: Endpoint) -> None:
         clock = self._run.log.clock

@@ -406,6 +406,18 @@ OPTIONS: tuple[Option, ...] = (
         example="2",
     ),
     Option(
+        name="isolation",
+        help="Separate programs under test from the harness in this way.",
+        note="`auto` starts them as another user if the run is root's, else in a user namespace if the kernel permits "
+        "it. Without isolation the verdict is at most partial.",
+        group="execution",
+        default="auto",
+        metavar="KIND",
+        choices=("auto", "user", "namespace", "off"),
+        noun="isolation",
+        example="off",
+    ),
+    Option(
         name="seed",
         help="Seed the random number generator.",
         note="Every run prints its seed.",

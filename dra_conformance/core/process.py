@@ -15,10 +15,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dra_conformance.core.errors import UsageError
+from dra_conformance.core.isolation import NONE, Isolation
 
 
 class ManagedProcess:
-    """A program that the harness starts. `grace` is the time in seconds between SIGTERM and SIGKILL."""
+    """A program that the harness starts. `grace` is the time in seconds between SIGTERM and SIGKILL.
+
+    `isolation` separates a program under test from the harness; programs of its environment have none.
+    """
 
     def __init__(
         self,
@@ -28,6 +32,7 @@ class ManagedProcess:
         log_path: Path,
         env: Mapping[str, str] | None = None,
         cwd: Path | None = None,
+        isolation: Isolation = NONE,
         grace: float = 5.0,
     ) -> None:
         self.name = name
@@ -35,6 +40,7 @@ class ManagedProcess:
         self.log_path = log_path
         self._env = dict(env or {})
         self._cwd = cwd
+        self._isolation = isolation
         self._grace = grace
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -48,14 +54,15 @@ class ManagedProcess:
         with self.log_path.open("ab") as output:
             try:
                 self._process = subprocess.Popen(
-                    self.command,
+                    self._isolation.command(self.command),
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env={**os.environ, **self._env},
+                    env=self._isolation.environment({**os.environ, **self._env}),
                     cwd=self._cwd,
                     # A group of its own: children are killed with the program, and Ctrl-C does not reach it.
                     start_new_session=True,
+                    **self._isolation.popen(),
                 )
             except OSError as error:
                 raise UsageError(f"{self.name}: cannot start {program!r}: {error.strerror}") from None

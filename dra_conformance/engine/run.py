@@ -12,13 +12,14 @@ import secrets
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import fake_nvml
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Resource
+from dra_api.private_file import write_private
 from dra_api.transport import Transport, TransportError
 from dra_conformance.components import external_driver
 from dra_conformance.components.connections import Connections
@@ -28,16 +29,18 @@ from dra_conformance.control_plane import leftovers
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.control_plane.own_objects import CLEANER, Ledger, OwnObjectsTransport
+from dra_conformance.core import isolation
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.core.events import ControlPlaneReady, EventLog, TargetInfo
 from dra_conformance.core.events.calls import Calls, CallsTransport
 from dra_conformance.core.events.logrecords import LogRecords
 from dra_conformance.core.events.observer import Observer
 from dra_conformance.core.events.recorder import RecordingTransport
+from dra_conformance.core.isolation import Isolation
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue
 from dra_conformance.core.thread_failures import HarnessFailure, ThreadFailures
-from dra_conformance.engine import control_planes, crds, observed, run_metadata, target_discovery
+from dra_conformance.engine import control_planes, crds, observed, run_metadata, target_discovery, target_isolation
 from dra_conformance.engine.plan import Plan
 from dra_conformance.engine.target import Target
 from dra_conformance.engine.waits import Waits
@@ -73,6 +76,9 @@ class Run:
         self.random = random.Random(self.seed)  # noqa: S311 - reproducible choices, not secrets
         self.worker = worker
         self.clock = AdvanceableClock()
+        self._isolation = target_isolation.choose(options, run_id=self.run_id)
+        if self._isolation.mode != "off":
+            isolation.protect_this_process()
         self.log = EventLog(folder / (f"events.{worker}.jsonl" if worker else "events.jsonl"))
         self.catalogue = Catalogue.load()
         self.calls = Calls()
@@ -220,7 +226,7 @@ class Run:
 
     def describe(self) -> TargetInfo:
         """Return the report's description of the target."""
-        return run_metadata.describe(self.options, self.control_plane, self._resource_versions)
+        return run_metadata.describe(self.options, self.control_plane, self._resource_versions, self._isolation)
 
     def log_start(self, command: str) -> None:
         """Log the first event: suite, options and target. `command` is the command line, without secrets."""
@@ -262,6 +268,20 @@ class Run:
         if self._work is None:
             self._work = WorkFolder(small=self.options.component("control-plane").kind == "embedded")
         return self._work.path
+
+    @property
+    def isolation(self) -> Isolation:
+        """How programs under test are separated from this process."""
+        self._isolation.reach(self.work)
+        return replace(self._isolation, hidden=(self.work,))
+
+    def target_folder(self, name: str) -> Path:
+        """Return a private folder of the programs under test with this name, for what they are given."""
+        folder = self.work / "targets" / name
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.isolation.reach(folder.parent)
+        self.isolation.give(folder)
+        return folder
 
     def inventory(self, name: str) -> fake_nvml.Inventory:
         """Return a fake NVML inventory, read once for each run."""
@@ -329,6 +349,17 @@ class Run:
         """
         return self._running.connections.kubeconfig(component, own)
 
+    def target_kubeconfig(self, component: str, own: Path | None = None, *, through_proxy: bool = True) -> Path:
+        """Return a copy of a kubeconfig for a program under test, in its folder.
+
+        `through_proxy`: as `component_kubeconfig`; else the connection is always direct.
+        """
+        found = self.component_kubeconfig(component, own) if through_proxy else own or self.kubeconfig
+        path = self.target_folder(component) / found.name
+        write_private(path, found.read_bytes())
+        self.isolation.give(path)
+        return path
+
     def component_transport(self, component: str) -> Transport:
         """Return a recorded transport for a reference component."""
         return self._running.connections.transport(component)
@@ -349,8 +380,10 @@ class Run:
         control_plane = self.control_plane
         if not isinstance(control_plane, BinariesControlPlane):
             raise UsageError(f"--{component} {program} needs --control-plane binaries")
-        kubeconfig = self.component_kubeconfig(component, control_plane.component_kubeconfig(program))
-        return control_plane.component_command(program, component, gates, kubeconfig=kubeconfig, arguments=arguments)
+        kubeconfig = self.target_kubeconfig(component, control_plane.component_kubeconfig(program))
+        words = control_plane.component_command(program, component, gates, kubeconfig=kubeconfig, arguments=arguments)
+        self.isolation.give(*kubeconfig.parent.iterdir())
+        return words
 
     def node_programs(self) -> NodePrograms:
         """Return the programs of nodes with a real kubelet. Raises TargetUnreachable if any is missing."""

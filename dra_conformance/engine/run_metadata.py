@@ -14,8 +14,10 @@ from dra_conformance.core import digests
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.events import PlannedRule, PlannedScenario, RunPlanned, RunStarted, SuiteInfo, TargetInfo
 from dra_conformance.core.features import checks_of
+from dra_conformance.core.isolation import Isolation
 from dra_conformance.core.options import RunOptions, plain, redact
 from dra_conformance.core.rules import Catalogue
+from dra_conformance.engine import target_isolation
 from dra_conformance.engine.plan import Plan
 
 
@@ -47,7 +49,9 @@ def suite(catalogue: Catalogue, additional: Sequence[str] = ()) -> SuiteInfo:
     )
 
 
-def describe(options: RunOptions, control_plane: ControlPlane | None, resource_versions: Sequence[str]) -> TargetInfo:
+def describe(
+    options: RunOptions, control_plane: ControlPlane | None, resource_versions: Sequence[str], isolation: Isolation
+) -> TargetInfo:
     """Return the report's description of the target; `control_plane` is None if the run has none."""
     components = {name: redact(str(spec)) for name, spec in options.components().items()}
     embedded = options.control_plane == "embedded"
@@ -62,6 +66,7 @@ def describe(options: RunOptions, control_plane: ControlPlane | None, resource_v
         resource_api=", ".join(resource_versions[:1]),
         revision=options.revision,
         evidence="rehearsal" if rehearsal else "evidence",
+        isolation=target_isolation.labels(options, isolation),
     )
 
 

@@ -67,6 +67,7 @@ def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:
         # The log of a killed run has no last event.
         interrupted=finished is None or finished.interrupted,
         required=started.options.get("require") or "",
+        isolated=not started.target.not_isolated,
     )
     return Report(
         run_id=started.run_id,

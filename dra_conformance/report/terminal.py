@@ -52,6 +52,8 @@ def _lines(report: Report, folder: Path | None, color: bool) -> Iterator[str]:
     note = "  (rehearsal on a simulated control plane, not evidence)" if report.evidence_class == "rehearsal" else ""
     interrupted = "  interrupted" if report.interrupted else ""
     yield f"verdict    {verdict}  for {profiles}{interrupted}{note}"
+    for component, how in report.target.not_isolated.items():
+        yield f"isolation  {component} {how}; the verdict is at most partial"
     if folder is not None:
         yield f"report     {folder}/  (report.html report.yaml report.json junit.xml events.jsonl)"
     if report.exit_code:

@@ -14,7 +14,10 @@ _WORST_LAST = (Verdict.CONFORMANT, Verdict.PARTIAL, Verdict.NOT_CONFORMANT, Verd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The results of a run. `required` is the verdict of --require, empty without the option."""
+    """The results of a run. `required` is the verdict of --require, empty without the option.
+
+    `isolated`: no program under test could have changed the results.
+    """
 
     rules: tuple[RuleResult, ...]
     scenarios: tuple[ScenarioResult, ...]
@@ -23,6 +26,7 @@ class Outcome:
     leftovers: tuple[str, ...]
     interrupted: bool
     required: str
+    isolated: bool = True
 
     @property
     def statuses(self) -> set[Status]:
@@ -45,6 +49,8 @@ def verdict(outcome: Outcome) -> Verdict:
         return Verdict.NOT_CONFORMANT
     # A run that has judged no MUST rule is not conformant either.
     if scored & {Status.FILTERED, Status.WAIVED, Status.FLAKY} or not scored - _NOT_RUN or outcome.interrupted:
+        return Verdict.PARTIAL
+    if not outcome.isolated:
         return Verdict.PARTIAL
     return Verdict.CONFORMANT
 

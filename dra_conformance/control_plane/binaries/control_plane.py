@@ -242,14 +242,15 @@ class BinariesControlPlane:
         """Return the command line of a program for a component: kube-scheduler, or one controller.
 
         `gates` are additional gates of this program. `kubeconfig` selects the connection; None: directly, with its own
-        identity. `arguments` are fields of kube-scheduler's DynamicResourcesArgs; they have no flags and need a file.
+        identity. `arguments` are fields of kube-scheduler's DynamicResourcesArgs; they have no flags and need a file,
+        which is written beside the kubeconfig.
         """
         chosen = {**self._overrides, **(gates or {})}
         kubeconfig = kubeconfig or self.component_kubeconfig(program)
         if program == SCHEDULER:
             words = flags.scheduler(kubeconfig, chosen)
             if arguments:
-                file = self._laid_out().folder / "kube-scheduler.yaml"
+                file = kubeconfig.parent / "kube-scheduler.yaml"
                 write_private(file, flags.scheduler_configuration(kubeconfig, arguments))
                 # kube-scheduler takes the connection from the file then.
                 words = [f"--config={file}", *(word for word in words if not word.startswith("--kube"))]

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from dra_conformance.core.events.kinds.event import Event
+from dra_conformance.core.isolation import NOT_ISOLATED
 from dra_conformance.core.status import Status
 
 Call = tuple[str, str, str, str]
@@ -29,7 +30,10 @@ class SuiteInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbi
 
 
 class TargetInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """The system under test. `evidence` is `rehearsal` for a simulated control plane, else `evidence`."""
+    """The system under test. `evidence` is `rehearsal` for a simulated control plane, else `evidence`.
+
+    `isolation` has the programs under test: `user`, `namespace`, `cluster`, or `not isolated` with a reason.
+    """
 
     components: dict[str, str]
     driver: str
@@ -40,6 +44,12 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forb
     resource_api: str = ""
     revision: str = ""
     evidence: str = "evidence"
+    isolation: dict[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def not_isolated(self) -> dict[str, str]:
+        """The programs under test that could have changed the results, with the reasons."""
+        return {name: how for name, how in self.isolation.items() if how.startswith(NOT_ISOLATED)}
 
 
 class RunStarted(Event, tag="run-started", frozen=True, kw_only=True):

@@ -1,0 +1,173 @@
+"""Separates programs under test from the harness, so that they cannot change its results.
+
+A harness that runs as root starts them as another user; another harness starts them in a user namespace with a
+read-only file system (`namespace_exec`). Both hide the memory, the open files and the environment of the harness, and
+refuse writes to the report directory. Programs keep the directories that they own: sockets, CDI files, scratch files.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal
+
+import orjson
+
+from dra_conformance.core.errors import UsageError
+
+Mode = Literal["user", "namespace", "off"]
+
+# systemd's range for dynamic users: no package and no administrator gives these ids to anybody.
+_FIRST_UID, _UIDS = 61184, 4336
+_HELPER = Path(__file__).with_name("namespace_exec.py")
+_PR_SET_DUMPABLE = 4
+_TRIAL_SECONDS = 30.0
+# They lead to the user's own session and keys.
+_NOT_PASSED = frozenset({"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Isolation:
+    """How programs under test are separated from this process.
+
+    `uid`: their user and group in the mode `user`. `reason`: why there is no isolation in the mode `off`. `hidden`:
+    directories of the harness that programs must not see in a namespace. `owned`: directories that they may write.
+    """
+
+    mode: Mode = "off"
+    uid: int = 0
+    reason: str = ""
+    hidden: tuple[Path, ...] = ()
+    owned: tuple[Path, ...] = field(default=())
+
+    @property
+    def label(self) -> str:
+        """The isolation as reports show it."""
+        return f"{NOT_ISOLATED}: {self.reason}" if self.mode == "off" else self.mode
+
+    def give(self, *paths: Path) -> None:
+        """Make a program under test the owner of files or directories, and let it reach them."""
+        if self.mode != "user":
+            return
+        for path in paths:
+            os.chown(path, self.uid, self.uid)
+
+    def reach(self, *folders: Path) -> None:
+        """Let programs under test pass through private directories; they can neither list nor change them."""
+        if self.mode != "user":
+            return
+        for folder in folders:
+            mode = folder.stat().st_mode
+            if mode & 0o011 != 0o011:
+                folder.chmod(mode | 0o011)
+
+    def with_folders(self, *folders: Path) -> Isolation:
+        """Return this isolation for a program that owns these directories."""
+        return replace(self, owned=(*self.owned, *folders))
+
+    def command(self, words: Sequence[str]) -> list[str]:
+        """Return the command line that starts a program."""
+        if self.mode != "namespace":
+            return list(words)
+        spec = {"hidden": [str(path) for path in self.hidden], "owned": [str(path) for path in self.owned]}
+        return [sys.executable, "-I", "-S", str(_HELPER), orjson.dumps(spec).decode(), *words]
+
+    def popen(self) -> dict[str, Any]:
+        """Return the arguments of subprocess.Popen for the program's user."""
+        return {"user": self.uid, "group": self.uid, "extra_groups": []} if self.mode == "user" else {}
+
+    def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """Return the environment for a program, without the variables that lead to the user's session."""
+        if self.mode == "off":
+            return dict(variables)
+        found = {name: value for name, value in variables.items() if name not in _NOT_PASSED}
+        if "TMPDIR" in found:
+            found["HOME"] = found["TMPDIR"]  # the user's own is not readable, or not writable
+        return found
+
+
+NOT_ISOLATED = "not isolated"
+NONE = Isolation(reason="it is not a program under test")
+
+
+def choose(wanted: str, *, run_id: str, programs: Iterable[str] = (), hidden: Iterable[Path] = ()) -> Isolation:
+    """Return the isolation of a run.
+
+    Args:
+        wanted: the option `--isolation`.
+        run_id: the user of a run's programs depends on it, so that programs of two runs differ.
+        programs: the executables; `auto` isolates none if the other user cannot execute one of them.
+        hidden: the directories of the harness.
+
+    Raises UsageError if the machine cannot isolate in the way that was asked for.
+    """
+    uid = _FIRST_UID + int(run_id, 16) % _UIDS
+    if wanted == "off":
+        return Isolation(reason="--isolation off")
+    if wanted in ("auto", "user"):
+        problem = _no_other_user(uid, tuple(programs))
+        if not problem:
+            return Isolation(mode="user", uid=uid)
+        if wanted == "user":
+            raise UsageError(f"--isolation user: {problem}")
+        if os.geteuid() == 0:  # in a namespace its files would still belong to root
+            return Isolation(reason=problem)
+    if problem := _no_namespace():
+        if wanted == "namespace":
+            raise UsageError(f"--isolation namespace: {problem}")
+        return Isolation(reason=f"the harness does not run as root, and {problem}")
+    return Isolation(mode="namespace", hidden=tuple(hidden))
+
+
+def protect_this_process() -> None:
+    """Refuse other processes of this user access to the memory, files and environment of this process.
+
+    See PR_SET_DUMPABLE in prctl(2) and ptrace(2); root with all capabilities keeps access.
+    """
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+@cache
+def _no_other_user(uid: int, programs: tuple[str, ...]) -> str:
+    """Return why programs cannot run as another user; empty if they can."""
+    if os.geteuid() != 0:
+        return "only root can start programs as another user"
+    for program in programs:
+        path = shutil.which(program) or program
+        try:
+            # As that user: directories above the program count too.
+            done = subprocess.run(
+                ["/bin/sh", "-c", 'test -x "$1"', "sh", path],
+                check=False,
+                user=uid,
+                group=uid,
+                extra_groups=[],
+                timeout=_TRIAL_SECONDS,
+            )
+        except (OSError, subprocess.SubprocessError) as error:
+            return f"no program can be started as user {uid}: {error}"
+        if done.returncode:
+            return f"the user {uid} may not execute {program}"
+    return ""
+
+
+@cache
+def _no_namespace() -> str:
+    """Return why programs cannot run in a user namespace; empty if they can."""
+    if os.geteuid() == 0:
+        return "a user namespace does not separate a program from root's files"
+    command = Isolation(mode="namespace").command(["/bin/true"])
+    try:
+        done = subprocess.run(command, check=False, capture_output=True, timeout=_TRIAL_SECONDS)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"no program can be started in a user namespace: {error}"
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    return "" if done.returncode == 0 else (said[-1] if said else "the kernel permits no user namespace")

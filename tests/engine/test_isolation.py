@@ -1,0 +1,149 @@
+"""Tests of the isolation of programs under test: a program that attacks the results of its run changes nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from dra_conformance.core import isolation
+from dra_conformance.core.errors import ExitCode, UsageError
+from dra_conformance.core.isolation import Isolation
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+ATTACKS = Path(__file__).with_name("attacks.py")
+ALL = ("memory", "descriptors", "environment", "ptrace", "log", "report")
+_NOBODY = 64999
+_PYTHON = "/usr/bin/python3"  # every user may execute it, which is not so for the one of a virtual environment
+# The harness may read the files of its own Python, wherever they are; it has no other privilege.
+_AS_NOBODY = (
+    *("setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"),
+    *("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"),
+)
+
+FEATURE = """@profile:claim-lifecycle @component:scheduler
+Feature: Attacked
+  @DRA-100
+  Scenario: A node is there
+    Given node "n1"
+    Then the Node "n1" still exists
+"""
+
+pytestmark = pytest.mark.skipif(not Path(_PYTHON).exists(), reason=f"there is no {_PYTHON}")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start programs as other users")
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """The end of a run whose scheduler attacks it."""
+
+    code: int
+    output: str
+    report: dict[str, Any]
+    attacks: dict[str, str]
+
+
+@pytest.fixture
+def folder() -> Iterator[Path]:
+    """Return a folder that other users can read: pytest's own is private."""
+    made = Path(tempfile.mkdtemp(prefix="dra-attacked-", dir="/tmp"))
+    made.chmod(0o755)
+    (made / "probe").mkdir()
+    (made / "probe" / "attacked.feature").write_text(FEATURE)
+    shutil.copy(ATTACKS, made)
+    yield made
+    shutil.rmtree(made)
+
+
+def attacked(folder: Path, *more: str, prefix: tuple[str, ...] = ()) -> Attacked:
+    """Run a scenario whose scheduler is the attacking program."""
+    out = folder / "report"
+    words = ["run", "--features", "probe", "--focus", "^probe/", "--progress", "none", "--out", str(out)]
+    words += ["--scheduler", f"exec:{_PYTHON} {folder / ATTACKS.name} {out}", *more]
+    environment = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(REPOSITORY)}
+    done = subprocess.run(
+        [*prefix, sys.executable, "-m", "dra_conformance", *words],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=180,
+    )
+    assert (out / "report.json").is_file(), done.stderr
+    lines = (out / "logs" / "scheduler.log").read_text().splitlines()
+    return Attacked(
+        done.returncode,
+        done.stdout + done.stderr,
+        orjson.loads((out / "report.json").read_bytes()),
+        dict(line.split() for line in lines if line.endswith(("denied", "succeeded"))),
+    )
+
+
+@needs_root
+def test_a_program_of_another_user_cannot_attack(folder: Path) -> None:
+    found = attacked(folder, "--isolation", "user")
+    assert found.attacks == dict.fromkeys(ALL, "denied")
+    assert found.code == ExitCode.OK
+    assert found.report["target"]["isolation"] == {"scheduler": "user"}
+
+
+@needs_root
+def test_a_program_in_a_namespace_cannot_attack(folder: Path) -> None:
+    os.chown(folder, _NOBODY, _NOBODY)
+    found = attacked(folder, "--isolation", "namespace", prefix=_AS_NOBODY)
+    assert found.attacks == dict.fromkeys(ALL, "denied")
+    assert found.code == ExitCode.OK
+    assert found.report["target"]["isolation"] == {"scheduler": "namespace"}
+
+
+def test_an_attack_without_isolation_makes_the_run_invalid(folder: Path) -> None:
+    found = attacked(folder, "--isolation", "off")
+    assert found.attacks["log"] == "succeeded"
+    assert found.report["verdict"] == "invalid"
+    assert "another program changed the event log" in found.report["problems"][0]["message"]
+    assert found.code == ExitCode.HARNESS_ERROR
+    assert found.report["target"]["isolation"] == {"scheduler": "not isolated: --isolation off"}
+
+
+def test_auto_isolates_if_it_can() -> None:
+    found = isolation.choose("auto", run_id="00000001")
+    assert found.mode in ("user", "namespace", "off")
+    assert bool(found.reason) == (found.mode == "off")
+
+
+@needs_root
+def test_auto_does_not_isolate_a_program_that_the_other_user_may_not_execute(tmp_path: Path) -> None:
+    program = tmp_path / "private"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o700)
+    found = isolation.choose("auto", run_id="00000001", programs=[str(program)])
+    assert found.mode == "off"
+    assert "may not execute" in found.label
+    with pytest.raises(UsageError, match="--isolation user: the user"):
+        isolation.choose("user", run_id="00000001", programs=[str(program)])
+
+
+@needs_root
+def test_root_gets_no_namespace() -> None:
+    with pytest.raises(UsageError, match="root's files"):
+        isolation.choose("namespace", run_id="00000001")
+
+
+def test_programs_do_not_get_the_session_of_the_user() -> None:
+    given = {"PATH": "/bin", "SSH_AUTH_SOCK": "/run/agent", "HOME": "/root", "TMPDIR": "/scratch"}
+    assert Isolation(mode="user", uid=61184).environment(given) == {
+        "PATH": "/bin",
+        "HOME": "/scratch",
+        "TMPDIR": "/scratch",
+    }
+    assert Isolation().environment(given) == given
