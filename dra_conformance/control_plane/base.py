@@ -77,6 +77,10 @@ class ControlPlane(Protocol):
         """Return a new transport as the administrator."""
         ...
 
+    def kubeconfig_for(self, user: str) -> Path | None:
+        """Return a kubeconfig (0600) of a new user without permissions; None if the run cannot make users."""
+        ...
+
     def version(self) -> str:
         """Return the Kubernetes version of the API server, such as v1.36.2."""
         ...

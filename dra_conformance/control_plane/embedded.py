@@ -9,6 +9,7 @@ from apiserver_emulator.emulator import SERVE_ALL, ApiServerEmulator
 from dra_api.certificates import CertificateError
 from dra_api.clock import Clock
 from dra_api.feature_gates import FeatureGateError
+from dra_api.request import User
 from dra_api.transport import Transport
 from dra_conformance.control_plane.base import API_SERVER, ControlPlaneFailure, NotOurs
 from dra_conformance.core.errors import TargetUnreachable, UsageError
@@ -101,6 +102,12 @@ class EmbeddedControlPlane:
     def transport(self) -> Transport:
         """Return an in-process transport as the administrator."""
         return self._emulator.transport()
+
+    def kubeconfig_for(self, user: str) -> Path:
+        """Return a kubeconfig (0600) of a new user without permissions."""
+        # Names of users have characters that do not belong into file names.
+        path = self.kubeconfig.with_name(f"{user.replace(':', '-')}.kubeconfig")
+        return self._emulator.write_kubeconfig(path, User(user, groups=("system:authenticated",)))
 
     def version(self) -> str:
         """Return the Kubernetes version that is emulated, such as v1.36."""

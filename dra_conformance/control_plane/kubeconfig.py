@@ -89,6 +89,10 @@ class KubeconfigControlPlane:
             raise TargetUnreachable("the cluster is not connected")
         return self._transport
 
+    def kubeconfig_for(self, user: str) -> Path | None:
+        """Return None: the users of the cluster are not the run's."""
+        return None
+
     def version(self) -> str:
         """Return the server's gitVersion."""
         return self._version

@@ -1,7 +1,7 @@
 """Separates programs under test from the harness, so that they cannot change its results.
 
 A harness that runs as root starts them as another user; another harness starts them in a user namespace with a
-read-only file system (`namespace_exec`). Both hide the memory, the open files and the environment of the harness, and
+read-only file system (`isolated_exec`). Both hide the memory, the open files and the environment of the harness, and
 refuse writes to the report directory. Programs keep the directories that they own: sockets, CDI files, scratch files.
 """
 
@@ -26,7 +26,7 @@ Mode = Literal["user", "namespace", "off"]
 
 # systemd's range for dynamic users: no package and no administrator gives these ids to anybody.
 _FIRST_UID, _UIDS = 61184, 4336
-_HELPER = Path(__file__).with_name("namespace_exec.py")
+_HELPER = Path(__file__).with_name("isolated_exec.py")
 _PR_SET_DUMPABLE = 4
 _TRIAL_SECONDS = 30.0
 # They lead to the user's own session and keys.
@@ -74,14 +74,12 @@ class Isolation:
 
     def command(self, words: Sequence[str]) -> list[str]:
         """Return the command line that starts a program."""
-        if self.mode != "namespace":
+        if self.mode == "off":
             return list(words)
-        spec = {"hidden": [str(path) for path in self.hidden], "owned": [str(path) for path in self.owned]}
+        spec: dict[str, Any] = {"uid": self.uid}
+        if self.mode == "namespace":
+            spec = {"hidden": [str(path) for path in self.hidden], "owned": [str(path) for path in self.owned]}
         return [sys.executable, "-I", "-S", str(_HELPER), orjson.dumps(spec).decode(), *words]
-
-    def popen(self) -> dict[str, Any]:
-        """Return the arguments of subprocess.Popen for the program's user."""
-        return {"user": self.uid, "group": self.uid, "extra_groups": []} if self.mode == "user" else {}
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         """Return the environment for a program, without the variables that lead to the user's session."""
@@ -144,14 +142,9 @@ def _no_other_user(uid: int, programs: tuple[str, ...]) -> str:
         path = shutil.which(program) or program
         try:
             # As that user: directories above the program count too.
-            done = subprocess.run(
-                ["/bin/sh", "-c", 'test -x "$1"', "sh", path],
-                check=False,
-                user=uid,
-                group=uid,
-                extra_groups=[],
-                timeout=_TRIAL_SECONDS,
-            )
+            words = ["/bin/sh", "-c", 'test -x "$1"', "sh", path]
+            command = Isolation(mode="user", uid=uid).command(words)
+            done = subprocess.run(command, check=False, capture_output=True, timeout=_TRIAL_SECONDS)
         except (OSError, subprocess.SubprocessError) as error:
             return f"no program can be started as user {uid}: {error}"
         if done.returncode:

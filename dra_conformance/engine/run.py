@@ -18,7 +18,13 @@ from pathlib import Path
 import fake_nvml
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import AdvanceableClock
-from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Resource
+from dra_api.objects import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Resource,
+)
 from dra_api.private_file import write_private
 from dra_api.transport import Transport, TransportError
 from dra_conformance.components import external_driver
@@ -47,6 +53,7 @@ from dra_conformance.engine.waits import Waits
 from dra_conformance.faults.model import FaultPoints
 from dra_conformance.kubelet.real import programs
 from dra_conformance.kubelet.real.programs import NodePrograms
+from dra_conformance.rbac import target_roles
 from dra_conformance.rbac.table import may_watch
 
 _CLEANUP_PATIENCE = 60.0  # seconds; a busy cluster empties a namespace slowly
@@ -100,6 +107,7 @@ class Run:
         self._inventories: dict[str, fake_nvml.Inventory] = {}
         self._pynvml_pool: fake_nvml.PynvmlPool | None = None
         self._node_programs: NodePrograms | None = None
+        self._identities: dict[str, Path] = {}
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -352,9 +360,11 @@ class Run:
     def target_kubeconfig(self, component: str, own: Path | None = None, *, through_proxy: bool = True) -> Path:
         """Return a copy of a kubeconfig for a program under test, in its folder.
 
+        `own` is the program's identity, by default a user with the role of its component.
         `through_proxy`: as `component_kubeconfig`; else the connection is always direct.
         """
-        found = self.component_kubeconfig(component, own) if through_proxy else own or self.kubeconfig
+        identity = own or self._identity(component)
+        found = self.component_kubeconfig(component, identity) if through_proxy else identity
         path = self.target_folder(component) / found.name
         write_private(path, found.read_bytes())
         self.isolation.give(path)
@@ -392,6 +402,20 @@ class Run:
         return self._node_programs
 
     # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _identity(self, component: str) -> Path:
+        """Return the kubeconfig of a program under test: a user with the role of its component.
+
+        A cluster of the user has only the identity that the user gave.
+        """
+        if component not in self._identities:
+            path = self._control_plane().kubeconfig_for(target_roles.user_of(component))
+            if path is not None:
+                role, binding = target_roles.objects(component)
+                self.client.create(CLUSTER_ROLES, role)
+                self.client.create(CLUSTER_ROLE_BINDINGS, binding)
+            self._identities[component] = path or self.kubeconfig
+        return self._identities[component]
 
     @property
     def _running(self) -> _Started:

@@ -97,6 +97,10 @@ class K3sControlPlane:
         release = _TAG.search(self.image)
         return {**(default_gates(release[2]) if release else {}), **self._gates}
 
+    def kubeconfig_for(self, user: str) -> Path | None:
+        """Return None: the users of k3s are not the run's."""
+        return None
+
     def version(self) -> str:
         """Return the server's version, or before `start` that of the image's tag."""
         if self._version:

@@ -1,8 +1,12 @@
-"""Starts a program in a user and mount namespace with a read-only file system: `namespace_exec.py SPEC COMMAND...`.
+"""Starts a program as another user, or in namespaces with a read-only file system: `isolated_exec.py SPEC COMMAND...`.
 
-SPEC is JSON: `hidden` directories become empty, `owned` directories stay writable, also below hidden ones. Runs with
-`python -I -S` as a program of its own, because a process with threads cannot enter a user namespace; it imports nothing
-but the standard library. See user_namespaces(7), mount_namespaces(7) and mount_setattr(2).
+SPEC is JSON: with `uid` the program runs as that user. Without, it runs in a user and a mount namespace: `hidden`
+directories become empty, `owned` directories stay writable, also below hidden ones. See user_namespaces(7),
+mount_namespaces(7) and mount_setattr(2).
+
+Runs with `python -I -S` as a program of its own and imports nothing but the standard library. A process with threads
+cannot enter a user namespace, and subprocess.Popen forks to change the user, which crashes the child of a process that
+uses gRPC.
 
 The program has no capabilities after exec, because it is not root in the namespace. In a further namespace of its own
 it cannot undo the mounts: the kernel locks mounts that come from a more privileged namespace.
@@ -59,6 +63,13 @@ def _attributes(path: str, *, put: int = 0, clear: int = 0) -> None:
     _done(result, "read-only mounts")
 
 
+def become(uid: int) -> None:
+    """Become another user for good."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+
+
 def enter(hidden: list[str], owned: list[str]) -> None:
     """Enter the namespaces and change the mounts."""
     uid, gid = os.getuid(), os.getgid()
@@ -81,13 +92,16 @@ def enter(hidden: list[str], owned: list[str]) -> None:
     # The old working directory is on the mount of before.
     where = os.readlink(f"/proc/self/fd/{working}")
     os.chdir(where if os.path.isdir(where) else "/")
-    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
 
 
 def main() -> None:
-    """Enter the namespaces and become the program."""
+    """Isolate this process and become the program."""
     spec, command = json.loads(sys.argv[1]), sys.argv[2:]
-    enter(spec["hidden"], spec["owned"])
+    if "uid" in spec:
+        become(spec["uid"])
+    else:
+        enter(spec["hidden"], spec["owned"])
+    _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)  # no program with the setuid bit leads back
     try:
         os.execvp(command[0], command)  # noqa: S606 - the program under test, as the user wrote it
     except OSError as error:

@@ -1,0 +1,61 @@
+"""The ClusterRole of a program under test: what its component writes, and read access. Never system:masters.
+
+The writes are those of the reference component in the permission table. A program may send a patch instead of an
+update, records Events, and may hold a Lease as leader. Reading is not limited, because programs read more than the
+reference does, and no read can change a result.
+"""
+
+from __future__ import annotations
+
+from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Obj
+from dra_conformance.rbac.roles import PREFIX, rules
+from dra_conformance.rbac.table import COMPONENTS, needed
+
+_READ: Obj = {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]}
+_EVENTS: Obj = {
+    "apiGroups": ["", "events.k8s.io"],
+    "resources": ["events"],
+    "verbs": ["create", "patch", "update"],
+}
+_LEASES: Obj = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "patch", "update"]}
+# KAI's programs keep the state of queues and pod groups, which the reference does not have.
+_KAI: Obj = {"apiGroups": ["scheduling.run.ai"], "resources": ["*"], "verbs": ["*"]}
+_EITHER = {"update", "patch"}
+
+
+def user_of(component: str) -> str:
+    """Return the user name of a program under test."""
+    return f"{PREFIX}:target:{component}"
+
+
+def objects(component: str) -> list[Obj]:
+    """Return the ClusterRole of a program under test and its binding."""
+    name = f"{PREFIX}-target-{component}"
+    return [
+        {
+            "apiVersion": CLUSTER_ROLES.api_version,
+            "kind": CLUSTER_ROLES.kind,
+            "metadata": {"name": name},
+            "rules": _rules(component),
+        },
+        {
+            "apiVersion": CLUSTER_ROLE_BINDINGS.api_version,
+            "kind": CLUSTER_ROLE_BINDINGS.kind,
+            "metadata": {"name": name},
+            "roleRef": {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": name},
+            "subjects": [{"kind": "User", "name": user_of(component), "apiGroup": CLUSTER_ROLES.group}],
+        },
+    ]
+
+
+def _rules(component: str) -> list[Obj]:
+    found = [_READ]
+    if component not in COMPONENTS:
+        return found  # a webhook writes nothing
+    for rule in rules(needed([component])):
+        verbs = set(rule["verbs"])
+        found.append({**rule, "verbs": sorted(verbs | _EITHER if verbs & _EITHER else verbs)})
+    found += [_EVENTS, _LEASES]
+    if component in ("scheduler", "binder"):
+        found.append(_KAI)
+    return found
