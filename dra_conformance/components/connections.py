@@ -19,6 +19,7 @@ from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.events import ComponentChanged, FaultInjected
 from dra_conformance.core.events.log import EventLog
 from dra_conformance.core.events.recorder import RecordingTransport
+from dra_conformance.faults.late import Lag, no_lag
 from dra_conformance.faults.model import Call, FaultPoints
 from dra_conformance.faults.transport import FaultyTransport
 
@@ -30,7 +31,8 @@ class Connections:
     """The connections of one run.
 
     `connect` opens a connection for reference components; `in_flight` surrounds their requests; `by_proxy`: components
-    whose programs use the proxy; `folder`: for the proxy's files.
+    whose programs use the proxy; `folder`: for the proxy's files; `lag_in_process` and `lag` delay the events of
+    watches of reference components and of programs behind the proxy.
     """
 
     def __init__(
@@ -42,9 +44,12 @@ class Connections:
         log: EventLog,
         folder: Path,
         by_proxy: Collection[str],
+        lag_in_process: Lag = no_lag,
+        lag: Lag = no_lag,
     ) -> None:
         self._connect = connect
         self._in_flight = in_flight
+        self._lag_in_process, self._lag = lag_in_process, lag
         self.points = FaultPoints(self._tell)
         self._control_plane = control_plane
         self._log = log
@@ -63,7 +68,12 @@ class Connections:
             if self._inner is None:
                 self._inner = self._connect()
             faulty = FaultyTransport(
-                self._inner, self.points, component=component, clock=self._log.clock, in_flight=self._in_flight
+                self._inner,
+                self.points,
+                component=component,
+                clock=self._log.clock,
+                in_flight=self._in_flight,
+                lag=self._lag_in_process,
             )
             found = self._transports[component] = RecordingTransport(faulty, self._log)
         return found
@@ -82,7 +92,7 @@ class Connections:
             from dra_conformance.faults.proxy import FaultProxy
 
             try:
-                self._proxy = self._proxy or FaultProxy(self.points, folder=self._folder)
+                self._proxy = self._proxy or FaultProxy(self.points, folder=self._folder, lag=self._lag)
                 self._proxy.start()
                 door = self._endpoints[component, behind] = self._proxy.open(component, behind)
             except (CertificateError, KubeconfigError, OSError) as error:

@@ -433,11 +433,12 @@ class ScenarioNode:
         return values
 
     def _kubeconfig(self, *, under_test: bool) -> str:
-        """Return the kubeconfig for the driver's process, through the fault proxy if the scenario injects faults."""
+        """Return the kubeconfig for the driver's process, through the proxy if the scenario injects faults or lag."""
         run = self.world.run
+        disturbed = "faults" in self.world.scenario.tags.needs or bool(run.options.lag())
         if under_test:
-            return str(run.target_kubeconfig("driver", through_proxy="faults" in self.world.scenario.tags.needs))
-        return str(run.component_kubeconfig("driver") if "faults" in self.world.scenario.tags.needs else run.kubeconfig)
+            return str(run.target_kubeconfig("driver", through_proxy=disturbed))
+        return str(run.component_kubeconfig("driver") if disturbed else run.kubeconfig)
 
     def _start_process(
         self, name: str, command: Sequence[str], env: Mapping[str, str], *, under_test: bool = False

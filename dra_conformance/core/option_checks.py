@@ -158,13 +158,9 @@ def cluster_components_are_in_the_cluster(options: RunOptions) -> None:
 
 
 @_check
-def watch_lag_has_the_embedded_control_plane(options: RunOptions) -> None:
-    """Only the emulated API server can delay watches."""
-    if options.watch_lag and _control_plane(options) != "embedded":
-        raise UsageError(
-            f"--watch-lag {options.watch_lag}: only the embedded control plane can delay watches",
-            hint="Remove --watch-lag or --control-plane.",
-        )
+def watch_lag_has_seconds(options: RunOptions) -> None:
+    """The lag is a number of seconds, or seconds for each resource."""
+    options.lag()
 
 
 @_check

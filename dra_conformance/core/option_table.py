@@ -302,14 +302,11 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="watch-lag",
-        help="Delay events on half of the watches by up to S seconds (embedded control plane only).",
+        help="Delay events on half of the watches by up to S seconds, or on the watches of a resource by S seconds.",
+        note="Watches of programs pass through a proxy then; those of a cluster's own components are not delayed.",
         group="control-plane",
-        type="number",
-        default=0.0,
-        metavar="S",
-        minimum=0,
-        maximum=1,
-        example="0.03",
+        metavar="S|RESOURCE=S,...",
+        example="resourceslices=0.05,pods=0",
     ),
     Option(
         name="profile",

@@ -19,6 +19,7 @@ from dra_conformance.core.component_spec import CHOICES, ComponentSpec
 from dra_conformance.core.declaration import REFERENCE, Declaration
 from dra_conformance.core.errors import UsageError, unknown
 from dra_conformance.core.option_table import default_of
+from dra_conformance.core.watch_lag import WatchLag
 
 
 class Waiver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -71,7 +72,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     out: str = default_of("out")
     patience: float | None = default_of("patience")
     retries: int = default_of("retries")
-    watch_lag: float = default_of("watch-lag")
+    watch_lag: str = default_of("watch-lag")
     require: str = default_of("require")
     progress: str = default_of("progress")
     report: tuple[str, ...] = default_of("report")
@@ -101,6 +102,10 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             return parse_gates(",".join(self.feature_gates))
         except FeatureGateError as error:
             raise UsageError(f"--feature-gates {error}") from None
+
+    def lag(self) -> WatchLag:
+        """Return the delay of watch events. Raises UsageError if it cannot be read."""
+        return WatchLag.parse(self.watch_lag)
 
     def api_versions(self) -> dict[str, bool]:
         """Return the versions of resource.k8s.io that the user enabled or disabled, by group and version.

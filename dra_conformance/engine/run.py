@@ -157,6 +157,8 @@ class Run:
         """Connect to a running control plane, and watch it."""
         transport = RecordingTransport(self._connect(control_plane), self.log)
         self._ending.callback(transport.close)
+        lag = self.options.lag()
+        chance = random.Random(self.seed)  # noqa: S311 - delays, not secrets
         connections = Connections(
             control_plane,
             connect=lambda: self._connect(control_plane),
@@ -164,7 +166,12 @@ class Run:
             in_flight=lambda: self.clock.in_flight(),  # noqa: PLW0108
             log=self.log,
             folder=self.work / "proxy",
-            by_proxy=self._faulted,
+            by_proxy=self._by_proxy(),
+            # The emulator delays half of the watches of this process itself, and knows when they have delivered.
+            lag_in_process=lambda resource: (
+                lag.resources.get(resource, 0.0) if control_plane.evidence == "rehearsal" else lag.of(resource, chance)
+            ),
+            lag=lambda resource: lag.of(resource, chance),
         )
         self._ending.callback(connections.stop)
         client = KubeClient(transport, user_agent="dra-conformance")
@@ -186,6 +193,13 @@ class Run:
         components = ComponentManager(self, work=self.work)
         self._ending.callback(components.stop)
         return _Started(client, connections, observer, components)
+
+    def _by_proxy(self) -> frozenset[str]:
+        """Return the components whose programs connect through the fault proxy: all of them if watches are late."""
+        if not self.options.lag():
+            return self._faulted
+        # A real kubelet has a network namespace of its own, and connects through the proxy only for faults.
+        return self._faulted | {name for name in self.options.components() if name not in ("control-plane", "kubelet")}
 
     def _find_external_driver(self) -> None:
         """Find the externally started driver and its node. Raises TargetUnreachable."""

@@ -71,8 +71,8 @@ def describe(
 
 
 def _embedded(options: RunOptions) -> str:
-    lag = options.watch_lag
-    return "embedded emulation (simulated)" + (f", watches up to {lag:g} s late" if lag else "")
+    lag = options.lag()
+    return "embedded emulation (simulated)" + (f", {lag}" if lag else "")
 
 
 def _control_plane(control_plane: ControlPlane | None, *, rehearsal: bool) -> str:

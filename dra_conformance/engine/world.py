@@ -83,7 +83,7 @@ class World:
             self.log,
             nodes=lambda: list(self._nodes.values()),
             # --watch-lag exists to show which components rely on fast watches; fault scenarios break watches.
-            wait_for_watches=not (run.options.watch_lag or "faults" in scenario.tags.needs),
+            wait_for_watches=not (run.options.lag() or "faults" in scenario.tags.needs),
         )
         self.wait_for_watches = self.settling.wait_for_watches
         self.settle = self.settling.settle

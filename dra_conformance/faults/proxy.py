@@ -17,7 +17,7 @@ import contextlib
 import secrets
 import ssl
 import threading
-from collections.abc import Coroutine
+from collections.abc import AsyncGenerator, Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,6 +33,7 @@ from dra_api import certificates
 from dra_api.private_file import write_private
 from dra_api.threads import report_exception
 from dra_api.transport import Response
+from dra_conformance.faults.late import Lag, no_lag
 from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatch, expired
 from dra_conformance.faults.upstream import Upstream
 
@@ -75,10 +76,14 @@ class _Endpoint:
 
 
 class FaultProxy:
-    """A proxy with the faults of `points`. It writes certificates and kubeconfigs into `folder` (0700)."""
+    """A proxy with the faults of `points`. It writes certificates and kubeconfigs into `folder` (0700).
 
-    def __init__(self, points: FaultPoints, *, folder: Path) -> None:
+    `lag` delays the events of watches.
+    """
+
+    def __init__(self, points: FaultPoints, *, folder: Path, lag: Lag = no_lag) -> None:
         self._points = points
+        self._lag = lag
         self._folder = folder
         self._endpoints: list[_Endpoint] = []
         self._gone: set[tuple[str, str, str]] = set()
@@ -246,16 +251,18 @@ class FaultProxy:
         at_line_start = True
         try:
             await sent.prepare(request)
-            with contextlib.suppress(aiohttp.ClientError, OSError):
-                async for chunk in answer.content.iter_any():
-                    if cuts:
-                        break
-                    await sent.write(chunk)
-                    at_line_start = chunk.endswith(b"\n")
-                else:
-                    if not cuts:
-                        await sent.write_eof()
-                        return sent
+            chunks = _late(answer.content, self._lag(call.info.resource))
+            async with contextlib.aclosing(chunks):
+                with contextlib.suppress(aiohttp.ClientError, OSError):
+                    async for chunk in chunks:
+                        if cuts:
+                            break
+                        await sent.write(chunk)
+                        at_line_start = chunk.endswith(b"\n")
+                    else:
+                        if not cuts:
+                            await sent.write_eof()
+                            return sent
             # Not only in `finally`: the component may open its next watch as soon as it receives the error event.
             ended()
             if "gone" in cuts and at_line_start and "json" in answer.headers.get("Content-Type", ""):
@@ -267,6 +274,39 @@ class FaultProxy:
         finally:
             ended()
         return _hang_up(request, sent)
+
+
+async def _late(content: aiohttp.StreamReader, delay: float) -> AsyncGenerator[bytes]:
+    """Yield the chunks of a response, each `delay` seconds after its arrival."""
+    if not delay:
+        async for chunk in content.iter_any():
+            yield chunk
+        return
+    loop = asyncio.get_running_loop()
+    arrived: asyncio.Queue[tuple[float, bytes | Exception | None]] = asyncio.Queue()
+
+    async def read() -> None:
+        end: Exception | None = None
+        try:
+            async for chunk in content.iter_any():
+                arrived.put_nowait((loop.time() + delay, chunk))
+        except (aiohttp.ClientError, OSError) as error:
+            end = error
+        arrived.put_nowait((loop.time(), end))
+
+    # A task of its own: chunks that arrive during a delay are not delayed by the one before.
+    reader = loop.create_task(read())
+    try:
+        while True:
+            due, part = await arrived.get()
+            if part is None:
+                return
+            if isinstance(part, Exception):
+                raise part
+            await asyncio.sleep(max(due - loop.time(), 0.0))
+            yield part
+    finally:
+        reader.cancel()
 
 
 def _report(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

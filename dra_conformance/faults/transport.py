@@ -15,13 +15,15 @@ from typing import Unpack
 
 from dra_api.clock import Clock
 from dra_api.transport import RequestOptions, Response, Stream, StreamOptions, Transport, TransportError
+from dra_conformance.faults.late import Lag, LateStream, no_lag
 from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatch, expired
 
 
 class FaultyTransport:
     """The transport `inner` of a component, with the faults of `points`.
 
-    Delays use `clock`. `in_flight` surrounds every request; watches have no end and are not counted.
+    Delays use `clock`. `in_flight` surrounds every request; watches have no end and are not counted. `lag` delays the
+    events of watches.
     """
 
     def __init__(
@@ -32,12 +34,14 @@ class FaultyTransport:
         component: str,
         clock: Clock,
         in_flight: Callable[[], AbstractContextManager[None]] = nullcontext,
+        lag: Lag = no_lag,
     ) -> None:
         self._inner = inner
         self._points = points
         self._component = component
         self._clock = clock
         self._in_flight = in_flight
+        self._lag = lag
         self._closed = threading.Event()
         # Streams that their component has dropped need no close.
         self._streams: weakref.WeakSet[_FaultyStream] = weakref.WeakSet()
@@ -77,6 +81,8 @@ class FaultyTransport:
         found = self._inner.stream(path, **options)
         if isinstance(found, Response):
             return found
+        if delay := self._lag(call.info.resource):
+            found = LateStream(found, delay, clock=self._clock)
         stream = _FaultyStream(found, call, self._points)
         self._streams.add(stream)
         return stream

@@ -116,7 +116,7 @@ def test_the_repeat_command_has_the_options_of_the_run() -> None:
         "driver-name": "nic.example.com",
         "driver": "exec:./p --x 'a b'",
         "feature-gates": ["DRAConsumableCapacity=true", "DRAPartitionableDevices=false"],
-        "watch-lag": 0.1,
+        "watch-lag": "0.1,pods=0.05",
         "patience": 7.5,
         "declaration": {
             "capabilities": ["configuration", "health"],

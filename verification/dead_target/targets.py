@@ -115,7 +115,9 @@ def _silent_driver(patch: Patch) -> None:
     def start_reference(self: Any) -> None:
         self._parts[self.driver_name] = Nothing(self.driver_name)
 
-    def start_process(self: Any, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+    def start_process(
+        self: Any, name: str, command: Sequence[str], env: Mapping[str, str], *, under_test: bool = False
+    ) -> None:
         self._parts[name] = Nothing(name)
 
     patch.replace(f"{_NODE}._start_reference", start_reference)
@@ -131,7 +133,9 @@ def _empty_driver(patch: Patch) -> None:
     def start_reference(self: Any) -> None:
         start(self, self.driver_name)
 
-    def start_process(self: Any, name: str, command: Sequence[str], env: Mapping[str, str]) -> None:
+    def start_process(
+        self: Any, name: str, command: Sequence[str], env: Mapping[str, str], *, under_test: bool = False
+    ) -> None:
         start(self, name)
 
     patch.replace(f"{_NODE}._start_reference", start_reference)
