@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from dra_api.client import ApiError
+from dra_api.client import ApiError, error_from
 from dra_api.objects import KNOWN, Obj, Resource, name_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
@@ -185,6 +185,18 @@ def _(world: World, text: str) -> None:
     world.check(ok, "the error message names the cause", expected=f"a message with {text!r}", observed=_outcome(world))
 
 
+def _read(world: World, resource: Resource, name: str) -> Obj | None:
+    """Read an object in exactly this version: the client would convert v1 if the server did not serve it."""
+    path = resource.path(world.namespace if resource.namespaced else None, name)
+    answer = world.client.transport.request("GET", path)
+    if answer.status == 404:
+        return None
+    if answer.status != 200:
+        raise error_from(answer.status, answer.body, request=f"GET {path}")
+    found: Obj = orjson.loads(answer.body)
+    return found
+
+
 def without_nulls(value: object) -> object:
     """Return a value without its null fields: Kubernetes treats them as absent, and a server may show them or not."""
     if isinstance(value, dict):
@@ -195,12 +207,27 @@ def without_nulls(value: object) -> object:
 @then('its "{path}" reads {value}')
 def _(world: World, path: str, value: str) -> None:
     """A field of the object, read back from the API server, meets an expectation (`null`: the field is absent)."""
+    check_field(world, path, value)
+
+
+@then('in version {version:word} its "{path}" reads {value}')
+def _(world: World, version: str, path: str, value: str) -> None:
+    """A field of the object, read back in a version of its API, meets an expectation."""
+    check_field(world, path, value, version=version)
+
+
+def check_field(world: World, path: str, value: str, *, version: str = "") -> None:
+    """Check a field of the stored object, read in a version of its API (default: that of the manifest)."""
     requests = world.state(Requests)
     stored = requests.answer or requests.draft
     if stored is None or not name_of(stored) or requests.refusal is not None:
         world.check(False, f"{path} is stored", expected=value, observed=_outcome(world))
         return
-    current = world.client.find(manifests.resource_of(stored), name_of(stored), world.namespace)
+    resource = manifests.resource_of(stored)
+    if version:
+        current = _read(world, resource.at(version), name_of(stored))
+    else:
+        current = world.client.find(resource, name_of(stored), world.namespace)
     if current is None:
         world.check(False, f"{path} is stored", expected=value, observed="the object does not exist")
         return

@@ -406,3 +406,14 @@ Feature: API validation of ResourceClaims
       | kind     | manifest        | path                                              |
       | claim    | claims/claim    | spec.devices.requests[0].exactly.adminAccess      |
       | template | claims/template | spec.spec.devices.requests[0].exactly.adminAccess |
+
+  @DRA-044 @needs:served-version
+  Scenario: A claim of v1beta1 is the same claim in v1
+    Given the manifest "webhook/claim-v1beta1"
+    And "spec.devices.requests" is [{name: a, deviceClassName: c, count: 2, adminAccess: false}, {name: b, firstAvailable: [{name: s, deviceClassName: d, count: 3}, {name: t, deviceClassName: e, allocationMode: All}], deviceClassName: ""}]
+    And "spec.devices.constraints" is [{requests: [a, b/s], matchAttribute: example.com/x}]
+    When it is created
+    Then the API server accepts it
+    And in version v1 its "spec.devices.requests" reads [{name: a, exactly: {deviceClassName: c, allocationMode: ExactCount, count: 2, adminAccess: false}}, {name: b, firstAvailable: [{name: s, deviceClassName: d, allocationMode: ExactCount, count: 3}, {name: t, deviceClassName: e, allocationMode: All}]}]
+    And in version v1 its "spec.devices.constraints" reads [{requests: [a, b/s], matchAttribute: example.com/x}]
+    And in version v1beta1 its "spec.devices.requests" reads [{name: a, deviceClassName: c, allocationMode: ExactCount, count: 2, adminAccess: false}, {name: b, firstAvailable: [{name: s, deviceClassName: d, allocationMode: ExactCount, count: 3}, {name: t, deviceClassName: e, allocationMode: All}], deviceClassName: ""}]
