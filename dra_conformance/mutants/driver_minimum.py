@@ -135,6 +135,35 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher.start", make)
 
 
+def _publishes_more(patch: Patch, change: Callable[[Any], dict[str, Any]]) -> None:
+    """Publish one more slice at the start, with the fields that `change` returns."""
+
+    def make(original: Original) -> Original:
+        def start(self: Any) -> None:
+            original(self)
+            pool = {"name": "more", "generation": 1, "resourceSliceCount": 1}
+            spec = {"driver": self._driver, "nodeName": self._node_name, "pool": pool, "devices": [{"name": "more"}]}
+            self._client.create(
+                RESOURCE_SLICES, {"metadata": {"generateName": "more-"}, "spec": {**spec, **change(self)}}
+            )
+
+        return start
+
+    patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher.start", make)
+
+
+@mutant("publishes-in-the-name-of-another-driver", rule="DRA-358c")
+def _(patch: Patch) -> None:
+    """A driver publishes a slice of another driver on its node."""
+    _publishes_more(patch, lambda publisher: {"driver": "other.dra.test"})
+
+
+@mutant("publishes-for-another-node", rule="DRA-358c")
+def _(patch: Patch) -> None:
+    """A driver publishes a slice for another node."""
+    _publishes_more(patch, lambda publisher: {"nodeName": f"not-{publisher._node_name}"})
+
+
 @mutant("prepares-results-of-every-driver", rule="DRA-359")
 def _(patch: Patch) -> None:
     """Devices of other drivers are looked up among the driver's own."""

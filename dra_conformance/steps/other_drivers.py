@@ -6,6 +6,7 @@ They are instances of the reference's plugin for device lists, in this process; 
 from __future__ import annotations
 
 from dra_api.objects import RESOURCE_SLICES, Obj
+from dra_conformance.core.events import ObjectChanged
 from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import Seen, World
 
@@ -38,3 +39,41 @@ def _(world: World, driver: str, devices: str, node: str) -> None:
         return found == sorted(words(devices)), found
 
     world.stays(f"slices of {driver}", look, expected=sorted(words(devices)))
+
+
+@then('every published ResourceSlice is of the driver and of node "{node}"')
+def _(world: World, node: str) -> None:
+    """The driver has slices, and no slice of another name or of another node appeared in the scenario."""
+    component = world.node(node)
+    world.eventually(
+        "the driver publishes slices", lambda: (bool(component.slices()), "no slice"), expected="a slice of the driver"
+    )
+
+    def remove() -> None:
+        # They have no owner that the cleanup knows, and would be devices of the next scenario.
+        for name in _foreign(world, node):
+            world.client.delete_if_there(RESOURCE_SLICES, name)
+
+    world.cleanup.callback(remove)
+
+    def look() -> Seen:
+        found = _foreign(world, node)
+        return not found, sorted(found.values()) or "no other slice"
+
+    world.stays(
+        "the driver publishes for itself only", look, expected=f"slices of {component.driver_name} on {component.name}"
+    )
+
+
+def _foreign(world: World, node: str) -> dict[str, str]:
+    """Return the slices that appeared in this scenario with another driver or node than those of `node`, by name."""
+    component = world.node(node)
+    found = {}
+    for event in world.log.kept(ObjectChanged):
+        if event.resource != RESOURCE_SLICES.plural or event.type == "DELETED":
+            continue
+        driver, where = event.summary.get("driver"), event.summary.get("node")
+        # A slice without a node is for several, which a driver may publish.
+        if driver != component.driver_name or where not in (None, component.name):
+            found[event.name] = f"{event.name} of {driver} on {where or 'several nodes'}"
+    return found

@@ -15,6 +15,13 @@ Feature: A driver next to other drivers of its node
     And the driver "fpga.dra.test" still publishes "board-0, board-0-a, board-0-b" on "n1" [DRA-358b]
     And the driver on "n1" publishes the same devices as before [DRA-358]
 
+  @DRA-358c @needs:own-control-plane
+  Scenario: A driver publishes in its own name and for its own node only
+    Given node "n1" with a kubelet
+    And node "n2" with a kubelet
+    When the driver on "n1" is started
+    Then every published ResourceSlice is of the driver and of node "n1"
+
   @DRA-359 @DRA-359b @component:kubelet
   Scenario: A pod has devices of several drivers in one claim
     Given node "n1" running the driver

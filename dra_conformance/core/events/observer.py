@@ -103,6 +103,7 @@ def summary(resource: Resource, obj: Obj) -> dict[str, Any]:
             found["reservedFor"] = ",".join(str(user.get("name")) for user in status.get("reservedFor") or ())
         case "resourceslices":
             found |= {
+                "driver": spec.get("driver"),
                 "node": spec.get("nodeName"),
                 "generation": (spec.get("pool") or {}).get("generation"),
                 "devices": len(spec.get("devices") or ()),
