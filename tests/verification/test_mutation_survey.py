@@ -66,7 +66,7 @@ def mutant(
         module="a",
         path=path,
         line=line or number,
-        statement=line or number,
+        reached_at=(line or number,),
         in_function=in_function,
         function="f",
         operator="swap-op",
@@ -124,12 +124,18 @@ def test_keys_survive_a_change_elsewhere_in_the_file(tiny: Path) -> None:
     assert all(after[key] == line + 1 for key, line in before.items())
 
 
-def test_a_default_is_evaluated_outside_the_function(tiny: Path) -> None:
-    found = {
-        (one.before, one.in_function) for one in of_tiny(tiny) if one.operator in ("assignment", "negate-condition")
+def test_the_lines_that_can_detect_a_mutant(tiny: Path) -> None:
+    found = {(one.operator, one.before): (one.line, one.reached_at, one.in_function) for one in of_tiny(tiny)}
+    assert found["assignment", "LIMIT = 3"] == (5, (5, 5), False)
+    assert found["assignment", "found = 0"] == (10, (10, 10), True)
+    # The default of a parameter matters when the function is called.
+    source = 'def f(\n    a=True,\n    b=1,\n):\n    """Return a."""\n    return (\n        a,\n        b + 1,\n    )\n'
+    (tiny / "tiny" / "one.py").write_text(source)
+    lines = {
+        (one.operator, one.line): one.reached_at for one in mutants.of_file(tiny / "tiny" / "one.py", "tiny", tiny)
     }
-    assert ("LIMIT = 3", False) in found
-    assert ("found = 0", True) in found
+    assert lines["name", 2] == (6,)
+    assert lines["swap-op", 8] == (8, 6)
 
 
 def test_the_choice_is_reproducible_and_a_larger_one_contains_it() -> None:

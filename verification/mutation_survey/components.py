@@ -23,12 +23,20 @@ class Component:
 COMPONENTS = (
     # bug_compatible reproduces known deviations of upstream for the differential test; no run of the suite uses it by
     # default, and the scenarios describe the behaviour without them.
-    Component("scheduler", ("reference_impl/scheduler",), ("reference_impl/scheduler/bug_compatible",)),
-    Component("binder", ("reference_impl/binder",)),
-    Component("claim-controller", ("reference_impl/claim_controller",)),
-    Component("taint-eviction", ("reference_impl/taint_eviction",)),
+    # The command.py of a component parses the arguments of `python -m reference_impl NAME`; the suite starts some
+    # components only in its own process, without arguments.
+    Component(
+        "scheduler",
+        ("reference_impl/scheduler",),
+        ("reference_impl/scheduler/bug_compatible", "reference_impl/scheduler/command.py"),
+    ),
+    Component("binder", ("reference_impl/binder",), ("reference_impl/binder/command.py",)),
+    Component(
+        "claim-controller", ("reference_impl/claim_controller",), ("reference_impl/claim_controller/command.py",)
+    ),
+    Component("taint-eviction", ("reference_impl/taint_eviction",), ("reference_impl/taint_eviction/command.py",)),
     Component("compute-domain", ("reference_impl/compute_domain",)),
-    Component("webhook", ("reference_impl/webhook",)),
+    Component("webhook", ("reference_impl/webhook",), ("reference_impl/webhook/command.py",)),
     Component("driver", ("reference_impl/kubelet_plugin", "reference_impl/inventory_plugin")),
     # What several reference components share.
     Component(

@@ -29,7 +29,7 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True):
     module: str
     path: str
     line: int
-    statement: int  # first line of the statement
+    reached_at: tuple[int, ...]  # lines whose scenarios can detect the change, the best first
     in_function: bool  # False: executed when the module is imported
     function: str
     operator: str
@@ -40,11 +40,15 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a node is: the names of its functions and classes, and the first line of its statement."""
+    """Where a node is: the names of its functions and classes, and the first line of its statement.
+
+    `body` is the first line of the function's body for the defaults of its parameters.
+    """
 
     scope: tuple[str, ...] = ()
     in_function: bool = False
     statement: int = 1
+    body: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +86,7 @@ def of_file(path: Path, component: str, root: Path = ROOT) -> list[Mutant]:
                 module=name,
                 path=path.relative_to(root).as_posix(),
                 line=change.line,
-                statement=change.place.statement,
+                reached_at=(change.place.body,) if change.place.body else (change.line, change.place.statement),
                 in_function=change.place.in_function,
                 function=function,
                 operator=change.operator,
@@ -155,9 +159,20 @@ def _walk(node: cst.CSTNode, lines: Mapping[cst.CSTNode, int], place: _Place) ->
         if isinstance(node, cst.FunctionDef):
             inner = replace(inner, in_function=True)
     for child in node.children:
-        # Defaults of parameters are evaluated with the definition.
-        defaults = isinstance(child, cst.Parameters) and isinstance(node, cst.FunctionDef)
-        yield from _walk(child, lines, replace(inner, in_function=place.in_function) if defaults else inner)
+        if isinstance(child, cst.Parameters) and isinstance(node, cst.FunctionDef):
+            # Defaults are evaluated when the module is imported, but matter when the function is called.
+            yield from _walk(child, lines, replace(inner, body=_first_line(node, lines)))
+        else:
+            yield from _walk(child, lines, inner)
+
+
+def _first_line(function: cst.FunctionDef, lines: Mapping[cst.CSTNode, int]) -> int:
+    """Return the line of the first statement of a function that runs: not its docstring."""
+    statements = function.body.body
+    first = statements[0]
+    if len(statements) > 1 and isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):
+        first = statements[1]
+    return lines[first]
 
 
 def _left_out(node: cst.CSTNode, scope: tuple[str, ...]) -> bool:

@@ -62,7 +62,8 @@ class Chosen(msgspec.Struct, frozen=True):
 def scenarios_for(mutant: Mutant, reach: Reach) -> Chosen:
     """Return the scenarios that can detect a mutant.
 
-    - `line`: they execute the line (or, for a line without code of its own, the first line of its statement).
+    - `line`: they execute the line. For a line without code of its own it is the first line of its statement, for the
+      default of a parameter the first of the function.
     - `module`: the line runs when the module is imported or when the control plane starts. A sample of the scenarios
       that execute any function of the module, the fastest of each feature file first.
     - `broad`: no function of the module is executed by a scenario (a module of constants): such a sample of all
@@ -70,7 +71,7 @@ def scenarios_for(mutant: Mutant, reach: Reach) -> Chosen:
     - `none`: the line is in a function that no scenario executes, so no scenario can detect the mutant.
     """
     lines = reach.lines.get(mutant.path, {})
-    contexts = set(lines.get(mutant.line) or lines.get(mutant.statement) or ())
+    contexts = next((set(lines[line]) for line in mutant.reached_at if lines.get(line)), set())
     if mutant.in_function and contexts - {""}:
         return Chosen(tuple(_by_speed(contexts, reach)), "line")
     if mutant.in_function and not contexts:
