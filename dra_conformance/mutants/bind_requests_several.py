@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dra_api.client import ApiError
-from dra_api.objects import Obj
+from dra_api.objects import BIND_REQUESTS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binder.failure import BindFailure
 
@@ -215,3 +215,73 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Only the first failed attempt is written."""
     patch.replace("reference_impl.binder.attempts:after_failure", lambda request: 1)
+
+
+EXTENDED = "reference_impl.binder.extended:ExtendedClaims"
+
+
+@mutant("binder-maps-the-first-extended-resource", rule="KAI-118")
+def _(patch: Patch) -> None:
+    """Only the first extended resource of a pod is mapped to its request."""
+
+    def wrapped(original: Any) -> Any:
+        def record(self: Any, pod: Obj, status: Obj | None) -> None:
+            original(self, pod, status and {**status, "requestMappings": status["requestMappings"][:1]})
+
+        return record
+
+    patch.wrap(f"{EXTENDED}._record", wrapped)
+
+
+def _of_any_pod(self: Any, pod: Obj) -> Obj | None:
+    """Return a claim for extended resources in the pod's namespace, whatever pod owns it."""
+    from reference_impl.binder.extended import is_extended_resource_claim
+
+    claims: list[Obj] = self._client.list(self._writer.resource, pod["metadata"]["namespace"]).items
+    return next((claim for claim in claims if is_extended_resource_claim(claim)), None)
+
+
+@mutant("binder-uses-extended-claim-of-another-pod", rule="KAI-119")
+def _(patch: Patch) -> None:
+    """A claim for extended resources is used whatever pod owns it."""
+    patch.replace(f"{EXTENDED}.find", _of_any_pod)
+    patch.replace(f"{WRITER}.check_owner", lambda self, claim, pod, *, generated: None)
+
+
+@mutant("binder-deletes-extended-claim-of-another-pod", rule="KAI-162")
+def _(patch: Patch) -> None:
+    """After a failed binding the extended resource claims of the whole namespace are deleted."""
+
+    def wrapped(original: Any) -> Any:
+        def roll_back(self: Any, pod: Obj) -> None:
+            original(self, pod)
+            if claim := _of_any_pod(self, pod):
+                self._remove(claim)
+
+        return roll_back
+
+    patch.wrap(f"{EXTENDED}.roll_back", wrapped)
+
+
+@mutant("binder-gives-up-on-a-conflicting-phase", rule="KAI-182")
+def _(patch: Patch) -> None:
+    """After a conflict the phase is not written again."""
+
+    def wrapped(original: Any) -> Any:
+        def record(self: Any, request: Obj, outcome: Any) -> None:
+            from dra_api.client import Conflict
+
+            try:
+                self._client.patch(
+                    BIND_REQUESTS,
+                    request["metadata"]["name"],
+                    {"status": self.new_status(request, outcome)},
+                    request["metadata"]["namespace"],
+                    subresource="status",
+                )
+            except Conflict:
+                return
+
+        return record
+
+    patch.wrap("reference_impl.binder.report:Reporter.record", wrapped)

@@ -323,3 +323,122 @@ def _(patch: Patch) -> None:
         self._book.xid(self.gpu_of(event), int(event.gpuInstanceId), int(event.computeInstanceId), 48)
 
     patch.replace(f"{MONITOR}.handle", handle)
+
+
+# Faults that only show with a second claim, device, driver or stream.
+
+
+@mutant("health-of-the-last-claim", rule="DRA-295")
+def _(patch: Patch) -> None:
+    """Of the claims of a container only the last one is shown."""
+    patch.wrap(SHOWN, _entries(lambda entries: entries[-1:]))
+
+
+@mutant("health-of-the-first-claim", rule="DRA-295")
+def _(patch: Patch) -> None:
+    """Of the claims of a container only the first one is shown."""
+    patch.wrap(SHOWN, _entries(lambda entries: entries[:1]))
+
+
+@mutant("health-under-another-id", rule="DRA-295")
+def _(patch: Patch) -> None:
+    """A device without a CDI id is shown by its name alone."""
+    patch.replace("dra_conformance.kubelet.health:_resource_id", lambda driver, device: device.device_name)
+
+
+@mutant("health-of-the-claims-exchanged", rule="DRA-295")
+def _(patch: Patch) -> None:
+    """The devices of one claim are shown under the name of another."""
+
+    def change(entries: Any) -> Any:
+        names = [entry["name"] for entry in reversed(entries)]
+        return [{**entry, "name": name} for entry, name in zip(entries, names, strict=True)]
+
+    patch.wrap(SHOWN, _entries(change))
+
+
+@mutant("health-of-the-other-driver", rule="DRA-295")
+def _(patch: Patch) -> None:
+    """The health of a device is looked up by pool and name, without its driver."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def get(self: Any, driver: str, pool: str, device: str) -> tuple[str, str]:
+            found = [original(self, other, pool, device) for other in list(self._drivers)]
+            sick = [one for one in found if one[0] == "Unhealthy"]
+            seen: tuple[str, str] = sick[0] if sick else original(self, driver, pool, device)
+            return seen
+
+        return get
+
+    patch.wrap(f"{CACHE}.get", make)
+
+
+@mutant("one-stream-ends-all-health", rule="DRA-298")
+def _(patch: Patch) -> None:
+    """The end of one driver's stream makes the devices of all drivers Unknown."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def clear(self: Any, driver: str) -> None:
+            for other in list(self._drivers):
+                original(self, other)
+
+        return clear
+
+    patch.wrap(f"{CACHE}.clear", make)
+    patch.replace("dra_conformance.kubelet.health:HealthWatcher._one_stream", _ending_for_all)
+
+
+def _ending_for_all(self: Any, instance: Any) -> tuple[str, bool]:
+    """Read one stream, and report at its end that the devices of every driver have changed."""
+    from dra_api.rpc import RpcError
+
+    received, reason = False, "the driver ended the stream"
+    try:
+        stream = instance.client.watch_health()
+        with self._lock:
+            self._streams[id(instance)] = stream
+        for devices in stream:
+            received = True
+            self._take(instance.driver, devices)
+    except RpcError as error:
+        reason = str(error)
+    finally:
+        with self._lock:
+            self._streams.pop(id(instance), None)
+        drivers = list(self.cache._drivers)
+        self.cache.clear(instance.driver)
+        if received and not instance.stopping.is_set():
+            for driver in drivers:
+                self._on_change(driver, None)
+    return reason, received
+
+
+@mutant("no-third-stream", rule="DRA-298")
+def _(patch: Patch) -> None:
+    """The kubelet opens one more stream of a driver and then no other."""
+    streams: dict[int, int] = {}
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def one_stream(self: Any, instance: Any) -> tuple[str, bool]:
+            if streams.get(id(instance), 0) >= 2:
+                return "enough", False
+            reason, received = original(self, instance)
+            streams[id(instance)] = streams.get(id(instance), 0) + received
+            return reason, received
+
+        return one_stream
+
+    patch.wrap(f"{WATCHER}._one_stream", make)
+
+
+@mutant("shared-id-hides-the-others", rule="DRA-300")
+def _(patch: Patch) -> None:
+    """A claim with a shared CDI id has one entry for all of its devices."""
+
+    def change(entries: Any) -> Any:
+        return [
+            {**entry, "resources": entry["resources"][:1] if "shared" in str(entry) else entry["resources"]}
+            for entry in entries
+        ]
+
+    patch.wrap(SHOWN, _entries(change))

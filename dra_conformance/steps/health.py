@@ -37,14 +37,13 @@ def health_driver(world: World, node: str) -> HealthDriver:
     return found
 
 
-def start_health_driver(world: World, alias: str, count: int) -> HealthDriver:
-    """Start a kubelet and a driver of the harness, and publish the driver's slice."""
+def start_health_driver(world: World, alias: str, count: int, *, name: str) -> HealthDriver:
+    """Start a driver of the harness on a node with a kubelet, and publish the driver's slice."""
     node = world.node(alias)
-    node.start_kubelet()
     devices = plain_devices(count)
     driver = HealthDriver(
         KubeClient(world.run.component_transport("health-driver"), user_agent="health-driver"),
-        name=simulated_driver(world),
+        name=name,
         pool=node.name,
         devices=[device["name"] for device in devices],
         plugins_dir=node.kubelet.plugins_dir,
@@ -53,13 +52,16 @@ def start_health_driver(world: World, alias: str, count: int) -> HealthDriver:
     )
     driver.start()
     world.cleanup.callback(driver.stop)
-    world.state(HealthDrivers).of_node[alias] = driver
     try:
         node.kubelet.wait_registered(driver.name, max(world.run.patience, 20.0))
     except DriverNotRegistered as error:
         raise Untestable(str(error)) from error
     # After the start of the kubelet, which deletes the slices of its node when it starts (rule DRA-285).
-    publish(world, slice_object(world, alias, devices))
+    obj = slice_object(world, alias, devices)
+    if name != obj["spec"]["driver"]:
+        obj["metadata"]["name"] = f"second-{node.name}"
+        obj["spec"]["driver"] = name
+    publish(world, obj)
     return driver
 
 
@@ -101,7 +103,15 @@ def _(world: World, node: str, gate: str) -> None:
 @given('node "{node}" running a driver that reports the health of {count:d} devices')
 def _(world: World, node: str, count: int) -> None:
     """A kubelet and a driver of the harness, whose devices (dev-0 …) are all Healthy."""
-    start_health_driver(world, node, count)
+    world.node(node).start_kubelet()
+    driver = start_health_driver(world, node, count, name=simulated_driver(world))
+    world.state(HealthDrivers).of_node[node] = driver
+
+
+@given('a second driver that reports the health of {count:d} devices on "{node}"')
+def _(world: World, count: int, node: str) -> None:
+    """Another driver of the harness, second-$(sim), whose devices have the same names and stay Healthy."""
+    start_health_driver(world, node, count, name=f"second-{simulated_driver(world)}")
 
 
 @given('the devices "{devices}" of "{node}" share one CDI id')

@@ -240,13 +240,18 @@ Feature: Failed BindRequests
     Then the Pod "plain" keeps "status.conditions[type=PodBound][0].status" other than "True"
 
   @KAI-182 @needs:faults
-  Scenario: Writing the phase is retried
+  Scenario Outline: Writing the phase is retried after <code>
     Given node "n1"
     And a pod "plain" without claims
-    And the API server answers 500 to the next 2 status updates of BindRequest
+    And the API server answers <code> to the next 2 status updates of BindRequest
     When a BindRequest "plain" of pod "plain" to "n1" is created
     Then pod "plain" is bound to "n1"
     And the BindRequest "plain" has "status.phase" Succeeded
+
+    Examples:
+      | code |
+      | 409  |
+      | 500  |
 
   @KAI-183 @needs:faults
   Scenario: A pod is not bound without its annotations

@@ -33,25 +33,32 @@ Feature: Extended resources in BindRequests
   Scenario: The binder creates the claim and records it
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
-    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    And a DeviceClass "nic" for those devices with extended resource "$(suffix).dra.test/nic"
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1, $(suffix).dra.test/nic: 1}
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
       extendedResourceClaimAllocation:
         deviceRequests:
           - {name: container-0-request-0,
              exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
+          - {name: container-0-request-1,
+             exactly: {deviceClassName: $(class:nic), allocationMode: ExactCount, count: 1}}
         containerMappings:
           - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
+          - {containerName: main, resourceName: $(suffix).dra.test/nic, requestName: container-0-request-1}
         allocation:
           devices:
-            results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]
+            results:
+              - {request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}
+              - {request: container-0-request-1, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-0}
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
-    Then the extended resource claim of pod "train" is allocated the devices "dev-1"
+    Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1"
     And the ResourceClaim of pod "train" has "metadata.generateName" train-extended-resources-
     And the ResourceClaim of pod "train" has "metadata.finalizers" [resource.kubernetes.io/delete-protection]
-    And the ResourceClaim of pod "train" has "spec.devices.requests[0].name" container-0-request-0
+    And the ResourceClaim of pod "train" has "spec.devices.requests[*].name" [container-0-request-0, container-0-request-1]
     And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu"
+    And the status of pod "train" maps container "main" to [container-0-request-1] of "$(suffix).dra.test/nic"
     And pod "train" is bound to "n1"
 
   @KAI-119 @component:binder
@@ -59,6 +66,8 @@ Feature: Extended resources in BindRequests
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
+    And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "gpu"
     And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
@@ -76,12 +85,15 @@ Feature: Extended resources in BindRequests
     Then pod "train" is bound to "n1"
     And the extended resource claim of pod "train" is allocated the devices "dev-1"
     And claim "left" is allocated the devices "dev-1"
+    And claim "another" stays unallocated
 
   @KAI-162 @component:binder @needs:faults
   Scenario: The claim is deleted if the pod cannot be bound
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
+    And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "gpu"
     And the API server answers 500 to the next 1 bindings of Pod
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
@@ -99,3 +111,4 @@ Feature: Extended resources in BindRequests
     Then BindRequest "train" fails with a reason
     And the ResourceClaim of pod "train" is gone
     And the Pod "train" has "status.extendedResourceClaimStatus" null
+    And the ResourceClaim "another" still exists

@@ -23,6 +23,38 @@ Feature: The pod status shows the health of devices
     Then pod "train" shows the health "Healthy, Healthy, Unhealthy" for "claim:train" [DRA-295]
     And pod "train" shows a health message like "XID 48" for "claim:train" [DRA-299]
 
+  @DRA-295
+  Scenario: The pod status shows the health of each claim of a pod, by the ids of its devices
+    Given node "n1" running a driver that reports the health of 3 devices
+    And a ResourceClaim "one" for 1 of "gpu"
+    And a ResourceClaim "two" for 2 of "gpu"
+    And a pod "train" using claim "one, two"
+    And claim "one" holds the devices "dev-0" of "n1"
+    And claim "two" holds the devices "dev-1, dev-2" of "n1"
+    And claim "one" is reserved by hand for pods "train"
+    And claim "two" is reserved by hand for pods "train"
+    And pod "train" is bound by hand to "n1"
+    When device "dev-2" of "n1" is reported Unhealthy
+    Then pod "train" shows the health "Healthy, Unhealthy" for "claim:two"
+    And the Pod "train" has "status.containerStatuses[0].allocatedResourcesStatus" in any order [{name: 'claim:one', resources: [{resourceID: $(sim)/$(node:n1)/dev-0, health: Healthy}]}, {name: 'claim:two', resources: [{resourceID: $(sim)/$(node:n1)/dev-1, health: Healthy}, {resourceID: $(sim)/$(node:n1)/dev-2, health: Unhealthy}]}]
+
+  @DRA-295 @DRA-298 @needs:virtual-clock
+  Scenario: The health of a device of another driver does not change
+    Given node "n1" running a driver that reports the health of 1 devices
+    And a second driver that reports the health of 1 devices on "n1"
+    And pod "train" runs on device "dev-0" of "n1"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a pod "beside" using claim "other"
+    And "status.allocation" of the ResourceClaim "other" is set to {devices: {results: [{request: gpu, driver: second-$(sim), pool: $(node:n1), device: dev-0}]}}
+    And claim "other" is reserved by hand for pods "beside"
+    When device "dev-0" of "n1" is reported Unhealthy
+    Then pod "train" shows the health "Unhealthy" for "claim:train" [DRA-295]
+    When pod "beside" is bound by hand to "n1"
+    Then pod "beside" shows the health "Healthy" for "claim:other" [DRA-295]
+    When the driver of "n1" ends health streams
+    Then pod "train" shows the health "Unknown" for "claim:train" [DRA-298]
+    And pod "beside" still shows the health "Healthy" for "claim:other" [DRA-298]
+
   @DRA-296
   Scenario: A container that uses one request shows the health of that request
     Given node "n1" running a driver that reports the health of 2 devices
@@ -68,6 +100,14 @@ Feature: The pod status shows the health of devices
     And 6 seconds pass
     Then pod "train" shows the health "Healthy" for "claim:train"
     And pod "infer" shows the health "Healthy" for "claim:infer"
+    # The second stream ends as the first did.
+    When the driver of "n1" ends health streams
+    Then pod "train" shows the health "Unknown" for "claim:train"
+    When the driver of "n1" accepts health streams
+    And device "dev-1" of "n1" is reported Unhealthy
+    And 6 seconds pass
+    Then pod "train" shows the health "Healthy" for "claim:train"
+    And pod "infer" shows the health "Unhealthy" for "claim:infer"
 
   @DRA-299
   Scenario: A long health message is truncated
@@ -89,10 +129,11 @@ Feature: The pod status shows the health of devices
 
   @DRA-300
   Scenario: Devices with the same CDI id have one entry
-    Given node "n1" running a driver that reports the health of 2 devices
-    And the devices "dev-0, dev-1" of "n1" share one CDI id
-    And pod "train" runs on devices "dev-0, dev-1" of "n1"
-    Then pod "train" shows the health "Healthy" for "claim:train"
+    Given node "n1" running a driver that reports the health of 3 devices
+    And the devices "dev-0, dev-2" of "n1" share one CDI id
+    And pod "train" runs on devices "dev-0, dev-1, dev-2" of "n1"
+    Then pod "train" shows the health "Healthy, Healthy" for "claim:train"
+    And the Pod "train" has "status.containerStatuses[0].allocatedResourcesStatus[0].resources[*].resourceID" in any order [$(sim)/device=shared, $(sim)/$(node:n1)/dev-1]
 
   @DRA-301 @component:claim-controller @component:taint-eviction
   Scenario: Bad health alone neither evicts the pod nor deallocates the device
