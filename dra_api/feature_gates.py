@@ -94,6 +94,11 @@ def parse_gates(text: str, *, known: Collection[str] | None = None) -> dict[str,
     return gates
 
 
+def all_gates() -> list[str]:
+    """Return the names of the DRA gates of all releases."""
+    return list(_TABLE)
+
+
 def known_gates(kubernetes_version: str) -> dict[str, Gate]:
     """Return the DRA gates of a release ("1.36"). Raises FeatureGateError for a release outside 1.34 to 1.37."""
     minor = int(kubernetes_version.removeprefix("v").split(".")[1])
@@ -131,6 +136,14 @@ def default_gates(kubernetes_version: str) -> dict[str, bool]:
         return {name: gate.default for name, gate in known_gates(kubernetes_version).items()}
     except (ValueError, KeyError):
         return {}
+
+
+def optional_gates(kubernetes_version: str) -> set[str]:
+    """Return the DRA gates that a release lets its users switch; empty for a release that is not in the table."""
+    try:
+        return {name for name, gate in known_gates(kubernetes_version).items() if not gate.locked}
+    except FeatureGateError:
+        return set()
 
 
 def _check_dependencies(gates: Mapping[str, bool]) -> None:

@@ -54,13 +54,16 @@ or `false`. `dra-conformance schema` prints the [JSON Schema](dra-conformance.sc
 """
 
 _CONFIGURATION_TAIL = """
-## Declaration
+## Supported features and declaration
 
-The table `[declaration]` declares optional capabilities of the driver under test, and samples of its opaque parameters:
+`supported-features` declares the optional features of the components under test ([how it
+counts](reports-and-verdicts.md#optional-features)). The table `[declaration]` has samples of the opaque parameters of
+the driver under test, for the feature `configuration`:
 
 ```toml
+supported-features = ["configuration", "health"]
+
 [declaration]
-capabilities = ["configuration", "health"]
 valid = ["{apiVersion: gpu.example.com/v1, kind: GpuConfig}"]
 invalid = ["{apiVersion: gpu.example.com/v1, kind: Unknown}"]
 ```

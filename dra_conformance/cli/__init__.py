@@ -75,7 +75,8 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 all scored checks passed, 1 failures, 2 interrupted, 3 harness error, 4 usage error, 5 no "
-    "scenario selected, 10 target unreachable, 11 stale waiver, 12 verdict below --require, 13 objects left behind.",
+    "scenario selected, 10 target unreachable, 11 stale waiver, 12 verdict below --require or profile not judged, "
+    "13 objects left behind.",
 )
 @click.option("--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Show the version.")
 def cli() -> None:

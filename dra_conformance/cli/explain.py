@@ -60,7 +60,9 @@ def _rule(rule: Rule) -> Iterator[str]:
     rows = [
         ("source", rule.source),
         ("releases", f"Kubernetes {window}" if window else "every supported Kubernetes release"),
-        ("gate", rule.gate or ""),
+        ("gate", ", ".join(rule.gates)),
+        ("feature", rule.feature),
+        ("driver", rule.driver),
         ("quirk", "known deviation of one release, not intended behaviour" if rule.quirk else ""),
         ("why", rule.why),
         ("mistake", rule.mistake),

@@ -75,7 +75,9 @@ def _rules(profile: str | None, component: str | None) -> list[dict[str, object]
             "component": rule.component,
             "since": rule.since,
             "until": rule.until,
-            "gate": rule.gate,
+            "gates": list(rule.gates),
+            "feature": rule.feature,
+            "driver": rule.driver,
             "quirk": rule.quirk,
             "scenarios": counts[rule.id],
             "text": rule.text,
@@ -119,7 +121,7 @@ def _requirements(profile: str | None, component: str | None) -> list[dict[str, 
     # Deferred: the engine imports the components, which the other lists do not need.
     from dra_conformance.engine import requirements
 
-    return [{"id": each.name, "purpose": each.summary, "otherwise": each.status} for each in requirements.registered()]
+    return [{"id": each.name, "purpose": each.summary} for each in requirements.registered()]
 
 
 def _gaps(profile: str | None, component: str | None) -> list[dict[str, object]]:

@@ -92,6 +92,11 @@ def _values(option: Option) -> list[tuple[str, str | None]]:
         from dra_conformance.core.tags import PROFILES
 
         return list(PROFILES.items())
+    if option.completion == "supported-features":
+        # Deferred, as above: --help does not need the features.
+        from dra_conformance.core.optional_features import FEATURES, choices
+
+        return [(name, FEATURES[name].summary if name in FEATURES else "feature gate") for name in choices()]
     if option.completion == "inventories":
         # Deferred: loads the fake NVML, which --help does not need.
         from fake_nvml.inventory import inventory_names

@@ -32,7 +32,7 @@ def command(ctx: click.Context, /, workers: int | None, **given: Any) -> int:
           --driver 'exec:./plugin --node-name={node}'
       dra-conformance run --rule DRA-258 --rule DRA-263
       dra-conformance run --runtime-config resource.k8s.io/v1=false     # serves v1beta2 and v1beta1
-      dra-conformance run --scheduler none --profile bind-requests \\
+      dra-conformance run --profile bind-requests \\
           --binder 'exec:./my-binder --kubeconfig={kubeconfig}'
       dra-conformance run --profile webhook \\
           --webhook 'exec:./webhook --port={port} --tls-cert-file={tls_cert} --tls-private-key-file={tls_key}'

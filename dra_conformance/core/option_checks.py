@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from dra_conformance.core import optional_features
 from dra_conformance.core.component_spec import CHOICES, K3S_COMPONENTS
 from dra_conformance.core.errors import UsageError, unknown
 from dra_conformance.core.option_table import CHECKED_RELEASES, OPTIONS
@@ -193,7 +194,22 @@ def waivers_have_owner_and_reason(options: RunOptions) -> None:
 
 
 @_check
+def supported_features_exist(options: RunOptions) -> None:
+    """Every declared feature is an optional feature or a feature gate."""
+    for name in options.supported_features or ():
+        if name not in optional_features.choices():
+            raise unknown("feature", name, optional_features.choices())
+
+
+@_check
 def declaration_is_consistent(options: RunOptions) -> None:
-    """The declaration names known capabilities and parsable samples."""
-    if options.declaration is not None:
-        options.declaration.check()
+    """Samples parse, and the feature that they belong to is declared if features are declared."""
+    if options.declaration is None:
+        return
+    options.declaration.check()
+    samples = options.declaration.valid or options.declaration.invalid
+    if samples and options.supported_features is not None and "configuration" not in options.supported_features:
+        raise UsageError(
+            "declaration: samples require the feature configuration",
+            hint="Add configuration to supported-features.",
+        )

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from dra_conformance.core.declaration import CAPABILITIES
+from dra_conformance.core import optional_features
 from dra_conformance.core.option_table import OPTIONS, Option, kind_of
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.tags import PROFILES
@@ -23,7 +23,6 @@ def schema() -> dict[str, Any]:
     # One-line titles instead of docstrings, which describe the Python classes.
     for definition in (options, *definitions.values()):
         definition.pop("description", None)
-    definitions["Declaration"]["properties"]["capabilities"]["items"]["enum"] = list(CAPABILITIES)
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **options,
@@ -50,4 +49,5 @@ def _details(option: Option) -> dict[str, Any]:
 
 
 def _values(option: Option) -> tuple[str, ...]:
-    return tuple(PROFILES) if option.completion == "profiles" else option.choices
+    known = {"profiles": tuple(PROFILES), "supported-features": tuple(optional_features.choices())}
+    return known.get(option.completion, option.choices)

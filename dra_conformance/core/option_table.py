@@ -43,7 +43,8 @@ class Option:
         minimum: the smallest accepted number.
         maximum: the largest accepted number.
         example: a value for the reference page.
-        completion: the list that shell completion offers: `profiles`, `rules`, `inventories`, `files` or `directories`.
+        completion: the list that shell completion offers: `profiles`, `rules`, `inventories`,
+            `supported-features`, `files` or `directories`.
         short: the one-letter form on the command line.
         is_component: whether the option selects the implementation of a component.
         shared: whether `doctor` and `rbac` accept the option too.
@@ -221,13 +222,26 @@ OPTIONS: tuple[Option, ...] = (
         shared=True,
     ),
     Option(
+        name="supported-features",
+        help="Declare the optional features and feature gates that the components under test support.",
+        note="Features that are not in the list are not supported. Without the option, features are detected.",
+        group="selection",
+        default=None,
+        metavar="NAME",
+        multiple=True,
+        separator=",",
+        example="health",
+        completion="supported-features",
+        shared=True,
+    ),
+    Option(
         name="declaration",
-        help="Declare capabilities and sample configurations of the driver, as YAML.",
+        help="Declare sample configurations of the driver, as YAML.",
         group="driver",
         type="yaml",
         default=None,
         metavar="YAML",
-        example="{capabilities: [health]}",
+        example="{valid: ['{kind: GpuConfig}']}",
         shared=True,
     ),
     Option(

@@ -64,6 +64,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     focus: tuple[str, ...] = default_of("focus")
     skip: tuple[str, ...] = default_of("skip")
     features: tuple[str, ...] = default_of("features")
+    supported_features: tuple[str, ...] | None = default_of("supported-features")
     fail_fast: bool = default_of("fail-fast")
     dry_run: bool = default_of("dry-run")
     allow_disruptive: bool = default_of("allow-disruptive")

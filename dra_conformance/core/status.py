@@ -11,7 +11,7 @@ class Status(StrEnum):
     PASSED = "passed"
     FAILED = "failed"
     ERROR = "error"  # the harness failed
-    NOT_SUPPORTED = "not-supported"  # the target does not declare the feature, or the feature gate is off
+    NOT_SUPPORTED = "not-supported"  # the rule is marked with a feature or gate that the target does not support
     NOT_APPLICABLE = "not-applicable"  # the version or the topology of the target cannot have the behaviour
     UNTESTABLE = "untestable"  # binds the target, but this run cannot observe it: counts as a failure
     FILTERED = "filtered"  # left out by the user's selection
@@ -31,6 +31,15 @@ WORST_FIRST = (
     Status.NOT_SUPPORTED,
     Status.NOT_APPLICABLE,
 )
+
+
+class ProfileStatus(StrEnum):
+    """The status of a profile: a verdict, or `not-judged`."""
+
+    CONFORMANT = "conformant"
+    PARTIAL = "partial"
+    NOT_CONFORMANT = "not-conformant"
+    NOT_JUDGED = "not-judged"  # no MUST rule of the profile that binds the target was judged
 
 
 class Verdict(StrEnum):

@@ -35,10 +35,9 @@ ON_REQUEST = frozenset({"fault-sweep", "gates-off"})
 # The `@needs:` tags. `dra_conformance.engine.requirements` has the check and the documentation of each.
 NEEDS: tuple[str, ...] = (
     "fake-nvml",
+    "chosen-gpus",
     "several-gpus",
     "seen-nvml",
-    "declared-configuration",
-    "declared-health",
     "virtual-clock",
     "process-driver",
     "gpu-driver",

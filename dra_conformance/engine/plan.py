@@ -7,34 +7,42 @@ selected profiles is in the plan.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
+from dra_api.feature_gates import optional_gates
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.core.features import Scenario
 from dra_conformance.core.options import RunOptions
-from dra_conformance.core.rules import Catalogue
+from dra_conformance.core.rules import Catalogue, Rule
 from dra_conformance.core.rules.window import outside
 from dra_conformance.core.status import Status
 from dra_conformance.core.tags import in_profiles
 from dra_conformance.engine import requirements
+from dra_conformance.engine.requirements.registry import Unmet, not_applicable, untestable
 from dra_conformance.engine.target import Target
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision on one scenario: run it (`status` None), or report a status with its reason."""
+    """The decision on one scenario: run it (`status` None), or report a status with its reason.
+
+    `of_rules` has the rules whose status or reason differs from the scenario's: one scenario can be impossible for
+    several reasons, of which each rule has its own.
+    """
 
     scenario: Scenario
     status: Status | None = None
     reason: str = ""
+    of_rules: Mapping[str, tuple[Status, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Decisions on all scenarios of the selected profiles, in order."""
+    """Decisions on all scenarios of the selected profiles, in order. `under_test`: the components that are judged."""
 
     decisions: Sequence[Decision]
+    under_test: frozenset[str] = frozenset()
 
     @property
     def to_run(self) -> list[Scenario]:
@@ -84,7 +92,8 @@ def make(scenarios: Sequence[Scenario], catalogue: Catalogue, options: RunOption
         focus=tuple(re.compile(text, re.IGNORECASE) for text in options.focus),
         skip=tuple(re.compile(text, re.IGNORECASE) for text in options.skip),
     )
-    return Plan([_decide(scenario, selection) for scenario in scenarios if in_profiles(scenario.tags, options.profile)])
+    chosen = [scenario for scenario in scenarios if in_profiles(scenario.tags, options.profile)]
+    return Plan([_decide(scenario, selection) for scenario in chosen], target.under_test)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,93 +109,134 @@ class _Selection:
 
 
 def _decide(scenario: Scenario, selection: _Selection) -> Decision:
+    rules = [selection.catalogue[rule] for rule in scenario.rules]
     for decider in _DECIDERS:
-        if found := decider(scenario, selection):
-            status, reason = found
-            return Decision(scenario, status, reason)
-    return Decision(scenario)
+        if unmet := decider(scenario, selection):
+            break
+    else:
+        return Decision(scenario)
+    of_rules = {rule.id: _status_of(rule, unmet, selection.target) for rule in rules}
+    status, reason = min(of_rules.values(), key=lambda row: _MOST_SERIOUS_FIRST.index(row[0]))
+    return Decision(scenario, status, reason, {rule: row for rule, row in of_rules.items() if row != (status, reason)})
 
 
-_Decider = Callable[[Scenario, _Selection], tuple[Status, str] | None]
+def _status_of(rule: Rule, unmet: Unmet, target: Target) -> tuple[Status, str]:
+    """Return the status and the reason of one rule in a scenario that does not run."""
+    status = unmet.status if unmet.only(rule) else Status.UNTESTABLE
+    if status is Status.NOT_APPLICABLE and target.features.declared and rule.feature in target.features.declared:
+        # The vendor declared the feature, and this run cannot observe it: it must not count as passed.
+        return Status.UNTESTABLE, f"the feature {rule.feature} is declared, and {unmet.reason}"
+    if status is Status.UNTESTABLE and rule.component not in target.under_test:
+        return Status.NOT_APPLICABLE, f"the {rule.component} is not under test; {unmet.reason}"
+    return status, unmet.reason
 
 
-def _selected(scenario: Scenario, selection: _Selection) -> tuple[Status, str] | None:
+_MOST_SERIOUS_FIRST = (Status.FILTERED, Status.UNTESTABLE, Status.NOT_SUPPORTED, Status.NOT_APPLICABLE)
+
+_Decider = Callable[[Scenario, _Selection], Unmet | None]
+
+
+def _selected(scenario: Scenario, selection: _Selection) -> Unmet | None:
     """Apply --rule, --focus and --skip."""
     if selection.rules and not selection.rules & set(scenario.rules):
-        return Status.FILTERED, "not selected by --rule"
+        return Unmet(Status.FILTERED, "not selected by --rule")
     label = f"{scenario.id} {scenario.name}"
     if selection.focus and not any(pattern.search(label) for pattern in selection.focus):
-        return Status.FILTERED, "not selected by --focus"
+        return Unmet(Status.FILTERED, "not selected by --focus")
     if any(pattern.search(label) for pattern in selection.skip):
-        return Status.FILTERED, "left out by --skip"
+        return Unmet(Status.FILTERED, "left out by --skip")
     return None
 
 
-def _disruptive(scenario: Scenario, selection: _Selection) -> tuple[Status, str] | None:
+def _disruptive(scenario: Scenario, selection: _Selection) -> Unmet | None:
     """Filter scenarios that may break hardware or a cluster, unless --allow-disruptive."""
     if not scenario.tags.disruptive or selection.options.allow_disruptive:
         return None
     if "nvml" in scenario.tags.components:
         if selection.target.nvml == "real":
-            return Status.FILTERED, "changes the MIG layout of a real GPU (--allow-disruptive)"
+            return Unmet(Status.FILTERED, "changes the MIG layout of a real GPU (--allow-disruptive)")
     elif not selection.target.own_control_plane:
-        return Status.FILTERED, "disruptive, and the run does not own the control plane (--allow-disruptive)"
+        return Unmet(Status.FILTERED, "disruptive, and the run does not own the control plane (--allow-disruptive)")
     return None
 
 
-def _version_window(scenario: Scenario, selection: _Selection) -> tuple[Status, str] | None:
+def _version_window(scenario: Scenario, selection: _Selection) -> Unmet | None:
     """Apply the version windows of the scenario and of its rules."""
-    windows = [(scenario.tags.since, scenario.tags.until)]
-    windows += [(selection.catalogue[rule].since, selection.catalogue[rule].until) for rule in scenario.rules]
-    for since, until in windows:
-        if reason := outside(selection.target.kubernetes_version, since, until):
-            return Status.NOT_APPLICABLE, reason
+    version = selection.target.kubernetes_version
+    if reason := outside(version, scenario.tags.since, scenario.tags.until):
+        return not_applicable(reason)
+    for name in scenario.rules:
+        rule = selection.catalogue[name]
+        if reason := outside(version, rule.since, rule.until):
+            return not_applicable(reason, only=lambda rule: bool(outside(version, rule.since, rule.until)))
     return None
 
 
-def _feature_gates(scenario: Scenario, selection: _Selection) -> tuple[Status, str] | None:
-    """Apply the feature gates of the scenario and of its rules."""
+def _features(scenario: Scenario, selection: _Selection) -> Unmet | None:
+    """Apply the optional features of the scenario's rules."""
+    unsupported = selection.target.features.unsupported
+    for name in scenario.rules:
+        feature = selection.catalogue[name].feature
+        if feature in unsupported:
+            reason = f"the feature {feature} is {unsupported[feature]}"
+            return Unmet(Status.NOT_SUPPORTED, reason, lambda rule: rule.feature in unsupported)
+    return None
+
+
+def _feature_gates(scenario: Scenario, selection: _Selection) -> Unmet | None:
+    """Apply the feature gates of the scenario and of its rules. A rule without the gate's mark binds all the same."""
+    target, declared = selection.target, selection.target.features.declared
+    # A gate that is not listed counts as on: releases remove gates of stable features.
+    off = {gate for gate, on in target.feature_gates.items() if not on}
+    rules = [selection.catalogue[name] for name in scenario.rules]
+    needed = [*scenario.tags.gates, *(gate for rule in rules for gate in rule.gates)]
+    if gate := next((gate for gate in needed if gate in off), None):
+        known = " by default in its release (the cluster does not report its gates)"
+        where = known if target.gates_assumed else " on the control plane"
+        if declared and gate in declared:
+            return untestable(f"the feature {gate} is declared, and its feature gate is off{where}")
+        return Unmet(
+            Status.NOT_SUPPORTED, f"feature gate {gate} is off{where}", lambda rule: bool(off & set(rule.gates))
+        )
+    if on := next((gate for gate in scenario.tags.gates_off if gate not in off), None):
+        return not_applicable(f"feature gate {on} is on (--feature-gates {on}=false)")
+    if declared is None:
+        return None
+    undeclared = optional_gates(str(target.kubernetes_version)) - set(declared)
+    for rule in rules:
+        # The list is that of the components under test, whose vendor wrote it.
+        if rule.component in target.under_test and (gates := undeclared & set(rule.gates)):
+            reason = f"the feature {min(gates)} is not declared (--supported-features)"
+            return Unmet(Status.NOT_SUPPORTED, reason, lambda rule: bool(undeclared & set(rule.gates)))
+    return None
+
+
+def _no_component(scenario: Scenario, selection: _Selection) -> Unmet | None:
+    """Apply `--COMPONENT none`: the rules of the component have no target, the other rules cannot be judged."""
     target = selection.target
-    of_rules = (selection.catalogue[rule].gate for rule in scenario.rules)
-    for gate in [*scenario.tags.gates, *(gate for gate in of_rules if gate)]:
-        # A gate that is not listed counts as on: releases remove gates of stable features.
-        if not target.feature_gates.get(gate, True):
-            known = " by default in its release (the cluster does not report its gates)"
-            return Status.NOT_SUPPORTED, f"feature gate {gate} is off" + (
-                known if target.gates_assumed else " on the control plane"
-            )
-    for gate in scenario.tags.gates_off:
-        if target.feature_gates.get(gate, True):
-            return Status.NOT_APPLICABLE, f"feature gate {gate} is on (--feature-gates {gate}=false)"
-    return None
-
-
-def _no_component(scenario: Scenario, selection: _Selection) -> tuple[Status, str] | None:
-    """Apply `--COMPONENT none`."""
     for component in scenario.tags.components:
-        spec = selection.target.components.get(component)
-        if spec is not None and spec.kind == "none":
-            return Status.NOT_APPLICABLE, f"the run has no {component} (--{component} none)"
-    # Scenarios of the driver call it through the harness's kubelet.
-    if "driver" in scenario.tags.components and selection.target.components["kubelet"].kind == "none":
-        return Status.NOT_APPLICABLE, "the run has no kubelet to call the driver (--kubelet none)"
-    return None
-
-
-def _requirements(scenario: Scenario, selection: _Selection) -> tuple[Status, str] | None:
-    """Apply the `@needs:` tags. An undeclared capability comes before anything else that is missing."""
-    needed = [requirements.find(name) for name in scenario.tags.needs]
-    needed.sort(key=lambda requirement: requirement.status is not Status.NOT_SUPPORTED)
-    for requirement in needed:
-        reason = requirement.unmet(scenario, selection.target)
-        if reason is None:
+        spec = target.components.get(component)
+        if spec is None or spec.kind != "none":
             continue
-        declared = any(other.status is Status.NOT_SUPPORTED for other in needed)
-        if requirement.status is Status.NOT_APPLICABLE and declared and selection.options.declaration is not None:
-            # The vendor declared the capability, and this run cannot observe it: it must not count as passed.
-            return Status.UNTESTABLE, f"the capability is declared, and {reason}"
-        return requirement.status, reason
+        if component == "binder" and target.scheduler_binds_pods and "kai" not in scenario.tags.needs:
+            continue
+        return not_applicable(f"the run has no {component} (--{component} none)", only=_of(component))
+    # Scenarios of the driver call it through the harness's kubelet.
+    if "driver" in scenario.tags.components and target.components["kubelet"].kind == "none":
+        return not_applicable("the run has no kubelet to call the driver (--kubelet none)", only=_of("kubelet"))
     return None
+
+
+def _of(component: str) -> Callable[[Rule], bool]:
+    return lambda rule: rule.component == component
+
+
+def _requirements(scenario: Scenario, selection: _Selection) -> Unmet | None:
+    """Apply the `@needs:` tags. What the target cannot have comes before what the harness cannot observe."""
+    unmet = [requirements.find(name).unmet(scenario, selection.target) for name in scenario.tags.needs]
+    found = [each for each in unmet if each is not None]
+    found.sort(key=lambda each: each.status is not Status.NOT_APPLICABLE)
+    return found[0] if found else None
 
 
 # In this order: the first decider that applies gives status and reason.
@@ -194,6 +244,7 @@ _DECIDERS: tuple[_Decider, ...] = (
     _selected,
     _disruptive,
     _version_window,
+    _features,
     _feature_gates,
     _no_component,
     _requirements,

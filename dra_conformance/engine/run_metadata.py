@@ -17,8 +17,9 @@ from dra_conformance.core.features import checks_of
 from dra_conformance.core.isolation import Isolation
 from dra_conformance.core.options import RunOptions, plain, redact
 from dra_conformance.core.rules import Catalogue
-from dra_conformance.engine import target_isolation
+from dra_conformance.engine import supported_features, target_isolation
 from dra_conformance.engine.plan import Plan
+from dra_conformance.engine.target import under_test
 
 
 def started(
@@ -55,6 +56,7 @@ def describe(
     """Return the report's description of the target; `control_plane` is None if the run has none."""
     components = {name: redact(str(spec)) for name, spec in options.components().items()}
     embedded = options.control_plane == "embedded"
+    features = supported_features.find(options)
     rehearsal = embedded or (control_plane is not None and control_plane.evidence == "rehearsal")
     return TargetInfo(
         components=components,
@@ -67,7 +69,22 @@ def describe(
         revision=options.revision,
         evidence="rehearsal" if rehearsal else "evidence",
         isolation=target_isolation.labels(options, isolation),
+        under_test=tuple(sorted(under_test(options.components(), nvml=options.nvml))),
+        simulated=_simulated(options, rehearsal=rehearsal),
+        features=dict(features.supported),
+        missing_features=dict(features.unsupported),
     )
+
+
+def _simulated(options: RunOptions, *, rehearsal: bool) -> tuple[str, ...]:
+    """Return what the suite simulates of the system around the components under test."""
+    own = options.component("driver").kind == "reference"
+    parts = {
+        "control plane": rehearsal,
+        "kubelet": options.component("kubelet").kind == "reference",
+        "GPUs": own and options.nvml == "fake",
+    }
+    return tuple(name for name, simulated in parts.items() if simulated)
 
 
 def _embedded(options: RunOptions) -> str:
@@ -115,15 +132,23 @@ def planned(plan: Plan, catalogue: Catalogue) -> RunPlanned:
                 where=decision.scenario.where,
                 rules=decision.scenario.rules,
                 checks=checks_of(decision.scenario),
+                profiles=decision.scenario.tags.profiles,
                 status=decision.status,
                 reason=decision.reason,
+                of_rules=dict(decision.of_rules),
             )
             for decision in plan.decisions
         ),
-        rules={rule: _rule(rule, catalogue) for rule in sorted(rules)},
+        rules={rule: _rule(rule, catalogue, plan.under_test) for rule in sorted(rules)},
     )
 
 
-def _rule(rule_id: str, catalogue: Catalogue) -> PlannedRule:
+def _rule(rule_id: str, catalogue: Catalogue, judged: frozenset[str]) -> PlannedRule:
     rule = catalogue[rule_id]
-    return PlannedRule(level=rule.level, component=rule.component, text=rule.text, source=rule.source)
+    return PlannedRule(
+        level=rule.level,
+        component=rule.component,
+        text=rule.text,
+        source=rule.source,
+        binds=rule.component in judged,
+    )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from dra_api.versions import VERSIONS
 from dra_conformance.core.component_spec import ComponentSpec
 from dra_conformance.core.rules import Version
+from dra_conformance.core.rules.catalogue import COMPONENTS
+from dra_conformance.engine.supported_features import SupportedFeatures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +22,7 @@ class Target:
     `resource_versions`: the versions of resource.k8s.io in which ResourceClaims are served, newest first.
     `nvml`: the library that the nvml scenarios test, `fake` or `real`.
     `gpus`: number of GPUs of this machine, None for the fake library.
-    `capabilities`: the capabilities that are declared for the driver.
+    `features`: the optional features that the target supports, and how each is known.
     """
 
     kubernetes_version: Version
@@ -35,4 +37,42 @@ class Target:
     resource_versions: tuple[str, ...] = VERSIONS
     nvml: str = "fake"
     gpus: int | None = None
-    capabilities: tuple[str, ...] = ("configuration", "health")
+    features: SupportedFeatures = field(default_factory=SupportedFeatures)
+
+    @property
+    def scheduler_binds_pods(self) -> bool:
+        """Whether the scheduler under test binds pods itself: the user declares it with --binder none."""
+        scheduler = self.components["scheduler"]
+        return scheduler.kind != "reference" or scheduler.settings.get("publish") == "direct"
+
+    @property
+    def under_test(self) -> frozenset[str]:
+        """The components that the run judges; rules of other components do not bind the target."""
+        return under_test(self.components, nvml=self.nvml)
+
+
+def outside_this_process(names: Iterable[str], components: Mapping[str, ComponentSpec]) -> list[str]:
+    """Return those of the named components that run on real time: a scenario cannot advance their clock."""
+    return [
+        name
+        for name in names
+        if (spec := components.get(name)) and not (spec.in_process or spec.kind in ("embedded", "none"))
+    ]
+
+
+def under_test(components: Mapping[str, ComponentSpec], *, nvml: str) -> frozenset[str]:
+    """Return the components that a run judges.
+
+    If the user provides components, these are judged, and the suite's own ones only serve them. A run with the suite's
+    own components only judges all of them. A control plane that is not the embedded one is always judged.
+    """
+    provided = {
+        name for name, spec in components.items() if name != "control-plane" and spec.kind not in ("reference", "none")
+    }
+    if not provided:
+        return frozenset(COMPONENTS)
+    if components["control-plane"].kind != "embedded":
+        provided.add("control-plane")
+    if nvml == "real":
+        provided.add("nvml")
+    return frozenset(provided)

@@ -25,6 +25,7 @@ from dra_conformance.engine.names import Names
 from dra_conformance.engine.objects import ScenarioObjects
 from dra_conformance.engine.run import Run
 from dra_conformance.engine.settling import Settling
+from dra_conformance.engine.target import outside_this_process
 
 __all__ = ["Seen", "World", "show"]
 
@@ -150,6 +151,11 @@ class World:
     def has_real_kubelet(self) -> bool:
         """Whether the nodes have a real kubelet: the scenario names the component, and the run has one."""
         return "kubelet" in self.scenario.tags.components and self.run.options.component("kubelet").kind == "kubelet"
+
+    @property
+    def uses_real_time(self) -> bool:
+        """Whether a component of the scenario runs outside this process, so that its clock cannot be advanced."""
+        return bool(outside_this_process(self.scenario.tags.components, self.run.options.components()))
 
     # -- beginning and end -----------------------------------------------------------------------------------------
 

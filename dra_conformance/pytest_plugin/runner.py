@@ -7,6 +7,7 @@ plane, components, log); the first process merges the logs and writes the report
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import shlex
 import sys
@@ -250,14 +251,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=dropped)
     # This hook runs last, so pytest's -k and -m have already deselected items.
     here = {item.stash[SCENARIO].id for item in items}
-    state.plan = plan.Plan(
-        [
-            plan.Decision(decision.scenario, Status.FILTERED, "not selected on pytest's command line")
-            if decision.status is None and decision.scenario.id not in here
-            else decision
-            for decision in state.plan.decisions
-        ]
-    )
+    decisions = [
+        plan.Decision(decision.scenario, Status.FILTERED, "not selected on pytest's command line")
+        if decision.status is None and decision.scenario.id not in here
+        else decision
+        for decision in state.plan.decisions
+    ]
+    state.plan = dataclasses.replace(state.plan, decisions=decisions)
     # All workers have the same plan; one of them logs it.
     if not state.is_worker or state.run.worker == "gw0":
         state.run.log_plan(state.plan)

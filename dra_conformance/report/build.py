@@ -11,9 +11,10 @@ from dra_conformance.core.events import Event, ProblemFound, RunFinished, RunPla
 from dra_conformance.core.status import Status
 from dra_conformance.core.tags import ON_REQUEST
 from dra_conformance.report.model import Problem, Report
+from dra_conformance.report.profiles import profile_results
 from dra_conformance.report.rules import rule_results, waivers
 from dra_conformance.report.scenarios import scenario_result
-from dra_conformance.report.verdict import Outcome, exit_code, verdict
+from dra_conformance.report.verdict import Outcome, caveats, exit_code, verdict
 
 _ALL_PROFILES = f"all but {', '.join(sorted(ON_REQUEST))}"
 
@@ -57,10 +58,12 @@ def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:
         for row in log.plan.scenarios
     )
     waived = waivers(started)
+    profiles = profile_results(log.plan, scenarios, waived, selected=started.options.get("profile") or ())
     rules, waived = rule_results(log.plan, scenarios, waived)
     outcome = Outcome(
         rules=rules,
         scenarios=scenarios,
+        profiles=profiles,
         problems=tuple(log.problems),
         waivers=tuple(waived.values()),
         leftovers=finished.leftovers if finished else (),
@@ -68,6 +71,7 @@ def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:
         interrupted=finished is None or finished.interrupted,
         required=started.options.get("require") or "",
         isolated=not started.target.not_isolated,
+        ran=any(row.status is None for row in log.plan.scenarios),
     )
     return Report(
         run_id=started.run_id,
@@ -78,8 +82,12 @@ def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:
         evidence_class=started.target.evidence,
         profiles=tuple(started.options.get("profile") or (_ALL_PROFILES,)),
         verdict=verdict(outcome),
+        caveats=tuple(
+            caveats(outcome, simulated=started.target.simulated, rehearsal=started.target.evidence == "rehearsal")
+        ),
         exit_code=exit_code(outcome),
         interrupted=outcome.interrupted,
+        profile_results=profiles,
         statistics=_statistics(scenario.status for scenario in scenarios),
         rule_statistics=_statistics(rule.status for rule in rules),
         rules=rules,

@@ -27,6 +27,17 @@ def render(report: Report) -> str:
     for scenario in report.scenarios:
         chapters[scenario.chapter].append(scenario)
     root = ET.Element("testsuites", name="dra-conformance", tests=str(len(report.scenarios)))
+    properties = ET.SubElement(root, "properties")
+    ET.SubElement(properties, "property", name="verdict", value=report.verdict.value)
+    for caveat in report.caveats:
+        ET.SubElement(properties, "property", name="caveat", value=_clean(caveat))
+    for profile in report.profile_results:
+        counts = profile.all_rules
+        judged = f"{profile.status}, {counts.judged} of {counts.binding} rules judged"
+        ET.SubElement(properties, "property", name=f"profile {profile.name}", value=judged)
+        for group in profile.not_judged:
+            reason = f"{len(group.rules)} {group.status}: {group.reason} ({', '.join(group.rules)})"
+            ET.SubElement(properties, "property", name=f"not judged in {profile.name}", value=_clean(reason))
     for chapter, scenarios in chapters.items():
         failures = sum(s.status in (Status.FAILED, Status.UNTESTABLE, Status.FLAKY) for s in scenarios)
         suite = ET.SubElement(

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from dra_conformance.core.events import SuiteInfo, TargetInfo
-from dra_conformance.core.status import Status, Verdict
+from dra_conformance.core.status import ProfileStatus, Status, Verdict
 
 API_VERSION = "dra-conformance/v1alpha1"
 
@@ -46,8 +46,43 @@ class ScenarioResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     evidence: str = ""
 
 
+class RuleCounts(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Numbers of rules: those that bind the components under test, and how many of these were judged and passed."""
+
+    binding: int = 0
+    judged: int = 0
+    passed: int = 0
+
+
+class NotJudged(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """Binding rules that were not judged, for one reason."""
+
+    status: Status
+    reason: str
+    rules: tuple[str, ...]
+
+
+class ProfileResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The result of one profile.
+
+    `must` counts the rules that are scored, `all_rules` also SHOULD and MAY. `deselected`: no rule that is scored was
+    judged, because the user's selection left scenarios out. `statistics` has the number of rules by status.
+    """
+
+    name: str
+    status: ProfileStatus
+    deselected: bool
+    must: RuleCounts
+    all_rules: RuleCounts
+    statistics: dict[str, int]
+    not_judged: tuple[NotJudged, ...] = ()
+
+
 class RuleResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The result of one rule over all scenarios that judge it."""
+    """The result of one rule over all scenarios that judge it.
+
+    `binds`: its component is under test. `limits` has the reasons why other scenarios of a judged rule did not run.
+    """
 
     id: str
     level: str
@@ -55,7 +90,9 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     text: str
     source: str
     status: Status
+    binds: bool = True
     reason: str = ""
+    limits: tuple[str, ...] = ()
     scenarios: tuple[str, ...] = ()
 
 
@@ -78,7 +115,7 @@ class WaiverResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The result of one run."""
+    """The result of one run. `caveats` are the limits of the verdict, such as a selection, retries, simulated parts."""
 
     api_version: str = API_VERSION
     kind: str = "ConformanceReport"
@@ -90,8 +127,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     evidence_class: str
     profiles: tuple[str, ...]
     verdict: Verdict
+    caveats: tuple[str, ...]
     exit_code: int
     interrupted: bool
+    profile_results: tuple[ProfileResult, ...]
     statistics: dict[str, int]
     rule_statistics: dict[str, int]
     rules: tuple[RuleResult, ...]

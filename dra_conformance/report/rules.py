@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import date
 
 import msgspec
 
 from dra_conformance.core.errors import SpecificationError
-from dra_conformance.core.events import PlannedRule, RunPlanned, RunStarted
+from dra_conformance.core.events import PlannedRule, PlannedScenario, RunPlanned, RunStarted
 from dra_conformance.core.status import WORST_FIRST, Status
 from dra_conformance.report.model import RuleResult, ScenarioResult, WaiverResult
 
-_Judged = tuple[Status, str, str]
-"""Status, reason, id of the scenario."""
+
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """The outcome of a rule in one scenario; `ran` is false if the plan left the scenario out."""
+
+    status: Status
+    reason: str
+    scenario: str
+    ran: bool = True
 
 
 def rule_results(
     plan: RunPlanned, scenarios: Iterable[ScenarioResult], waivers: Mapping[str, WaiverResult]
 ) -> tuple[tuple[RuleResult, ...], dict[str, WaiverResult]]:
-    """Return the results of all judged rules, and the waivers with their state after this run."""
-    planned = {row.id: row.checks for row in plan.scenarios}
+    """Return the results of all rules that the scenarios judge, and the waivers with their state after this run."""
+    planned = {row.id: row for row in plan.scenarios}
     judged: dict[str, list[_Judged]] = defaultdict(list)
     for scenario in scenarios:
         for rule in scenario.rules:
-            status, reason = _in_scenario(rule, scenario, planned[scenario.id].get(rule, 0))
-            judged[rule].append((status, reason, scenario.id))
+            judged[rule].append(_in_scenario(rule, scenario, planned[scenario.id]))
     after = dict(waivers)
     results = []
     for rule_id, row in plan.rules.items():
@@ -38,35 +45,53 @@ def rule_results(
     return tuple(results), after
 
 
-def _in_scenario(rule: str, scenario: ScenarioResult, planned_checks: int) -> tuple[Status, str]:
-    """Return status and reason of one rule in one scenario. `planned_checks`: number of its Then steps for the rule."""
+def _in_scenario(rule: str, scenario: ScenarioResult, row: PlannedScenario) -> _Judged:
+    """Return the outcome of one rule in one scenario."""
+    if row.status is not None:
+        status, reason = row.of_rules.get(rule, (row.status, row.reason))
+        return _Judged(status, reason, scenario.id, ran=False)
     checks = [check for check in scenario.checks if rule in check.rules]
     if failed := next((check for check in checks if check.status is Status.FAILED), None):
         if scenario.status is Status.FLAKY:
-            return Status.FLAKY, scenario.reason
-        return Status.FAILED, f"{scenario.id}: {failed.message}"
+            return _Judged(Status.FLAKY, scenario.reason, scenario.id)
+        return _Judged(Status.FAILED, f"{scenario.id}: {failed.message}", scenario.id)
     if scenario.status is Status.FAILED:
         # The scenario failed on another rule. This one passed only if all of its own steps ran before that.
-        if planned_checks and len({check.step for check in checks}) >= planned_checks:
-            return Status.PASSED, ""
-        return Status.UNTESTABLE, f"{scenario.id} failed on another rule before this one was judged"
-    return scenario.status, scenario.reason
+        if (steps := row.checks.get(rule, 0)) and len({check.step for check in checks}) >= steps:
+            return _Judged(Status.PASSED, "", scenario.id)
+        reason = f"{scenario.id} failed on another rule before this one was judged"
+        return _Judged(Status.UNTESTABLE, reason, scenario.id)
+    return _Judged(scenario.status, scenario.reason, scenario.id)
+
+
+def _rank(outcome: _Judged) -> int:
+    """Return how serious an outcome is, 0 first.
+
+    A scenario that the harness cannot run on this target does not undo what the rule's other scenarios observed. It
+    counts if no other scenario judged the rule. A scenario that ran and could not judge its rule counts always.
+    """
+    if outcome.status is Status.UNTESTABLE and not outcome.ran:
+        return 2 * WORST_FIRST.index(Status.PASSED) + 1
+    return 2 * WORST_FIRST.index(outcome.status)
 
 
 def _result(rule_id: str, row: PlannedRule, outcomes: list[_Judged]) -> RuleResult:
     """A rule has the worst status of its scenarios. Raises SpecificationError if that status lacks a reason."""
-    status, reason, _ = min(outcomes, key=lambda outcome: WORST_FIRST.index(outcome[0]))
-    if status is not Status.PASSED and not reason:
-        raise SpecificationError(f"rule {rule_id} is {status} without a reason")
+    worst = min(outcomes, key=_rank)
+    if worst.status is not Status.PASSED and not worst.reason:
+        raise SpecificationError(f"rule {rule_id} is {worst.status} without a reason")
+    limits = Counter(outcome.reason for outcome in outcomes if not outcome.ran and outcome.reason != worst.reason)
     return RuleResult(
         id=rule_id,
         level=row.level,
         component=row.component,
         text=row.text,
         source=row.source,
-        status=status,
-        reason=reason,
-        scenarios=tuple(scenario for _, _, scenario in outcomes),
+        status=worst.status,
+        binds=row.binds,
+        reason=worst.reason,
+        limits=tuple(f"{count} of {len(outcomes)} scenarios not run: {reason}" for reason, count in limits.items()),
+        scenarios=tuple(outcome.scenario for outcome in outcomes),
     )
 
 

@@ -7,11 +7,19 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dra_conformance.core.errors import ExitCode
-from dra_conformance.core.status import Status, Verdict
+from dra_conformance.core.status import ProfileStatus, Status, Verdict
 from dra_conformance.report.model import Report, RuleResult, ScenarioResult
 
 _BAD = (Status.FAILED, Status.ERROR, Status.UNTESTABLE, Status.FLAKY)
 _COLORS = {Verdict.CONFORMANT: "32", Verdict.PARTIAL: "33", Verdict.NOT_CONFORMANT: "31", Verdict.INVALID: "35"}
+
+_PROFILE_COLORS = {
+    ProfileStatus.CONFORMANT: "32",
+    ProfileStatus.PARTIAL: "33",
+    ProfileStatus.NOT_JUDGED: "33",
+    ProfileStatus.NOT_CONFORMANT: "31",
+}
+_NAMED = 4  # rules that one line names
 
 
 def render(report: Report, *, folder: Path | None = None, color: bool = False) -> str:
@@ -47,17 +55,32 @@ def _lines(report: Report, folder: Path | None, color: bool) -> Iterator[str]:
         yield f"not deleted: {name}"
     yield _counts("scenarios", report.statistics) + f"   {report.duration:.1f} s"
     yield _counts("rules", report.rule_statistics)
-    profiles = ", ".join(report.profiles)
+    yield from _profiles(report, color)
     verdict = _paint(report.verdict.value.upper(), _COLORS[report.verdict], color)
-    note = "  (rehearsal on a simulated control plane, not evidence)" if report.evidence_class == "rehearsal" else ""
-    interrupted = "  interrupted" if report.interrupted else ""
-    yield f"verdict    {verdict}  for {profiles}{interrupted}{note}"
+    notes = [*(["interrupted"] if report.interrupted else []), *report.caveats]
+    note = f"  ({'; '.join(notes)})" if notes else ""
+    yield f"verdict    {verdict}  for {', '.join(report.profiles)}{note}"
     for component, how in report.target.not_isolated.items():
         yield f"isolation  {component} {how}; the verdict is at most partial"
     if folder is not None:
         yield f"report     {folder}/  (report.html report.yaml report.json junit.xml events.jsonl)"
     if report.exit_code:
         yield f"exit       {report.exit_code} ({ExitCode(report.exit_code).name.lower().replace('_', ' ')})"
+
+
+def _profiles(report: Report, color: bool) -> Iterator[str]:
+    """Yield one line for each profile, and the reasons why rules that bind the target were not judged."""
+    shown = [profile for profile in report.profile_results if not profile.deselected]
+    width = max((len(profile.name) for profile in shown), default=0)
+    for number, profile in enumerate(shown):
+        status = _paint(f"{profile.status.value:<14}", _PROFILE_COLORS[profile.status], color)
+        counts = profile.all_rules
+        bound = f"{counts.judged} of {counts.binding} rules judged" if counts.binding else "no rule binds the target"
+        yield f"{'profiles' if number == 0 else '':<10} {profile.name:<{width}}  {status}  {bound}"
+        for group in profile.not_judged:
+            names = ", ".join(group.rules[:_NAMED])
+            more = f" and {len(group.rules) - _NAMED} more" if len(group.rules) > _NAMED else ""
+            yield f"{'':<10}   {len(group.rules)} {group.status}: {group.reason} ({names}{more})"
 
 
 def _rule(rule: RuleResult, color: bool) -> Iterator[str]:

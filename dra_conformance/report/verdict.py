@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dra_conformance.core.errors import ExitCode
-from dra_conformance.core.status import Status, Verdict
-from dra_conformance.report.model import Problem, RuleResult, ScenarioResult, WaiverResult
+from dra_conformance.core.status import ProfileStatus, Status, Verdict
+from dra_conformance.report.model import Problem, ProfileResult, RuleResult, ScenarioResult, WaiverResult
 
 _NOT_RUN = frozenset({Status.FILTERED, Status.NOT_APPLICABLE, Status.NOT_SUPPORTED})
 _WORST_LAST = (Verdict.CONFORMANT, Verdict.PARTIAL, Verdict.NOT_CONFORMANT, Verdict.INVALID)
@@ -14,18 +16,20 @@ _WORST_LAST = (Verdict.CONFORMANT, Verdict.PARTIAL, Verdict.NOT_CONFORMANT, Verd
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """The results of a run. `required` is the verdict of --require, empty without the option.
+    """The results of a run. `required` is the verdict of --require, or empty.
 
-    `isolated`: no program under test could have changed the results.
+    `ran`: the plan has scenarios to run. `isolated`: no program under test could have changed the results.
     """
 
     rules: tuple[RuleResult, ...]
     scenarios: tuple[ScenarioResult, ...]
+    profiles: tuple[ProfileResult, ...]
     problems: tuple[Problem, ...]
     waivers: tuple[WaiverResult, ...]
     leftovers: tuple[str, ...]
     interrupted: bool
     required: str
+    ran: bool = True
     isolated: bool = True
 
     @property
@@ -38,21 +42,27 @@ class Outcome:
         """The statuses of MUST rules that occur."""
         return {rule.status for rule in self.rules if rule.level == "MUST"}
 
+    @property
+    def not_judged(self) -> list[str]:
+        """The selected profiles of which no MUST rule was judged, although the user's selection left none out."""
+        return [one.name for one in self.profiles if one.status is ProfileStatus.NOT_JUDGED and not one.deselected]
+
 
 def verdict(outcome: Outcome) -> Verdict:
     """Return the verdict on the target."""
     # A run without a judged scenario says nothing; the empty set is a subset too.
-    if Status.ERROR in outcome.statuses or outcome.problems or outcome.statuses <= _NOT_RUN:
+    nothing = not outcome.ran or outcome.statuses <= _NOT_RUN
+    if Status.ERROR in outcome.statuses or outcome.problems or nothing:
         return Verdict.INVALID
-    scored = outcome.scored
-    if scored & {Status.FAILED, Status.UNTESTABLE}:
+    scored, profiles = outcome.scored, {profile.status for profile in outcome.profiles}
+    if scored & {Status.FAILED, Status.UNTESTABLE} or ProfileStatus.NOT_CONFORMANT in profiles:
         return Verdict.NOT_CONFORMANT
     # A run that has judged no MUST rule is not conformant either.
     if scored & {Status.FILTERED, Status.WAIVED, Status.FLAKY} or not scored - _NOT_RUN or outcome.interrupted:
         return Verdict.PARTIAL
     if not outcome.isolated:
         return Verdict.PARTIAL
-    return Verdict.CONFORMANT
+    return Verdict.CONFORMANT if profiles <= {ProfileStatus.CONFORMANT} else Verdict.PARTIAL
 
 
 def exit_code(outcome: Outcome) -> int:
@@ -61,16 +71,42 @@ def exit_code(outcome: Outcome) -> int:
         return ExitCode.INTERRUPTED
     if outcome.problems:
         return outcome.problems[0].exit
-    if outcome.statuses <= _NOT_RUN:
+    if not outcome.ran or outcome.statuses <= _NOT_RUN:
         return ExitCode.NOTHING_SELECTED
     if Status.ERROR in outcome.statuses:
         return ExitCode.HARNESS_ERROR
-    if {Status.FAILED, Status.UNTESTABLE, Status.FLAKY} & outcome.scored:
+    failed = any(profile.status is ProfileStatus.NOT_CONFORMANT for profile in outcome.profiles)
+    if failed or {Status.FAILED, Status.UNTESTABLE, Status.FLAKY} & outcome.scored:
         return ExitCode.FAILURES
     if any(waiver.state in ("stale", "expired") for waiver in outcome.waivers):
         return ExitCode.STALE_WAIVER
+    if outcome.not_judged:
+        return ExitCode.BELOW_REQUIRED
     if outcome.required and _WORST_LAST.index(verdict(outcome)) > _WORST_LAST.index(Verdict(outcome.required)):
         return ExitCode.BELOW_REQUIRED
     if outcome.leftovers:
         return ExitCode.LEFTOVERS
     return ExitCode.OK
+
+
+def caveats(outcome: Outcome, *, simulated: tuple[str, ...], rehearsal: bool) -> Iterator[str]:
+    """Yield the limits of the verdict, one sentence part each.
+
+    Args:
+        outcome: the results of the run.
+        simulated: the parts of the system that the suite simulates.
+        rehearsal: whether the control plane is simulated.
+    """
+    if names := outcome.not_judged:
+        yield f"not judged: {', '.join(names)}"
+    counts = Counter(scenario.status for scenario in outcome.scenarios)
+    if left_out := counts[Status.FILTERED]:
+        yield f"selection: {left_out} of {len(outcome.scenarios)} scenarios left out"
+    if flaky := counts[Status.FLAKY]:
+        yield f"retries: {flaky} scenario{'s' * (flaky > 1)} passed on a retry only"
+    if waived := sum(rule.status is Status.WAIVED for rule in outcome.rules):
+        yield f"waived: {waived} rule{'s' * (waived > 1)}"
+    if rehearsal:
+        yield "rehearsal on a simulated control plane, not evidence"
+    if others := [part for part in simulated if part != "control plane"]:
+        yield f"simulated: {', '.join(others)}"

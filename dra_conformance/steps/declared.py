@@ -29,7 +29,7 @@ def _(world: World, node: str) -> None:
         ("invalid", declared.invalid, outcomes.invalid),
     ):
         if not samples:
-            raise Untestable(f"the capability configuration is declared, but no {kind} sample is given")
+            raise Untestable(f"the feature configuration is supported, but no {kind} sample is given")
         for number, text in enumerate(samples):
             claim = f"{kind}-{number}"
             config = [{"requests": ["gpu"], "parameters": parameters(text)}]

@@ -179,8 +179,8 @@ def _(world: World, node: str) -> None:
 
 @when("{seconds:d} seconds pass")
 def _(world: World, seconds: int) -> None:
-    """Advance the clock: at once for components in this process, in real time if the kubelet is an external program."""
-    if world.has_real_kubelet:
+    """Advance the clock: at once if every component of the scenario is in this process, otherwise wait in real time."""
+    if world.uses_real_time:
         world.clock.wait(threading.Event(), seconds)  # its clock runs already; waiting for idle first would add to it
     else:
         world.pass_time(seconds)

@@ -17,26 +17,33 @@ from reference_impl.runtime import ComponentError
 class Configuration:
     """The configuration of a scenario, and the scheduler's error if it refuses to start with it."""
 
+    settings: dict[str, str] = field(default_factory=dict)
     gates: dict[str, bool] = field(default_factory=dict)
     arguments: dict[str, str] = field(default_factory=dict)
     refusal: str | None = None
 
 
 def restart(world: World) -> None:
-    """Restart the scheduler with the scenario's gates and arguments; the end of the scenario stops it again.
+    """Restart the scheduler with the scenario's settings, gates and arguments; the end of the scenario stops it again.
 
     Raises ComponentError if the reference scheduler refuses its configuration.
     """
     configuration = world.state(Configuration)
     world.cleanup.callback(world.components.kill, "scheduler")
-    world.components.restart("scheduler", arguments=configuration.arguments, gates=configuration.gates)
+    world.components.restart(
+        "scheduler",
+        settings=configuration.settings,
+        arguments=configuration.arguments,
+        gates=configuration.gates,
+    )
 
 
 @given("the scheduler binds pods itself")
 def _(world: World) -> None:
     """Let the reference scheduler bind pods, as kube-scheduler does; other schedulers are expected to do so."""
     if world.components.spec("scheduler").kind == "reference":
-        world.components.restart("scheduler", settings={"publish": "direct"})
+        world.state(Configuration).settings["publish"] = "direct"
+        restart(world)
 
 
 @given('the scheduler has the setting "{name}" {value:word}')
@@ -44,7 +51,8 @@ def _(world: World, name: str, value: str) -> None:
     """Restart the reference scheduler with one of its settings."""
     if world.components.spec("scheduler").kind != "reference":
         raise Untestable("the run cannot choose the settings of a scheduler that is not the reference")
-    world.components.restart("scheduler", settings={name: value})
+    world.state(Configuration).settings[name] = value
+    restart(world)
 
 
 @given('the scheduler has feature gate "{gate}" off')

@@ -88,6 +88,27 @@ Feature: Binding conditions
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then pod "train" is bound to "n1"
 
+  @DRA-252 @needs:virtual-clock @needs:scheduler-arguments
+  Scenario: The binding timeout of the scheduler's configuration counts
+    Given the scheduler binds pods itself
+    And the scheduler has "bindingTimeout" 30s
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    Then claim "mine" is reserved for pod "train"
+    When device "dev" of claim "mine" reports "dra.test/ready" False
+    And 15 seconds pass
+    Then pod "train" stays unbound
+    And the ResourceClaim "mine" has "status.devices[0].device" dev
+    When 17 seconds pass
+    Then claim "mine" is allocated again, without device conditions
+
   @DRA-254
   Scenario: A device that binds to its node is allocated for this node only
     Given the scheduler binds pods itself

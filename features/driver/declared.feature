@@ -3,14 +3,14 @@ Feature: Declared capabilities of a driver
   Capabilities beyond the kubelet plugin API, and the format of configuration, are known to the vendor only. Declared
   capabilities are tested; a declaration without the required samples is untestable.
 
-  @NV-071b @NV-071c @needs:declared-configuration @needs:several-gpus
+  @NV-071b @NV-071c @needs:several-gpus
   Scenario: Valid sample configurations are prepared, invalid ones refused
     Given node "n1" running the driver
     When a claim with each declared sample configuration is prepared and unprepared on "n1"
     Then every valid sample is prepared [NV-071b]
     And every invalid sample is refused [NV-071c]
 
-  @DRA-295b @needs:declared-health @needs:own-kubelet
+  @DRA-295b @needs:own-kubelet
   Scenario: The health of every device is streamed
     Given node "n1" running the driver
     Then the driver on "n1" streams the health of every device that it publishes

@@ -105,7 +105,7 @@ Feature: NVML's GPUs
       | fabric information, version 2 | fabric information, version 1 |
       | fabric information, version 3 | fabric information, version 1 |
 
-  @NVML-067 @needs:fake-nvml
+  @NVML-067 @needs:chosen-gpus
   Scenario: A node with its own NVLink switches has no cluster UUID
     Given NVML on the GPUs of "dgx-h100"
     Then these values agree for every GPU
@@ -114,7 +114,7 @@ Feature: NVML's GPUs
       | fabric status       | 0                                    |
       | fabric cluster UUID | 00000000-0000-0000-0000-000000000000 |
 
-  @NVML-068 @needs:fake-nvml
+  @NVML-068 @needs:chosen-gpus
   Scenario: All GPUs of a rack's node are in one clique
     Given NVML on the GPUs of "gb200-nvl72-node"
     Then these values agree for every GPU
@@ -158,7 +158,7 @@ Feature: NVML's GPUs
     Given NVML
     Then every function that gpustat, nvitop and go-nvlib call succeeds or is not supported
 
-  @NVML-083 @needs:fake-nvml
+  @NVML-083 @needs:chosen-gpus
   Scenario Outline: Monitoring programs can list the GPUs of <gpus>
     Given NVML on the GPUs of "<gpus>"
     Then every function that gpustat, nvitop and go-nvlib call succeeds or is not supported
@@ -168,7 +168,7 @@ Feature: NVML's GPUs
       | mixed            |
       | gb200-nvl72-node |
 
-  @NVML-082 @needs:fake-nvml
+  @NVML-082 @needs:chosen-gpus
   Scenario: Getters return the values that were recorded on an H200
     Given NVML on the GPUs of "h200"
     Then every getter returns the value that was recorded on the GPU's board
@@ -178,7 +178,7 @@ Feature: NVML's GPUs
     Given NVML
     Then every getter returns the value that was recorded on the GPU's board
 
-  @NVML-028 @needs:fake-nvml
+  @NVML-028 @needs:chosen-gpus
   Scenario: The values of an H200 render to the recorded text of nvidia-smi
     Given NVML on the GPUs of "h200"
     Then its values render to the text that nvidia-smi printed on an H200

@@ -169,7 +169,7 @@ Feature: NVML as a shared library
       | nvmlDeviceGetCount_v2(&count) | UNINITIALIZED |
       | nvmlShutdown()                | UNINITIALIZED |
 
-  @NVML-013 @needs:fake-nvml
+  @NVML-013 @needs:chosen-gpus
   Scenario: On a node without GPUs only nvmlInitWithFlags succeeds
     Given NVML that is not initialised, on the GPUs of "no-gpus"
     Then these calls return

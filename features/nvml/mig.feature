@@ -3,7 +3,7 @@ Feature: NVML's MIG
   A GPU is partitioned into GPU instances by memory slices. Drivers create and destroy instances through these calls. On
   a real GPU each scenario removes what it created.
 
-  @NVML-031 @needs:fake-nvml
+  @NVML-031 @needs:chosen-gpus
   Scenario: A board without MIG does not support any MIG call
     Given NVML on the GPUs of "t4"
     Then these calls return
@@ -14,7 +14,7 @@ Feature: NVML's MIG
       | nvmlDeviceGetGpuInstancePossiblePlacements_v2(gpu0, 19, NULL, &count) | NOT_SUPPORTED |
       | nvmlDeviceCreateGpuInstance(gpu0, 19, &made)                          | NOT_SUPPORTED |
 
-  @NVML-032 @needs:fake-nvml
+  @NVML-032 @needs:chosen-gpus
   Scenario: On Ampere the MIG mode changes with a reset
     Given NVML on the GPUs of "dgx-a100-40gb"
     Then these calls return

@@ -52,8 +52,7 @@ def add():
 
 
 def end(*_):
-    worker = "events.gw0.jsonl"
-    attempt("log", rewrite(worker if os.path.exists(f"{report}/{worker}") else "events.jsonl"))
+    attempt("log", rewrite("events.jsonl"))
     attempt("report", add)
     os._exit(0)
 

@@ -30,12 +30,15 @@ class InventedRun:
 
     options: dict[str, Any] = field(default_factory=dict)
     evidence: str = "rehearsal"
+    simulated: tuple[str, ...] = ()
     _events: list[Event] = field(default_factory=list)
     _rows: list[PlannedScenario] = field(default_factory=list)
     _rules: dict[str, PlannedRule] = field(default_factory=dict)
 
-    def rule(self, rule: str, *, level: str = "MUST") -> None:
-        self._rules[rule] = PlannedRule(level=level, component="driver", text=f"{rule} holds.", source="a test")
+    def rule(self, rule: str, *, level: str = "MUST", binds: bool = True) -> None:
+        self._rules[rule] = PlannedRule(
+            level=level, component="driver", text=f"{rule} holds.", source="a test", binds=binds
+        )
 
     def scenario(
         self,
@@ -49,6 +52,8 @@ class InventedRun:
         begun: bool = True,
         ended: bool = True,
         reason: str = "",
+        profiles: Sequence[str] = ("driver-core",),
+        of_rules: dict[str, tuple[Status, str]] | None = None,
     ) -> InventedRun:
         ident = f"probe/{name}#{name}"
         where = f"features/probe/{name}.feature:3"
@@ -64,6 +69,8 @@ class InventedRun:
                 where=where,
                 rules=tuple(rules),
                 checks=planned or dict.fromkeys(rules, 1),
+                profiles=tuple(profiles),
+                of_rules=of_rules or {},
                 status=Status(status) if decided else None,
                 reason=reason if decided else "",
             )
@@ -98,6 +105,7 @@ class InventedRun:
                 kubelet="harness",
                 nvml="fake",
                 evidence=self.evidence,
+                simulated=self.simulated,
             ),
             command="dra-conformance run",
         )

@@ -8,23 +8,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from dra_conformance.core.declaration import Declaration
+from dra_conformance.core import features
 from dra_conformance.core.errors import UsageError
 from dra_conformance.core.features import Scenario, Step
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue, Version
-from dra_conformance.core.rules.catalogue import Rule
+from dra_conformance.core.rules.catalogue import COMPONENTS, Rule
 from dra_conformance.core.status import Status
 from dra_conformance.core.tags import NEEDS, Tags
-from dra_conformance.engine import plan
+from dra_conformance.engine import plan, supported_features
 from dra_conformance.engine.plan import Decision
-from dra_conformance.engine.target import Target
+from dra_conformance.engine.supported_features import SupportedFeatures
+from dra_conformance.engine.target import Target, under_test
 
 REAL = {"kubelet": "kubelet", "control_plane": "binaries"}
 
 
 def rule(ident: str, **more: Any) -> Rule:
-    return Rule(id=ident, text="It holds.", level="MUST", component="driver", source="a file", **more)
+    return Rule(id=ident, text="It holds.", level="MUST", source="a file", **{"component": "driver", **more})
 
 
 CATALOGUE = Catalogue(
@@ -34,7 +35,15 @@ CATALOGUE = Catalogue(
             rule("DRA-001"),
             rule("DRA-002", since="1.37"),
             rule("DRA-003", until="1.35"),
-            rule("DRA-004", gate="DRAThing"),
+            rule("DRA-004", gates=("DRAThing",)),
+            rule("DRA-005", feature="health"),
+            rule("DRA-006", component="scheduler"),
+            rule("DRA-007", driver="gpu.nvidia.com"),
+            rule("DRA-008", component="binder"),
+            rule("DRA-009", gates=("DRAPartitionableDevices",)),
+            rule("DRA-010", gates=("DRAAdminAccess",)),
+            rule("DRA-011", component="kubelet"),
+            rule("DRA-012", component="compute-domain-controller"),
         )
     }
 )
@@ -44,9 +53,6 @@ def scenario(name: str = "s", rules: tuple[str, ...] = ("DRA-001",), step: str =
     tags = Tags(rules=rules, **{"profiles": ("driver-core",), **more})
     steps = tuple(Step("then", step, 3, (ident,)) for ident in rules)
     return Scenario(f"probe/p#{name}", name, "probe", "P", Path("p.feature"), 2, tags, steps)
-
-
-HEALTH = Declaration(capabilities=("health",))
 
 
 def decide(one: Scenario, *, target: dict[str, Any] | None = None, **options: Any) -> Decision:
@@ -70,10 +76,10 @@ def test_a_scenario_whose_conditions_are_met_runs() -> None:
             scenario(needs=("faults",), components=("driver",)),
             {"driver": "socket:/run/d.sock"},
             {},
-            Status.NOT_APPLICABLE,
+            Status.UNTESTABLE,
             "the requests of the driver (socket) do not pass through the harness",
         ),
-        (scenario(needs=("own-etcd",)), {}, {}, Status.NOT_APPLICABLE, "the control plane is embedded"),
+        (scenario(needs=("own-etcd",)), {}, {}, Status.UNTESTABLE, "the control plane is embedded"),
         (scenario(), {"rule": ("DRA-002",)}, {}, Status.FILTERED, "not selected by --rule"),
         (scenario(), {"focus": ("other",)}, {}, Status.FILTERED, "not selected by --focus"),
         (scenario(), {"skip": ("probe/p#S",)}, {}, Status.FILTERED, "left out by --skip"),
@@ -94,9 +100,8 @@ def test_a_scenario_whose_conditions_are_met_runs() -> None:
             Status.NOT_SUPPORTED,
             "Thing is off",
         ),
-        (scenario(gates=("X",)), {}, {"feature_gates": {"X": False}}, Status.NOT_SUPPORTED, "feature gate X is off"),
         (
-            scenario(components=("binder",)),
+            scenario(rules=("DRA-008",), components=("binder",)),
             {"binder": "none"},
             {},
             Status.NOT_APPLICABLE,
@@ -113,81 +118,138 @@ def test_a_scenario_whose_conditions_are_met_runs() -> None:
             scenario(components=("driver",)),
             {"kubelet": "none"},
             {},
-            Status.NOT_APPLICABLE,
+            Status.UNTESTABLE,
             "the run has no kubelet to call the driver (--kubelet none)",
         ),
         (
             scenario(needs=("run-kubelet",)),
             {"kubelet": "none"},
             {},
-            Status.NOT_APPLICABLE,
+            Status.UNTESTABLE,
             "the run has no kubelet (--kubelet none)",
         ),
         (
             scenario(needs=("own-kubelet",)),
             {"kubelet": "none"},
             {},
-            Status.NOT_APPLICABLE,
+            Status.UNTESTABLE,
             "needs the harness's kubelet",
         ),
-        (scenario(needs=("fake-nvml",)), {"driver": "exec:x"}, {}, Status.NOT_APPLICABLE, "the driver is exec"),
-        (scenario(needs=("gpu-driver",)), {"driver_name": "a.b"}, {}, Status.NOT_APPLICABLE, "the driver is a.b"),
+        (scenario(needs=("fake-nvml",)), {"driver": "exec:x"}, {}, Status.UNTESTABLE, "the driver is exec"),
+        (
+            scenario(rules=("DRA-007",), needs=("gpu-driver",)),
+            {"driver_name": "a.b"},
+            {},
+            Status.NOT_APPLICABLE,
+            "the driver is a.b",
+        ),
+        (scenario(needs=("gpu-driver",)), {"driver_name": "a.b"}, {}, Status.UNTESTABLE, "the driver is a.b"),
+        (
+            scenario(components=("scheduler", "binder"), rules=("DRA-006",)),
+            {"binder": "none"},
+            {},
+            Status.UNTESTABLE,
+            "the run has no binder (--binder none)",
+        ),
+        (
+            scenario(rules=("DRA-006",), needs=("process-driver",)),
+            {"driver": "socket:/x"},
+            {},
+            Status.NOT_APPLICABLE,
+            "the scheduler is not under test; kills the driver",
+        ),
+        (
+            scenario(rules=("DRA-005",)),
+            {"driver": "exec:x"},
+            {"features": SupportedFeatures(unsupported={"health": "not declared (--supported-features)"})},
+            Status.NOT_SUPPORTED,
+            "the feature health is not declared",
+        ),
+        (
+            scenario(gates=("X",), rules=("DRA-004",)),
+            {},
+            {"feature_gates": {"X": False}},
+            Status.UNTESTABLE,
+            "feature gate X is off",
+        ),
+        (
+            scenario(rules=("DRA-009",)),
+            {},
+            {"features": SupportedFeatures(declared=("health",))},
+            Status.NOT_SUPPORTED,
+            "the feature DRAPartitionableDevices is not declared",
+        ),
+        (
+            scenario(rules=("DRA-009",)),
+            {},
+            {
+                "features": SupportedFeatures(declared=("DRAPartitionableDevices",)),
+                "feature_gates": {"DRAPartitionableDevices": False},
+            },
+            Status.UNTESTABLE,
+            "the feature DRAPartitionableDevices is declared, and its feature gate is off",
+        ),
         (
             scenario(needs=("process-driver",)),
             {"driver": "socket:/x"},
             {},
-            Status.NOT_APPLICABLE,
+            Status.UNTESTABLE,
             "the run did not start this one",
         ),
         (
-            scenario(components=("driver",), needs=("virtual-clock",)),
+            scenario(components=("driver",), needs=("virtual-clock",), step="600 seconds pass"),
             {"driver": "exec:x"},
             {},
-            Status.NOT_APPLICABLE,
-            "does not reach the driver",
+            Status.UNTESTABLE,
+            "would wait 600 s for the driver outside this process",
         ),
         (
             scenario(needs=("own-control-plane",)),
             {},
             {"own_control_plane": False},
-            Status.NOT_APPLICABLE,
+            Status.UNTESTABLE,
             "belongs to the run",
         ),
-        (scenario(needs=("own-kubelet",)), {"kubelet": "cluster"}, {}, Status.NOT_APPLICABLE, "harness's kubelet"),
-        (scenario(needs=("run-kubelet",)), {"kubelet": "cluster"}, {}, Status.NOT_APPLICABLE, "belongs to the cluster"),
         (
-            scenario(needs=("own-kubelet",), components=("kubelet",)),
-            {**REAL},
+            scenario(rules=("DRA-011",), needs=("own-kubelet",)),
+            {"kubelet": "cluster"},
             {},
-            Status.NOT_APPLICABLE,
+            Status.UNTESTABLE,
             "harness's kubelet",
         ),
         (
-            scenario(needs=("virtual-clock",), components=("kubelet",), step="3600 seconds pass"),
+            scenario(rules=("DRA-011",), needs=("run-kubelet",)),
+            {"kubelet": "cluster"},
+            {},
+            Status.UNTESTABLE,
+            "belongs to the cluster",
+        ),
+        (
+            scenario(rules=("DRA-011",), needs=("own-kubelet",), components=("kubelet",)),
             {**REAL},
             {},
-            Status.NOT_APPLICABLE,
+            Status.UNTESTABLE,
+            "harness's kubelet",
+        ),
+        (
+            scenario(rules=("DRA-011",), needs=("virtual-clock",), components=("kubelet",), step="3600 seconds pass"),
+            {**REAL},
+            {},
+            Status.UNTESTABLE,
             "would wait 3600 s",
         ),
         (
-            scenario(needs=("virtual-clock",), components=("kubelet", "scheduler"), step="30 seconds pass"),
-            {"scheduler": "exec:x", **REAL},
-            {},
-            Status.NOT_APPLICABLE,
-            "does not reach the",
-        ),
-        (
-            scenario(needs=("compute-domain-plugin",)),
+            scenario(rules=("DRA-012",), needs=("compute-domain-plugin",)),
             {"compute_domain_controller": "exec:x"},
             {},
-            Status.NOT_APPLICABLE,
+            Status.UNTESTABLE,
             "would test the reference's",
         ),
         (
-            scenario(needs=("compute-domain-plugin",)),
+            scenario(rules=("DRA-012",), needs=("compute-domain-plugin",)),
             {"compute_domain_controller": "cluster"},
             {},
-            Status.NOT_APPLICABLE,
+            Status.UNTESTABLE,
             "would test the reference's",
         ),
         (
@@ -247,6 +309,17 @@ def test_a_scenario_runs_when_its_condition_is_met() -> None:
     assert decide(waits, **REAL).status is None
     clock = scenario(components=("scheduler",), needs=("virtual-clock",))
     assert decide(clock, driver="exec:x").status is None
+    # A program outside this process is waited for in real time, up to three minutes.
+    short = scenario(components=("driver",), needs=("virtual-clock",), step="120 seconds pass")
+    assert decide(short, driver="exec:x").status is None
+    # A scheduler that binds pods itself needs no binder.
+    direct = scenario(components=("scheduler", "binder"), rules=("DRA-006",))
+    assert decide(direct, scheduler="exec:x", binder="none").status is None
+    # A locked feature gate is no option of the release, so it need not be declared.
+    declared = {"features": SupportedFeatures(declared=())}
+    assert decide(scenario(rules=("DRA-010",)), target=declared).status is None
+    # The list of features is that of the components under test.
+    assert decide(scenario(rules=("DRA-009",)), target=declared, scheduler="exec:x").status is None
 
 
 def test_scenarios_of_other_profiles_are_not_in_the_plan() -> None:
@@ -270,12 +343,13 @@ def test_every_requirement_can_be_unmet() -> None:
         kubelet="cluster",
         compute_domain_controller="none",
     )
-    harder = msgspec.structs.replace(hard, scheduler="exec:x", webhook="cluster", control_plane="binaries")
+    harder = msgspec.structs.replace(hard, scheduler="exec:x", webhook="cluster", control_plane="binaries", nvml="real")
     words = 'revision "documented", manifest "a-v1beta2"'
+    steps = {"virtual-clock": "600 seconds pass"}
     for need in NEEDS:
         found = [
             plan.make(
-                [scenario(needs=(need,), components=("scheduler", "driver"), step=words)],
+                [scenario(needs=(need,), components=("scheduler", "driver"), step=steps.get(need, words))],
                 CATALOGUE,
                 options,
                 Target(
@@ -285,41 +359,81 @@ def test_every_requirement_can_be_unmet() -> None:
                     own_control_plane=False,
                     resource_versions=("v1beta1",),
                     gpus=1,
-                    capabilities=options.declared.capabilities,
+                    nvml=options.nvml,
                 ),
             )
             .decisions[0]
             .status
             for options in (hard, harder)
         ]
-        unmet = Status.NOT_SUPPORTED if need.startswith("declared-") else Status.NOT_APPLICABLE
-        assert unmet in found, need
+        assert set(found) & {Status.NOT_APPLICABLE, Status.UNTESTABLE}, need
 
 
-@pytest.mark.parametrize(
-    ("declared", "status"),
-    [(None, Status.NOT_SUPPORTED), (Declaration(), Status.NOT_SUPPORTED), (HEALTH, Status.UNTESTABLE)],
-)
-def test_a_declared_capability_that_cannot_be_observed_is_untestable(
-    declared: Declaration | None, status: Status
-) -> None:
+def test_a_declared_feature_that_cannot_be_observed_is_untestable() -> None:
     """The driver streams health to the kubelet, and the run cannot observe the cluster's."""
-    options = RunOptions(
-        control_plane="kubeconfig",
-        kubelet="cluster",
-        driver="cluster",
-        driver_name="a.example.com",
-        declaration=declared,
+    one = scenario(rules=("DRA-005",), needs=("own-kubelet",))
+    cluster = {"control_plane": "kubeconfig", "kubelet": "cluster", "driver": "cluster", "driver_name": "a.b"}
+    declared = SupportedFeatures(supported={"health": "declared"}, declared=("health",))
+    found = decide(one, target={"features": declared}, **cluster)
+    assert (found.status, found.reason) == (Status.UNTESTABLE, "needs the harness's kubelet (--kubelet cluster)")
+    undeclared = SupportedFeatures(unsupported={"health": "not declared"})
+    assert decide(one, target={"features": undeclared}, **cluster).status is Status.NOT_SUPPORTED
+
+
+def test_a_declared_feature_is_judged_or_untestable() -> None:
+    """A topology that cannot have a declared feature does not excuse it."""
+    one = scenario(rules=("DRA-005",), needs=("compute-domain",))
+    declared = SupportedFeatures(supported={"health": "declared"}, declared=("health",))
+    found = decide(one, target={"features": declared}, compute_domain_controller="none")
+    assert (found.status, found.reason) == (
+        Status.UNTESTABLE,
+        "the feature health is declared, and there is no ComputeDomain controller (--compute-domain-controller none)",
     )
+
+
+def test_each_rule_of_a_scenario_has_its_own_status() -> None:
+    """Only a rule about the missing thing does not apply; the others bind the target and were not judged."""
+    two = scenario(rules=("DRA-001", "DRA-007"), needs=("gpu-driver",))
+    found = decide(two, driver_name="a.b")
+    reason = "applies to the driver gpu.nvidia.com; the driver is a.b"
+    assert (found.status, found.reason) == (Status.UNTESTABLE, reason)
+    assert found.of_rules == {"DRA-007": (Status.NOT_APPLICABLE, reason)}
+    old = decide(scenario(rules=("DRA-001", "DRA-003")))
+    assert (old.status, old.of_rules["DRA-003"][0]) == (Status.UNTESTABLE, Status.NOT_APPLICABLE)
+
+
+def test_only_a_marked_rule_can_be_not_supported() -> None:
+    """Every rule of the catalogue: with every feature missing and every gate off, others are never not-supported."""
+    catalogue = Catalogue.load()
+    options = RunOptions(supported_features=())
+    gates = {gate: False for one in catalogue.values() for gate in one.gates}
     target = Target(
-        kubernetes_version=Version(1, 36), components=options.components(), capabilities=options.declared.capabilities
+        kubernetes_version=Version(1, 36),
+        components=options.components(),
+        feature_gates=gates,
+        features=supported_features.find(options),
     )
-    decision = plan.make([scenario(needs=("declared-health", "own-kubelet"))], CATALOGUE, options, target).decisions[0]
-    assert decision.status is status
-    assert (
-        status is Status.NOT_SUPPORTED
-        or decision.reason == "the capability is declared, and needs the harness's kubelet"
-    )
+    found = set()
+    for decision in plan.make(features.read_all(), catalogue, options, target).decisions:
+        for name in decision.scenario.rules if decision.status else ():
+            status, _ = decision.of_rules.get(name, (decision.status, ""))
+            if status is Status.NOT_SUPPORTED:
+                found.add(name)
+                assert catalogue[name].feature or catalogue[name].gates, name
+    assert {"NV-071b", "DRA-295b", "DRA-199"} <= found
+
+
+def test_the_components_that_a_run_judges() -> None:
+    def judged(**more: str) -> frozenset[str]:
+        return under_test(RunOptions(**more).components(), nvml=more.get("nvml", "fake"))
+
+    assert judged() == frozenset(COMPONENTS)
+    assert judged(control_plane="binaries") == frozenset(COMPONENTS)
+    assert judged(scheduler="reference:publish=direct") == frozenset(COMPONENTS)
+    assert judged(binder="none") == frozenset(COMPONENTS)
+    assert judged(driver="exec:x") == {"driver"}
+    assert judged(driver="exec:x", nvml="real") == {"driver", "nvml"}
+    assert judged(control_plane="binaries", scheduler="kube-scheduler") == {"control-plane", "scheduler"}
 
 
 def test_the_fault_sweep_runs_only_on_request() -> None:
@@ -335,7 +449,8 @@ def test_the_fault_sweep_runs_only_on_request() -> None:
     ("more", "options", "status"),
     [
         ({}, {"nvml": "real"}, None),
-        ({"needs": ("fake-nvml",)}, {"nvml": "real"}, Status.NOT_APPLICABLE),
+        ({"needs": ("fake-nvml",)}, {"nvml": "real"}, Status.UNTESTABLE),
+        ({"needs": ("chosen-gpus",)}, {"nvml": "real"}, Status.NOT_APPLICABLE),
         ({"needs": ("fake-nvml",)}, {"driver": "exec:./d"}, None),
         ({"disruptive": True}, {"nvml": "real"}, Status.FILTERED),
         ({"disruptive": True}, {"nvml": "real", "allow_disruptive": True}, None),
@@ -345,6 +460,6 @@ def test_the_fault_sweep_runs_only_on_request() -> None:
 def test_the_nvml_chapter_runs_on_real_gpus_with_one_option(
     more: dict[str, Any], options: dict[str, Any], status: Status | None
 ) -> None:
-    """Changing fake GPUs is not applicable there; changing a real GPU's MIG layout must be allowed."""
+    """Changes of fake GPUs cannot be observed there; changing a real GPU's MIG layout must be allowed."""
     found = decide(scenario(components=("nvml",), **more), target={"nvml": options.get("nvml", "fake")}, **options)
     assert found.status == status

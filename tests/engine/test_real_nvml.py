@@ -59,7 +59,7 @@ def test_the_reference_driver_reads_the_machines_own_library(tmp_path: Path) -> 
 
 
 def test_nothing_is_changed_on_a_machines_own_gpus(tmp_path: Path) -> None:
-    """What chooses or changes GPUs does not apply, and the library hears no call that changes something."""
+    """Scenarios that choose or change GPUs do not run, and the library receives no call that changes a GPU."""
     with fake_nvml.Node.create("h200", tmp_path / "machine") as machine:
         machine.log_calls()
         code, text = run(tmp_path / "report", machine.env(), "--focus", "^(driver/gpu|mig/)", "--patience", "2")
@@ -70,4 +70,4 @@ def test_nothing_is_changed_on_a_machines_own_gpus(tmp_path: Path) -> None:
         assert not {name for name in called if "Set" in name and not name.startswith("nvmlEventSet")}
         assert not {name for name in called if "Create" in name and not name.startswith("nvmlEventSet")}
     rows = {row["id"]: row["status"] for row in report(tmp_path / "report")["scenarios"]}
-    assert {status for name, status in rows.items() if name.startswith("mig/")} == {"not-applicable"}
+    assert {status for name, status in rows.items() if name.startswith("mig/")} <= {"untestable", "not-applicable"}

@@ -45,7 +45,7 @@ def test_the_schema_accepts_every_example(option: Option) -> None:
             WRONG[name][0]
             for name in ("component_values_parse", "values_are_choices", "profiles_exist", "numbers_are_in_range")
         ),
-        WRONG["declaration_is_consistent"][0],
+        WRONG["supported_features_exist"][0],
     ],
 )
 def test_the_schema_rejects_mistakes(document: dict[str, Any]) -> None:

@@ -14,8 +14,10 @@ from dra_conformance.core.configuration import from_mapping, options_of
 from dra_conformance.core.errors import ExitCode, SpecificationError
 from dra_conformance.core.events import ProblemFound
 from dra_conformance.core.options import plain
-from dra_conformance.core.status import Status, Verdict
+from dra_conformance.core.status import ProfileStatus, Status, Verdict
 from dra_conformance.report import build
+from dra_conformance.report.files import render as render_files
+from dra_conformance.report.terminal import render
 
 WAIVER = {"rule": "DRA-001", "owner": "ann", "reason": "fixed in 2.0", "expires": "2026-12-31"}
 
@@ -48,6 +50,7 @@ def test_the_statuses_add_up_to_the_plan(status: str) -> None:
         ("filtered", True, Verdict.PARTIAL, ExitCode.OK),
         ("not-applicable", True, Verdict.CONFORMANT, ExitCode.OK),
         ("not-supported", True, Verdict.CONFORMANT, ExitCode.OK),
+        ("untestable", True, Verdict.NOT_CONFORMANT, ExitCode.FAILURES),
     ],
 )
 def test_one_bad_scenario_changes_the_verdict(status: str, decided: bool, verdict: Verdict, code: ExitCode) -> None:
@@ -74,7 +77,7 @@ def test_should_rules_alone_are_not_enough_for_conformant() -> None:
     invented = InventedRun()
     invented.rule("DRA-002", level="SHOULD")
     report = build(invented.scenario("b", ["DRA-002"]).events())
-    assert (report.verdict, report.exit_code) == (Verdict.PARTIAL, ExitCode.OK)
+    assert (report.verdict, report.exit_code) == (Verdict.PARTIAL, ExitCode.BELOW_REQUIRED)
 
 
 def test_a_rule_has_the_worst_status_of_its_scenarios() -> None:
@@ -118,8 +121,8 @@ def test_the_repeat_command_has_the_options_of_the_run() -> None:
         "feature-gates": ["DRAConsumableCapacity=true", "DRAPartitionableDevices=false"],
         "watch-lag": "0.1,pods=0.05",
         "patience": 7.5,
+        "supported-features": ["configuration", "health"],
         "declaration": {
-            "capabilities": ["configuration", "health"],
             "valid": ["{apiVersion: nic.example.com/v1, kind: X, text: 'it''s'}"],
             "invalid": ["{apiVersion: nic.example.com/v1, kind: Y}"],
         },
@@ -225,3 +228,120 @@ def test_leftovers_have_their_own_exit_code() -> None:
 def test_a_pure_function_of_the_log() -> None:
     events = InventedRun().scenario("a", status="failed").events()
     assert build(events) == build(list(events))
+
+
+def untestable(*rules: str) -> dict[str, Any]:
+    return {"status": "untestable", "decided": True, "rules": rules or ("DRA-001",), "reason": "kills the driver"}
+
+
+def test_a_scenario_that_cannot_run_does_not_undo_what_others_observed() -> None:
+    report = build(InventedRun().scenario("a").scenario("b", **untestable()).events())
+    (rule,) = report.rules
+    assert (rule.status, rule.limits) == (Status.PASSED, ("1 of 2 scenarios not run: kills the driver",))
+    assert report.verdict is Verdict.CONFORMANT
+
+
+def test_a_scenario_that_ran_and_could_not_judge_its_rule_counts() -> None:
+    report = build(InventedRun().scenario("a").scenario("b", status="untestable").events())
+    assert report.rules[0].status is Status.UNTESTABLE
+    assert report.verdict is Verdict.NOT_CONFORMANT
+
+
+def test_a_rule_has_its_own_status_in_a_scenario_that_did_not_run() -> None:
+    own = {"DRA-002": (Status.NOT_APPLICABLE, "another driver")}
+    report = build(InventedRun().scenario("a", **untestable("DRA-001", "DRA-002"), of_rules=own).events())
+    assert {rule.id: rule.status for rule in report.rules} == {
+        "DRA-001": Status.UNTESTABLE,
+        "DRA-002": Status.NOT_APPLICABLE,
+    }
+
+
+@pytest.mark.parametrize("status", ["not-applicable", "not-supported"])
+def test_a_profile_without_a_judged_rule_is_not_judged_and_has_exit_code_12(status: str) -> None:
+    invented = InventedRun(options={"profile": ["driver-core", "webhook"]}).scenario("a")
+    invented.scenario("b", ["DRA-002"], status=status, decided=True, profiles=("webhook",))
+    report = build(invented.events())
+    assert (report.verdict, report.exit_code) == (Verdict.PARTIAL, ExitCode.BELOW_REQUIRED)
+    assert {one.name: one.status for one in report.profile_results} == {
+        "driver-core": ProfileStatus.CONFORMANT,
+        "webhook": ProfileStatus.NOT_JUDGED,
+    }
+    assert report.caveats[0] == "not judged: webhook"
+
+
+def test_a_selected_profile_without_a_scenario_is_not_judged() -> None:
+    report = build(InventedRun(options={"profile": ["driver-core", "webhook"]}).scenario("a").events())
+    assert report.exit_code == ExitCode.BELOW_REQUIRED
+
+
+def test_a_profile_whose_rules_bind_another_component_is_not_judged() -> None:
+    invented = InventedRun()
+    invented.rule("DRA-001", binds=False)
+    report = build(invented.scenario("a").events())
+    assert (report.verdict, report.exit_code) == (Verdict.PARTIAL, ExitCode.BELOW_REQUIRED)
+    assert "no rule binds the target" in render(report)
+
+
+def test_a_profile_that_the_user_left_out_is_no_failure() -> None:
+    invented = InventedRun().scenario("a")
+    invented.scenario("b", ["DRA-002"], status="filtered", decided=True, profiles=("webhook",))
+    report = build(invented.events())
+    assert (report.verdict, report.exit_code) == (Verdict.PARTIAL, ExitCode.OK)
+    assert "selection: 1 of 2 scenarios left out" in report.caveats
+
+
+def test_a_profile_is_judged_by_its_own_scenarios() -> None:
+    invented = InventedRun().scenario("a").scenario("b", ["DRA-002"], profiles=("kubelet",))
+    report = build(invented.scenario("c", **untestable("DRA-001"), profiles=("kubelet",)).events())
+    assert {one.name: one.status for one in report.profile_results} == {
+        "driver-core": ProfileStatus.CONFORMANT,
+        "kubelet": ProfileStatus.NOT_CONFORMANT,
+    }
+    assert (report.verdict, report.exit_code) == (Verdict.NOT_CONFORMANT, ExitCode.FAILURES)
+
+
+def test_reports_say_how_many_binding_rules_were_judged_and_why_others_were_not() -> None:
+    invented = InventedRun()
+    invented.rule("DRA-003", level="SHOULD")
+    invented.rule("DRA-004", binds=False)
+    invented.scenario("a").scenario("d", ["DRA-004"])
+    invented.scenario("b", ["DRA-002"], status="not-supported", decided=True, reason="health is not declared")
+    invented.scenario("c", ["DRA-003"], status="not-supported", decided=True, reason="health is not declared")
+    report = build(invented.events())
+    (profile,) = report.profile_results
+    assert (profile.must.judged, profile.must.binding) == (1, 2)
+    assert (profile.all_rules.judged, profile.all_rules.binding) == (1, 3)
+    assert [(one.status, one.reason, one.rules) for one in profile.not_judged] == [
+        (Status.NOT_SUPPORTED, "health is not declared", ("DRA-002", "DRA-003"))
+    ]
+    assert "1 of 3 rules judged" in render(report)
+    assert "2 not-supported: health is not declared (DRA-002, DRA-003)" in render(report)
+    files = {name: content.decode() for name, content in render_files(report).items()}
+    assert '"judged": 1' in files["report.json"]
+    assert "judged: 1" in files["report.yaml"]
+    assert "1 of 3 rules judged" in files["junit.xml"]
+    assert "1 / 3, MUST 1 / 2" in files["report.html"]
+    assert all("health is not declared" in content for content in files.values())
+
+
+def test_retries_waivers_and_simulated_parts_are_in_the_verdict_line_and_the_reports() -> None:
+    """A flaky SHOULD rule does not change the verdict, and shows all the same."""
+    invented = InventedRun(options={"waivers": [WAIVER]}, simulated=("control plane", "kubelet"))
+    invented.rule("DRA-002", level="SHOULD")
+    invented.scenario("a", status="failed").scenario("b", ["DRA-002"], status="flaky")
+    report = build(invented.events())
+    expected = (
+        "retries: 1 scenario passed on a retry only",
+        "waived: 1 rule",
+        "rehearsal on a simulated control plane, not evidence",
+        "simulated: kubelet",
+    )
+    assert report.caveats == expected
+    assert f"({'; '.join(expected)})" in render(report)
+    for name, content in render_files(report).items():
+        assert "passed on a retry only" in content.decode(), name
+
+
+def test_a_run_in_which_nothing_could_be_observed_is_invalid() -> None:
+    report = build(InventedRun().scenario("a", **untestable()).events())
+    assert (report.verdict, report.exit_code) == (Verdict.INVALID, ExitCode.NOTHING_SELECTED)

@@ -87,9 +87,10 @@ def test_a_running_driver_is_judged_and_left_as_it_was(cli: CommandLine) -> None
             specs = set((folder / "cdi").iterdir())
             for _ in range(2):  # the second run finds what the first one found
                 code, report = judge(cli, folder, "--focus", "^driver/(registration|unprepare|restarts)")
-                assert code == ExitCode.OK
+                # The run cannot restart a driver that it did not start, so the rules about restarts are untestable.
+                assert code == ExitCode.FAILURES
                 statuses = {row["status"] for row in report["scenarios"]}  # type: ignore[attr-defined]
-                assert statuses == {"passed", "filtered", "not-applicable"}
+                assert statuses == {"passed", "filtered", "untestable", "not-supported"}
                 assert report["evidenceClass"] == "rehearsal", "an emulation is one wherever it is served"
                 assert driver.poll() is None
                 assert {uid_of(obj) for obj in client.list(RESOURCE_SLICES).items} == before

@@ -23,7 +23,7 @@ from verification.third_party.catalogue import Breaks, ThirdParty
 EVERYTHING = "*"
 """Stands for all rules when a program got no verdict at all."""
 # Conformant, or some rule is broken: both are verdicts. Any other exit code is not.
-_WITH_VERDICT = (0, 1)
+_WITH_VERDICT = (0, 1, 12)  # 12: a profile that the options select was not judged
 _TIMELINE_LINES = 25
 _FILTERED = "filtered"
 _BROKEN = ("failed", "error", "untestable", "flaky")

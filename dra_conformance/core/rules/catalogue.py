@@ -14,8 +14,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from dra_api.feature_gates import all_gates
 from dra_conformance.core import assets, documents
 from dra_conformance.core.errors import SpecificationError, UsageError
+from dra_conformance.core.optional_features import FEATURES
 from dra_conformance.core.rules.window import Version
 
 RULE_ID = re.compile(r"(?:DRA|KAI|NV|NVML)-\d{3}[a-z]?")
@@ -43,7 +45,9 @@ class Rule:
     `component`: the component that the rule binds.
     `source`: the file and release that has the rule, or the run that showed it.
     `since`, `until`: Kubernetes minor versions, inclusive.
-    `gate`: a feature gate that must be on.
+    `gates`: feature gates that must be on; `gate` in the file, one name or a list.
+    `feature`: the optional feature that the rule depends on, one of dra_conformance.core.optional_features.
+    `driver`: the name of the only driver that the rule binds, itself or through its webhook.
     `quirk`: the rule describes a known deviation of one release.
     `why`: the consequence of breaking the rule.
     `mistake`: the usual mistake of implementers.
@@ -57,7 +61,9 @@ class Rule:
     source: str
     since: str | None = None
     until: str | None = None
-    gate: str | None = None
+    gates: tuple[str, ...] = ()
+    feature: str = ""
+    driver: str = ""
     quirk: bool = False
     why: str = ""
     mistake: str = ""
@@ -122,7 +128,7 @@ def _rule(row: Any, where: str, defaults: Mapping[str, Any]) -> Rule:
     if not isinstance(row, dict):
         raise SpecificationError(f"{where}: a rule is a mapping, not {type(row).__name__}")
     row = {**defaults, **row}
-    known = {item.name for item in fields(Rule)}
+    known = {item.name for item in fields(Rule)} - {"gates"} | {"gate"}
     if unknown := set(row) - known:
         raise SpecificationError(f"{where}: unknown field {', '.join(sorted(unknown))}; known: {', '.join(known)}")
     if missing := {"id", "text", "level", "component", "source"} - {key for key, value in row.items() if value}:
@@ -142,6 +148,12 @@ def _rule(row: Any, where: str, defaults: Mapping[str, Any]) -> Rule:
         raise SpecificationError(f"{where}: level {row['level']!r} is not one of {', '.join(LEVELS)}")
     if row["component"] not in COMPONENTS:
         raise SpecificationError(f"{where}: component {row['component']!r} is not one of {', '.join(COMPONENTS)}")
+    if row.get("feature", "") not in ("", *FEATURES):
+        raise SpecificationError(f"{where}: feature {row['feature']!r} is not one of {', '.join(FEATURES)}")
+    gates = row.pop("gate", None) or ()
+    row["gates"] = (gates,) if isinstance(gates, str) else tuple(gates)
+    if bad := [gate for gate in row["gates"] if gate not in all_gates()]:
+        raise SpecificationError(f"{where}: gate {bad[0]!r} is not one of {', '.join(all_gates())}")
     if not isinstance(row.get("quirk", False), bool):
         raise SpecificationError(f"{where}: quirk is true or false, not {row['quirk']!r}")
     for key in ("text", "source", "why", "mistake", "corrected"):

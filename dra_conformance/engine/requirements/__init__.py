@@ -9,10 +9,11 @@ from dra_conformance.engine.requirements import (
     scheduling,
     webhook,
 )
-from dra_conformance.engine.requirements.registry import Requirement, find, registered
+from dra_conformance.engine.requirements.registry import Requirement, Unmet, find, registered
 
 __all__ = [
     "Requirement",
+    "Unmet",
     "compute_domain",
     "control_plane",
     "driver",

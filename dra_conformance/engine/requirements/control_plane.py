@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from dra_conformance.core.features import Scenario
-from dra_conformance.engine.requirements.registry import requirement
-from dra_conformance.engine.target import Target
+from dra_conformance.engine.requirements.registry import Unmet, not_applicable, requirement, untestable
+from dra_conformance.engine.target import Target, outside_this_process
 
 # A step that advances time, such as "30 seconds pass".
 _PASSING = re.compile(r"(\d+) seconds pass")
@@ -15,61 +15,55 @@ _OLD_VERSION = re.compile(r'manifest "[^"]*-(v1beta\d)"')
 _LONGEST_WAIT = 180  # seconds that a scenario may wait for a program that uses real time
 
 
-@requirement()
-def own_control_plane(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def own_control_plane(scenario: Scenario, target: Target) -> Unmet | None:
     """A control plane that belongs to the run."""
-    return None if target.own_control_plane else "needs a control plane that belongs to the run"
+    return None if target.own_control_plane else untestable("needs a control plane that belongs to the run")
 
 
-@requirement()
-def own_etcd(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def own_etcd(scenario: Scenario, target: Target) -> Unmet | None:
     """A control plane of the run with an etcd that can be killed."""
     control_plane = target.components["control-plane"]
     if control_plane.kind != "binaries":
-        return f"needs an etcd that belongs to the run; the control plane is {control_plane.kind}"
+        return untestable(f"needs an etcd that belongs to the run; the control plane is {control_plane.kind}")
     return None
 
 
-@requirement()
-def faults(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def faults(scenario: Scenario, target: Target) -> Unmet | None:
     """Components whose requests pass through the harness, so that it can inject faults."""
     for component in scenario.tags.components:
         spec = target.components.get(component)
         if component != "control-plane" and spec is not None and spec.kind in ("cluster", "socket"):
-            return f"the requests of the {component} ({spec.kind}) do not pass through the harness"
+            return untestable(f"the requests of the {component} ({spec.kind}) do not pass through the harness")
     return None
 
 
-@requirement()
-def virtual_clock(scenario: Scenario, target: Target) -> str | None:
-    """Time that the scenario can advance in every component that it uses."""
-    used = [component for component in scenario.tags.components if component in target.components]
-    out_of_process = [
-        component
-        for component in used
-        if not (target.components[component].in_process or target.components[component].kind == "embedded")
-    ]
-    if out_of_process == ["kubelet"] and target.components["kubelet"].kind == "kubelet":
-        # The steps wait in real time then, which is possible for short waits.
-        seconds = sum(int(found[1]) for step in scenario.steps if (found := _PASSING.fullmatch(step.text)))
-        return f"would wait {seconds} s for a real kubelet" if seconds > _LONGEST_WAIT else None
-    if out_of_process:
-        return f"advances time, which does not reach the {out_of_process[0]} outside this process"
+@requirement
+def virtual_clock(scenario: Scenario, target: Target) -> Unmet | None:
+    """Time that the scenario can advance in every component that it uses, or that it can wait for in real time."""
+    outside = outside_this_process(scenario.tags.components, target.components)
+    seconds = sum(int(found[1]) for step in scenario.steps if (found := _PASSING.fullmatch(step.text)))
+    if outside and seconds > _LONGEST_WAIT:
+        return untestable(f"would wait {seconds} s for the {outside[0]} outside this process")
     return None
 
 
-@requirement()
-def v1_shapes(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def v1_shapes(scenario: Scenario, target: Target) -> Unmet | None:
     """A version of resource.k8s.io that is newer than v1beta1, which lacks fields of v1."""
     if set(target.resource_versions) <= {"v1beta1"}:
-        return "uses fields that resource.k8s.io/v1beta1 does not have, and the control plane serves no other version"
+        return not_applicable(
+            "uses fields that resource.k8s.io/v1beta1 does not have, and the control plane serves no other version"
+        )
     return None
 
 
-@requirement()
-def served_version(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def served_version(scenario: Scenario, target: Target) -> Unmet | None:
     """The older version of resource.k8s.io in which the scenario's manifest is written."""
     named = {found for step in scenario.steps for found in _OLD_VERSION.findall(step.text)}
     if lacking := sorted(named - set(target.resource_versions)):
-        return f"uses resource.k8s.io/{lacking[0]}, which the control plane does not serve"
+        return not_applicable(f"uses resource.k8s.io/{lacking[0]}, which the control plane does not serve")
     return None

@@ -3,39 +3,50 @@
 from __future__ import annotations
 
 from dra_conformance.core.features import Scenario
-from dra_conformance.engine.requirements.registry import requirement
+from dra_conformance.engine.requirements.registry import Unmet, not_applicable, requirement, untestable
 from dra_conformance.engine.target import Target
 
 _SEVERAL_GPUS = 4
 
 
-@requirement()
-def fake_nvml(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def fake_nvml(scenario: Scenario, target: Target) -> Unmet | None:
     """GPUs of the fake NVML library, which the scenario can choose and change."""
     if target.nvml == "real":
-        return "changes or chooses the GPUs, which is possible with the fake NVML only (--nvml fake)"
+        return untestable("changes or chooses the GPUs, which is possible with the fake NVML only (--nvml fake)")
     if "nvml" in scenario.tags.components:  # the scenario calls the library itself, without a driver
         return None
     driver = target.components["driver"]
     if driver.kind != "reference":
-        return f"needs the fake NVML below the reference driver; the driver is {driver.kind}"
+        return untestable(f"needs the fake NVML below the reference driver; the driver is {driver.kind}")
     return None
 
 
-@requirement()
-def several_gpus(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def chosen_gpus(scenario: Scenario, target: Target) -> Unmet | None:
+    """GPUs of a kind that the scenario chooses, which are not those of this machine (--nvml real)."""
+    if target.nvml == "real":
+        return not_applicable("is about GPUs of another kind than this machine's (--nvml real)")
+    return None
+
+
+@requirement
+def several_gpus(scenario: Scenario, target: Target) -> Unmet | None:
     """At least four GPUs if they are this machine's (--nvml real)."""
     if target.gpus is not None and target.gpus < _SEVERAL_GPUS:
-        return f"needs {_SEVERAL_GPUS} GPUs; this machine has {target.gpus}"
+        # The library of a machine with few GPUs cannot behave otherwise; a driver may run on other machines too.
+        return not_applicable(
+            f"needs {_SEVERAL_GPUS} GPUs; this machine has {target.gpus}", only=lambda rule: rule.component == "nvml"
+        )
     return None
 
 
-@requirement()
-def seen_nvml(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def seen_nvml(scenario: Scenario, target: Target) -> Unmet | None:
     """The NVML library that the driver uses: the reference driver's, or this machine's (--nvml real)."""
     driver = target.components["driver"]
     if driver.kind != "reference" and target.nvml != "real":
-        return (
+        return untestable(
             f"compares the driver with its NVML library; the driver is {driver.kind} and may use another (--nvml real)"
         )
     return None

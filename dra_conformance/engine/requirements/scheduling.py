@@ -5,60 +5,64 @@ from __future__ import annotations
 import re
 
 from dra_conformance.core.features import Scenario
-from dra_conformance.engine.requirements.registry import requirement
+from dra_conformance.engine.requirements.registry import Unmet, not_applicable, requirement, untestable
 from dra_conformance.engine.target import Target
 
 # A step that chooses a revision of the BindRequest protocol.
 _REVISION = re.compile(r'revision "([^"]+)"')
 
 
-@requirement()
-def kai(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def kai(scenario: Scenario, target: Target) -> Unmet | None:
     """The BindRequest API, and components that use it."""
     if "bindrequests" in target.missing_apis:
-        return "the control plane does not serve BindRequests"
+        return not_applicable("the control plane does not serve BindRequests")
     scheduler = target.components["scheduler"]
     binds_pods = scheduler.kind == "kube-scheduler" or scheduler.settings.get("publish") == "direct"
     if "scheduler" in scenario.tags.components and binds_pods:
-        return f"the scheduler binds pods itself and writes no BindRequests ({scheduler})"
+        return not_applicable(f"the scheduler binds pods itself and writes no BindRequests ({scheduler})")
     return None
 
 
-@requirement()
-def direct_binding(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def direct_binding(scenario: Scenario, target: Target) -> Unmet | None:
     """A scheduler that binds pods itself."""
     scheduler = target.components["scheduler"]
     if scheduler.kind == "exec" and target.components["binder"].kind != "none":
-        return "needs a scheduler that binds pods itself; --binder none declares that the one under test does"
+        return not_applicable(
+            "needs a scheduler that binds pods itself; --binder none declares that the one under test does"
+        )
     if scheduler.kind == "cluster" and "bindrequests" not in target.missing_apis:
-        return "the cluster serves BindRequests, so its scheduler may not bind pods itself"
+        return not_applicable("the cluster serves BindRequests, so its scheduler may not bind pods itself")
     return None
 
 
-@requirement()
-def scheduler_gates(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def scheduler_gates(scenario: Scenario, target: Target) -> Unmet | None:
     """A scheduler whose feature gates the run can choose."""
     scheduler = target.components["scheduler"]
     if scheduler.kind not in ("reference", "kube-scheduler"):
-        return f"the run cannot choose the feature gates of the scheduler ({scheduler})"
+        return untestable(f"the run cannot choose the feature gates of the scheduler ({scheduler})")
     return None
 
 
-@requirement()
-def scheduler_arguments(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def scheduler_arguments(scenario: Scenario, target: Target) -> Unmet | None:
     """A scheduler whose DynamicResourcesArgs the run can choose."""
     scheduler = target.components["scheduler"]
     if scheduler.kind not in ("reference", "kube-scheduler"):
-        return f"the run cannot choose the arguments of the scheduler's plugin DynamicResources ({scheduler})"
+        return untestable(
+            f"the run cannot choose the arguments of the scheduler's plugin DynamicResources ({scheduler})"
+        )
     return None
 
 
-@requirement()
-def pinned_revision(scenario: Scenario, target: Target) -> str | None:
+@requirement
+def pinned_revision(scenario: Scenario, target: Target) -> Unmet | None:
     """A scheduler that uses the revision of the BindRequest protocol that the scenario names."""
     if target.components["scheduler"].kind == "reference":  # the scenario's steps choose its revision
         return None
     named = {found for step in scenario.steps for found in _REVISION.findall(step.text)}
     if other := sorted(named - {target.revision}):
-        return f"tests revision {', '.join(other)}; the scheduler's is {target.revision} (--revision)"
+        return not_applicable(f"tests revision {', '.join(other)}; the scheduler's is {target.revision} (--revision)")
     return None

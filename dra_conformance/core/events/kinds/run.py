@@ -33,6 +33,9 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forb
     """The system under test. `evidence` is `rehearsal` for a simulated control plane, else `evidence`.
 
     `isolation` has the programs under test: `user`, `namespace`, `cluster`, or `not isolated` with a reason.
+    `under_test` has the components that the run judges, `simulated` the parts of a system that the suite simulates.
+    `features` and `missing_features` are the optional features that the target supports, or not, each with how this is
+    known.
     """
 
     components: dict[str, str]
@@ -45,6 +48,10 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forb
     revision: str = ""
     evidence: str = "evidence"
     isolation: dict[str, str] = msgspec.field(default_factory=dict)
+    under_test: tuple[str, ...] = ()
+    simulated: tuple[str, ...] = ()
+    features: dict[str, str] = msgspec.field(default_factory=dict)
+    missing_features: dict[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def not_isolated(self) -> dict[str, str]:
@@ -65,7 +72,10 @@ class RunStarted(Event, tag="run-started", frozen=True, kw_only=True):
 
 
 class PlannedScenario(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """One scenario of the plan. `checks`: number of Then steps for each rule. `status` is set if it does not run."""
+    """One scenario of the plan. `checks`: number of Then steps for each rule.
+
+    `status` is set if the scenario does not run; `of_rules` has the status and reason of rules for which they differ.
+    """
 
     id: str
     name: str
@@ -73,17 +83,20 @@ class PlannedScenario(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
     where: str
     rules: tuple[str, ...]
     checks: dict[str, int]
+    profiles: tuple[str, ...] = ()
     status: Status | None = None
     reason: str = ""
+    of_rules: dict[str, tuple[Status, str]] = msgspec.field(default_factory=dict)
 
 
 class PlannedRule(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
-    """One rule of the plan, as the catalogue has it."""
+    """One rule of the plan, as the catalogue has it. `binds`: its component is under test."""
 
     level: str
     component: str
     text: str
     source: str
+    binds: bool = True
 
 
 class RunPlanned(Event, tag="plan", frozen=True, kw_only=True):

@@ -1,0 +1,44 @@
+"""Optional features of components: what a vendor declares with `--supported-features`.
+
+A rule of the catalogue is marked with the feature that it depends on. If the feature is declared, its rules are judged
+or `untestable`. If it is not, they are `not-supported`. The names of feature gates are declared in the same list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dra_api.feature_gates import all_gates
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalFeature:
+    """An optional feature: the component that has it, and one sentence of description."""
+
+    component: str
+    summary: str
+
+
+FEATURES: dict[str, OptionalFeature] = {
+    "configuration": OptionalFeature(
+        "driver", "The driver reads opaque parameters: it prepares valid samples and refuses invalid ones."
+    ),
+    "health": OptionalFeature("driver", "The driver streams the health of every device (DRAResourceHealth)."),
+    "device-taints": OptionalFeature("driver", "The driver publishes taints of its devices."),
+    "dynamic-devices": OptionalFeature("driver", "The driver publishes other devices while it runs."),
+    "helper-library": OptionalFeature(
+        "driver", "The driver is based on k8s.io/dynamic-resource-allocation/kubeletplugin."
+    ),
+    "rolling-update": OptionalFeature(
+        "driver", "Two instances of the driver can run on a node while it is updated (kubeletplugin.RollingUpdate)."
+    ),
+    "filter-timeout": OptionalFeature(
+        "scheduler", "The scheduler limits a search for devices (filterTimeout of DynamicResourcesArgs)."
+    ),
+}
+"""Every optional feature by name. Rules name theirs as `feature`."""
+
+
+def choices() -> list[str]:
+    """Return every name that `--supported-features` accepts: optional features, then feature gates."""
+    return [*FEATURES, *all_gates()]
