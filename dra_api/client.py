@@ -409,6 +409,11 @@ class KubeClient:
             force=force,
         )
 
+    def delete_collection(self, res: Resource, namespace: str | None = None, *, field_selector: str = "") -> Obj:
+        """Delete all objects of a collection, or those that a field selector matches; return the list of them."""
+        query = [("fieldSelector", field_selector)] if field_selector else []
+        return self._call("DELETE", self.wire(res).path(namespace), query=query)
+
     def delete(
         self,
         res: Resource,

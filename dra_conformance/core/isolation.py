@@ -24,7 +24,7 @@ from dra_conformance.core.errors import UsageError
 
 Mode = Literal["user", "namespace", "off"]
 
-# systemd's range for dynamic users: no package and no administrator gives these ids to anybody.
+# systemd's range for dynamic users: packages and administrators do not use these ids.
 _FIRST_UID, _UIDS = 61184, 4336
 _HELPER = Path(__file__).with_name("isolated_exec.py")
 _PR_SET_DUMPABLE = 4
@@ -104,7 +104,7 @@ def choose(wanted: str, *, run_id: str, programs: Iterable[str] = (), hidden: It
         programs: the executables; `auto` isolates none if the other user cannot execute one of them.
         hidden: the directories of the harness.
 
-    Raises UsageError if the machine cannot isolate in the way that was asked for.
+    Raises UsageError if the machine cannot isolate programs in the requested way.
     """
     uid = _FIRST_UID + int(run_id, 16) % _UIDS
     if wanted == "off":

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from dra_conformance.engine.mutation import Patch, mutant
 
 _EMULATOR = "apiserver_emulator"
@@ -52,6 +55,32 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A node may list and watch without a selector."""
     patch.wrap(f"{_NODES}:NodeAuthorizer._slice", lambda original: lambda self, node, info: (True, ""))
+
+
+@mutant("a-node-deletes-all-slices", rule="DRA-081b")
+def _(patch: Patch) -> None:
+    """A node may delete slices by a collection request without a selector."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def authorize(self: Any, node: str, info: Any) -> Any:
+            return (True, "") if info.verb == "deletecollection" else original(self, node, info)
+
+        return authorize
+
+    patch.wrap(f"{_NODES}:NodeAuthorizer._slice", make)
+
+
+@mutant("a-collection-of-slices-ignores-its-selector", rule="DRA-081b")
+def _(patch: Patch) -> None:
+    """A collection request with a field selector deletes all slices of the cluster."""
+    patch.wrap(
+        "apiserver_emulator.handlers.read:Reader.predicate",
+        lambda original: (
+            lambda self, resource, request, info: (
+                None if info.verb == "deletecollection" else original(self, resource, request, info)
+            )
+        ),
+    )
 
 
 @mutant("a-node-cannot-list-slices", rule="DRA-081")

@@ -56,9 +56,18 @@ def _(world: World, pod: str, amount: str) -> None:
     world.create(requesting_pod(world, pod, amounts(world, amount)))
 
 
-@when('a pod "{pod}" with an init container requesting {first} and a container requesting {amount} is created')
-def _(world: World, pod: str, first: str, amount: str) -> None:
-    """A pod with the init container `first` and the container `main`, which both request extended resources."""
-    made = requesting_pod(world, pod, amounts(world, amount))
-    made["spec"]["initContainers"] = [container("first", amounts(world, first))]
+@when('a pod "{pod}" is created with the containers:')
+def _(world: World, pod: str, datatable: list[list[str]]) -> None:
+    """A pod whose containers request extended resources; the kind of a container is main, init or sidecar."""
+    made = pod_object(world, pod, [], scheduler=scheduler_of(world))
+    spec = made["spec"]
+    spec["containers"] = []
+    for name, kind, requested in datatable[1:]:
+        one = container(name, amounts(world, requested))
+        if kind == "main":
+            spec["containers"].append(one)
+        else:
+            spec.setdefault("initContainers", []).append(
+                {**one, "restartPolicy": "Always"} if kind == "sidecar" else one
+            )
     world.create(made)

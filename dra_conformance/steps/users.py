@@ -184,7 +184,7 @@ def _(world: World, user: str, verb: str) -> None:
 
 @when('user "{user}" {verb:word} ResourceSlices of "{fields}"')
 def _(world: World, user: str, verb: str, fields: str) -> None:
-    """List or watch slices with a field selector, which may be empty: `lists` or `watches`."""
+    """List, watch or delete slices with a field selector, which may be empty: `lists`, `watches` or `deletes`."""
     selector, client = world.text(fields), client_of(world, user)
 
     def watch() -> Obj:
@@ -195,5 +195,7 @@ def _(world: World, user: str, verb: str, fields: str) -> None:
         attempt(world, lambda: {"items": client.list(RESOURCE_SLICES, field_selector=selector).items})
     elif verb == "watches":
         attempt(world, watch)
+    elif verb == "deletes":
+        attempt(world, lambda: client.delete_collection(RESOURCE_SLICES, field_selector=selector))
     else:
-        raise SpecificationError(f"a user lists or watches ResourceSlices; {verb!r} is neither")
+        raise SpecificationError(f"a user lists, watches or deletes ResourceSlices; {verb!r} is none of these")

@@ -22,12 +22,13 @@ Feature: Admin access
       | the ordinary claim first | use, watch |
       | the admin claim first    | watch, use |
 
-  @DRA-235 @DRA-236 @gate:DRAAdminAccess
+  @DRA-233 @DRA-234 @DRA-235 @DRA-236 @gate:DRAAdminAccess
   Scenario: Admin access gets each device once, also devices in use
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "use" for 1 of "gpu"
+    And a ResourceClaim "more" for 1 of "gpu"
     And a ResourceClaim "too-many" with:
       """
       requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true, count: 3}}]
@@ -40,5 +41,33 @@ Feature: Admin access
     Then pod "train" is bound to "n1" [DRA-236]
     When a pod "monitor" using claim "all" is created
     Then claim "all" is allocated the devices "dev-0, dev-1" [DRA-236]
+    And the ResourceClaim "all" has "status.allocation.devices.results[*].adminAccess" [true, true] [DRA-233]
+    When a pod "late" using claim "more" is created
+    Then claim "more" is allocated the devices "dev-1" [DRA-234]
     When a pod "greedy" using claim "too-many" is created
     Then claim "too-many" stays unallocated [DRA-235]
+
+  @DRA-233
+  Scenario: Only the results of a request with admin access are marked
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "use" for 1 of "gpu"
+    And a ResourceClaim "mixed" with:
+      """
+      requests:
+        - {name: watch, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}
+        - {name: work, exactly: {deviceClassName: $(class:gpu)}}
+      """
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a pod "train" using claim "use"
+    Then pod "train" is bound to "n1"
+    When a pod "both" using claim "mixed" is created
+    Then request "watch" of claim "mixed" is allocated the devices "dev-0"
+    And request "work" of claim "mixed" is allocated the devices "dev-1"
+    And the ResourceClaim "mixed" has:
+      | field                                                           | value  |
+      | status.allocation.devices.results[request=watch][*].adminAccess | [true] |
+      | status.allocation.devices.results[request=work][0].adminAccess  | null   |
+    When a pod "late" using claim "other" is created
+    Then claim "other" stays unallocated

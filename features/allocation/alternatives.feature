@@ -37,6 +37,7 @@ Feature: Alternatives in order of preference
     Examples:
       | what                                                    | devices | requests                                                                                                                                                        | served  |
       | An alternative of more than 32 devices is skipped           | 34      | [{name: r, firstAvailable: [{name: huge, deviceClassName: $(class:gpu), count: 33}, {name: small, deviceClassName: $(class:gpu)}]}] | r/small |
+      | An alternative is skipped if all requests have more than 32 devices with it | 34      | [{name: q, exactly: {deviceClassName: $(class:gpu), count: 2}}, {name: r, firstAvailable: [{name: huge, deviceClassName: $(class:gpu), count: 31}, {name: small, deviceClassName: $(class:gpu)}]}] | q, q, r/small |
 
     @DRA-187
     Examples:

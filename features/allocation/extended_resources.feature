@@ -14,6 +14,30 @@ Feature: Extended resources backed by devices
     When "status.phase" of the Pod "train" is set to Succeeded
     Then the ResourceClaim of pod "train" is gone [DRA-246]
 
+  @DRA-239 @DRA-242
+  Scenario: One claim serves all containers and all resources of a pod
+    Given node "n1" with 4 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And the objects of the manifest "allocation/second_resource"
+    When a pod "train" is created with the containers:
+      | container | kind | requests                                                 |
+      | one       | main | {$(suffix).dra.test/gpu: 1}                              |
+      | none      | main | {cpu: 100m}                                              |
+      | two       | main | {$(suffix).dra.test/gpu: 2, $(suffix).dra.test/other: 1} |
+    Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1, dev-2, nic" [DRA-239]
+    And the ResourceClaim of pod "train" has: [DRA-239]
+      | field                                                                                     | value            |
+      | spec.devices.requests[name=container-0-request-0][*].exactly.deviceClassName              | [$(class:gpu)]   |
+      | spec.devices.requests[name=container-0-request-0][*].exactly.count                        | [1]              |
+      | spec.devices.requests[name=container-2-request-0][*].exactly.deviceClassName              | [$(class:gpu)]   |
+      | spec.devices.requests[name=container-2-request-0][*].exactly.count                        | [2]              |
+      | spec.devices.requests[name=container-2-request-1][*].exactly.deviceClassName              | [$(class:other)] |
+      | status.allocation.devices.results[request=container-2-request-1][*].device                | [nic]            |
+    And the status of pod "train" maps container "one" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-242]
+    And the status of pod "train" maps container "none" to [] of "$(suffix).dra.test/gpu" [DRA-242]
+    And the status of pod "train" maps container "two" to [container-2-request-0] of "$(suffix).dra.test/gpu" [DRA-242]
+    And the status of pod "train" maps container "two" to [container-2-request-1] of "$(suffix).dra.test/other" [DRA-242]
+
   @DRA-240
   Scenario: Every class provides a resource of its own name
     Given node "n1" with 1 devices
@@ -34,6 +58,22 @@ Feature: Extended resources backed by devices
     Then pod "train" is bound to "n1" [DRA-241]
     And pod "train" has no claim [DRA-241]
     And the Pod "train" has "status.extendedResourceClaimStatus" null [DRA-241]
+    # The device plugin has no more, and the free device is the plugin's as well.
+    When a pod "late" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then pod "late" stays unbound [DRA-241]
+    And pod "late" has no claim [DRA-241]
+
+  @DRA-241
+  Scenario: Of two resources only the one without device plugin is in the claim
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And the objects of the manifest "allocation/second_resource"
+    And node "n1" has {$(suffix).dra.test/gpu: 2} of a device plugin
+    When a pod "train" requesting {$(suffix).dra.test/gpu: 1, $(suffix).dra.test/other: 1} is created
+    Then the extended resource claim of pod "train" is allocated the devices "nic"
+    And pod "train" is bound to "n1"
+    And the status of pod "train" maps container "main" to [container-0-request-1] of "$(suffix).dra.test/other"
+    And the status of pod "train" maps container "main" to [] of "$(suffix).dra.test/gpu"
 
   @DRA-243
   Scenario: Of two classes with the same age, the first by name is used
@@ -56,7 +96,10 @@ Feature: Extended resources backed by devices
   Scenario: An init container shares the devices of later containers and adds missing ones
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
-    When a pod "train" with an init container requesting {$(suffix).dra.test/gpu: 2} and a container requesting {$(suffix).dra.test/gpu: 1} is created
+    When a pod "train" is created with the containers:
+      | container | kind | requests                    |
+      | first     | init | {$(suffix).dra.test/gpu: 2} |
+      | main      | main | {$(suffix).dra.test/gpu: 1} |
     Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1"
     And the status of pod "train" maps container "first" to [container-0-request-0, container-1-request-0] of "$(suffix).dra.test/gpu"
     And the status of pod "train" maps container "main" to [container-1-request-0] of "$(suffix).dra.test/gpu"

@@ -27,6 +27,39 @@ Feature: Requests that cannot be met
       | what                        | requests                                                                                                                                  | constraints |
       | More than 32 devices in sum | [{name: a, exactly: {deviceClassName: $(class:gpu), count: 20}}, {name: b, exactly: {deviceClassName: $(class:gpu), count: 13}}] | []          |
 
+  Scenario Outline: <what> is allocated
+    Given node "n1" with <devices> devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "large" with:
+      """
+      requests: <requests>
+      """
+    When a pod "train" using claim "large" is created
+    Then pod "train" is bound to "n1"
+    And the allocation of claim "large" is valid
+
+    @DRA-156
+    Examples:
+      | what                       | devices | requests                                                                     |
+      | A claim for all 32 devices | 32      | [{name: gpu, exactly: {deviceClassName: $(class:gpu), allocationMode: All}}] |
+
+    @DRA-157
+    Examples:
+      | what                          | devices | requests                                                                                                                         |
+      | A claim for 32 devices        | 34      | [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 32}}]                                                               |
+      | A claim for 32 devices in sum | 34      | [{name: a, exactly: {deviceClassName: $(class:gpu), count: 20}}, {name: b, exactly: {deviceClassName: $(class:gpu), count: 12}}] |
+
+  @DRA-157
+  Scenario: Two claims of a pod can have more than 32 devices together
+    Given node "n1" with 34 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "one" for 17 of "gpu"
+    And a ResourceClaim "two" for 17 of "gpu"
+    When a pod "train" using claim "one, two" is created
+    Then pod "train" is bound to "n1"
+    And the allocation of claim "one" is valid
+    And the allocation of claim "two" is valid
+
   @DRA-173
   Scenario: All devices of which some never match are reported as an error
     Given node "n1" with 4 devices

@@ -384,7 +384,7 @@ Feature: Scheduling of pods with claims
     And a ResourceSlice "pair" with:
       """
       nodeName: $(node:n1)
-      devices: [{name: one, attributes: {dra.test/group: {string: 1.0.0}}}, {name: two, attributes: <attributes>}]
+      devices: [{name: one, attributes: {dra.test/group: {<first>}}}, {name: two, attributes: <attributes>}]
       """
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "near" with:
@@ -400,13 +400,16 @@ Feature: Scheduling of pods with claims
 
     @DRA-169
     Examples:
-      | what                          | attributes                    |
-      | Devices without the attribute | {dra.test/other: {int: 1}}    |
+      | what                          | first         | attributes                    |
+      | Devices without the attribute | string: 1.0.0 | {dra.test/other: {int: 1}}    |
 
     @DRA-170
     Examples:
-      | what                          | attributes                              |
-      | Values of different types     | {dra.test/group: {version: 1.0.0}}      |
+      | what                    | first         | attributes                         |
+      | A string and a version  | string: 1.0.0 | {dra.test/group: {version: 1.0.0}} |
+      | A boolean and a number  | bool: true    | {dra.test/group: {int: 1}}         |
+      | A number and a boolean  | int: 0        | {dra.test/group: {bool: false}}    |
+      | A number and its digits | int: 1        | {dra.test/group: {string: "1"}}    |
 
   @DRA-177 @DRA-179
   Scenario: Configuration of the class comes first, and each has its requests

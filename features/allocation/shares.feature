@@ -112,25 +112,34 @@ Feature: Consumable capacity
     When a pod "train" using claim "shares" is created
     Then request "default" of claim "shares" takes {m: 3} [DRA-202]
     And request "whole" of claim "shares" takes {m: 7} [DRA-203]
-    And request "stepped" of claim "shares" takes {m: 4} [DRA-204]
-    And request "least" of claim "shares" takes {m: 2} [DRA-204]
+    And request "stepped" of claim "shares" takes {m: 7} [DRA-204]
+    And request "on-step" of claim "shares" takes {m: 11} [DRA-204]
+    And request "most" of claim "shares" takes {m: 15} [DRA-204]
+    And request "least" of claim "shares" takes {m: 3} [DRA-204]
     And request "listed" of claim "shares" takes {m: 4} [DRA-206]
+    And request "twofold" of claim "shares" takes {m: 2, n: 8} [DRA-202]
 
   @DRA-205 @DRA-206 @DRA-207 @DRA-208
   Scenario: A device that cannot provide the requested capacity is not allocated
     Given node "n1"
     And the objects of the manifest "allocation/policies"
-    And a ResourceClaim "over-range" for 1 of "stepped" with capacity {m: 9}
+    And a ResourceClaim "over-range" for 1 of "stepped" with capacity {m: 16}
+    And a ResourceClaim "top-of-range" for 1 of "stepped" with capacity {m: 15}
+    And a ResourceClaim "top-of-list" for 1 of "listed" with capacity {m: 8}
     And a ResourceClaim "over-list" for 1 of "listed" with capacity {m: 9}
     And a ResourceClaim "unknown" for 1 of "stepped" with capacity {x: 1}
     And a ResourceClaim "alone" for 1 of "exclusive" with capacity {m: 5}
-    When a pod "one" using claim "over-range" is created
+    When a pod "five" using claim "top-of-range" is created
+    And a pod "six" using claim "top-of-list" is created
+    And a pod "one" using claim "over-range" is created
     And a pod "two" using claim "over-list" is created
     And a pod "three" using claim "unknown" is created
     And a pod "four" using claim "alone" is created
     Then claim "alone" is allocated the devices "large" [DRA-208]
     And the ResourceClaim "alone" has "status.allocation.devices.results[0].consumedCapacity" null [DRA-208]
     And the ResourceClaim "alone" has "status.allocation.devices.results[0].shareID" null [DRA-208]
+    And request "gpu" of claim "top-of-range" takes {m: 15} [DRA-205]
+    And request "gpu" of claim "top-of-list" takes {m: 8} [DRA-206]
     And claim "over-range" stays unallocated [DRA-205]
     And claim "over-list" stays unallocated [DRA-206]
     And claim "unknown" stays unallocated [DRA-207]

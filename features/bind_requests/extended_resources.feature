@@ -23,7 +23,10 @@ Feature: Extended resources in BindRequests
   Scenario: An init container shares its devices with the container after it
     Given node "n1" with 4 devices
     And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
-    When a pod "train" with an init container requesting {$(suffix).dra.test/gpu: 2} and a container requesting {$(suffix).dra.test/gpu: 2} is created
+    When a pod "train" is created with the containers:
+      | container | kind | requests                    |
+      | first     | init | {$(suffix).dra.test/gpu: 2} |
+      | main      | main | {$(suffix).dra.test/gpu: 2} |
     Then the BindRequest of pod "train" has:
       | field                                                                     | value                                                                                                           |
       | spec.extendedResourceClaimAllocation.allocation.devices.results[1].device | dev-1                                                                                                           |

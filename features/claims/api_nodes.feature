@@ -64,3 +64,25 @@ Feature: Permissions of nodes for slices and claims
       | watches | of its own       | spec.nodeName=$(node:n1)   | sees them   | accepts it                    |
       | watches | of another node  | spec.nodeName=$(node:n2)   | is refused  | refuses it with 403 Forbidden |
       | watches | of all nodes     |                            | is refused  | refuses it with 403 Forbidden |
+
+  @DRA-081b @needs:own-control-plane
+  Scenario: A node deletes all slices of its own
+    Given user "kubelet" is node "one"
+    And the objects of the manifest "claims/slices-of-two-nodes"
+    When user "kubelet" deletes ResourceSlices of "spec.nodeName=$(node:one)"
+    Then the API server accepts it
+    And listing all ResourceSlice objects with fields "spec.driver=one-$(suffix).dra.test" finds only those with "spec.nodeName" $(node:two)
+
+  @DRA-081b @needs:own-control-plane
+  Scenario Outline: A node that deletes all slices <what> deletes none
+    Given user "kubelet" is node "one"
+    And the objects of the manifest "claims/slices-of-two-nodes"
+    When user "kubelet" deletes ResourceSlices of "<selector>"
+    Then the API server refuses it with 403 Forbidden
+    And listing all ResourceSlice objects with fields "spec.nodeName=$(node:two)" finds only those with "spec.nodeName" $(node:two)
+
+    Examples:
+      | what            | selector                            |
+      | of another node | spec.nodeName=$(node:two)           |
+      | of a driver     | spec.driver=one-$(suffix).dra.test  |
+      | of all nodes    |                                     |

@@ -52,7 +52,8 @@ def add():
 
 
 def end(*_):
-    attempt("log", rewrite("events.jsonl"))
+    worker = "events.gw0.jsonl"
+    attempt("log", rewrite(worker if os.path.exists(f"{report}/{worker}") else "events.jsonl"))
     attempt("report", add)
     os._exit(0)
 

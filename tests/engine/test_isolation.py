@@ -106,11 +106,15 @@ def test_a_program_in_a_namespace_cannot_attack(folder: Path) -> None:
     assert found.report["target"]["isolation"] == {"scheduler": "namespace"}
 
 
-def test_an_attack_without_isolation_makes_the_run_invalid(folder: Path) -> None:
-    found = attacked(folder, "--isolation", "off")
+@pytest.mark.parametrize(
+    ("workers", "problem"),
+    [([], "another program changed the event log"), (["-n", "1"], "the event log of worker gw0 cannot be used")],
+)
+def test_an_attack_without_isolation_makes_the_run_invalid(folder: Path, workers: list[str], problem: str) -> None:
+    found = attacked(folder, "--isolation", "off", *workers)
     assert found.attacks["log"] == "succeeded"
     assert found.report["verdict"] == "invalid"
-    assert "another program changed the event log" in found.report["problems"][0]["message"]
+    assert problem in found.report["problems"][0]["message"]
     assert found.code == ExitCode.HARNESS_ERROR
     assert found.report["target"]["isolation"] == {"scheduler": "not isolated: --isolation off"}
 

@@ -140,7 +140,7 @@ FORGERIES: dict[str, tuple[Callable[[list[Event]], list[Event]], str]] = {
         first(RunPlanned, lambda plan: replace(plan, scenarios=plan.scenarios[1:])),
         "the plan lacks",
     ),
-    "a scenario of nobody": (
+    "an unknown scenario": (
         first(RunPlanned, lambda plan: replace(plan, scenarios=(*plan.scenarios, replace(plan.scenarios[0], id="x")))),
         "the plan has x, which the suite does not have",
     ),
@@ -185,7 +185,7 @@ def key(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("key") / "id"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", path], check=True, timeout=60)
     (path.parent / "signers").write_text(f"vendor@example.com {path.with_suffix('.pub').read_text()}")
-    (path.parent / "nobody").write_text("")
+    (path.parent / "no-signers").write_text("")
     return path
 
 
@@ -194,7 +194,7 @@ def test_a_signed_report_names_its_signer(run: Path, key: Path) -> None:
     files.write_signature(files.from_folder(folder), folder, key)
     assert signed_by(folder, key.parent / "signers") == "vendor@example.com"
     with pytest.raises(SuiteError):
-        signed_by(folder, key.parent / "nobody")
+        signed_by(folder, key.parent / "no-signers")
     with pytest.raises(UsageError, match="no such file"):
         signed_by(folder, key.parent / "none")
 

@@ -1,5 +1,6 @@
 """The mutation survey on a tiny package, and one real mutant from generation to verdict."""
 
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,19 @@ from pathlib import Path
 import pytest
 
 from dra_conformance.core.process_pool import each
-from verification.mutation_survey import components, loader, mutants, page, preload, reach, sample, survey, trial
+from verification.fidelity.probe import Probe
+from verification.mutation_survey import (
+    components,
+    loader,
+    mutants,
+    page,
+    preload,
+    probing,
+    reach,
+    sample,
+    survey,
+    trial,
+)
 from verification.mutation_survey import unobservable as classification
 from verification.mutation_survey.components import Component
 from verification.mutation_survey.mutants import Mutant
@@ -274,9 +287,33 @@ def test_the_excess_of_the_unobservable_counts_as_survivors() -> None:
     entry = Entry(Class.LOG_TEXT, "only a log line")
     (row,) = page.rows(results, {f"binder:{number}": entry for number in range(10, 18)})
     assert (row.mutants, row.killed, row.survived, row.unobservable, row.observable) == (20, 10, 7, 3, 17)
-    assert "| binder | 20 | 10 | 7 | 0 | 0 | 3 | 50 % | 59 % |" in page.table(
+    assert "| binder | 20 | 10 | 0 | 7 | 0 | 0 | 3 | 50 % | 59 % |" in page.table(
         results, {"binder:12": entry, **{f"binder:{number}": entry for number in (13, 14)}}
     )
+
+
+def test_a_probe_counts_as_a_kill_of_its_own() -> None:
+    seen = Result(digest="d", mutant=mutant(1), outcome=Outcome(status="survived", probe="lists/paged 2.code"))
+    (row,) = page.rows([seen, result(2, "killed"), result(3, "survived")], {})
+    assert (row.killed, row.probed, row.survived) == (1, 1, 1)
+    assert "| 1 | 1 | 1 | 0 | 0 | 0 | 67 % | 67 % |" in page.table(
+        [seen, result(2, "killed"), result(3, "survived")], {}
+    )
+
+
+def test_a_probe_that_differs_from_the_real_server_only_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    probes = [Probe(f"area/{name}", "", ()) for name in ("same", "known", "new")]
+    monkeypatch.setattr(probing, "all_probes", lambda: probes)
+    monkeypatch.setattr(probing.targets, "embedded", contextlib.nullcontext)
+    real = {one.id: [{"request": "GET /", "code": 200}] for one in probes}
+    recorded = {"real": real, "embedded": {**real, "area/known": [{"request": "GET /", "code": 404}]}}
+    answered = dict(recorded["embedded"])
+    monkeypatch.setattr(
+        probing.prober.Prober, "run_all", lambda self, those: {one.id: answered[one.id] for one in those}
+    )
+    assert probing.differing(recorded, tmp_path) == ""
+    answered["area/new"] = [{"request": "GET /", "code": 500}]
+    assert probing.differing(recorded, tmp_path) == "area/new 0.code: 500 instead of 200"
 
 
 def test_entries_without_a_mutant_are_reported() -> None:

@@ -42,6 +42,7 @@ from verification.benchmarks.figures import Figure, repeat
 
 NODES, DEVICES = 50, 8
 _LIMIT = 90.0
+# The unit of CPU time in /proc/PID/stat.
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 

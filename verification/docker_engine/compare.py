@@ -37,6 +37,7 @@ def look(runs: Runs) -> Iterator[str]:
 
 def _again(runs: Runs, differing: dict[str, str]) -> Iterator[str]:
     """Return the scenarios that still differ when run alone; print the others as unstable."""
+    # With the blank that follows an id: an id must not match longer ones.
     only = [word for each in differing for word in ("--focus", f"^{re.escape(each)} ")]
     still = _differing(runs.run(*only), runs.run_binaries(*only), among=set(differing))
     for scenario, shown in differing.items():

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from verification.mutation_survey import components, generated, page, sample, survey, unobservable
+from verification.mutation_survey import components, generated, page, probing, sample, survey, unobservable
 from verification.mutation_survey.components import ROOT
 from verification.mutation_survey.results import Result, Store
 
@@ -45,7 +46,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
         failed = sorted(name for name, reason in found.others.items() if not reason.startswith("not-"))
         for name in failed:
             print(f"without a mutant: {name} {found.others[name][:200]}", file=sys.stderr)
-        survey.run(todo, found, store, digest=digest, jobs=options.jobs, show=_show)
+        answers = probing.file_of(options.folder)
+        if "api-server" in mutants and not answers.exists():
+            _record_answers(answers)
+        survey.run(
+            todo,
+            found,
+            store,
+            digest=digest,
+            jobs=options.jobs,
+            show=_show,
+            answers=answers if answers.exists() else None,
+        )
     results = [done[one.key] for one in chosen if one.key in (done := store.of(digest))]
     classes = unobservable.load()
     if not options.component:  # the entries of all components
@@ -56,6 +68,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.write:
         page.write(results, classes, seed=options.seed, sample=options.sample)
     return 0 if len(results) == len(chosen) else 1
+
+
+def _record_answers(file: Path) -> None:
+    """Record the responses of a real API server to the fidelity probes, if its programs are built."""
+    words = [sys.executable, "-m", "verification", "fidelity", "--answers", str(file)]
+    subprocess.run(words, check=False, stdout=subprocess.DEVNULL, cwd=ROOT)
+    if not file.exists():
+        print("no real API server to record (make third-party); the fidelity probes judge nothing", file=sys.stderr)
 
 
 def _show(result: Result) -> None:

@@ -18,11 +18,15 @@ _TEMPLATE = Path(__file__).resolve().parent / "page.md"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """The counts of one component. `unobservable` has at most 15 % of all; the excess is in `survived`."""
+    """The counts of one component. `unobservable` has at most 15 % of all; the excess is in `survived`.
+
+    `probed` are the mutants of the emulated API server that a fidelity probe detected and no scenario.
+    """
 
     component: str
     mutants: int
     killed: int
+    probed: int
     survived: int
     timeout: int
     error: int
@@ -43,14 +47,17 @@ def rows(results: Iterable[Result], classes: Mapping[str, Entry]) -> list[Row]:
     found = []
     for name in sorted(by_component, key=lambda name: order.index(name) if name in order else len(order)):
         group = by_component[name]
-        count = Counter(one.outcome.status for one in group)
-        called = sum(one.outcome.status == "survived" and one.mutant.key in classes for one in group)
+        count = Counter("probed" if one.outcome.probe else one.outcome.status for one in group)
+        called = sum(
+            one.outcome.status == "survived" and not one.outcome.probe and one.mutant.key in classes for one in group
+        )
         allowed = min(called, int(MOST * len(group)))
         found.append(
             Row(
                 component=name,
                 mutants=len(group),
                 killed=count["killed"],
+                probed=count["probed"],
                 survived=count["survived"] - allowed,
                 timeout=count["timeout"],
                 error=count["error"],
@@ -66,14 +73,15 @@ def table(results: Sequence[Result], classes: Mapping[str, Entry]) -> str:
     if found:
         total = [sum(getattr(row, name) for row in found) for name in Row.__dataclass_fields__ if name != "component"]
         found = [*found, Row("all", *total)]
-    head = ("component", "mutants", "killed", "survived", "timeout", "error", "unobservable")
+    head = ("component", "mutants", "killed", "probed", "survived", "timeout", "error", "unobservable")
     lines = [
         f"| {' | '.join((*head, 'killed / all', 'killed / observable'))} |",
         "|---|" + "---:|" * (len(head) + 1),
     ]
     for row in found:
         cells = [str(getattr(row, name)) for name in head]
-        shares = [_percent(row.killed, row.mutants), _percent(row.killed, row.observable)]
+        detected = row.killed + row.probed
+        shares = [_percent(detected, row.mutants), _percent(detected, row.observable)]
         lines.append(f"| {' | '.join((*cells, *shares))} |")
     return "\n".join(lines)
 
@@ -86,7 +94,7 @@ def listing(results: Iterable[Result], status: str, selected: Sequence[str]) -> 
     """Return the mutants with a status as diffs, with the rules whose scenarios executed the line."""
     found = []
     for one in sorted(results, key=lambda one: (one.mutant.path, one.mutant.line)):
-        if one.outcome.status != status or one.mutant.component not in selected:
+        if one.outcome.status != status or one.outcome.probe or one.mutant.component not in selected:
             continue
         how = {
             "line": f"{one.scenarios} scenarios execute the line",

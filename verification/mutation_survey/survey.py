@@ -25,6 +25,8 @@ from verification.mutation_survey.trial import Outcome, Work
 _START, _FACTOR, _LONGEST = 40.0, 5.0, 900.0
 """The time limit of a mutant: the start, and so many times the duration of its scenarios, at most the longest."""
 _MAP_LIMIT = 1800.0
+_PROBED, _PROBES = "api-server", 240.0
+"""The component that the fidelity probes judge as well, and the time that they may take."""
 
 
 def collect(file: Path, *, fresh: bool = False) -> Reach:
@@ -73,12 +75,16 @@ def run(
     digest: str,
     jobs: int,
     show: Callable[[Result], None],
+    answers: Path | None = None,
 ) -> None:
-    """Run the mutants of all components and store every result as it comes."""
+    """Run the mutants of all components and store every result as it comes.
+
+    `answers` is a file of recorded responses of a real API server, for the mutants of the emulated one.
+    """
     for _, group in groupby(chosen, key=lambda one: one.component):
         # A process of its own for each component: it imports everything except the mutated modules.
         process = multiprocessing.get_context("fork").Process(
-            target=_component, args=(list(group), found, store, digest, jobs, show)
+            target=_component, args=(list(group), found, store, digest, jobs, show, answers)
         )
         process.start()
         try:
@@ -90,7 +96,13 @@ def run(
 
 
 def _component(
-    chosen: Sequence[Mutant], found: Reach, store: Store, digest: str, jobs: int, show: Callable[[Result], None]
+    chosen: Sequence[Mutant],
+    found: Reach,
+    store: Store,
+    digest: str,
+    jobs: int,
+    show: Callable[[Result], None],
+    answers: Path | None,
 ) -> None:
     by_key = {one.key: reach.scenarios_for(one, found) for one in chosen}
 
@@ -113,7 +125,8 @@ def _component(
         works = []
         # File by file: the generator keeps the last parsed file.
         for number, one in enumerate(sorted(chosen, key=lambda each: each.path)):
-            work = _work(one, by_key[one.key], found, Path(scratch) / str(number))
+            probed = answers if one.component == _PROBED else None
+            work = _work(one, by_key[one.key], found, Path(scratch) / str(number), probed)
             if isinstance(work, Outcome):
                 finish(one, work)
             else:
@@ -125,8 +138,8 @@ def _component(
             finish(work.mutant, judged(work, answer))
 
 
-def _work(mutant: Mutant, which: Chosen, found: Reach, scratch: Path) -> Work | Outcome:
-    if not which.scenarios:
+def _work(mutant: Mutant, which: Chosen, found: Reach, scratch: Path, answers: Path | None = None) -> Work | Outcome:
+    if not which.scenarios and answers is None:
         return Outcome(status="survived", message="no scenario executes this line")
     source = generation.mutated_source(mutant, ROOT)
     if source is None:
@@ -138,7 +151,8 @@ def _work(mutant: Mutant, which: Chosen, found: Reach, scratch: Path) -> Work | 
         source=source,
         scenarios=which.scenarios,
         scratch=str(scratch),
-        limit=min(_START + _FACTOR * seconds, _LONGEST),
+        limit=min(_START + _FACTOR * seconds, _LONGEST) + (_PROBES if answers else 0),
+        answers=str(answers or ""),
     )
 
 

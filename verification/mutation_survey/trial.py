@@ -60,16 +60,21 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     ran: int = 0
     seconds: float = 0.0
+    probe: str = ""  # the fidelity probe that detected a mutant of the emulated API server which no scenario killed
 
 
 class Work(msgspec.Struct, frozen=True, kw_only=True):
-    """A mutant, its source, the scenarios to run (fastest first), and the file for the first failed check."""
+    """A mutant, its source, the scenarios to run (fastest first), and a folder of its own.
+
+    `answers` is a file of recorded responses for the fidelity probes, if they judge the mutant as well.
+    """
 
     mutant: Mutant
     source: str
     scenarios: tuple[str, ...]
     scratch: str
     limit: float
+    answers: str = ""
 
 
 class Judge:
@@ -157,9 +162,22 @@ def focused(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def run_mutant(work: Work) -> Outcome:
-    """Run the scenarios of a mutant in this process, which must not have imported the mutated module."""
+    """Judge a mutant in this process, which must not have imported the mutated module."""
+    loader.install(work.mutant.module, work.source, Path(work.scratch))
+    outcome = _scenarios(work)
+    if outcome.status == "killed" or not work.answers:
+        return outcome
+    # Deferred: it imports the emulator.
+    from verification.mutation_survey import probing
+
+    found = probing.differing(probing.load(Path(work.answers)), Path(work.scratch) / "probes")
+    return msgspec.structs.replace(outcome, probe=found)
+
+
+def _scenarios(work: Work) -> Outcome:
+    if not work.scenarios:
+        return Outcome(status="survived", message="no scenario executes this line")
     scratch = Path(work.scratch)
-    loader.install(work.mutant.module, work.source, scratch)
     judge = Judge(work.scenarios, scratch / "killed.json")
     problems = ""
     for variant in VARIANTS:

@@ -30,6 +30,7 @@ _PATIENCE_S = (4.0, 12.0, 30.0)
 _ROUNDS = (1, 2, 5)
 # The number of further scenarios in each round: most permissions need the first one only.
 _ALL_ROUNDS = (1, 2, 5, 12, 24, 48, 96)
+# Reasons are cells of a table: longer ones are cut.
 _LENGTH = 240
 # Parts of messages that differ from run to run: uids, names of objects and users, ids of runs.
 _OWN_NAMES = (

@@ -47,7 +47,9 @@ from verification.rbac_ablation.roles import RoleUsers
 from verification.rbac_ablation.trial import CLEANS
 
 USAGE = "usage: python -m verification rbac [--all] [--removals N|all] [--write]"
+# The seed is fixed, so that a failure can be repeated with the same sample.
 _SAMPLE, _SEED, _TRIES = 60, 1, 4
+# A run id in the form that real runs have.
 _LEFT = "0123abcd"
 
 
