@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
+
 from dra_api.quantity import Quantity
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.scheduler.allocator.model import amount
@@ -278,3 +280,289 @@ def _(patch: Patch) -> None:
         return by_devices
 
     patch.wrap(f"{_EXTENDED}:by_devices", make)
+
+
+# -- pools and drivers -------------------------------------------------------------------------------------------------
+
+
+def _pool_without(patch: Patch, part: str) -> None:
+    """Devices in use are recorded without a part of their pool's identity, so that they block others of their name."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def add(self: Any, results: Any) -> None:
+            found = [one for one in results if not one.get("adminAccess")]
+            original(self, found)
+            self.__dict__.setdefault("named", set()).update((one[part], one["device"]) for one in found)
+
+        return add
+
+    def make_in_use(original: Callable[..., int]) -> Callable[..., int]:
+        def in_use(self: Any, taken: Any) -> int:
+            busy = original(self, taken)
+            for position, device in enumerate(self.devices):
+                if (getattr(device.id, part), device.id.device) in getattr(taken, "named", ()):
+                    busy |= 1 << position
+            return busy
+
+        return in_use
+
+    patch.wrap(f"{_ALLOCATOR}.taken:Taken.add", make)
+    patch.wrap(f"{_ALLOCATOR}.inventory:NodeInventory.in_use", make_in_use)
+
+
+@mutant("devices-in-use-without-driver", rule="DRA-133c")
+def _(patch: Patch) -> None:
+    """A device in use blocks a device of its name in a pool of its name of another driver."""
+    _pool_without(patch, "pool")
+
+
+@mutant("devices-in-use-without-pool", rule="DRA-133c")
+def _(patch: Patch) -> None:
+    """A device in use blocks the devices of its name in all pools of its driver."""
+    _pool_without(patch, "driver")
+
+
+@mutant("newest-generation-of-all-pools", rule="DRA-145")
+def _(patch: Patch) -> None:
+    """The newest generation of one pool makes the slices of all pools with a lower number obsolete."""
+    newest: list[int] = [0]
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def view_pool(slices: Any, *args: Any) -> Any:
+            newest[0] = max(newest[0], *(one.generation for one in slices))
+            obsolete = max(one.generation for one in slices) < newest[0]
+            return None if obsolete else original(slices, *args)
+
+        return view_pool
+
+    patch.wrap(f"{_ALLOCATOR}.pools:view_pool", make)
+
+
+@mutant("older-slices-complete-a-pool", rule="DRA-146")
+def _(patch: Patch) -> None:
+    """Slices of older generations count when a pool is checked for completeness."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def view_pool(slices: Any, node: Any, features: Any) -> Any:
+            newest = max(one.generation for one in slices)
+            current = [one for one in slices if one.generation == newest]
+            whole = len(slices) >= max(one.slice_count for one in current)
+            if whole:
+                current = [dataclasses.replace(one, slice_count=len(current)) for one in current]
+            return original(current, node, features)
+
+        return view_pool
+
+    patch.wrap(f"{_ALLOCATOR}.pools:view_pool", make)
+
+
+@mutant("all-of-first-pool-only", rule="DRA-154")
+def _(patch: Patch) -> None:
+    """A request for all devices gets those of the first pool that has any."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def task(self: Any, inventory: Any, claim_number: int, sub: Any) -> Any:
+            found = original(self, inventory, claim_number, sub)
+            if not found.everything or not found.mask:
+                return found
+            positions = [at for at in range(len(inventory.devices)) if found.mask >> at & 1]
+            pool = inventory.devices[positions[0]].id.pool
+            mask = sum(1 << at for at in positions if inventory.devices[at].id.pool == pool)
+            return msgspec.structs.replace(found, mask=mask, count=mask.bit_count())
+
+        return task
+
+    patch.wrap(f"{_ALLOCATOR}.allocate:Allocator._task", make)
+
+
+@mutant("selector-for-another-node", rule="DRA-141")
+def _(patch: Patch) -> None:
+    """The node selector of an allocation names the first node that was considered."""
+    first: list[Any] = []
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def on(self: Any, inventory: Any, *args: Any, **named: Any) -> Any:
+            first.append(inventory.node)
+            return original(self, inventory, *args, **named)
+
+        return on
+
+    patch.wrap(f"{_ALLOCATOR}.allocate:Allocator.on", make)
+    patch.wrap(
+        f"{_ALLOCATOR}.results:node_selector", lambda original: lambda devices, node: original(devices, first[0])
+    )
+
+
+# -- backtracking ------------------------------------------------------------------------------------------------------
+
+
+def _counters_given_back(patch: Patch, kept: Callable[[list[Any]], list[Any]]) -> None:
+    """Only some of the counters of a released device are available again."""
+
+    def give_back(device: Any, left: dict[Any, int]) -> None:
+        for counter in kept(list(device.counters)):
+            left[counter] += device.counters[counter]
+
+    _without_short_cuts(patch)
+    patch.replace(f"{_ALLOCATOR}.counters:give_back", give_back)
+
+
+@mutant("first-counter-given-back", rule="DRA-196")
+def _(patch: Patch) -> None:
+    """The search gives back one counter of each counter set."""
+    _counters_given_back(patch, lambda names: list({name[0]: name for name in reversed(names)}.values()))
+
+
+@mutant("first-counter-set-given-back", rule="DRA-196")
+def _(patch: Patch) -> None:
+    """The search gives back the counters of the first counter set of a device."""
+    _counters_given_back(patch, lambda names: [name for name in names if name[0] == names[0][0]])
+
+
+@mutant("capacity-of-released-device-kept", rule="DRA-172")
+def _(patch: Patch) -> None:
+    """The search does not give back the capacity of a shared device that it releases."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        return lambda self, task, position, sign: original(self, task, position, sign) if sign > 0 else None
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._share", make)
+
+
+# -- alternatives ------------------------------------------------------------------------------------------------------
+
+
+@mutant("tolerations-of-alternatives-lost", rule="DRA-220")
+def _(patch: Patch) -> None:
+    """The result of an alternative has no tolerations."""
+    _results(patch, lambda request, found: _without(found, "tolerations") if "/" in request.name else found)
+
+
+@mutant("tolerations-of-first-request-in-all-results", rule="DRA-220")
+def _(patch: Patch) -> None:
+    """All results of a claim have the tolerations of its first request."""
+
+    def make(original: Callable[..., Obj]) -> Callable[..., Obj]:
+        def assemble(*args: Any, **named: Any) -> Obj:
+            found = original(*args, **named)
+            results = found["devices"]["results"]
+            if tolerations := results[0].get("tolerations"):
+                results = [{**one, "tolerations": tolerations} for one in results]
+            return {**found, "devices": {**found["devices"], "results": results}}
+
+        return assemble
+
+    patch.wrap(f"{_ALLOCATOR}.results:assemble", make)
+
+
+def _claim_configs(patch: Patch, applies: Callable[[Any, set[str]], bool]) -> None:
+    """Change which configuration of the claim is in the allocation: `applies(config, chosen requests)`."""
+
+    def claim_configs(claim: Any, chosen: Any) -> list[Obj]:
+        names = {request.name for request, _ in chosen}
+        return [{"source": "FromClaim", **config} for config in claim.configs if applies(config, names)]
+
+    patch.replace(f"{_ALLOCATOR}.results:claim_configs", claim_configs)
+
+
+@mutant("configuration-of-a-request-not-for-its-alternatives", rule="DRA-179")
+def _(patch: Patch) -> None:
+    """Configuration for a request is lost if the request has alternatives."""
+    _claim_configs(patch, lambda config, names: not config.get("requests") or bool(names & set(config["requests"])))
+
+
+@mutant("configuration-of-an-alternative-lost", rule="DRA-179b")
+def _(patch: Patch) -> None:
+    """Configuration for an alternative is lost."""
+    _claim_configs(
+        patch,
+        lambda config, names: (
+            not config.get("requests") or bool({name.partition("/")[0] for name in names} & set(config["requests"]))
+        ),
+    )
+
+
+@mutant("configuration-for-all-requests-lost", rule="DRA-179")
+def _(patch: Patch) -> None:
+    """Configuration that names no request is lost."""
+    _claim_configs(
+        patch,
+        lambda config, names: bool(
+            {part for name in names for part in (name, name.partition("/")[0])} & set(config.get("requests") or ())
+        ),
+    )
+
+
+@mutant("class-configuration-of-unused-alternatives", rule="DRA-178")
+def _(patch: Patch) -> None:
+    """The allocation has the configuration of the classes of alternatives that are not used."""
+
+    def make(original: Callable[..., list[Obj]]) -> Callable[..., list[Obj]]:
+        def class_configs(chosen: Any, classes: Any) -> list[Obj]:
+            found = original(chosen, classes)
+            unused = [one for name, one in sorted(classes.items()) if name not in {r.class_name for r, _ in chosen}]
+            return [*found, *({"source": "FromClass", **config} for one in unused for config in one.configs)]
+
+        return class_configs
+
+    patch.wrap(f"{_ALLOCATOR}.results:class_configs", make)
+
+
+@mutant("class-configuration-of-alternatives-lost", rule="DRA-178")
+def _(patch: Patch) -> None:
+    """The configuration of the class of an alternative is lost."""
+
+    def make(original: Callable[..., list[Obj]]) -> Callable[..., list[Obj]]:
+        return lambda chosen, classes: original([one for one in chosen if "/" not in one[0].name], classes)
+
+    patch.wrap(f"{_ALLOCATOR}.results:class_configs", make)
+
+
+# -- expressions -------------------------------------------------------------------------------------------------------
+
+
+@mutant("bound-names-unknown", rule="DRA-165b")
+def _(patch: Patch) -> None:
+    """An expression with cel.bind fails on every device."""
+
+    def make(original: Callable[..., bool | str]) -> Callable[..., bool | str]:
+        def verdict(expression: str | None, device: Any, features: Any) -> bool | str:
+            if "cel.bind" in (expression or ""):
+                return "CEL runtime error: undeclared reference to 'own'"
+            return original(expression, device, features)
+
+        return verdict
+
+    patch.wrap(f"{_ALLOCATOR}.selectors:verdict", make)
+
+
+# -- binding by the scheduler ------------------------------------------------------------------------------------------
+
+
+@mutant("first-claim-unreserved-only", rule="DRA-139")
+def _(patch: Patch) -> None:
+    """A pod that cannot be bound is removed from the reservations of its first claim only."""
+    patch.replace(
+        f"{_SCHEDULER}.publish:DirectPublisher.give_back",
+        lambda self, decision: self.unreserve(decision.entries[0][0].claim, decision.pod),
+    )
+
+
+_NEXT_ATTEMPT = (
+    "allocation/direct_binding#a-pod-that-cannot-be-bound-uses-its-allocation-and-reserves-it-again-in-the-next-attempt"
+)
+
+
+@mutant("not-reserved-again", rule="DRA-128", scenario=_NEXT_ATTEMPT)
+def _(patch: Patch) -> None:
+    """A claim that an earlier attempt has allocated is not reserved again."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def write(self: Any, current: Obj, allocation: Obj, pod: Obj) -> None:
+            if (current.get("status") or {}).get("allocation") is None:
+                original(self, current, allocation, pod)
+
+        return write
+
+    patch.wrap(f"{_SCHEDULER}.publish:DirectPublisher._write", make)

@@ -32,11 +32,30 @@ Feature: Schedulers that bind pods themselves
     And node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "other" for 1 of "gpu"
     And the API server answers 403 to the next 1000 bindings of Pod
-    When a pod "train" using claim "mine" is created
+    When a pod "train" using claim "mine, other" is created
     Then claim "mine" is allocated the devices "dev-0"
     And claim "mine" is reserved for exactly the pods ""
+    And claim "other" is reserved for exactly the pods ""
     And the ResourceClaim "mine" keeps "status.allocation.devices.results[*].device" in any order [dev-0]
+    And the ResourceClaim "other" keeps "status.allocation.devices.results[*].device" in any order [dev-1]
+
+  @DRA-128 @DRA-139 @needs:faults
+  Scenario: A pod that cannot be bound uses its allocation and reserves it again in the next attempt
+    Given the scheduler binds pods itself
+    And node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a ResourceClaim "free" for 1 of "gpu"
+    And the API server answers 403 to the next 1 bindings of Pod
+    When a pod "train" using claim "mine, other" is created
+    Then pod "train" is bound to "n1" [DRA-139]
+    And claim "mine" is reserved for exactly the pods "train" [DRA-128]
+    And claim "other" is reserved for exactly the pods "train" [DRA-128]
+    When a pod "late" using claim "free" is created
+    Then pod "late" is bound to "n1" [DRA-139]
 
   @DRA-106 @DRA-128
   Scenario: A pod does not use a claim that it does not own

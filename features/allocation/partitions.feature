@@ -136,6 +136,38 @@ Feature: Partitionable devices
     When a pod "train" using claim "mine" is created
     Then claim "mine" is allocated the devices "fine"
 
+  @DRA-196
+  Scenario: A device that the search releases returns all of its counters
+    Given node "n1"
+    And a ResourceSlice "sets" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      sharedCounters:
+        - {name: s1, counters: {m: {value: 2}, k: {value: 2}}}
+        - {name: s2, counters: {m: {value: 2}}}
+      """
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      devices:
+        - {name: alone, attributes: {dra.test/board: {int: 0}},
+           consumesCounters: [{counterSet: s1, counters: {m: {value: 1}, k: {value: 1}}}, {counterSet: s2, counters: {m: {value: 1}}}]}
+        - {name: left, attributes: {dra.test/board: {int: 1}},
+           consumesCounters: [{counterSet: s1, counters: {m: {value: 1}, k: {value: 1}}}, {counterSet: s2, counters: {m: {value: 1}}}]}
+        - {name: right, attributes: {dra.test/board: {int: 1}},
+           consumesCounters: [{counterSet: s1, counters: {m: {value: 1}, k: {value: 1}}}, {counterSet: s2, counters: {m: {value: 1}}}]}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "pair" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 2}}]
+      constraints: [{matchAttribute: dra.test/board}]
+      """
+    When a pod "train" using claim "pair" is created
+    Then claim "pair" is allocated the devices "left, right"
+
   @DRA-197 @DRA-198
   Scenario: Devices of one slice can belong to different nodes
     Given node "n1"

@@ -131,6 +131,41 @@ Feature: Scheduling of pods with claims
     And a pod "two" using claim "second" is created
     Then exactly 1 of the claims "first, second" are allocated
 
+  @DRA-133 @DRA-133c
+  Scenario: A device is identified by its driver, pool and name
+    Given node "n1"
+    And a ResourceSlice "pool-a" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: a}
+      devices: [{name: gpu-0}]
+      """
+    And a ResourceSlice "pool-b" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: b}
+      devices: [{name: gpu-0}]
+      """
+    And a ResourceSlice "other-driver" with:
+      """
+      driver: other-$(suffix).dra.test
+      nodeName: $(node:n1)
+      pool: {name: a}
+      devices: [{name: gpu-0}]
+      """
+    And a DeviceClass "gpu" selecting 'device.driver.endsWith("-$(suffix).dra.test")'
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "rest" for 2 of "gpu"
+    And a ResourceClaim "more" for 1 of "gpu"
+    And a pod "one" using claim "first"
+    Then pod "one" is bound to "n1" [DRA-133c]
+    When a pod "two" using claim "rest" is created
+    Then pod "two" is bound to "n1" [DRA-133c]
+    And the allocation of claim "first" is valid [DRA-133]
+    And the allocation of claim "rest" is valid [DRA-133]
+    When a pod "three" using claim "more" is created
+    Then claim "more" stays unallocated [DRA-133]
+
   @DRA-134
   Scenario: A pod gets all of its claims or none
     Given node "n1" with 1 devices
@@ -146,7 +181,9 @@ Feature: Scheduling of pods with claims
 
   @DRA-141
   Scenario: Devices of a node are allocated for this node
-    Given node "n1" with 1 devices
+    Given node "n0"
+    And node "n1" with 1 devices
+    And node "n2"
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
     When a pod "train" using claim "mine" is created
@@ -222,10 +259,26 @@ Feature: Scheduling of pods with claims
       pool: {name: pool, generation: 2}
       devices: [{name: new}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceSlice "c-other-pool" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: other, generation: 1}
+      devices: [{name: beside}]
+      """
+    And a ResourceSlice "d-other-driver" with:
+      """
+      driver: other-$(suffix).dra.test
+      nodeName: $(node:n1)
+      pool: {name: pool, generation: 1}
+      devices: [{name: foreign}]
+      """
+    And a DeviceClass "gpu" selecting 'device.driver.endsWith("-$(suffix).dra.test")'
+    And a ResourceClaim "mine" for 3 of "gpu"
+    And a ResourceClaim "more" for 1 of "gpu"
     When a pod "train" using claim "mine" is created
-    Then claim "mine" is allocated the devices "new"
+    Then claim "mine" is allocated the devices "new, beside, foreign"
+    When a pod "late" using claim "more" is created
+    Then claim "more" stays unallocated
 
   @DRA-146
   Scenario: A pool is used when all of its slices are there
@@ -233,8 +286,20 @@ Feature: Scheduling of pods with claims
     And a ResourceSlice "part-1" with:
       """
       nodeName: $(node:n1)
-      pool: {name: pool, resourceSliceCount: 2}
+      pool: {name: pool, generation: 2, resourceSliceCount: 2}
       devices: [{name: d-1}]
+      """
+    And a ResourceSlice "former-part" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, generation: 1, resourceSliceCount: 2}
+      devices: [{name: d-0}]
+      """
+    And a ResourceSlice "part-of-another" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: other, generation: 2, resourceSliceCount: 2}
+      devices: [{name: d-3}]
       """
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
@@ -243,10 +308,11 @@ Feature: Scheduling of pods with claims
     When a ResourceSlice "part-2" is published with:
       """
       nodeName: $(node:n1)
-      pool: {name: pool, resourceSliceCount: 2}
+      pool: {name: pool, generation: 2, resourceSliceCount: 2}
       devices: [{name: d-2}]
       """
     Then pod "train" is bound to "n1"
+    And the allocation of claim "mine" is valid
 
   @DRA-153
   Scenario: A count is met with different devices
@@ -259,13 +325,19 @@ Feature: Scheduling of pods with claims
   @DRA-154
   Scenario: All means every device that matches
     Given node "n1" with 4 devices
+    And node "n2" with 1 devices
+    And a ResourceSlice "more" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: fifth, attributes: {index: {int: 5}}}, {name: none, attributes: {index: {int: 0}}}]
+      """
     And a DeviceClass "upper" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index >= 2'
     And a ResourceClaim "all" with:
       """
       requests: [{name: gpu, exactly: {deviceClassName: $(class:upper), allocationMode: All}}]
       """
     When a pod "train" using claim "all" is created
-    Then claim "all" is allocated the devices "dev-2, dev-3"
+    Then claim "all" is allocated the devices "dev-2, dev-3, fifth"
 
   @DRA-155
   Scenario: All does not mean all that are left
@@ -306,6 +378,11 @@ Feature: Scheduling of pods with claims
     Examples:
       | what                                  | expression                                   | device |
       | an unknown domain is empty            | !("rare" in device.attributes["other.test"]) | small  |
+
+    @DRA-165b
+    Examples:
+      | what                                  | expression                                                                        | device |
+      | cel.bind gives a name to a value      | cel.bind(own, device.attributes["$(sim)"], "rare" in own && own.rare == 1)        | large  |
 
     @DRA-162
     Examples:

@@ -177,6 +177,30 @@ Feature: Consumable capacity
     When a pod "two" using claim "apart" is created
     Then claim "apart" is allocated the devices "a, b" [DRA-209]
 
+  @DRA-172
+  Scenario: A shared device that the search releases has its capacity again
+    Given node "n1"
+    And a ResourceSlice "nics" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 0}},
+           capacity: {bandwidth: {value: 10}}}
+        - {name: b, allowMultipleAllocations: true, attributes: {dra.test/port: {int: 1}},
+           capacity: {bandwidth: {value: 10}}}
+      """
+    And a DeviceClass "nic" for those devices
+    And a DeviceClass "first" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].port == 0'
+    And a ResourceClaim "both" with:
+      """
+      requests:
+        - {name: any, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 6}}}}
+        - {name: first, exactly: {deviceClassName: $(class:first), capacity: {requests: {bandwidth: 6}}}}
+      """
+    When a pod "train" using claim "both" is created
+    Then request "first" of claim "both" is allocated the devices "a"
+    And request "any" of claim "both" is allocated the devices "b"
+
   @DRA-211 @gate:DRAPartitionableDevices @component:claim-controller
   Scenario: A shared partition consumes its counters once
     Given node "n1"

@@ -68,6 +68,26 @@ Feature: Allocation of tainted devices
       | field                                            | value                                                                                                                                         |
       | status.allocation.devices.results[0].tolerations | [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}] |
 
+  @DRA-220 @gate:DRAPrioritizedList
+  Scenario: Each result has the tolerations of its own request or alternative
+    Given node "n1" with 2 devices, "dev-0, dev-1" tainted "health=bad:NoSchedule"
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" with:
+      """
+      requests:
+        - {name: one, exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Exists}]}}
+        - name: two
+          firstAvailable:
+            - {name: none, deviceClassName: $(class:gpu)}
+            - {name: many, deviceClassName: $(class:gpu), count: 2, tolerations: [{key: health, operator: Equal, value: bad}]}
+            - {name: few, deviceClassName: $(class:gpu), tolerations: [{operator: Exists}]}
+      """
+    When a pod "train" using claim "work" is created
+    Then the ResourceClaim "work" has:
+      | field                                                             | value                               |
+      | status.allocation.devices.results[request=one][*].tolerations     | [[{key: health, operator: Exists}]] |
+      | status.allocation.devices.results[request=two/few][*].tolerations | [[{operator: Exists}]]              |
+
   @DRA-217
   Scenario: A toleration without a key tolerates everything
     Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoExecute"
