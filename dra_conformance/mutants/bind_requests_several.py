@@ -12,6 +12,7 @@ from reference_impl.binder.failure import BindFailure
 BINDER = "reference_impl.binder.reconcile:Binder"
 WRITER = "reference_impl.binder.claims:ClaimWriter"
 CHECKS = "reference_impl.binder.checks"
+MAKE = "reference_impl.scheduler.publish:bind_requests.make"
 
 
 @mutant("binder-takes-the-first-node", rule="KAI-100")
@@ -285,3 +286,42 @@ def _(patch: Patch) -> None:
         return record
 
     patch.wrap("reference_impl.binder.report:Reporter.record", wrapped)
+
+
+@mutant("scheduler-tears-claims-apart", rule="KAI-056")
+def _(patch: Patch) -> None:
+    """A pod whose claims do not fit together on any node gets a BindRequest without them."""
+    from reference_impl.scheduler.cycle import Decision, Refusal
+
+    def wrapped(original: Any) -> Any:
+        def decide(self: Any, pod: Obj) -> Any:
+            found = original(self, pod)
+            several = len(pod["spec"].get("resourceClaims") or ()) > 1
+            if several and isinstance(found, Refusal) and "cannot allocate" in found.message:
+                return Decision(pod, next(iter(self._view.nodes)))
+            return found
+
+        return decide
+
+    patch.wrap("reference_impl.scheduler.cycle:Cycle.decide", wrapped)
+
+
+@mutant("scheduler-all-of-one-pool", rule="KAI-051")
+def _(patch: Patch) -> None:
+    """Allocation mode All allocates the devices of one pool."""
+
+    def wrapped(original: Any) -> Any:
+        def make(pod: Obj, node: str, *args: Any, **more: Any) -> Obj:
+            request: Obj = original(pod, node, *args, **more)
+            for entry in request["spec"].get("resourceClaimAllocations") or ():
+                devices = entry["allocation"]["devices"]
+                pool = devices["results"][0]["pool"]
+                entry["allocation"] = {
+                    **entry["allocation"],
+                    "devices": {**devices, "results": [one for one in devices["results"] if one["pool"] == pool]},
+                }
+            return request
+
+        return make
+
+    patch.wrap(MAKE, wrapped)

@@ -171,3 +171,71 @@ def _(patch: Patch) -> None:
         return write_status
 
     patch.wrap(f"{CONTROLLER}._write_status", wrapped)
+
+
+@mutant("claim-for-an-entry-that-needs-none", rule="DRA-107b")
+def _(patch: Patch) -> None:
+    """An entry without a claim's name counts as not recorded yet."""
+
+    def wrapped(original: Any) -> Any:
+        def ensure_claim(self: Any, pod: Obj, entry: Obj, held: Any) -> Any:
+            return original(self, pod, entry, {name: claim for name, claim in held.items() if claim})
+
+        return ensure_claim
+
+    patch.wrap(f"{CONTROLLER}.ensure_claim", wrapped)
+
+
+@mutant("wrong-record-is-kept", rule="DRA-105")
+def _(patch: Patch) -> None:
+    """An entry that names a claim that does not exist is left as it is."""
+
+    def wrapped(original: Any) -> Any:
+        def record_claims(self: Any, pod: Obj, wanted: Any) -> None:
+            held = (pod.get("status") or {}).get("resourceClaimStatuses") or ()
+            recorded = {entry["name"]: entry.get("resourceClaimName") for entry in held}
+            original(self, pod, {**wanted, **recorded})
+
+        return record_claims
+
+    patch.wrap(f"{CONTROLLER}.record_claims", wrapped)
+
+
+@mutant("consumers-of-other-groups-are-pods", rule="DRA-111")
+def _(patch: Patch) -> None:
+    """A consumer counts as a pod if its resource is called pods, whatever its group."""
+
+    def wrapped(original: Any) -> Any:
+        def is_valid_consumer(self: Any, claim: Obj, entry: Obj) -> bool:
+            return bool(original(self, claim, {key: value for key, value in entry.items() if key != "apiGroup"}))
+
+        return is_valid_consumer
+
+    patch.wrap(f"{CONTROLLER}.is_valid_consumer", wrapped)
+
+
+@mutant("consumers-without-a-group-are-pods", rule="DRA-111")
+def _(patch: Patch) -> None:
+    """A consumer counts as a pod if it has no group, whatever its resource."""
+
+    def wrapped(original: Any) -> Any:
+        def is_valid_consumer(self: Any, claim: Obj, entry: Obj) -> bool:
+            return bool(original(self, claim, entry if entry.get("apiGroup") else {**entry, "resource": "pods"}))
+
+        return is_valid_consumer
+
+    patch.wrap(f"{CONTROLLER}.is_valid_consumer", wrapped)
+
+
+@mutant("generated-claims-of-bound-pods-not-reserved", rule="DRA-118")
+def _(patch: Patch) -> None:
+    """Claims from templates are not reserved for a pod that another component bound."""
+
+    def wrapped(original: Any) -> Any:
+        def reserve_for_scheduled(self: Any, pod: Obj) -> None:
+            named = [entry for entry in pod["spec"]["resourceClaims"] if entry.get("resourceClaimName")]
+            original(self, {**pod, "spec": {**pod["spec"], "resourceClaims": named}})
+
+        return reserve_for_scheduled
+
+    patch.wrap(f"{CONTROLLER}.reserve_for_scheduled", wrapped)

@@ -431,3 +431,17 @@ def _(patch: Patch) -> None:
         return facts
 
     patch.wrap(f"{CONTROLLER}.facts", make)
+
+
+@mutant("deleted-rule-still-evicts", rule="DRA-224", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The deletion of a rule is ignored."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def on_rule(self: Any, change: Any) -> None:
+            if change.type != "DELETED":
+                original(self, change)
+
+        return on_rule
+
+    patch.wrap(f"{CONTROLLER}._on_rule", make)

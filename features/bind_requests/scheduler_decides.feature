@@ -29,13 +29,28 @@ Feature: Devices in BindRequests are in use
   @KAI-051
   Scenario: Allocation mode All selects all devices of a node
     Given node "n1" with 3 devices
+    And node "n2"
+    And a ResourceSlice "second-pool" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: second, generation: 1, resourceSliceCount: 1}
+      devices: [{name: extra-0}, {name: extra-1}]
+      """
+    And a ResourceSlice "other-driver" with:
+      """
+      driver: other-$(suffix).dra.test
+      nodeName: $(node:n1)
+      pool: {name: other, generation: 1, resourceSliceCount: 1}
+      devices: [{name: dev-3}]
+      """
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "all" with:
       """
       requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), allocationMode: All}}]
       """
     When a pod "train" using claim "all" is created
-    Then the BindRequest of pod "train" gives claim "all" the devices "dev-0, dev-1, dev-2"
+    Then the BindRequest of pod "train" gives claim "all" the devices "dev-0, dev-1, dev-2, extra-0, extra-1"
+    And pod "train" gets exactly one BindRequest
 
   @KAI-053
   Scenario: A pod that ended before it was bound releases its devices
@@ -61,20 +76,26 @@ Feature: Devices in BindRequests are in use
     And a pod "torn" using claim "here, there"
     Then pod "torn" gets no BindRequest
 
-  @KAI-010 @KAI-055 @KAI-044 @KAI-042
+  @KAI-010 @KAI-055 @KAI-056 @KAI-044 @KAI-042
   Scenario: No BindRequest is written for an impossible claim
     Given node "n1" with 2 devices
+    And node "n2" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "greedy" for 3 of "accelerator"
+    And a ResourceClaim "pair" for 2 of "accelerator"
+    And a ResourceClaim "single" for 1 of "accelerator"
     And a ResourceClaim "classless" for 1 of "nothing"
     And a ResourceClaim "modest" for 1 of "accelerator"
     And a pod "greedy" using claim "greedy"
-    And a pod "classless" using claim "classless"
-    And a pod "claimless" using claim "not-there"
+    # The two nodes have the devices, neither has all.
+    And a pod "torn" using claim "pair, single"
+    And a pod "classless" using claim "single, classless"
+    And a pod "claimless" using claim "single, not-there"
     And a pod "modest" using claim "modest"
     # The scheduler has tried the pods that were created before.
     Then pod "modest" gets exactly one BindRequest [KAI-010]
     And pod "greedy" gets no BindRequest [KAI-055]
+    And pod "torn" gets no BindRequest [KAI-056]
     And pod "classless" gets no BindRequest [KAI-044]
     And pod "claimless" gets no BindRequest [KAI-042]
 

@@ -21,11 +21,11 @@ Feature: Lifecycle of claims
     Given the objects of the manifest "claims/labelled-template"
     And a ResourceClaimTemplate "single" for 1 of "gpu"
     And a pod "first" using template "labelled, single" as "left, right"
+    And pod "first" has its claim "two" for entry "left"
+    And pod "first" has its claim "one" for entry "right"
     And a pod "second" using template "single, labelled" as "left, right"
     Then every pod has each of its claims once [DRA-101]
-    Given pod "first" has its claim "two" for entry "left"
-    And pod "first" has its claim "one" for entry "right"
-    Then the ResourceClaim "two" has "spec.devices.requests[0].exactly.count" 2 [DRA-100]
+    And the ResourceClaim "two" has "spec.devices.requests[0].exactly.count" 2 [DRA-100]
     And the ResourceClaim "two" has "metadata.labels.team" a [DRA-100]
     And the ResourceClaim "one" has "spec.devices.requests[0].exactly.count" 1 [DRA-100]
     And the ResourceClaim "one" has "metadata.labels" null [DRA-100]
@@ -70,16 +70,31 @@ Feature: Lifecycle of claims
     And the ResourceClaim "kept" still exists
 
   @DRA-105
-  Scenario: A claim that the pod status does not record is adopted
-    Given the objects of the manifest "claims/labelled-template"
-    And a pod "train" using template "labelled" as "left, right"
-    And a pod "other" using template "labelled" as "right, left"
+  Scenario Outline: A claim is adopted if the pod status has <status>
+    Given a ResourceClaimTemplate "plain" for 1 of "gpu"
+    And a pod "train" using template "plain" as "left, right"
+    And a pod "other" using template "plain" as "right, left"
     And pod "train" has its claim "one" for entry "left"
     And pod "train" has its claim "two" for entry "right"
-    When "status.resourceClaimStatuses" of the Pod "train" is set to null
+    When "status.resourceClaimStatuses" of the Pod "train" is set to <statuses>
     Then every pod has each of its claims once
     And the ResourceClaim "one" still exists
     And the ResourceClaim "two" still exists
+
+    Examples:
+      | status                         | statuses                                       |
+      | no claims                      | null                                           |
+      | a claim that is not there      | [{name: right, resourceClaimName: never-was}]  |
+
+  @DRA-100 @DRA-103 @DRA-107b
+  Scenario: No claim is created for an entry that needs none
+    Given a pod "plain" using template "labelled"
+    Then pod "plain" gets a Warning event "FailedResourceClaimCreation" [DRA-103]
+    When "status.resourceClaimStatuses" of the Pod "plain" is set to [{name: gpu}]
+    Given the objects of the manifest "claims/labelled-template"
+    And a pod "other" using template "labelled"
+    Then pod "other" keeps one claim [DRA-100]
+    And pod "plain" has no claim [DRA-107b]
 
   @DRA-108 @DRA-109
   Scenario: A pod that is deleted before it is bound releases its devices
@@ -162,11 +177,11 @@ Feature: Lifecycle of claims
     And a ResourceClaim "shared" for 1 of "gpu"
     And a pod "first" using claim "shared"
     And claim "shared" is allocated by hand on "n1" for pods "first"
-    And claim "shared" is also reserved for {apiGroup: dra.test, resource: widgets, name: w, uid: w-1}
+    And claim "shared" is also reserved for [{apiGroup: dra.test, resource: widgets, name: w, uid: w-1}, {apiGroup: dra.test, resource: pods, name: first, uid: w-2}, {resource: services, name: first, uid: w-3}]
     When pod "first" is deleted
     Then the ResourceClaim "shared" has:
-      | field              | value                                                        |
-      | status.reservedFor | [{apiGroup: dra.test, resource: widgets, name: w, uid: w-1}] |
+      | field                     | value           |
+      | status.reservedFor[*].uid | [w-1, w-2, w-3] |
     And the ResourceClaim "shared" keeps "status.allocation.devices.results" set
 
   @DRA-112
@@ -213,9 +228,9 @@ Feature: Lifecycle of claims
   @DRA-116
   Scenario Outline: The claims of a pod that ended as <phase> are deleted while the pod still exists
     Given node "n1"
-    And the objects of the manifest "claims/labelled-template"
-    And a pod "train" using template "labelled" as "left, right"
-    And a pod "other" using template "labelled"
+    And a ResourceClaimTemplate "plain" for 1 of "gpu"
+    And a pod "train" using template "plain" as "left, right"
+    And a pod "other" using template "plain"
     And pod "train" has its claim "one" for entry "left"
     And pod "train" has its claim "two" for entry "right"
     And pod "other" has its claim "kept"
@@ -260,6 +275,19 @@ Feature: Lifecycle of claims
       """
     Then claim "mine" is reserved for exactly the pods "placed"
     And claim "shared" is reserved for exactly the pods "first, placed"
+
+  @DRA-118
+  Scenario: A pod that is bound by another component gets a reservation of its generated claims
+    Given node "n1"
+    And the objects of the manifest "claims/labelled-template"
+    And a pod "train" using template "labelled" as "left, right"
+    And pod "train" has its claim "one" for entry "left"
+    And pod "train" has its claim "two" for entry "right"
+    And claim "one" is allocated by hand on "n1"
+    And claim "two" is allocated by hand on "n1"
+    When pod "train" is bound by hand to "n1"
+    Then claim "one" is reserved for exactly the pods "train"
+    And claim "two" is reserved for exactly the pods "train"
 
   @DRA-118 @DRA-119
   Scenario: A claim is not allocated for a pod that was created with a node

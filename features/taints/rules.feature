@@ -153,6 +153,28 @@ Feature: DeviceTaintRules
     Then the DeviceTaintRule "later" has condition EvictionInProgress False with reason "Completed"
     And the DeviceTaintRule "last" has condition EvictionInProgress True with reason "PodsPendingEviction"
 
+  @DRA-224 @needs:virtual-clock @component:control-plane
+  Scenario: Deleting a rule cancels its evictions
+    Given node "n1" with 2 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    And pod "gone" runs on device "dev-1" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    When a DeviceTaintRule "maintenance" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-0}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    And a DeviceTaintRule "other" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-1}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    And 10 seconds pass
+    And the DeviceTaintRule "maintenance" is deleted
+    Then pod "brief" gets a Normal event "DeviceTaintManagerEviction" that contains "Cancelling deletion"
+    When 60 seconds pass
+    Then the Pod "brief" still exists
+    And pod "gone" is being deleted or gone
+
   @DRA-226b @component:claim-controller @component:scheduler @component:binder
   Scenario: A device that a rule taints is not allocated
     Given node "n1" with 3 devices
