@@ -7,6 +7,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from dra_api.objects import NODES, PODS
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.compute_domain.membership import NotYetError, PermanentError
 
@@ -519,3 +520,325 @@ def _(patch: Patch) -> None:
     patch.wrap(
         "reference_impl.compute_domain.objects:workload_template", lambda original: lambda domain, **_: original(domain)
     )
+
+
+STATUS = "reference_impl.compute_domain.status"
+OBJECTS = "reference_impl.compute_domain.objects"
+
+
+def _count(domain: Any) -> int:
+    return int(domain["spec"].get("numNodes") or 0)
+
+
+@mutant("domain-ready-with-one-node-of-many", rule="NV-149")
+def _(patch: Patch) -> None:
+    """A ComputeDomain is Ready once one of its nodes is."""
+
+    def global_status(domain: Any, nodes: Any) -> str:
+        enough = bool(nodes) or not _count(domain)
+        return "Ready" if enough and all(node["status"] == "Ready" for node in nodes) else "NotReady"
+
+    patch.replace(f"{STATUS}:global_status", global_status)
+
+
+@mutant("domain-ready-with-unready-nodes", rule="NV-150")
+def _(patch: Patch) -> None:
+    """A ComputeDomain is Ready once enough nodes are listed, ready or not."""
+    patch.replace(
+        f"{STATUS}:global_status",
+        lambda domain, nodes: "Ready" if len(nodes) >= _count(domain) else "NotReady",
+    )
+
+
+@mutant("domain-stays-ready", rule="NV-150")
+def _(patch: Patch) -> None:
+    """A ComputeDomain that was Ready once never becomes NotReady."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def domain_status(domain: Any, *rest: Any) -> Any:
+            before = (domain.get("status") or {}).get("status")
+            found = original(domain, *rest)
+            return {**found, "status": "Ready"} if before == "Ready" else found
+
+        return domain_status
+
+    patch.wrap(f"{STATUS}:domain_status", make)
+
+
+@mutant("domain-lists-nodes-of-all-domains", rule="NV-150")
+def _(patch: Patch) -> None:
+    """The status lists the nodes of all ComputeDomains."""
+
+    def cliques(self: Any, domain: Any) -> Any:
+        return [c for i in self._informers.values() for c in i.list() if "daemons" in c]
+
+    def pods(self: Any, domain: Any) -> Any:
+        return [pod for i in self._informers.values() for pod in i.list() if "nodeName" in (pod.get("spec") or {})]
+
+    patch.replace(f"{CONTROLLER}._cliques_of", cliques)
+    patch.replace(f"{CONTROLLER}._pods_of", pods)
+
+
+@mutant("daemon-of-other-domain-keeps-entry", rule="NV-151")
+def _(patch: Patch) -> None:
+    """The daemon pod of any ComputeDomain keeps the entry of its node."""
+
+    def dead(self: Any, domain: Any) -> None:
+        pods = self._informers[PODS].list()
+        for clique in self._cliques_of(domain):
+            living = {pod["spec"].get("nodeName") for pod in pods}
+            lost = {entry["nodeName"] for entry in clique.get("daemons") or ()} - living
+            if lost:
+                number = clique["metadata"]["labels"]["resource.nvidia.com/computeDomain.cliqueID"]
+                self._cliques_writer.leave(domain["metadata"]["uid"], number, lost)
+
+    patch.replace(f"{CONTROLLER}.remove_dead_entries", dead)
+
+
+@mutant("clique-loses-living-nodes", rule="NV-151")
+def _(patch: Patch) -> None:
+    """All entries of a clique are removed once one of its nodes has no daemon."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def dead_entries(clique: Any, pods: Any) -> set[str]:
+            found = original(clique, pods)
+            return {entry["nodeName"] for entry in clique.get("daemons") or ()} if found else found
+
+        return dead_entries
+
+    patch.wrap(f"{STATUS}:dead_entries", make)
+
+
+@mutant("node-without-fabric-not-listed", rule="NV-152")
+def _(patch: Patch) -> None:
+    """Nodes without an NVLink fabric are not listed."""
+    patch.replace(f"{STATUS}:has_no_fabric", lambda pod: False)
+
+
+@mutant("node-without-fabric-always-ready", rule="NV-152")
+def _(patch: Patch) -> None:
+    """Nodes without an NVLink fabric are Ready before their daemon pod is."""
+    patch.replace(f"{STATUS}:is_pod_ready", lambda pod: True)
+
+
+@mutant("node-labels-stay-after-domain", rule="NV-153")
+def _(patch: Patch) -> None:
+    """Nodes keep the label of a deleted ComputeDomain."""
+    patch.replace(f"{CONTROLLER}.remove_node_labels", lambda self, uid: None)
+
+
+@mutant("one-node-loses-label-of-domain", rule="NV-153")
+def _(patch: Patch) -> None:
+    """Only the first node loses the label of a deleted ComputeDomain."""
+
+    def remove(self: Any, uid: str) -> None:
+        for node in self._client.list(NODES, label_selector=f"resource.nvidia.com/computeDomain={uid}").items[:1]:
+            labels = {"resource.nvidia.com/computeDomain": None}
+            self._client.patch(NODES, node["metadata"]["name"], {"metadata": {"labels": labels}})
+
+    patch.replace(f"{CONTROLLER}.remove_node_labels", remove)
+
+
+@mutant("deleted-domain-takes-labels-of-others", rule="NV-153")
+def _(patch: Patch) -> None:
+    """The deletion of a ComputeDomain removes the label of every ComputeDomain from all nodes."""
+
+    def remove(self: Any, uid: str) -> None:
+        for node in self._client.list(NODES, label_selector="resource.nvidia.com/computeDomain").items:
+            labels = {"resource.nvidia.com/computeDomain": None}
+            self._client.patch(NODES, node["metadata"]["name"], {"metadata": {"labels": labels}})
+
+    patch.replace(f"{CONTROLLER}.remove_node_labels", remove)
+
+
+@mutant("deleted-domain-takes-objects-of-others", rule="NV-153")
+def _(patch: Patch) -> None:
+    """The deletion of a ComputeDomain deletes the objects of every ComputeDomain."""
+    patch.replace(
+        f"{CONTROLLER}._labelled",
+        lambda self, resource, uid: (
+            self._client.list(resource, label_selector="resource.nvidia.com/computeDomain").items
+        ),
+    )
+
+
+def _by_name(function: str) -> Callable[[Patch], None]:
+    """The first result of a function for the name of a domain is used for all later domains of that name."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        made: dict[tuple[str, str], Any] = {}
+
+        def remembering(domain: Any, *rest: Any, **options: Any) -> Any:
+            key = (domain["metadata"]["namespace"], domain["metadata"]["name"])
+            return copy.deepcopy(made.setdefault(key, original(domain, *rest, **options)))
+
+        return remembering
+
+    return lambda patch: patch.wrap(f"{OBJECTS}:{function}", make)
+
+
+@mutant("template-of-former-domain", rule="NV-147")
+def _(patch: Patch) -> None:
+    """A ComputeDomain that is created again gets the template of the former one of its name."""
+    _by_name("workload_template")(patch)
+
+
+@mutant("daemons-of-former-domain", rule="NV-146")
+def _(patch: Patch) -> None:
+    """A ComputeDomain that is created again gets the DaemonSet of the former one of its name."""
+    _by_name("daemon_set")(patch)
+
+
+@mutant("status-of-former-domain", rule="NV-149")
+def _(patch: Patch) -> None:
+    """A ComputeDomain that is created again lists the nodes of the former one of its name."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        uids: dict[str, set[str]] = {}
+
+        def cliques(self: Any, domain: Any) -> Any:
+            meta = domain["metadata"]
+            former = uids.setdefault(f"{meta['namespace']}/{meta['name']}", set())
+            former.add(meta["uid"])
+            return [found for uid in sorted(former) for found in original(self, {"metadata": {**meta, "uid": uid}})]
+
+        return cliques
+
+    patch.wrap(f"{CONTROLLER}._cliques_of", make)
+    patch.wrap(f"{CONTROLLER}._pods_of", make)
+
+
+def _without_finalizer(function: str) -> Callable[[Patch], None]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def unprotected(*args: Any, **options: Any) -> Any:
+            found = original(*args, **options)
+            found["metadata"].pop("finalizers")
+            return found
+
+        return unprotected
+
+    return lambda patch: patch.wrap(f"{OBJECTS}:{function}", make)
+
+
+@mutant("daemon-set-without-finalizer", rule="NV-146")
+def _(patch: Patch) -> None:
+    """The DaemonSet of a ComputeDomain has no finalizer."""
+    _without_finalizer("daemon_set")(patch)
+
+
+@mutant("daemon-template-without-finalizer", rule="NV-146")
+def _(patch: Patch) -> None:
+    """The claim template of the daemons has no finalizer."""
+    _without_finalizer("daemon_template")(patch)
+
+
+@mutant("daemon-objects-named-otherwise", rule="NV-146")
+def _(patch: Patch) -> None:
+    """DaemonSet and claim template have another name than computedomain-daemon-<uid>."""
+    patch.replace(f"{OBJECTS}:daemon_name", lambda uid: f"imex-daemon-{uid}")
+
+
+@mutant("channel-when-any-node-is-ready", rule="NV-161")
+def _(patch: Patch) -> None:
+    """A channel is prepared once any node of the domain is ready."""
+
+    def ready(self: Any, domain: Any) -> bool:
+        uid = domain["metadata"]["uid"]
+        return any(
+            entry.get("status") == "Ready"
+            for clique in self._cliques.list()
+            if (clique["metadata"].get("labels") or {}).get("resource.nvidia.com/computeDomain") == uid
+            for entry in clique.get("daemons") or ()
+        )
+
+    patch.replace(f"{MEMBERSHIP}.is_ready", ready)
+
+
+@mutant("channel-when-ready-in-any-domain", rule="NV-161")
+def _(patch: Patch) -> None:
+    """A channel is prepared once the node is ready in any domain."""
+
+    def ready(self: Any, domain: Any) -> bool:
+        return any(
+            entry["nodeName"] == self._node_name and entry.get("status") == "Ready"
+            for clique in self._cliques.list()
+            for entry in clique.get("daemons") or ()
+        )
+
+    patch.replace(f"{MEMBERSHIP}.is_ready", ready)
+
+
+@mutant("channel-with-second-cdi-id", rule="NV-162")
+def _(patch: Patch) -> None:
+    """A channel claim is prepared with the CDI id of all GPUs as well."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, *what: Any) -> Any:
+            found = original(self, *what)
+            return type(found)(found.container, (f"{self._base_cdi.kind}=all", *found.cdi_ids))
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.channel_edits", make)
+
+
+def _numbers(change: Callable[[dict[str, Any]], object]) -> Callable[[Patch], None]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def node(*args: Any) -> Any:
+            found = dict(original(*args))
+            change(found)
+            return found
+
+        return node
+
+    return lambda patch: patch.wrap(f"{CHANNELS}.node", make)
+
+
+@mutant("channel-with-numbers-of-dev-null", rule="NV-163")
+def _(patch: Patch) -> None:
+    """The device node of a channel has the numbers of /dev/null."""
+    _numbers(lambda node: node.update(major=1, minor=3))(patch)
+
+
+@mutant("channels-with-one-minor-number", rule="NV-163")
+def _(patch: Patch) -> None:
+    """Every channel has the minor number 0."""
+    _numbers(lambda node: node.update(minor=0))(patch)
+
+
+@mutant("label-of-other-domain-removed", rule="NV-166")
+def _(patch: Patch) -> None:
+    """Unprepare of a channel removes the label of any ComputeDomain from the node."""
+
+    def leave(self: Any, uid: str) -> None:
+        labels = {"resource.nvidia.com/computeDomain": None}
+        self._client.patch(NODES, self._node_name, {"metadata": {"labels": labels}})
+
+    patch.replace(f"{MEMBERSHIP}.leave", leave)
+
+
+@mutant("aborted-claims-by-name", rule="NV-168")
+def _(patch: Patch) -> None:
+    """A new claim under the name of an aborted one is refused."""
+
+    def check(self: Any, claim: Any, entry: Any) -> None:
+        for other in self._checkpoint.claims().values():
+            if other.aborted_at and (other.namespace, other.name) == (claim.namespace, claim.name):
+                raise PermanentError("claim prepare was already aborted")
+
+    patch.replace(f"{PREPARER}.check_not_aborted", check)
+
+
+@mutant("daemon-with-other-clique", rule="NV-157")
+def _(patch: Patch) -> None:
+    """CLIQUE_ID of a daemon has the right form, with another number."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, *what: Any) -> Any:
+            found = original(self, *what)
+            env = [f"{word}0" if word.startswith("CLIQUE_ID") else word for word in found.container["env"]]
+            return type(found)({**found.container, "env": env}, found.cdi_ids)
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.daemon_edits", make)

@@ -6,9 +6,10 @@ in the clique are real objects.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
-from dra_api.client import AlreadyExists, KubeClient, NotFound
+from dra_api.client import AlreadyExists, Conflict, KubeClient, NotFound
 from dra_api.objects import (
     COMPUTE_DOMAIN_CLIQUES,
     COMPUTE_DOMAINS,
@@ -27,13 +28,19 @@ from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.control_plane.own_objects import CLEANER
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import Untestable
-from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.objects import Requests, attempt
 from dra_conformance.steps.uids import DomainUids
 
 DRIVER_NAMESPACE = "dra-driver-nvidia-gpu"
 LABEL = "resource.nvidia.com/computeDomain"
+CLIQUE_LABEL = f"{LABEL}.cliqueID"
+FINALIZER = LABEL
+DAEMON_ADDRESS = "192.0.2.1"
+"""An address for documentation (RFC 5737), which no host has."""
+CLIQUE_WRITES = 20
+"""Most attempts to write a clique that its controller writes as well."""
 LABEL_TURN = 0.6
 """Seconds in which a driver that moves nodes to another domain does so: it retries claims several times a second."""
 
@@ -154,49 +161,91 @@ def _(world: World) -> None:
     world.cleanup.callback(daemons.stop)
 
 
-@given('a clique of ComputeDomain "{name}" has an entry of node "{node}", which has no daemon')
-def _(world: World, name: str, node: str) -> None:
-    """Create the ComputeDomainClique that is left when a daemon's pod was deleted before it removed its entry."""
+@given('the ComputeDomain "{name}" has the daemons:')
+@when('the ComputeDomain "{name}" has the daemons:')
+def _(world: World, name: str, datatable: list[list[str]]) -> None:
+    """Write the daemon pods and clique entries of the table, in place of the daemons themselves.
+
+    Columns: the node, its pod (Ready, NotReady or none), the number of its clique (empty: no fabric, so no entry), and
+    the status in its entry. An entry without a pod is left when a pod is deleted before it removes the entry.
+    """
     ensure_driver_namespace(world)
-    uid, clique = uid_of(domain(world, name)), f"{world.namespace}.0"
-    # 192.0.2.1 is an address for documentation (RFC 5737), which no host has.
-    entry = {"nodeName": world.name(node), "ipAddress": "192.0.2.1", "cliqueID": clique, "index": 0, "status": "Ready"}
-    world.client.create(
-        COMPUTE_DOMAIN_CLIQUES,
-        {
+    uid = uid_of(domain(world, name))
+    for node, pod, number, status in datatable[1:]:
+        clique = f"{world.namespace}.{number}" if number else ""
+        if pod != "none":
+            _write_daemon_pod(world, uid, node, clique, ready=pod)
+        if clique:
+            _write_entry(world, uid, node, clique, status=status)
+
+
+def _write_daemon_pod(world: World, uid: str, node: str, clique: str, *, ready: str) -> None:
+    name = f"daemon-{node}-{uid[:8]}-{world.suffix}"
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": DRIVER_NAMESPACE, "labels": {LABEL: uid, CLIQUE_LABEL: clique}},
+        "spec": {
+            "nodeName": world.name(node),
+            "containers": [{"name": "daemon", "image": "registry.k8s.io/pause:3.10"}],
+            "terminationGracePeriodSeconds": 0,
+        },
+    }
+    with contextlib.suppress(AlreadyExists):
+        world.client.create(PODS, pod)
+    conditions = [{"type": "Ready", "status": str(ready == "Ready")}]
+    status = {"phase": "Running", "podIP": DAEMON_ADDRESS, "conditions": conditions}
+    world.client.patch(PODS, name, {"status": status}, DRIVER_NAMESPACE, subresource="status")
+
+
+def _write_entry(world: World, uid: str, node: str, clique: str, *, status: str) -> None:
+    entry = {"nodeName": world.name(node), "ipAddress": DAEMON_ADDRESS, "cliqueID": clique, "status": status}
+    name = f"{uid}.{clique}"
+    # The controller writes cliques as well: a conflict means that this write has to be repeated.
+    for _ in range(CLIQUE_WRITES):
+        there = world.client.find(COMPUTE_DOMAIN_CLIQUES, name, DRIVER_NAMESPACE)
+        daemons = list((there or {}).get("daemons") or ())
+        others = [one for one in daemons if one["nodeName"] != entry["nodeName"]]
+        taken = {one["index"] for one in others}
+        index = next((one["index"] for one in daemons if one not in others), None)
+        if index is None:
+            index = next(free for free in range(len(others) + 1) if free not in taken)
+        daemons = [*others, {**entry, "index": index}]
+        clique_object = there or {
             "apiVersion": COMPUTE_DOMAIN_CLIQUES.api_version,
             "kind": COMPUTE_DOMAIN_CLIQUES.kind,
             "metadata": {
-                "name": f"{uid}.{clique}",
+                "name": name,
                 "namespace": DRIVER_NAMESPACE,
-                "labels": {LABEL: uid, f"{LABEL}.cliqueID": clique},
+                "labels": {LABEL: uid, CLIQUE_LABEL: clique},
             },
-            "daemons": [entry],
-        },
-    )
+        }
+        write = world.client.update if there else world.client.create
+        try:
+            write(COMPUTE_DOMAIN_CLIQUES, {**clique_object, "daemons": daemons})
+        except (AlreadyExists, Conflict, NotFound):
+            continue
+        return
+    raise Untestable(f"{name} changes all the time, so no entry can be written")
 
 
-@then('the clique of ComputeDomain "{name}" comes to have no entry of node "{node}"')
-def _(world: World, name: str, node: str) -> None:
-    """No ComputeDomainClique of the domain has an entry of the node any more; the clique may stay."""
+@then('the cliques of ComputeDomain "{name}" come to have the nodes "{nodes}"')
+def _(world: World, name: str, nodes: str) -> None:
+    """The ComputeDomainCliques of the domain have an entry of each of these nodes and of no other."""
     uid = uid_of(domain(world, name))
+    wanted = sorted(world.name(node) for node in words(nodes))
 
     def look() -> Seen:
-        entries = [
-            entry["nodeName"]
-            for clique in world.client.list(
-                COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}"
-            ).items
-            for entry in clique.get("daemons") or ()
-        ]
-        return world.name(node) not in entries, entries or "no entry"
+        found = world.client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
+        entries = sorted(entry["nodeName"] for clique in found for entry in clique.get("daemons") or ())
+        return entries == wanted, entries or "no entry"
 
-    world.eventually(f"cliques of ComputeDomain {name}", look, expected=f"no entry of {world.name(node)}")
+    world.eventually(f"nodes in the cliques of ComputeDomain {name}", look, expected=wanted)
 
 
 @then('the ComputeDomain "{name}" has a claim template for its workloads with allocationMode {mode:word}')
 def _(world: World, name: str, mode: str) -> None:
-    """The template <name>-channel requests a channel, and its configuration has the uid of the domain."""
+    """The template <name>-channel has the domain's label, finalizer and, in its configuration, its uid."""
 
     def look() -> Seen:
         template = world.seen(RESOURCE_CLAIM_TEMPLATES, f"{name}-channel")
@@ -217,26 +266,37 @@ def _(world: World, name: str, mode: str) -> None:
                 for c in configs
             )
             and (meta(template).get("labels") or {}).get(LABEL) == uid
+            and FINALIZER in (meta(template).get("finalizers") or ())
         )
-        return ok, {"labels": meta(template).get("labels"), "config": configs}
+        shown = {key: meta(template).get(key) for key in ("labels", "finalizers")}
+        return ok, {**shown, "config": configs}
 
-    wanted = {"domainID": "the domain's uid", "allocationMode": mode}
+    wanted = {"domainID": uid_of(domain(world, name)), "allocationMode": mode, "finalizer": FINALIZER}
     world.eventually(f"claim template of ComputeDomain {name}", look, expected=wanted)
 
 
 @then('the ComputeDomain "{name}" has a DaemonSet and a claim template for its daemons')
 def _(world: World, name: str) -> None:
-    """Both are created in the driver's namespace, with the domain's label; the DaemonSet selects nodes by it."""
+    """Both are created in the driver's namespace under the name of the rule, with the domain's label and finalizer.
+
+    The DaemonSet and its pods have the label of the domain, and its pods run on the nodes that have it.
+    """
     uid = uid_of(domain(world, name))
+    wanted_names = dict.fromkeys(("DaemonSet", "ResourceClaimTemplate"), f"computedomain-daemon-{uid}")
 
     def look() -> Seen:
         found = daemon_objects(world, uid)
+        names = {kind: name_of(obj) for kind, obj in found.items()}
+        unprotected = sorted(
+            kind for kind, obj in found.items() if FINALIZER not in (meta(obj).get("finalizers") or ())
+        )
         selector: Obj = {}
         if "DaemonSet" in found:
             selector = found["DaemonSet"]["spec"]["template"]["spec"].get("nodeSelector") or {}
-        return len(found) == 2 and selector.get(LABEL) == uid, {"found": sorted(found), "nodeSelector": selector}
+        seen = {"names": names, "without the finalizer": unprotected, "nodeSelector": selector}
+        return seen == wanted, seen
 
-    wanted = {"found": ["DaemonSet", "ResourceClaimTemplate"], "nodeSelector": {LABEL: uid}}
+    wanted = {"names": wanted_names, "without the finalizer": [], "nodeSelector": {LABEL: uid}}
     world.eventually(f"daemons of ComputeDomain {name}", look, expected=wanted)
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 
 from dra_api.objects import BIND_REQUESTS, Resource, meta, name_of, uid_of
 from dra_conformance.core import manifests
-from dra_conformance.core.values import covers, expectation
+from dra_conformance.core.values import covers, expectation, read_value
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
-from dra_conformance.steps.objects import attempt, value_of
+from dra_conformance.steps.objects import attempt
 from dra_conformance.steps.references import Known, Reference, reference
+from dra_conformance.steps.uids import with_uids
 
 _HOLD = "dra-conformance/hold"
 # kube-controller-manager's garbage collector looks for new kinds of objects every half minute: it collects a
@@ -31,7 +32,7 @@ def look(ref: Reference, path: str, wanted: str) -> Seen:
     if len(found) != 1:
         return False, [name_of(obj) for obj in found] or "no such object"
     seen = manifests.look_up(found[0], path)
-    return expectation(ref.world.text(wanted), ref.world.clock.now()).is_met(seen), seen
+    return expectation(with_uids(ref.world, wanted), ref.world.clock.now()).is_met(seen), seen
 
 
 def write_field(world: World, resource: Resource, name: str, path: str, value: object) -> None:
@@ -54,7 +55,7 @@ def write_field(world: World, resource: Resource, name: str, path: str, value: o
 @when('"{path}" of the {subject:object} is set to {value}')
 def _(world: World, path: str, subject: str, value: str) -> None:
     """Write one field of an object, as its user or its component would; `null` removes the field."""
-    ref, wanted = reference(world, subject), value_of(world, value)
+    ref, wanted = reference(world, subject), read_value(with_uids(world, value))
     stored = ref.the_object()
     world.state(Known).former[subject] = uid_of(stored)
     write_field(world, ref.resource, name_of(stored), path, wanted)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from dra_api.client import AlreadyExists
@@ -33,6 +34,7 @@ GIVEN_WITHIN = 15.0
 """Least seconds to wait for a channel: all 2048 of them take long to write, and a driver has 45 for a call."""
 AT_ONCE = 5.0
 """Seconds in which a response arrives that waits for nothing, on a busy machine too; a driver that waits takes 45."""
+CHANNEL_MAJOR = re.compile(r"^\s*(\d+)\s+nvidia-caps-imex-channels$", re.MULTILINE)
 CHANNEL = re.compile(r"/dev/nvidia-caps-imex-channels/channel(\d+)")
 
 
@@ -173,6 +175,8 @@ def domain_claim(world: World, claim: str, node: str, device: str, config: Obj) 
     """Create a claim for `<device>-0` of a node, with the allocation that scheduler and controller write."""
     requests = [{"name": device, "exactly": {"deviceClassName": CLASSES[device]}}]
     world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
+    # A claim that is created again under its name has another uid, which later calls must have.
+    calls(world).refs.pop(claim, None)
     result = {"request": device, "driver": DOMAIN_DRIVER, "pool": world.name(node), "device": f"{device}-0"}
     parameters = {"apiVersion": CONFIG_API, "kind": KINDS[device], **config}
     opaque = {"driver": DOMAIN_DRIVER, "parameters": parameters}
@@ -334,9 +338,31 @@ def _(world: World, claim: str, text: str) -> None:
 
 @then('claim "{claim}" adds {count:d} channels on "{node}"')
 def _(world: World, claim: str, count: int, node: str) -> None:
-    """Its CDI ids resolve to the channels 0 to count - 1 and to no other, all of them character devices."""
+    """Its CDI ids resolve to the channels 0 to count - 1 and to no other, with the device numbers of these channels.
+
+    Channel N has the major number of nvidia-caps-imex-channels and the minor number N. A CDI specification without
+    numbers leaves them to the host's device node.
+    """
     nodes = view_of_claim(world, node, claim).device_nodes
-    numbers = sorted(int(found[1]) for one in nodes if (found := CHANNEL.fullmatch(one.path)))
-    ok = numbers == list(range(count)) and all(one.type in ("", "c") for one in nodes)
+    channels = {int(found[1]): one for one in nodes if (found := CHANNEL.fullmatch(one.path))}
+    ok = sorted(channels) == list(range(count)) and all(one.type in ("", "c") for one in nodes)
     # At most five numbers: mode All adds 2048 channels.
-    world.check(ok, "channels of the claim", expected=f"channels 0 to {count - 1}", observed=numbers[:5] or nodes[:3])
+    shown = sorted(channels)[:5] or nodes[:3]
+    world.check(ok, "channels of the claim", expected=f"channels 0 to {count - 1}", observed=shown)
+    major = channel_major(world, node)
+    wrong = {
+        f"channel{number}": f"{one.major}:{one.minor}"
+        for number, one in channels.items()
+        if (one.major, one.minor) not in ((None, None), (major, number))
+    }
+    expected = f"channel N has {major}:N"
+    world.check(not wrong, "device numbers of the channels", expected=expected, observed=dict([*wrong.items()][:5]))
+
+
+def channel_major(world: World, node: str) -> int:
+    """Return the major number of channels from the fake node's /proc/devices. Raises Untestable without one."""
+    table = Path(world.node(node).gpus.driver_root) / "proc/devices"
+    found = CHANNEL_MAJOR.search(table.read_text())
+    if found is None:
+        raise Untestable(f"{table} does not list nvidia-caps-imex-channels")
+    return int(found[1])

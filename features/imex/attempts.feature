@@ -28,7 +28,7 @@ Feature: Daemons of ComputeDomains and aborted claims
       | variable | COMPUTE_DOMAIN_UUID      | $(uid:job)     |
       | variable | COMPUTE_DOMAIN_NAME      | job            |
       | variable | COMPUTE_DOMAIN_NAMESPACE | $(namespace)   |
-      | variable | CLIQUE_ID                | like '.*[.].*' |
+      | variable | CLIQUE_ID                | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 |
       | file     | /imexd/imexd.cfg.tmpl    | set            |
 
   @NV-167 @needs:compute-domain-plugin
@@ -52,3 +52,10 @@ Feature: Daemons of ComputeDomains and aborted claims
     Then Prepare of claim "train" fails at once because ""
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "train" fails at once because "already aborted"
+    # A claim of the same name with another uid, and so with an allocation of its own.
+    Given the IMEX daemons of ComputeDomains are simulated
+    When the ResourceClaim "train" is deleted
+    Then the ResourceClaim "train" is gone
+    Given a channel claim "train" on "n1" for ComputeDomain "job"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" returns "channel-0"

@@ -22,7 +22,39 @@ Feature: Channel claims on the nodes of a ComputeDomain
     And the ComputeDomain "job" has "status.nodes[0].status" Ready [NV-150]
     And the ComputeDomain "job" has "status.status" Ready [NV-150]
     And Prepare of claim "train" returns "channel-0" [NV-162]
+    And the response for claim "train" has the CDI ids: [NV-162]
+      | id                                                          |
+      | k8s.compute-domain.nvidia.com/claim=$(uid:train)-channel-0 |
     And claim "train" adds 1 channels on "n1" [NV-163]
+
+  @NV-161 @NV-162 @NV-166
+  Scenario: A claim waits until its own node is ready in its own domain
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And node "n2" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 2 nodes
+    And a ComputeDomain "other" for 1 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status   |
+      | n1   | Ready | 0      | Ready    |
+      | n2   | Ready | 0      | NotReady |
+    And the ComputeDomain "other" has the daemons:
+      | node | pod   | clique | status |
+      | n2   | Ready | 0      | Ready  |
+    And a channel claim "rank-0" on "n1" for ComputeDomain "job"
+    And a channel claim "rank-1" on "n2" for ComputeDomain "job"
+    When Prepare of claim "rank-0" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "rank-1" is called on the ComputeDomain driver of "n2"
+    Then Prepare of claim "rank-0" returns "channel-0" [NV-162]
+    And the ComputeDomain label of node "n1" becomes "job" [NV-161]
+    And the ComputeDomain label of node "n2" becomes "job" [NV-161]
+    And Prepare of claim "rank-1" has not succeeded yet [NV-161]
+    When the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n2   | Ready | 0      | Ready  |
+    Then Prepare of claim "rank-1" returns "channel-0" [NV-162]
+    When Unprepare of claim "rank-0" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "none" [NV-166]
+    And the ComputeDomain label of node "n2" stays "job" [NV-166]
 
   @NV-163
   Scenario: A claim with allocationMode All gets every channel
@@ -58,7 +90,7 @@ Feature: Channel claims on the nodes of a ComputeDomain
     When Unprepare of claim "first" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "second" returns "channel-0"
 
-  @NV-165
+  @NV-165 @NV-166
   Scenario: A node belongs to one ComputeDomain at a time
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
@@ -66,10 +98,15 @@ Feature: Channel claims on the nodes of a ComputeDomain
     And a channel claim "first" on "n1" for ComputeDomain "job"
     And a channel claim "second" on "n1" for ComputeDomain "other"
     When Prepare of claim "first" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain label of node "n1" becomes "job"
+    Then the ComputeDomain label of node "n1" becomes "job" [NV-165]
     When Prepare of claim "second" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain label of node "n1" stays "job"
-    And Prepare of claim "second" has not succeeded yet
+    Then the ComputeDomain label of node "n1" stays "job" [NV-165]
+    And Prepare of claim "second" has not succeeded yet [NV-165]
+    # The second claim never joined: its own domain is not the one of the label.
+    When Unprepare of claim "second" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" stays "job" [NV-166]
+    When Unprepare of claim "first" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "none" [NV-166]
 
   @NV-158
   Scenario: A claim for a ComputeDomain of another namespace is refused at once
