@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 
 from dra_api.client import Conflict, KubeClient
-from dra_api.objects import NODES, Obj, Resource, name_of, namespace_of
+from dra_api.objects import NODES, PODS, Obj, Resource, name_of, namespace_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import Untestable
 from dra_conformance.core.events import EventLog
@@ -34,6 +34,8 @@ class ScenarioObjects:
         self._patience = patience
         self._created: list[tuple[Resource, str, str]] = []
         self._newest: dict[Resource, int] = {}  # resource versions that the observer may not have reached yet
+        self.writes = 0
+        """The number of writes of the scenario so far, without those of pods."""
 
     def manifest(self, name: str) -> Obj:
         """Return the only object of a manifest under fixtures/, with names and namespace filled in."""
@@ -116,6 +118,8 @@ class ScenarioObjects:
                 self._client.delete_if_there(resource, name, namespace or None)
 
     def _wrote(self, resource: Resource, obj: Obj) -> None:
+        if resource != PODS:
+            self.writes += 1
         version = str((obj.get("metadata") or {}).get("resourceVersion") or "")
         # Other versions cannot be compared; `catch_up` does not wait for them.
         if version.isdecimal():

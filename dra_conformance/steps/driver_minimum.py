@@ -7,7 +7,7 @@ from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, uid_of
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import claim_spec, driver_class, template_object
-from dra_conformance.steps.pods import by_template, events_about, pod_object, scheduler_of
+from dra_conformance.steps.pods import by_template, create_pod, events_about, pod_object, scheduler_of
 
 
 @given('a ResourceClaimTemplate "{template}" for a device of the driver')
@@ -21,7 +21,7 @@ def _(world: World, pod: str, template: str) -> None:
     """A pod whose deletion waits for its kubelet, 30 seconds at most."""
     obj = pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world))
     obj["spec"]["terminationGracePeriodSeconds"] = 30
-    world.create(obj)
+    create_pod(world, obj)
 
 
 def look_running(world: World, pod: str) -> Seen:

@@ -11,7 +11,7 @@ from dra_conformance.engine.vocabulary import then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import claim_spec, device_class, template_object
 from dra_conformance.steps.mig_published import consumed, counter_sets
-from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
+from dra_conformance.steps.pods import by_template, create_pod, pod_object, scheduler_of
 
 
 @when('the pods "{pods}" are deleted')
@@ -89,7 +89,7 @@ def _(world: World, count: int, profiles: str, node: str) -> None:
     left = [f"storm-{number}" for number in range(count)]
     for number, pod in enumerate(left):
         entry = by_template("gpu", f"profile-{number % len(names)}")
-        world.create(pod_object(world, pod, [entry], scheduler=scheduler_of(world)))
+        create_pod(world, pod_object(world, pod, [entry], scheduler=scheduler_of(world)))
     wrong: list[str] = []
 
     def look() -> Seen:

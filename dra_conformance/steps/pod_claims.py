@@ -6,7 +6,7 @@ from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, when, words
 from dra_conformance.engine.world import World
 from dra_conformance.steps.claims import claim_object
-from dra_conformance.steps.pods import by_name, by_template, pod_object, scheduler_of
+from dra_conformance.steps.pods import by_name, by_template, create_pod, pod_object, scheduler_of
 
 
 @given('pods "{prefix}" 1 to {count:d} each using a claim of their own with:')
@@ -16,14 +16,14 @@ def _(world: World, prefix: str, count: int, docstring: str) -> None:
     for number in range(1, count + 1):
         claim = f"{prefix}-{number}"
         world.create(claim_object(world, claim, {"devices": devices}))
-        world.create(pod_object(world, claim, [by_name(claim)], scheduler=scheduler_of(world)))
+        create_pod(world, pod_object(world, claim, [by_name(claim)], scheduler=scheduler_of(world)))
 
 
 @given('a pod "{pod}" using claim "{claim}" as "{names}"')
 def _(world: World, pod: str, claim: str, names: str) -> None:
     """Create a pod that uses one claim under several names of its own."""
     references = [{"name": name, "resourceClaimName": claim} for name in words(names)]
-    world.create(pod_object(world, pod, references, scheduler=scheduler_of(world)))
+    create_pod(world, pod_object(world, pod, references, scheduler=scheduler_of(world)))
 
 
 @given('a pod "{pod}" using template "{templates}" as "{names}"')
@@ -34,4 +34,4 @@ def _(world: World, pod: str, templates: str, names: str) -> None:
     if len(sources) == 1:
         sources *= len(entries)
     references = [by_template(name, template) for name, template in zip(entries, sources, strict=True)]
-    world.create(pod_object(world, pod, references, scheduler=scheduler_of(world)))
+    create_pod(world, pod_object(world, pod, references, scheduler=scheduler_of(world)))

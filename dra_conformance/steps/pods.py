@@ -9,6 +9,7 @@ from dra_conformance.control_plane.own_objects import RUN_LABEL
 from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.scheduler_sign import wait_observed
 
 # No scheduler takes pods with this scheduler's name: the scenario binds them by hand.
 BY_HAND = "dra-conformance-by-hand"
@@ -63,6 +64,12 @@ def scheduler_of(world: World) -> str:
     return "kai-scheduler" if "kai" in world.scenario.tags.needs else ""
 
 
+def create_pod(world: World, pod: Obj) -> Obj:
+    """Create a pod for the scheduler of the scenario, which has observed all earlier writes of the scenario."""
+    wait_observed(world)
+    return world.create(pod)
+
+
 def look_bound(world: World, pod: str) -> Seen:
     """Return whether a pod is bound, and its node."""
     seen = world.seen(PODS, pod)
@@ -82,7 +89,9 @@ def condition(pod: Obj | None, kind: str) -> Obj:
 @when('a pod "{pod}" using claim "{claims}" is created')
 def _(world: World, pod: str, claims: str) -> None:
     """Create a pod that uses claims by name; commas separate several."""
-    world.create(pod_object(world, pod, [by_name(claim) for claim in words(claims)], scheduler=scheduler_of(world)))
+    create_pod(
+        world, pod_object(world, pod, [by_name(claim) for claim in words(claims)], scheduler=scheduler_of(world))
+    )
 
 
 @when('a pod "{pod}" using claim "{claims}" is created with:')
@@ -90,13 +99,13 @@ def _(world: World, pod: str, claims: str, docstring: str) -> None:
     """Create a pod that uses claims by name, with additional fields in its spec (YAML)."""
     obj = pod_object(world, pod, [by_name(claim) for claim in words(claims)], scheduler=scheduler_of(world))
     obj["spec"].update(manifests.parse_value(world.text(docstring)))
-    world.create(obj)
+    create_pod(world, obj)
 
 
 @given('a pod "{pod}" without claims')
 def _(world: World, pod: str) -> None:
     """Create a pod that needs no devices."""
-    world.create(pod_object(world, pod, [], scheduler=scheduler_of(world)))
+    create_pod(world, pod_object(world, pod, [], scheduler=scheduler_of(world)))
 
 
 @given('a pod "{pod}" of scheduler "{scheduler}" without claims')
@@ -138,7 +147,7 @@ def _(world: World, pod: str) -> None:
 @when('a pod "{pod}" using template "{template}" is created')
 def _(world: World, pod: str, template: str) -> None:
     """Create a pod with a claim from a template, under the name `gpu`."""
-    world.create(pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world)))
+    create_pod(world, pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world)))
 
 
 @when('pods "{prefix}" 1 to {count:d} each using template "{template}" are created')
