@@ -355,8 +355,8 @@ def test_a_mutant_is_killed_by_a_check_of_a_rule_and_only_then(tmp_path: Path) -
     for number, source in enumerate((mutants.mutated_source(bad), file.read_text())):
         scratch = tmp_path / str(number)
         scratch.mkdir()
-        works.append(Work(mutant=bad, source=source or "", scenarios=(_REVIEW,), scratch=str(scratch), limit=60.0))
-    by_folder = {work.scratch: answer for work, answer in each(works, run_for_real, jobs=2, limit=60.0)}
+        works.append(Work(mutant=bad, source=source or "", scenarios=(_REVIEW,), scratch=str(scratch), limit=300.0))
+    by_folder = {work.scratch: answer for work, answer in each(works, run_for_real, jobs=2, limit=300.0)}
     killed, survived = (by_folder[work.scratch] for work in works)
     assert isinstance(killed, Outcome)
     assert isinstance(survived, Outcome)
