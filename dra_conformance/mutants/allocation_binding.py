@@ -31,6 +31,22 @@ def _results(patch: Patch, change: Callable[[Obj], None]) -> None:
     patch.wrap(f"{_ALLOCATOR}.results:device_result", make)
 
 
+@mutant("allocations-have-an-old-time", rule="DRA-129")
+def _(patch: Patch) -> None:
+    """The allocationTimestamp is not the time of the allocation."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def update_status(self: Any, res: Any, obj: Obj) -> Any:
+            allocation = (obj.get("status") or {}).get("allocation") or {}
+            if "allocationTimestamp" in allocation:
+                allocation["allocationTimestamp"] = "2020-01-01T00:00:00Z"
+            return original(self, res, obj)
+
+        return update_status
+
+    patch.wrap("dra_api.client:KubeClient.update_status", make)
+
+
 @mutant("allocations-have-no-time", rule="DRA-129")
 def _(patch: Patch) -> None:
     """An allocation has no allocationTimestamp."""

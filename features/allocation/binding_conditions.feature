@@ -20,7 +20,7 @@ Feature: Binding conditions
       | field                                                         | value             |
       | status.allocation.devices.results[0].bindingConditions        | [dra.test/ready]  |
       | status.allocation.devices.results[0].bindingFailureConditions | [dra.test/failed] |
-    And the ResourceClaim "mine" has "status.allocation.allocationTimestamp" set [DRA-129]
+    And the ResourceClaim "mine" has "status.allocation.allocationTimestamp" the present time [DRA-129]
     And pod "train" gets a Normal event "BindingConditionsPending" [DRA-253]
     And pod "train" stays unbound [DRA-250]
     When device "dev" of claim "mine" reports "dra.test/ready" True
