@@ -566,3 +566,134 @@ def _(patch: Patch) -> None:
         return write
 
     patch.wrap(f"{_SCHEDULER}.publish:DirectPublisher._write", make)
+
+
+# -- further faults ----------------------------------------------------------------------------------------------------
+
+
+@mutant("all-after-another-request-ignored", rule="DRA-154")
+def _(patch: Patch) -> None:
+    """Requests for all devices are served up to the first request that has a count."""
+
+    def make(original: Callable[..., int | None]) -> Callable[..., int | None]:
+        def take(self: Any) -> int | None:
+            whole = self._tasks
+            exact = [number for number, task in enumerate(whole) if not task.everything]
+            self._tasks = whole[: exact[0]] if exact else whole
+            try:
+                return original(self)
+            finally:
+                self._tasks = whole
+
+        return take
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._take_all_requests", make)
+
+
+@mutant("constraint-over-all-claims-of-a-pod", rule="DRA-171")
+def _(patch: Patch) -> None:
+    """A constraint of one claim applies to the other claims of the pod."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def task(self: Any, *args: Any) -> Any:
+            found = original(self, *args)
+            return msgspec.structs.replace(found, constraints=tuple(range(len(self._constraints))))
+
+        return task
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.allocate:Allocator._task", make)
+
+
+@mutant("devices-free-in-new-generation", rule="DRA-133")
+def _(patch: Patch) -> None:
+    """All devices of a pool are free again when its driver publishes a new generation."""
+    known: dict[Any, set[int]] = {}
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def view_pool(slices: Any, *args: Any) -> Any:
+            known.setdefault(slices[0].pool, set()).update(one.generation for one in slices)
+            return original(slices, *args)
+
+        return view_pool
+
+    def make_in_use(original: Callable[..., int]) -> Callable[..., int]:
+        def in_use(self: Any, taken: Any) -> int:
+            busy = original(self, taken)
+            for position, device in enumerate(self.devices):
+                if len(known.get(device.id.pool_id, ())) > 1:
+                    busy &= ~(1 << position)
+            return busy
+
+        return in_use
+
+    patch.wrap(f"{_ALLOCATOR}.pools:view_pool", make)
+    patch.wrap(f"{_ALLOCATOR}.inventory:NodeInventory.in_use", make_in_use)
+
+
+@mutant("changed-node-labels-ignored", rule="DRA-143")
+def _(patch: Patch) -> None:
+    """Waiting pods are not scheduled when the labels of a node change."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def on_node(self: Any, change: Any) -> None:
+            if change.type != "MODIFIED" or not self.pods:
+                original(self, change)
+
+        return on_node
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.on_node", make)
+
+
+@mutant("same-alternative-for-all-requests", rule="DRA-184")
+def _(patch: Patch) -> None:
+    """All requests of a claim use the alternative of the same position."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def prefixes(self: Any, *args: Any) -> Any:
+            chosen = args[2]
+            for numbers in original(self, *args):
+                options = [one for one, group in zip(numbers, args[1], strict=True) if len(group) > 1]
+                if chosen or len(set(options)) <= 1:
+                    yield numbers
+
+        return prefixes
+
+    patch.wrap(f"{_ALLOCATOR}.allocate:Allocator._prefixes", make)
+
+
+@mutant("capacity-of-deallocated-share-kept", rule="DRA-201")
+def _(patch: Patch) -> None:
+    """The capacity of a share stays consumed when its claim is deallocated."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        return lambda self, results: original(self, [one for one in results if not one.get("shareID")])
+
+    patch.wrap(f"{_ALLOCATOR}.taken:Taken.remove", make)
+
+
+def _one_capacity(patch: Patch, at: int) -> None:
+    """Compare one capacity of a shared device only."""
+
+    def within(self: Any, task: Any, position: int) -> bool:
+        if not self._inventory.shareable >> position & 1 or task.request.admin_access:
+            return True
+        committed = self._committed(position)
+        entries = self._consumption(task)[position]
+        name, amount_, total, _ = entries[at % len(entries)]
+        return bool(committed.get(name, 0) + amount_ <= total)
+
+    patch.replace(f"{_ALLOCATOR}.search:Search._within_capacity", within)
+
+
+@mutant("first-capacity-compared-only", rule="DRA-212")
+def _(patch: Patch) -> None:
+    """A device is shared as long as its first capacity lasts."""
+    _one_capacity(patch, 0)
+
+
+@mutant("last-capacity-compared-only", rule="DRA-212")
+def _(patch: Patch) -> None:
+    """A device is shared as long as its last capacity lasts."""
+    _one_capacity(patch, -1)

@@ -32,6 +32,7 @@ Feature: Alternatives in order of preference
     Examples:
       | what                                                       | devices | requests                                                                                                                                                                                                                                         | served             |
       | An alternative is replaced if a later request needs its devices | 3       | [{name: r, firstAvailable: [{name: big, deviceClassName: $(class:gpu), count: 2}, {name: small, deviceClassName: $(class:gpu)}]}, {name: z, exactly: {deviceClassName: $(class:gpu), count: 2}}] | r/small, z, z |
+      | Each request has an alternative of its own | 3       | [{name: r, firstAvailable: [{name: big, deviceClassName: $(class:gpu), count: 2}, {name: small, deviceClassName: $(class:gpu)}]}, {name: z, firstAvailable: [{name: big, deviceClassName: $(class:gpu), count: 2}, {name: small, deviceClassName: $(class:gpu)}]}] | r/big, r/big, z/small |
 
     @DRA-185
     Examples:

@@ -166,6 +166,32 @@ Feature: Scheduling of pods with claims
     When a pod "three" using claim "more" is created
     Then claim "more" stays unallocated [DRA-133]
 
+  @DRA-133
+  Scenario: A device stays in use when its pool is published again
+    Given node "n1"
+    And a ResourceSlice "before" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, generation: 1}
+      devices: [{name: used}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    And a ResourceClaim "third" for 1 of "gpu"
+    And a pod "one" using claim "first"
+    Then pod "one" is bound to "n1"
+    When a ResourceSlice "after" is published with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, generation: 2}
+      devices: [{name: used}, {name: added}]
+      """
+    And a pod "two" using claim "second" is created
+    Then claim "second" is allocated the devices "added"
+    When a pod "three" using claim "third" is created
+    Then claim "third" stays unallocated
+
   @DRA-134
   Scenario: A pod gets all of its claims or none
     Given node "n1" with 1 devices
@@ -221,6 +247,21 @@ Feature: Scheduling of pods with claims
     And the ResourceClaim "mine" has:
       | field                          | value                                                                                         |
       | status.allocation.nodeSelector | {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]} |
+
+  @DRA-143
+  Scenario: A waiting pod is scheduled when its node gets the label that a slice selects
+    Given node "n1" with label "dra.test/rack" set to "r2"
+    And a ResourceSlice "rack" with:
+      """
+      nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]}
+      devices: [{name: near}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    Then pod "train" stays unbound
+    When "metadata.labels" of the Node "n1" is set to {kubernetes.io/hostname: $(node:n1), dra.test/rack: r1}
+    Then pod "train" is bound to "n1"
 
   @DRA-143
   Scenario Outline: A node selector compares a label only if it is a 64-bit integer in decimal digits (<label>)
@@ -332,12 +373,16 @@ Feature: Scheduling of pods with claims
       devices: [{name: fifth, attributes: {index: {int: 5}}}, {name: none, attributes: {index: {int: 0}}}]
       """
     And a DeviceClass "upper" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index >= 2'
+    And a DeviceClass "second" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index == 1'
     And a ResourceClaim "all" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:upper), allocationMode: All}}]
+      requests:
+        - {name: one, exactly: {deviceClassName: $(class:second)}}
+        - {name: gpu, exactly: {deviceClassName: $(class:upper), allocationMode: All}}
       """
     When a pod "train" using claim "all" is created
-    Then claim "all" is allocated the devices "dev-2, dev-3, fifth"
+    Then request "gpu" of claim "all" is allocated the devices "dev-2, dev-3, fifth"
+    And request "one" of claim "all" is allocated the devices "dev-1"
 
   @DRA-155
   Scenario: All does not mean all that are left
@@ -425,6 +470,24 @@ Feature: Scheduling of pods with claims
       """
     When a pod "train" using claim "near" is created
     Then request "two" of claim "near" is allocated the devices "dev-3"
+
+  @DRA-171
+  Scenario: A constraint applies to its own claim
+    Given node "n1" with 4 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "left" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 2}}]
+      constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]
+      """
+    And a ResourceClaim "right" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 2}}]
+      constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]
+      """
+    When a pod "train" using claim "left, right" is created
+    Then claim "left" is allocated the devices "dev-0, dev-1"
+    And claim "right" is allocated the devices "dev-2, dev-3"
 
   @DRA-172
   Scenario: A first choice without a second is revised

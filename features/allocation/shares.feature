@@ -2,7 +2,7 @@
 Feature: Consumable capacity
   A device can be allocated to several requests, each with a part of its capacity (KEP-5075).
 
-  @DRA-201
+  @DRA-201 @component:claim-controller
   Scenario: A device is shared until its capacity is used up
     Given node "n1"
     And a ResourceSlice "nic" with:
@@ -21,6 +21,32 @@ Feature: Consumable capacity
     And the shares of claims "one, two" have distinct ids
     When a pod "third" using claim "three" is created
     Then claim "three" stays unallocated
+    When pod "first" is force-deleted
+    Then claim "three" is allocated the devices "nic"
+
+  @DRA-212
+  Scenario Outline: A device is not shared if its <which> capacity is used up
+    Given node "n1"
+    And a ResourceSlice "nic" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: nic, allowMultipleAllocations: true, capacity: {bandwidth: {value: 10}, queues: {value: 10}}}]
+      """
+    And a DeviceClass "nic" for those devices
+    And a ResourceClaim "one" for 1 of "nic" with capacity <capacity>
+    And a ResourceClaim "two" for 1 of "nic" with capacity <capacity>
+    And a ResourceClaim "three" for 1 of "nic" with capacity {bandwidth: 4, queues: 4}
+    And a pod "first" using claim "one"
+    Then claim "one" is allocated the devices "nic"
+    When a pod "second" using claim "two" is created
+    Then claim "two" stays unallocated
+    When a pod "third" using claim "three" is created
+    Then claim "three" is allocated the devices "nic"
+
+    Examples:
+      | which  | capacity                  |
+      | first  | {bandwidth: 6, queues: 1} |
+      | second | {bandwidth: 1, queues: 6} |
 
   @DRA-201b
   Scenario: A shared device is not allocated exclusively
