@@ -429,3 +429,46 @@ def _(patch: Patch) -> None:
     """A wait on a set that is freed lasts until its timeout."""
     line = "        event_set *s = set_find(handle, kind);\n        if (!fn_initialized())"
     patch.source("events/event_sets.c", line, line.replace("set_find(handle, kind)", "&g_sets[0]"))
+
+
+@mutant("shared-serial-returns-first-gpu", rule="NVML-022")
+def _(patch: Patch) -> None:
+    """A serial number of several GPUs leads to one of them."""
+    patch.source(
+        "system/system.c",
+        "        if (found != MAX_GPUS) return E_INVALID_ARGUMENT;",
+        "        if (found != MAX_GPUS) continue;",
+    )
+
+
+@mutant("uuid-prefix-matches", rule="NVML-023")
+def _(patch: Patch) -> None:
+    """The beginning of a UUID is enough."""
+    patch.source(
+        "system/system.c",
+        "if (read_text(i, S_uuid, own, sizeof(own)) == OK && strcmp(own, uuid) == 0) return hand_out(i, device);",
+        "if (read_text(i, S_uuid, own, sizeof(own)) == OK && strncmp(own, uuid, strlen(uuid)) == 0)"
+        " return hand_out(i, device);",
+    )
+
+
+@mutant("placement-anywhere", rule="NVML-039")
+def _(patch: Patch) -> None:
+    """A GPU instance may begin at any free memory slice."""
+    patch.source(
+        "mig/instances.c",
+        "if (placement->size != p->size || !is_start(p, start)) rc",
+        "if (placement->size != p->size) rc",
+    )
+
+
+@mutant("remap-failure-not-counted", rule="NVML-062")
+def _(patch: Patch) -> None:
+    """XID 64 has no effect on the remapped rows."""
+    patch.wrap("fake_nvml.incidents:effects_of", lambda original: lambda xid: Effects() if xid == 64 else original(xid))
+
+
+@mutant("mig-event-names-no-instance", rule="NVML-060")
+def _(patch: Patch) -> None:
+    """The event of a MIG device has the ids of a whole GPU."""
+    patch.wrap("fake_nvml.node:Node.inject_xid", lambda original: lambda self, gpu, xid, **_: original(self, gpu, xid))

@@ -171,6 +171,7 @@ def _(gpu: Gpu, way: str) -> object:
         "PCI address": lambda: nvml.nvmlDeviceGetHandleByPciBusId(pci.busId),
         "short PCI address": lambda: nvml.nvmlDeviceGetHandleByPciBusId(pci.busIdLegacy),
         "PCI address in lower case": lambda: nvml.nvmlDeviceGetHandleByPciBusId(pci.busId.lower()),
+        "serial number": lambda: nvml.nvmlDeviceGetHandleBySerial(nvml.nvmlDeviceGetSerial(handle)),
     }
     return gpu.library.outcome(lambda: nvml.nvmlDeviceGetIndex(ways[way]()))
 

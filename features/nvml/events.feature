@@ -58,6 +58,15 @@ Feature: NVML's events
     Then each event set receives these events
       | GPU | XID | GPU instance | compute instance |
       | 2   | 13  | none         | none             |
+    When the fake node changes
+      """
+      - {at: 0, xid: {gpu: 1, number: 94, gi: 3, ci: 0}}
+      - {at: 0, xid: {gpu: 1, number: 94, gi: 0, ci: 1}}
+      """
+    Then each event set receives these events
+      | GPU | XID | GPU instance | compute instance |
+      | 1   | 94  | 3            | 0                |
+      | 1   | 94  | 0            | 1                |
 
   @NVML-062 @needs:fake-nvml
   Scenario: An uncorrectable memory error increments its counters
@@ -68,6 +77,30 @@ Feature: NVML's events
       | nvmlDeviceGetTotalEccErrors(1, 0) | 1        |
       | nvmlDeviceGetTotalEccErrors(1, 1) | 1        |
       | nvmlDeviceGetRemappedRows()[2]    | 1        |
+
+  @NVML-062 @needs:fake-nvml
+  Scenario Outline: XID <xid> changes the counters of its GPU only
+    Given NVML
+    When XID <xid> is reported on GPU 1
+    Then these values agree for GPU 1
+      | value                             | expected  |
+      | nvmlDeviceGetTotalEccErrors(1, 0) | <errors>  |
+      | nvmlDeviceGetTotalEccErrors(1, 1) | <errors>  |
+      | nvmlDeviceGetRemappedRows()[2]    | <pending> |
+      | nvmlDeviceGetRemappedRows()[3]    | <failed>  |
+    And these values agree for every GPU but GPU 1
+      | value                             | expected |
+      | nvmlDeviceGetTotalEccErrors(1, 0) | 0        |
+      | nvmlDeviceGetTotalEccErrors(1, 1) | 0        |
+      | nvmlDeviceGetRemappedRows()[2]    | 0        |
+      | nvmlDeviceGetRemappedRows()[3]    | 0        |
+
+    Examples:
+      | xid | errors | pending | failed |
+      | 63  | 0      | 1       | 0      |
+      | 64  | 0      | 0       | 1      |
+      | 94  | 1      | 0       | 0      |
+      | 95  | 1      | 0       | 0      |
 
   @NVML-063 @needs:fake-nvml
   Scenario: A driver reload resets volatile counters and keeps aggregate ones

@@ -29,6 +29,19 @@ Feature: NVML's GPUs
       | index by short PCI address         | index    |
       | index by PCI address in lower case | index    |
 
+  @NVML-022 @needs:fake-nvml
+  Scenario Outline: A lookup by serial number returns <result> on the GPUs of "<gpus>"
+    Given NVML on the GPUs of "<gpus>"
+    Then these values agree for every GPU
+      | value                  | expected |
+      | index by serial number | <result> |
+
+    # The two GPUs of a GB200 module share a serial number.
+    Examples:
+      | gpus             | result           |
+      | dgx-h100         | index            |
+      | gb200-nvl72-node | INVALID_ARGUMENT |
+
   @NVML-023
   Scenario: Lookups of GPUs that do not exist fail
     Given NVML
@@ -37,6 +50,8 @@ Feature: NVML's GPUs
       | nvmlDeviceGetCount_v2(&count)                                               | SUCCESS          |
       | nvmlDeviceGetHandleByIndex_v2(count, &gpu)                                  | INVALID_ARGUMENT |
       | nvmlDeviceGetHandleByUUID("GPU-00000000-0000-0000-0000-000000000000", &gpu) | NOT_FOUND        |
+      | nvmlDeviceGetHandleByUUID("GPU-", &gpu)                                     | an error         |
+      | nvmlDeviceGetHandleByUUID("gpu0", &gpu)                                     | an error         |
       | nvmlDeviceGetHandleByPciBusId_v2("00000000:FF:1F.0", &gpu)                  | NOT_FOUND        |
 
   @NVML-024

@@ -67,6 +67,7 @@ Feature: NVML's MIG
       | call                                                  | returns          |
       | nvmlDeviceGetGpuInstanceProfileInfo(gpu0, 40, buffer) | INVALID_ARGUMENT |
       | nvmlDeviceGetGpuInstanceProfileInfo(gpu0, 5, buffer)  | NOT_SUPPORTED    |
+      | nvmlDeviceGetGpuInstancePossiblePlacements_v2(gpu0, 99, NULL, &count) | an error |
 
   @NVML-036
   Scenario Outline: Both versions of profile <number> agree
@@ -121,6 +122,7 @@ Feature: NVML's MIG
     Then these calls return
       | call                                                             | returns                |
       | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 9, {4, 4}, &made) | INSUFFICIENT_RESOURCES |
+      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 9, {1, 4}, &made) | an error               |
 
   @NVML-040 @disruptive
   Scenario: As many GPU instances can be created as the remaining capacity says
