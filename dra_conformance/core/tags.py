@@ -39,6 +39,7 @@ NEEDS: tuple[str, ...] = (
     "several-gpus",
     "seen-nvml",
     "virtual-clock",
+    "restartable-eviction",
     "process-driver",
     "gpu-driver",
     "driver-flags",

@@ -184,7 +184,7 @@ Feature: Eviction of pods from tainted devices
     Then pod "brief" is being deleted or gone [DRA-221]
     And the Pod "patient" still exists [DRA-222]
 
-  @DRA-221 @needs:virtual-clock @component:control-plane
+  @DRA-221 @needs:virtual-clock @needs:restartable-eviction @component:control-plane
   Scenario: tolerationSeconds do not start anew when the controller is restarted
     Given node "n1" with 2 devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
@@ -213,9 +213,9 @@ Feature: Eviction of pods from tainted devices
     And pod "brief" runs on device "dev-0" of "n1" tolerating '<tolerations>'
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute, wear=high:NoExecute"
     Then the Pod "brief" still exists
-    When 25 seconds pass
+    When 15 seconds pass
     Then the Pod "brief" still exists
-    When 7 seconds pass
+    When 17 seconds pass
     Then pod "brief" is being deleted or gone
 
     Examples:

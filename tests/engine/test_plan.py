@@ -343,7 +343,14 @@ def test_every_requirement_can_be_unmet() -> None:
         kubelet="cluster",
         compute_domain_controller="none",
     )
-    harder = msgspec.structs.replace(hard, scheduler="exec:x", webhook="cluster", control_plane="binaries", nvml="real")
+    harder = msgspec.structs.replace(
+        hard,
+        scheduler="exec:x",
+        webhook="cluster",
+        control_plane="binaries",
+        nvml="real",
+        taint_eviction="cluster",
+    )
     words = 'revision "documented", manifest "a-v1beta2"'
     steps = {"virtual-clock": "600 seconds pass"}
     for need in NEEDS:

@@ -66,3 +66,12 @@ def pinned_revision(scenario: Scenario, target: Target) -> Unmet | None:
     if other := sorted(named - {target.revision}):
         return not_applicable(f"tests revision {', '.join(other)}; the scheduler's is {target.revision} (--revision)")
     return None
+
+
+@requirement
+def restartable_eviction(scenario: Scenario, target: Target) -> Unmet | None:
+    """A taint eviction controller that the run can stop and start again."""
+    kind = target.components["taint-eviction"].kind
+    if kind not in ("reference", "exec", "none"):
+        return untestable(f"restarts the taint eviction controller; the run cannot stop this one ({kind})")
+    return None
