@@ -9,6 +9,7 @@ import pytest
 
 from dra_conformance.core.process_pool import each
 from verification.fidelity.probe import Probe
+from verification.fidelity.prober import Prober
 from verification.mutation_survey import (
     components,
     loader,
@@ -269,6 +270,13 @@ def test_what_imports_a_mutated_module_is_not_preloaded(tiny: Path) -> None:
     assert preload.downstream(names, {"tiny.sums"}, tiny) == {"tiny.sums", "tiny.user"}
 
 
+def test_the_survey_itself_imports_no_mutated_module() -> None:
+    code = "import sys; import verification.mutation_survey.__main__; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=components.ROOT, capture_output=True, text=True, check=True)
+    mutated = {components.module_of(path) for one in components.COMPONENTS for path in components.files_of(one)}
+    assert mutated & set(done.stdout.split()) == set()
+
+
 def result(number: int, status: str, component: str = "binder") -> Result:
     return Result(digest="d", mutant=mutant(number, component=component), outcome=Outcome(status=status))
 
@@ -303,14 +311,12 @@ def test_a_probe_counts_as_a_kill_of_its_own() -> None:
 
 def test_a_probe_that_differs_from_the_real_server_only_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     probes = [Probe(f"area/{name}", "", ()) for name in ("same", "known", "new")]
-    monkeypatch.setattr(probing, "all_probes", lambda: probes)
-    monkeypatch.setattr(probing.targets, "embedded", contextlib.nullcontext)
+    monkeypatch.setattr("verification.fidelity.probes.all_probes", lambda: probes)
+    monkeypatch.setattr("verification.fidelity.targets.embedded", contextlib.nullcontext)
     real = {one.id: [{"request": "GET /", "code": 200}] for one in probes}
     recorded = {"real": real, "embedded": {**real, "area/known": [{"request": "GET /", "code": 404}]}}
     answered = dict(recorded["embedded"])
-    monkeypatch.setattr(
-        probing.prober.Prober, "run_all", lambda self, those: {one.id: answered[one.id] for one in those}
-    )
+    monkeypatch.setattr(Prober, "run_all", lambda self, those: {one.id: answered[one.id] for one in those})
     assert probing.differing(recorded, tmp_path) == ""
     answered["area/new"] = [{"request": "GET /", "code": 500}]
     assert probing.differing(recorded, tmp_path) == "area/new 0.code: 500 instead of 200"

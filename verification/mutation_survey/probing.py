@@ -13,9 +13,7 @@ from typing import Any
 
 import orjson
 
-from verification.fidelity import compare, prober, targets
-from verification.fidelity.probe import Probe
-from verification.fidelity.probes import all_probes
+from verification.fidelity import compare
 from verification.mutation_survey.components import ROOT
 
 Answers = Mapping[str, Mapping[str, list[Any]]]
@@ -36,8 +34,12 @@ def differing(recorded: Answers, folder: Path) -> str:
 
     A probe that differs is repeated on a new emulator: a busy machine may answer late.
     """
-    known = set(_places(all_probes(), recorded["embedded"], recorded["real"]))
+    # Deferred: they import the emulator, which the process that forks the trials must not do.
+    from verification.fidelity import prober, targets
+    from verification.fidelity.probes import all_probes
+
     probes = all_probes()
+    known = set(_places((one.id for one in probes), recorded["embedded"], recorded["real"]))
     for attempt in ("first", "second"):
         try:
             with targets.embedded(folder / attempt) as target:
@@ -45,7 +47,8 @@ def differing(recorded: Answers, folder: Path) -> str:
         except Exception as error:
             # The emulator does not start or failed internally; neither happens without the mutant.
             return f"the emulator: {type(error).__name__}: {error}"[:200]
-        places = {place: text for place, text in _places(probes, found, recorded["real"]).items() if place not in known}
+        now = _places((one.id for one in probes), found, recorded["real"])
+        places = {place: text for place, text in now.items() if place not in known}
         names = {name for name, _ in places}
         probes = [one for one in probes if one.id in names]
         if not probes:
@@ -54,9 +57,9 @@ def differing(recorded: Answers, folder: Path) -> str:
 
 
 def _places(
-    probes: Iterable[Probe], ours: Mapping[str, list[Any]], theirs: Mapping[str, list[Any]]
+    probes: Iterable[str], ours: Mapping[str, list[Any]], theirs: Mapping[str, list[Any]]
 ) -> dict[tuple[str, str], str]:
-    rows = [row for one in probes for row in compare.differences(one.id, ours[one.id], theirs[one.id])]
+    rows = [row for name in probes for row in compare.differences(name, ours[name], theirs[name])]
     return {(row.probe, row.where): f"{row.embedded} instead of {row.real}" for row in rows}
 
 
