@@ -120,9 +120,9 @@ Feature: NVML's MIG
     And MIG is on for GPU 0, without instances
     When GPU instances of profile 9 are created at "4"
     Then these calls return
-      | call                                                             | returns                |
-      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 9, {4, 4}, &made) | INSUFFICIENT_RESOURCES |
-      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 9, {1, 4}, &made) | an error               |
+      | call                                                              | returns                |
+      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 9, {4, 4}, &made)  | INSUFFICIENT_RESOURCES |
+      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 14, {1, 2}, &made) | an error               |
 
   @NVML-040 @disruptive
   Scenario: As many GPU instances can be created as the remaining capacity says
