@@ -303,7 +303,7 @@ Feature: Scheduling of pods with claims
     And a ResourceSlice "c-other-pool" with:
       """
       nodeName: $(node:n1)
-      pool: {name: other, generation: 1}
+      pool: {name: second, generation: 1}
       devices: [{name: beside}]
       """
     And a ResourceSlice "d-other-driver" with:
