@@ -1,0 +1,1 @@
+"""The table of known bugs: what upstream fixed, and which scenario detects each bug."""
