@@ -239,3 +239,18 @@ def _(patch: Patch) -> None:
         return reserve_for_scheduled
 
     patch.wrap(f"{CONTROLLER}.reserve_for_scheduled", wrapped)
+
+
+@mutant("foreign-consumer-stops-the-claim", rule="DRA-111")
+def _(patch: Patch) -> None:
+    """A claim with a consumer that is no pod is not processed, as before kubernetes/kubernetes#136450."""
+
+    def wrapped(original: Any) -> Any:
+        def sync_claim(self: Any, claim: Obj) -> None:
+            consumers = (claim.get("status") or {}).get("reservedFor") or ()
+            if all(entry.get("resource") == "pods" for entry in consumers):
+                original(self, claim)
+
+        return sync_claim
+
+    patch.wrap(f"{CONTROLLER}.sync_claim", wrapped)
