@@ -90,7 +90,7 @@ Feature: Channel claims on the nodes of a ComputeDomain
     When Unprepare of claim "first" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "second" returns "channel-0"
 
-  @NV-165 @NV-166
+  @NV-162 @NV-165 @NV-166
   Scenario: A node belongs to one ComputeDomain at a time
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
@@ -102,6 +102,8 @@ Feature: Channel claims on the nodes of a ComputeDomain
     When Prepare of claim "second" is called on the ComputeDomain driver of "n1"
     Then the ComputeDomain label of node "n1" stays "job" [NV-165]
     And Prepare of claim "second" has not succeeded yet [NV-165]
+    Given the IMEX daemons of ComputeDomains are simulated
+    Then Prepare of claim "first" returns "channel-0" [NV-162]
     # The second claim never joined: its own domain is not the one of the label.
     When Unprepare of claim "second" is called on the ComputeDomain driver of "n1"
     Then the ComputeDomain label of node "n1" stays "job" [NV-166]

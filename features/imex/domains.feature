@@ -25,12 +25,12 @@ Feature: The lifecycle of a ComputeDomain
   Scenario: A ComputeDomain is ready while all its nodes are there and ready
     Given a ComputeDomain "job" for 2 nodes
     And a ComputeDomain "other" for 1 nodes
-    And the ComputeDomain "job" has the daemons:
-      | node | pod   | clique | status |
-      | n1   | Ready | 0      | Ready  |
     And the ComputeDomain "other" has the daemons:
       | node | pod   | clique | status |
       | n3   | Ready | 0      | Ready  |
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | 0      | Ready  |
     Then the ComputeDomain "other" has "status.status" Ready [NV-150]
     And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n1), status: Ready} [NV-150]
     And the ComputeDomain "job" keeps "status.nodes" without {name: $(node:n3)} [NV-150]
@@ -94,11 +94,13 @@ Feature: The lifecycle of a ComputeDomain
     Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
     And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
     And the ComputeDomain "other" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
+    Given the ResourceClaimTemplate "other-channel" is remembered
     When the ComputeDomain "job" is deleted
     Then nothing is left of the ComputeDomain "job"
     And the ComputeDomain label of node "n3" stays "other"
     And the ComputeDomain "other" has a DaemonSet and a claim template for its daemons
-    And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
+    And the ResourceClaimTemplate "other-channel" is unchanged
 
   @NV-146 @NV-147 @NV-149 @NV-150 @NV-153
   Scenario: A ComputeDomain that is created again under its name gets objects of its own
