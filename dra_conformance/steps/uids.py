@@ -1,11 +1,10 @@
-"""Uids in expected values: `$(uid:NAME)` is the uid of a claim that was passed to a driver, or of a ComputeDomain."""
+"""Uids in expected values: `$(uid:NAME)` is that of a claim passed to a driver, of a ComputeDomain or of a pod."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
 
-from dra_conformance.core.errors import SpecificationError
 from dra_conformance.engine.world import World
 from dra_conformance.steps.driver_calls import calls
 
@@ -20,13 +19,11 @@ class DomainUids:
 
 
 def uid_named(world: World, name: str) -> str:
-    """Return the uid of a claim or ComputeDomain. Raises SpecificationError for an unknown name."""
+    """Return the uid of a claim, a ComputeDomain or a pod, in this order. Fails for an unknown name."""
     claims, domains = calls(world).refs, world.state(DomainUids).of_name
     if name in claims:
         return claims[name].uid
-    if name in domains:
-        return domains[name]
-    raise SpecificationError(f"{world.scenario.where}: no claim {name!r} was passed to a driver, and no such domain")
+    return domains[name] if name in domains else world.text(f"$(uid:{name})")
 
 
 def with_uids(world: World, text: str) -> str:
