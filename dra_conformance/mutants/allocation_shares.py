@@ -351,6 +351,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.search:Search._charged_already", lambda self, position: False)
 
 
+@mutant("shares-without-capacity-consume-counters-repeatedly", rule="DRA-211")
+def _(patch: Patch) -> None:
+    """A shared partition without capacity consumes its counters for each share (kubernetes/kubernetes#140437)."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def charged_already(self: Any, position: int) -> bool:
+            return bool(self._inventory.devices[position].capacity) and original(self, position)
+
+        return charged_already
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._charged_already", make)
+
+
 # -- admin access ------------------------------------------------------------------------------------------------------
 
 

@@ -261,6 +261,30 @@ Feature: Consumable capacity
     When pod "second" is force-deleted
     Then claim "other" is allocated the devices "alone"
 
+  @DRA-211 @gate:DRAPartitionableDevices
+  Scenario: A shared partition without capacity consumes its counters once
+    Given node "n1"
+    And a ResourceSlice "sets" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      sharedCounters: [{name: s1, counters: {m: {value: 1}}}]
+      """
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      devices:
+        - {name: shared, allowMultipleAllocations: true, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "one" for 1 of "gpu"
+    And a ResourceClaim "two" for 1 of "gpu"
+    And a pod "first" using claim "one"
+    Then pod "first" is bound
+    When a pod "second" using claim "two" is created
+    Then pod "second" is bound
+
   @DRA-212
   Scenario: Concurrent requests do not exceed the capacity
     Given node "n1"

@@ -13,7 +13,7 @@ def test_the_component_fails_the_rules_that_kube_scheduler_fails(cli: CommandLin
     """The rules of allocation that kube-scheduler 1.36.2 breaks, and no others of those that stand beside them."""
     (program,) = (one for one in load() if one.name == "kube-scheduler")
     # DRA-226c is a panic of its slice tracker, which is not part of the allocator.
-    broken = set(program.broken_rules) - {"DRA-226c"}
+    broken = set(program.broken_rules) - {"DRA-211", "DRA-226c"}
     beside = {"DRA-168", "DRA-178", "DRA-192", "DRA-216", "DRA-233", "DRA-234"}
     words = [word for rule in sorted(broken | beside) for word in ("--rule", rule)]
     ended = cli.suite("--scheduler", "reference:publish=direct,bug-compatible=1.36.2", *words)
