@@ -97,6 +97,8 @@ def enter(hidden: list[str], owned: list[str]) -> None:
 def main() -> None:
     """Isolate this process and become the program."""
     spec, command = json.loads(sys.argv[1]), sys.argv[2:]
+    # Imports `warnings`, which os.execvp needs: the other user may not be able to read Python's library.
+    os.get_exec_path()
     if "uid" in spec:
         become(spec["uid"])
     else:

@@ -83,7 +83,7 @@ def could_all_be_allocated(
             if not reason:
                 return answer
             # Another node may have an allocation without a doubt.
-            doubtful = doubtful or answer
+            doubtful = answer if doubtful is None else doubtful
             continue
         if _mixes_admin_access(claims):
             again = _Attempt(cluster, candidate, claims, chosen, budget - states, lenient=True)

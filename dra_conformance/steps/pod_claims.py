@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dra_conformance.core import manifests
-from dra_conformance.engine.vocabulary import given, when, words
+from dra_conformance.engine.vocabulary import given, words
 from dra_conformance.engine.world import World
 from dra_conformance.steps.claims import claim_object
 from dra_conformance.steps.pods import by_name, by_template, create_pod, pod_object, scheduler_of
@@ -27,7 +27,6 @@ def _(world: World, pod: str, claim: str, names: str) -> None:
 
 
 @given('a pod "{pod}" using template "{templates}" as "{names}"')
-@when('a pod "{pod}" using template "{templates}" as "{names}" is created')
 def _(world: World, pod: str, templates: str, names: str) -> None:
     """Create a pod with several claims under names of its own: all from one template, or one from each."""
     entries, sources = words(names), words(templates)

@@ -42,18 +42,13 @@ Feature: Extended resources in BindRequests
       """
       extendedResourceClaimAllocation:
         deviceRequests:
-          - {name: container-0-request-0,
-             exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
-          - {name: container-0-request-1,
-             exactly: {deviceClassName: $(class:nic), allocationMode: ExactCount, count: 1}}
+          - {name: container-0-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
+          - {name: container-0-request-1, exactly: {deviceClassName: $(class:nic), allocationMode: ExactCount, count: 1}}
         containerMappings:
           - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
           - {containerName: main, resourceName: $(suffix).dra.test/nic, requestName: container-0-request-1}
         allocation:
-          devices:
-            results:
-              - {request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}
-              - {request: container-0-request-1, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-0}
+          devices: {results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}, {request: container-0-request-1, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-0}]}
           nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
       """
     Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1"

