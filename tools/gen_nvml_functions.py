@@ -24,7 +24,7 @@ RECORDED = ROOT / "fixtures" / "nvml" / "h200_nvml.json"
 
 #: Pattern and reason, first match first; every function without an implementation has one.
 GROUPS: tuple[tuple[str, str], ...] = (
-    (r"InternalGetExportTable", "The undocumented table by which nvidia-smi asks; `fake-nvml smi` stands in for it."),
+    (r"InternalGetExportTable", "The undocumented function table of nvidia-smi; `fake-nvml smi` replaces it."),
     (
         r"Vgpu|vgpu|VGPU|GridLicens|PgpuMetadata",
         "A vGPU host's. No board here is one, and no vGPU type or instance exists.",
@@ -70,7 +70,7 @@ def missing() -> list[Missing]:
 
 
 def _code(result: object) -> str:
-    """The error that was recorded; empty where the getter was not asked, crashed, or has no one error."""
+    """The error that was recorded; empty if the getter was not called, crashed, or has no single error."""
     if not isinstance(result, dict):
         return ""
     results = [result] if set(result) & {"ok", "err", "crashed"} else list(result.values())
@@ -91,7 +91,7 @@ def page() -> str:
         "driver, go-nvlib, gpustat and nvitop call, all that DCGM calls apart from vGPU, and all that nvidia-smi looks",
         f"up apart from those below. The other {len(rows)} answer as a GPU without the feature does: Not Supported",
         "(3), or Function Not Found (13) where the library of the modelled driver branch does not have the function.",
-        "*H200* is what one H200 with driver 580.159.04 answered to the getters that were asked there.",
+        "*H200* is what one H200 with driver 580.159.04 returned from the getters that were called there.",
         "",
         "Workload power profiles work on the Blackwell boards. Which profiles a real one has is not verified.",
         "`nvmlDeviceReadWritePRM_v1` and `nvmlDeviceReadPRMCounters_v1` look at handle and buffer, and then say Not",
@@ -105,7 +105,7 @@ def page() -> str:
     for row in rows:
         groups.setdefault((row.reason, row.answer, row.recorded), []).append(f"`{row.name}`")
     for (reason, answer, recorded), functions in sorted(groups.items()):
-        lines.append(f"| {reason} | {answer} | {recorded or 'not asked'} | {', '.join(functions)} |")
+        lines.append(f"| {reason} | {answer} | {recorded or 'not called'} | {', '.join(functions)} |")
     return "\n".join(lines) + "\n"
 
 

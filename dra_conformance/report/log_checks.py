@@ -115,7 +115,7 @@ def _plan_of_the_suite(plan: RunPlanned, by_id: dict[str, Scenario]) -> Iterator
 
 @dataclass(slots=True)
 class _Attempt:
-    """What the log has of one attempt at a scenario."""
+    """The events of one attempt at a scenario."""
 
     steps: int = 0
     calls: int = 0

@@ -25,7 +25,7 @@ _WATCH_SECONDS = 10
 
 @dataclass
 class History:
-    """What a scenario knows of earlier states: the replaced object, the version of a list, the pages of another."""
+    """Earlier states that a scenario remembers: the replaced object, the version of a list, the pages of another."""
 
     former: Obj | None = None
     listed_version: str = ""
