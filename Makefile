@@ -50,12 +50,12 @@ suite: $(DEV_READY)       ## the executable specification, against the reference
 		--require conformant --out dra-report/gates-off
 	@$(BIN)/python -m dra_conformance.faults $(addsuffix /events.jsonl,dra-report dra-report/sweep dra-report/sweep-direct)
 
-MUTANTS_SHARD ?= 1/2
+MUTANTS_SHARD ?= 1/3
 dead-target: $(DEV_READY)       ## no MUST rule may pass for a component that does nothing
 	@echo "== dead-target"
 	@$(BIN)/python -m verification.dead_target
 
-mutants: $(DEV_READY)       ## a fixed half of the mutants: the scenario of its rule must kill each (MUTANTS_SHARD=1/1: all)
+mutants: $(DEV_READY)       ## a fixed third of the mutants: the scenario of its rule must kill each (MUTANTS_SHARD=1/1: all)
 	@echo "== mutants, part $(MUTANTS_SHARD)"
 	@$(BIN)/dra-conformance mutants --shard $(MUTANTS_SHARD)
 

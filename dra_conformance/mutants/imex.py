@@ -627,12 +627,13 @@ def _(patch: Patch) -> None:
     patch.replace(f"{CONTROLLER}.remove_node_labels", lambda self, uid: None)
 
 
-@mutant("one-node-loses-label-of-domain", rule="NV-153")
+@mutant("last-node-keeps-label-of-domain", rule="NV-153")
 def _(patch: Patch) -> None:
-    """Only the first node loses the label of a deleted ComputeDomain."""
+    """The last node with the label of a deleted ComputeDomain keeps it."""
 
     def remove(self: Any, uid: str) -> None:
-        for node in self._client.list(NODES, label_selector=f"resource.nvidia.com/computeDomain={uid}").items[:1]:
+        # A repeated clean-up must not remove what the first one left.
+        for node in self._client.list(NODES, label_selector=f"resource.nvidia.com/computeDomain={uid}").items[:-1]:
             labels = {"resource.nvidia.com/computeDomain": None}
             self._client.patch(NODES, node["metadata"]["name"], {"metadata": {"labels": labels}})
 
