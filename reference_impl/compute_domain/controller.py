@@ -203,7 +203,9 @@ class ComputeDomainController:
 
     def _ensure(self, resource: Resource, wanted: Obj, domain: Obj) -> None:
         informer = self._informers[resource]
-        if informer.get(name_of(wanted), namespace_of(wanted)) is not None:
+        found = informer.get(name_of(wanted), namespace_of(wanted))
+        # One of a former domain of this name may be deleted already, which the informer has not received yet.
+        if found is not None and domain_of(found) == uid_of(domain):
             return
         try:
             informer.assume(self._client.create(resource, wanted))
