@@ -41,7 +41,7 @@ suite: $(DEV_READY)       ## the executable specification, against the reference
 	@echo "== suite"
 	@$(BIN)/dra-conformance run -n 2 --require conformant
 	@$(BIN)/dra-conformance verify
-	@$(BIN)/dra-conformance run -n 2 --watch-lag 0.03 --require conformant --out dra-report/late
+	@$(BIN)/dra-conformance run -n 2 --watch-lag 0.03 --seed 20261123 --require conformant --out dra-report/late
 	@$(BIN)/python -m dra_conformance.rbac dra-report/events.jsonl
 	@$(BIN)/dra-conformance run -n 2 --profile fault-sweep --require conformant --out dra-report/sweep
 	@$(BIN)/dra-conformance run -n 2 --profile faults --profile fault-sweep --scheduler reference:publish=direct \

@@ -91,6 +91,9 @@ Feature: Lifecycle of claims
     Given a pod "plain" using template "labelled"
     Then pod "plain" gets a Warning event "FailedResourceClaimCreation" [DRA-103]
     When "status.resourceClaimStatuses" of the Pod "plain" is set to [{name: gpu}]
+    # A sign that the controller has received this status: a later pod, while there is still no template.
+    Given a pod "later" using template "labelled"
+    Then pod "later" gets a Warning event "FailedResourceClaimCreation" [DRA-103]
     Given the objects of the manifest "claims/labelled-template"
     And a pod "other" using template "labelled"
     Then pod "other" keeps one claim [DRA-100]
