@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from dra_api.client import ApiError, error_from
+from dra_api.client import ApiError
 from dra_api.objects import KNOWN, Obj, Resource, name_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
@@ -185,18 +185,6 @@ def _(world: World, text: str) -> None:
     world.check(ok, "the error message names the cause", expected=f"a message with {text!r}", observed=_outcome(world))
 
 
-def _read(world: World, resource: Resource, name: str) -> Obj | None:
-    """Read an object in exactly this version: the client would convert v1 if the server did not serve it."""
-    path = resource.path(world.namespace if resource.namespaced else None, name)
-    answer = world.client.transport.request("GET", path)
-    if answer.status == 404:
-        return None
-    if answer.status != 200:
-        raise error_from(answer.status, answer.body, request=f"GET {path}")
-    found: Obj = orjson.loads(answer.body)
-    return found
-
-
 def without_nulls(value: object) -> object:
     """Return a value without its null fields: Kubernetes treats them as absent, and a server may show them or not."""
     if isinstance(value, dict):
@@ -224,10 +212,7 @@ def check_field(world: World, path: str, value: str, *, version: str = "") -> No
         world.check(False, f"{path} is stored", expected=value, observed=_outcome(world))
         return
     resource = manifests.resource_of(stored)
-    if version:
-        current = _read(world, resource.at(version), name_of(stored))
-    else:
-        current = world.client.find(resource, name_of(stored), world.namespace)
+    current = world.client.find(resource.at(version) if version else resource, name_of(stored), world.namespace)
     if current is None:
         world.check(False, f"{path} is stored", expected=value, observed="the object does not exist")
         return
