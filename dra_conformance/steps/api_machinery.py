@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from dra_api.client import ApiError, Watch
-from dra_api.objects import RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Obj, Resource, name_of, uid_of
+from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
@@ -280,33 +280,31 @@ def _(world: World) -> None:
 
 # -- owners ------------------------------------------------------------------------------------------------------------
 
-_TEMPLATES: Resource = RESOURCE_CLAIM_TEMPLATES
 
-
-def _template(world: World, name: str) -> Obj:
-    """Create a ResourceClaimTemplate, the owner of the scenario's objects."""
-    obj = world.manifest("claims/template")
+def _owner(world: World, name: str) -> Obj:
+    """Create a ResourceClaim, the owner of the scenario's object."""
+    obj = world.manifest("claims/claim")
     obj["metadata"]["name"] = name
     return world.create(obj)
 
 
-@given('it is owned by the templates "{names}"')
+@given('it is owned by the claims "{names}"')
 def _(world: World, names: str) -> None:
-    """Create templates and make them owners of the manifest, in this order."""
+    """Create claims and make them owners of the manifest, in this order."""
     owners = []
     for name in words(names):
-        template = _template(world, name)
+        uid = uid_of(_owner(world, name))
         owners.append(
-            {"apiVersion": _TEMPLATES.api_version, "kind": _TEMPLATES.kind, "name": name, "uid": uid_of(template)}
+            {"apiVersion": RESOURCE_CLAIMS.api_version, "kind": RESOURCE_CLAIMS.kind, "name": name, "uid": uid}
         )
     draft(world)["metadata"]["ownerReferences"] = owners
 
 
-@when('the template "{name}" is deleted and created again')
+@when('the owner "{name}" is deleted and created again')
 def _(world: World, name: str) -> None:
-    """Replace an owner by a template of the same name with another uid."""
-    world.client.delete(_TEMPLATES, name, world.namespace)
-    _template(world, name)
+    """Replace an owner by a claim of the same name with another uid."""
+    world.client.delete(RESOURCE_CLAIMS, name, world.namespace)
+    _owner(world, name)
 
 
 @then("it is garbage-collected")
@@ -321,7 +319,7 @@ def _(world: World) -> None:
     world.eventually("the object without owner is deleted", look, expected="deleted")
 
 
-@then('it stays, owned by the templates "{names}"')
+@then('it stays, owned by the claims "{names}"')
 def _(world: World, names: str) -> None:
     """References to missing owners are removed; the object and its other references stay."""
     name = name_of(draft(world))

@@ -118,17 +118,17 @@ Feature: What controllers rely on in the API server
   @DRA-388
   Scenario: An object is garbage-collected after its owner was replaced by one of the same name
     Given the manifest "claims/claim"
-    And it is owned by the templates "a"
+    And it is owned by the claims "a"
     And it is created
-    When the template "a" is deleted and created again
+    When the owner "a" is deleted and created again
     Then it is garbage-collected
 
   @DRA-388
   Scenario: An object stays as long as one of its two owners exists
     Given the manifest "claims/claim"
-    And it is owned by the templates "a, b"
+    And it is owned by the claims "a, b"
     And it is created
-    When the template "a" is deleted and created again
-    Then it stays, owned by the templates "b"
-    When the template "b" is deleted and created again
+    When the owner "a" is deleted and created again
+    Then it stays, owned by the claims "b"
+    When the owner "b" is deleted and created again
     Then it is garbage-collected
