@@ -5,7 +5,7 @@ Source: pkg/features/kube_features.go of the releases. Pure data and functions.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass
 
 
@@ -55,8 +55,8 @@ _DEPENDENCIES = {
     "DRAWorkloadResourceClaims": ("GenericWorkload",),
     "ResourceHealthStatusMessage": ("ResourceHealthStatus",),
 }
-GATES = frozenset(_TABLE)
-"""The DRA gates of all releases in the table."""
+GATES: Set[str] = _TABLE.keys()
+"""The DRA gates of all releases, in the order of the table."""
 
 ALLOCATOR_FEATURES: Mapping[str, tuple[str, ...]] = {
     "AdminAccess": ("DRAAdminAccess",),
@@ -92,11 +92,6 @@ def parse_gates(text: str, *, known: Collection[str] | None = None) -> dict[str,
             raise FeatureGateError(f"unrecognized feature gate: {name}; known gates: {', '.join(sorted(known))}")
         gates[name] = value in _TRUE
     return gates
-
-
-def all_gates() -> list[str]:
-    """Return the names of the DRA gates of all releases."""
-    return list(_TABLE)
 
 
 def known_gates(kubernetes_version: str) -> dict[str, Gate]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dra_api.feature_gates import all_gates
+from dra_api.feature_gates import GATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,4 +41,4 @@ FEATURES: dict[str, OptionalFeature] = {
 
 def choices() -> list[str]:
     """Return every name that `--supported-features` accepts: optional features, then feature gates."""
-    return [*FEATURES, *all_gates()]
+    return [*FEATURES, *GATES]

@@ -14,7 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from dra_api.feature_gates import all_gates
+from dra_api.feature_gates import GATES
 from dra_conformance.core import assets, documents
 from dra_conformance.core.errors import SpecificationError, UsageError
 from dra_conformance.core.optional_features import FEATURES
@@ -152,8 +152,8 @@ def _rule(row: Any, where: str, defaults: Mapping[str, Any]) -> Rule:
         raise SpecificationError(f"{where}: feature {row['feature']!r} is not one of {', '.join(FEATURES)}")
     gates = row.pop("gate", None) or ()
     row["gates"] = (gates,) if isinstance(gates, str) else tuple(gates)
-    if bad := [gate for gate in row["gates"] if gate not in all_gates()]:
-        raise SpecificationError(f"{where}: gate {bad[0]!r} is not one of {', '.join(all_gates())}")
+    if bad := [gate for gate in row["gates"] if gate not in GATES]:
+        raise SpecificationError(f"{where}: gate {bad[0]!r} is not one of {', '.join(GATES)}")
     if not isinstance(row.get("quirk", False), bool):
         raise SpecificationError(f"{where}: quirk is true or false, not {row['quirk']!r}")
     for key in ("text", "source", "why", "mistake", "corrected"):
