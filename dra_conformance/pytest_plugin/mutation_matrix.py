@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import importlib
 import os
-import re
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -160,10 +159,9 @@ def _run_mutant(work: tuple[Mutant, list[str], RunOptions, dict[str, tuple[str, 
     return Outcome(one.id, one.rule, able[0], "survived", reasons)
 
 
-def _run(names: Iterable[str], options: RunOptions) -> dict[str, dict[str, Any]]:
+def _run(names: Sequence[str], options: RunOptions) -> dict[str, dict[str, Any]]:
     with tempfile.TemporaryDirectory(prefix="dra-mutant-") as folder:
-        # The pattern is searched in id and name; the blank keeps longer ids out.
-        focus = tuple(f"^{re.escape(name)} " for name in names)
+        focus = features.focus_on(names)
         execute(msgspec.structs.replace(options, focus=focus, out=folder, progress="none", report=("json",)))
         report = orjson.loads((Path(folder) / "report.json").read_bytes())
     return {row["id"]: row for row in report["scenarios"] if row["status"] != Status.FILTERED}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import re
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -125,8 +124,7 @@ def _run(work: tuple[DeadTarget, list[str]]) -> _Share:
         target.apply(patch)
         _shorten_waits(patch)
         options = RunOptions(
-            # The blank keeps longer ids out: the pattern is searched in id and name.
-            focus=tuple(f"^{re.escape(name)} " for name in names),
+            focus=features.focus_on(names),
             profile=tuple(PROFILES),  # without it the profile fault-sweep is left out
             out=folder,
             progress="none",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 import tempfile
 import time
@@ -14,6 +13,7 @@ import msgspec
 import orjson
 import pytest
 
+from dra_conformance.core import features
 from dra_conformance.core.errors import CheckFailed
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.status import Status
@@ -155,12 +155,6 @@ def _outcome_of(item: pytest.Item) -> tuple[Status, str]:
     return item.config.stash[STATE].outcome
 
 
-def focused(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the patterns of --focus that select exactly these scenarios, as few as possible."""
-    # The pattern is searched in id and name; the blank keeps longer ids out.
-    return (f"^(?:{'|'.join(re.escape(name) for name in names)}) ",) if names else ()
-
-
 def run_mutant(work: Work) -> Outcome:
     """Judge a mutant in this process, which must not have imported the mutated module."""
     loader.install(work.mutant.module, work.source, Path(work.scratch))
@@ -227,7 +221,7 @@ def _problems(report: Path) -> str:
 
 
 def _options(folder: str, names: Sequence[str], **more: Any) -> RunOptions:
-    return RunOptions(focus=focused(names), out=folder, progress="none", report=("json",), seed=1, **more)
+    return RunOptions(focus=features.focus_on(names), out=folder, progress="none", report=("json",), seed=1, **more)
 
 
 def record(work: tuple[str, str, tuple[str, ...]]) -> dict[str, Any]:
