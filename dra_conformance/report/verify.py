@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
 import orjson
@@ -9,6 +10,7 @@ import orjson
 from dra_conformance.core.errors import SuiteError, UsageError
 from dra_conformance.core.events.log import parse
 from dra_conformance.report import files, log_checks, signature
+from dra_conformance.report.build import build
 from dra_conformance.report.model import Report, to_plain
 
 
@@ -17,9 +19,12 @@ def verify(folder: Path) -> tuple[Report, list[str]]:
 
     Raises UsageError if the folder has no finished run.
     """
-    computed, differences = compare(folder)
+    _require_finished(folder)
+    # Read once: the checks of the log and the report are about the same bytes.
     content = (folder / files.EVENTS).read_bytes()
-    return computed, [*log_checks.findings(content, list(parse(content, name=files.EVENTS))), *differences]
+    log = list(parse(content, name=files.EVENTS))
+    computed = build(log, events_sha256=hashlib.sha256(content).hexdigest())
+    return computed, [*log_checks.findings(content, log), *differences(computed, folder)]
 
 
 def signed_by(folder: Path, allowed: Path) -> str:
@@ -32,15 +37,17 @@ def signed_by(folder: Path, allowed: Path) -> str:
     return signature.signer((folder / "report.json").read_bytes(), path, allowed)
 
 
-def compare(folder: Path) -> tuple[Report, list[str]]:
-    """Compute the report from the log, and return it with all differences from the files.
-
-    Raises UsageError if the folder has no finished run.
-    """
+def _require_finished(folder: Path) -> None:
     for name in (files.EVENTS, "report.json"):
         if not (folder / name).is_file():
             raise UsageError(f"{folder} has no finished run: {name} is missing")
-    computed = files.from_folder(folder)
+
+
+def differences(computed: Report, folder: Path) -> list[str]:
+    """Return how the report files of a folder differ from the report that follows from its log.
+
+    Raises UsageError if report.json is not a report.
+    """
     try:
         written = orjson.loads((folder / "report.json").read_bytes())
     except orjson.JSONDecodeError as error:
@@ -49,23 +56,23 @@ def compare(folder: Path) -> tuple[Report, list[str]]:
         raise UsageError(f"{folder / 'report.json'} is not a report")
     # Through JSON once, so that numbers and text have the same form on both sides.
     expected = orjson.loads(orjson.dumps(to_plain(computed)))
-    differences = []
+    found = []
     for key in sorted(set(expected) | set(written)):
         if expected.get(key) == written.get(key):
             continue
         if key in ("scenarios", "rules"):
-            differences += _rows(key, expected.get(key) or [], written.get(key) or [])
+            found += _rows(key, expected.get(key) or [], written.get(key) or [])
         else:
-            differences.append(f"{key}: the log has {expected.get(key)!r}, the report has {written.get(key)!r}")
+            found.append(f"{key}: the log has {expected.get(key)!r}, the report has {written.get(key)!r}")
     for name, text in files.render(computed).items():
         path = folder / name
         if name == "report.json":
             continue
         if not path.is_file():
-            differences.append(f"{name}: missing")
+            found.append(f"{name}: missing")
         elif path.read_bytes() != text:
-            differences.append(f"{name}: differs from the log")
-    return computed, differences
+            found.append(f"{name}: differs from the log")
+    return found
 
 
 def _rows(key: str, expected: list[dict[str, object]], written: list[dict[str, object]]) -> list[str]:
