@@ -20,7 +20,6 @@ from pathlib import Path
 
 from dra_api.certificates import CertificateError, Certificates, make
 from dra_api.component import Component
-from dra_api.private_file import write_private
 from dra_conformance.components.context import RunContext
 from dra_conformance.core.component_spec import WEBHOOK_PLACEHOLDERS, ComponentSpec, fill
 from dra_conformance.core.errors import TargetUnreachable
@@ -211,7 +210,7 @@ class WebhookComponent:
         endpoint = self._endpoint(_free_port())
         folder = self._run.target_folder("webhook")
         made = self._certificates()
-        own = [self._given(path, folder) for path in (made.certificate, made.key)]
+        own = [str(self._run.isolation.copy(path, folder)) for path in (made.certificate, made.key)]
         kubeconfig = self._run.target_kubeconfig("webhook", through_proxy=False)
         filled = (HOST, str(endpoint.port), *own, gates, str(kubeconfig))
         values = dict(zip(WEBHOOK_PLACEHOLDERS, filled, strict=True))
@@ -230,13 +229,6 @@ class WebhookComponent:
         self._processes[key] = (process, endpoint)
         self._wait_listening(process, endpoint)
         self.endpoint = endpoint
-
-    def _given(self, path: Path, folder: Path) -> str:
-        """Return a copy of a file that the webhook's process may read."""
-        copy = folder / path.name
-        write_private(copy, path.read_bytes())
-        self._run.isolation.give(copy)
-        return str(copy)
 
     def _wait_listening(self, process: ManagedProcess, endpoint: Endpoint) -> None:
         clock = self._run.log.clock

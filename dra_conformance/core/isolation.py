@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import orjson
 
+from dra_api.private_file import write_private
 from dra_conformance.core.errors import UsageError
 
 Mode = Literal["user", "namespace", "off"]
@@ -53,11 +54,18 @@ class Isolation:
         return f"{NOT_ISOLATED}: {self.reason}" if self.mode == "off" else self.mode
 
     def give(self, *paths: Path) -> None:
-        """Make a program under test the owner of files or directories, and let it reach them."""
+        """Make a program under test the owner of files or directories."""
         if self.mode != "user":
             return
         for path in paths:
             os.chown(path, self.uid, self.uid)
+
+    def copy(self, path: Path, folder: Path) -> Path:
+        """Return a private copy of a file in a folder, which a program under test owns."""
+        found = folder / path.name
+        write_private(found, path.read_bytes())
+        self.give(found)
+        return found
 
     def reach(self, *folders: Path) -> None:
         """Let programs under test pass through private directories; they can neither list nor change them."""
