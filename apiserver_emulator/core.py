@@ -14,7 +14,6 @@ from apiserver_emulator.resource_types import ResourceTable, ResourceType
 from apiserver_emulator.schema_tree import Node, SchemaIndex, crd_tree
 from apiserver_emulator.store import Record, Store
 from apiserver_emulator.strategy import RequestContext
-from apiserver_emulator.watch_stream import WatchDelays
 from dra_api.clock import Clock
 from dra_api.request import Request, RequestInfo, User
 
@@ -68,7 +67,7 @@ class Core:
     feature_gates: dict[str, bool]
     authorizer: Authorizer
     random: random.Random
-    watch_delays: WatchDelays | None = None
+    watch_delay: Callable[[str], float] | None = None
     admission: list[ValidatingAdmission] = field(default_factory=list)
     observers: tuple[WriteObserver, ...] = ()
     # The value holds the resource type, so that its id is not reused while it is a key.

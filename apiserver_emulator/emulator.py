@@ -7,7 +7,7 @@ caller removes the directory.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 import yaml
@@ -35,11 +35,11 @@ class ApiServerEmulator:
         kubernetes_version: "1.34", "1.35", "1.36" or "1.37".
         feature_gates: override the defaults of the release.
         clock: the time of timestamps, timeouts and bookmarks; the machine's own by default.
-        seed: makes generated names and watch delays repeatable.
+        seed: makes generated names repeatable.
         https: without it there is no HTTPS endpoint, no kubeconfig and no url.
         runtime_config: kube-apiserver's flag, for resource.k8s.io only; by default all versions are served.
         node_restriction: enable the NodeRestriction admission plugin for ResourceSlices.
-        watch_lag: delay the events of half of the in-process watches by up to this many seconds.
+        watch_delay: returns the delay in seconds of one more in-process watch of a resource (plural name).
 
     Raises ValueError for a release without definitions, FeatureGateError for a gate that the release does not have.
     """
@@ -57,7 +57,7 @@ class ApiServerEmulator:
         https: bool = True,
         runtime_config: Mapping[str, str | bool] | None = None,
         node_restriction: bool = True,
-        watch_lag: float = 0.0,
+        watch_delay: Callable[[str], float] | None = None,
     ) -> None:
         self._directory = directory
         self._https = https
@@ -66,7 +66,7 @@ class ApiServerEmulator:
             feature_gates=effective_gates(kubernetes_version, feature_gates),
             clock=clock or RealClock(),
             seed=seed,
-            watch_lag=watch_lag,
+            watch_delay=watch_delay,
         )
         dra.register(
             self.server.resources,

@@ -34,7 +34,7 @@ from apiserver_emulator.protobuf_responses import check_accepted, served
 from apiserver_emulator.rendering import negotiate, to_yaml
 from apiserver_emulator.resource_types import ResourceTable, ResourceType
 from apiserver_emulator.store import HISTORY, Store
-from apiserver_emulator.watch_stream import ErrorStream, WatchDelays, WatchStream
+from apiserver_emulator.watch_stream import ErrorStream, WatchStream
 from apiserver_emulator.webhooks import ValidatingWebhooks
 from dra_api.clock import Clock, RealClock
 from dra_api.request import Request, RequestInfo, User, request_info
@@ -65,7 +65,7 @@ class ApiServer:
         clock: Clock | None = None,
         seed: int | None = None,
         history: int = HISTORY,
-        watch_lag: float = 0.0,
+        watch_delay: Callable[[str], float] | None = None,
     ) -> None:
         self.kubernetes_version = ".".join(kubernetes_version.removeprefix("v").split(".")[:2])
         self.feature_gates: dict[str, bool] = dict(feature_gates or {})
@@ -89,7 +89,7 @@ class ApiServer:
             feature_gates=self.feature_gates,
             authorizer=self.rbac,
             random=random.Random(seed),  # noqa: S311 - object name suffixes, not secrets
-            watch_delays=WatchDelays(watch_lag, seed=seed) if watch_lag else None,
+            watch_delay=watch_delay,
         )
         self.reader = Reader(self.core)
         self.writer = Writer(self.core, self.reader)

@@ -7,7 +7,6 @@ thread.
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -22,28 +21,13 @@ BOOKMARK_INTERVAL_S = 60.0
 INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
-class WatchDelays:
-    """Random delays of watches: none, or up to `longest` seconds, repeatable by seed.
-
-    A watch keeps its delay, so that two watches of one client run apart: one has delivered what the other has not.
-    """
-
-    def __init__(self, longest: float, *, seed: int | None) -> None:
-        self._longest = longest
-        self._random = random.Random(seed)  # noqa: S311 - no secret
-
-    def draw(self) -> float:
-        """Return the delay in seconds of one more watch; half of them have none."""
-        return self._random.choice((0.0, self._random.uniform(0, self._longest)))
-
-
 class WatchStream:
     """One open watch, encoded for one client.
 
     `encode(record)` returns an object's JSON, `bookmark(rv, annotations)` the JSON of a bookmark object. The server
     ends the watch after `timeout_s` seconds. `initial_bookmark` is the revision of the list that `sendInitialEvents`
     starts with: the annotated bookmark follows its objects. `delay` is the time in seconds from a write to its event,
-    for clients in this process.
+    for clients in this process. A watch keeps its delay, so that two watches of one client run apart.
     """
 
     def __init__(

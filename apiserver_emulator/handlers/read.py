@@ -261,7 +261,7 @@ class Reader:
             timeout_s=timeout,
             bookmarks=bookmarks,
             initial_bookmark=revision if initial_wanted and bookmarks else None,
-            delay=self._core.watch_delays.draw() if self._core.watch_delays is not None else 0.0,
+            delay=self._core.watch_delay(resource.plural) if self._core.watch_delay is not None else 0.0,
         )
 
     def _initial_events(self, request: Request) -> bool | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from apiserver_emulator.emulator import SERVE_ALL, ApiServerEmulator
@@ -34,7 +34,7 @@ class EmbeddedControlPlane:
         seed: int,
         feature_gates: Mapping[str, bool] | None = None,
         runtime_config: Mapping[str, bool] | None = None,
-        watch_lag: float = 0.0,
+        watch_delay: Callable[[str], float] | None = None,
     ) -> None:
         self._version = kubernetes_version
         try:
@@ -45,7 +45,7 @@ class EmbeddedControlPlane:
                 seed=seed,
                 feature_gates=feature_gates,
                 runtime_config={**SERVE_ALL, **(runtime_config or {})},
-                watch_lag=watch_lag,
+                watch_delay=watch_delay,
             )
         except FeatureGateError as error:
             raise UsageError(f"--feature-gates: {error}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from dra_conformance.core.errors import UsageError
@@ -55,6 +55,11 @@ class WatchLag:
         parts = [f"watches up to {self.longest:g} s late"] if self.longest else []
         parts += [f"watches of {name} {seconds:g} s late" for name, seconds in self.resources.items()]
         return ", ".join(parts)
+
+    def delays(self, seed: int) -> Callable[[str], float]:
+        """Return a function that draws the delay of one more watch of a resource, repeatable by seed."""
+        chance = random.Random(seed)  # noqa: S311 - no secret
+        return lambda resource: self.of(resource, chance)
 
     def of(self, resource: str, chance: random.Random) -> float:
         """Return the delay of one more watch of `resource`."""

@@ -53,5 +53,5 @@ def make(
         seed=seed,
         feature_gates=options.gates(),
         runtime_config=options.api_versions(),
-        watch_lag=options.lag().longest,
+        watch_delay=options.lag().delays(seed),
     )

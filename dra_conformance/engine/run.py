@@ -25,7 +25,6 @@ from dra_api.objects import (
     RESOURCE_SLICES,
     Resource,
 )
-from dra_api.private_file import write_private
 from dra_api.transport import Transport, TransportError
 from dra_conformance.components import external_driver
 from dra_conformance.components.connections import Connections
@@ -50,6 +49,7 @@ from dra_conformance.engine import control_planes, crds, observed, run_metadata,
 from dra_conformance.engine.plan import Plan
 from dra_conformance.engine.target import Target
 from dra_conformance.engine.waits import Waits
+from dra_conformance.faults.late import no_lag
 from dra_conformance.faults.model import FaultPoints
 from dra_conformance.kubelet.real import programs
 from dra_conformance.kubelet.real.programs import NodePrograms
@@ -157,8 +157,7 @@ class Run:
         """Connect to a running control plane, and watch it."""
         transport = RecordingTransport(self._connect(control_plane), self.log)
         self._ending.callback(transport.close)
-        lag = self.options.lag()
-        chance = random.Random(self.seed)  # noqa: S311 - delays, not secrets
+        lag = self.options.lag().delays(self.seed)
         connections = Connections(
             control_plane,
             connect=lambda: self._connect(control_plane),
@@ -167,11 +166,9 @@ class Run:
             log=self.log,
             folder=self.work / "proxy",
             by_proxy=self._by_proxy(),
-            # The emulator delays half of the watches of this process itself, and knows when they have delivered.
-            lag_in_process=lambda resource: (
-                lag.resources.get(resource, 0.0) if control_plane.evidence == "rehearsal" else lag.of(resource, chance)
-            ),
-            lag=lambda resource: lag.of(resource, chance),
+            # The emulator delays the watches of this process itself, and knows when they have delivered.
+            lag_in_process=no_lag if self.options.component("control-plane").kind == "embedded" else lag,
+            lag=lag,
         )
         self._ending.callback(connections.stop)
         client = KubeClient(transport, user_agent="dra-conformance")
@@ -379,10 +376,7 @@ class Run:
         """
         identity = own or self._identity(component)
         found = self.component_kubeconfig(component, identity) if through_proxy else identity
-        path = self.target_folder(component) / found.name
-        write_private(path, found.read_bytes())
-        self.isolation.give(path)
-        return path
+        return self.isolation.copy(found, self.target_folder(component))
 
     def component_transport(self, component: str) -> Transport:
         """Return a recorded transport for a reference component."""

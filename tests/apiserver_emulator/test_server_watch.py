@@ -12,7 +12,7 @@ import pytest
 
 from apiserver_emulator import ApiServerEmulator
 from apiserver_emulator.store import Store
-from apiserver_emulator.watch_stream import WatchDelays, WatchStream
+from apiserver_emulator.watch_stream import WatchStream
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock, RealClock
 from dra_api.objects import CONFIG_MAPS, PODS
@@ -232,14 +232,16 @@ def test_many_writers_and_watchers_see_one_order(plane: ApiServerEmulator) -> No
     assert seen[0] == seen[1] == seen[2]
 
 
-def test_a_watch_is_delayed_by_its_random_delay(tmp_path: Path, clock: AdvanceableClock) -> None:
-    delays = WatchDelays(1000, seed=1)
-    drawn = [delays.draw() for _ in range(8)]
+def test_a_watch_is_delayed_by_its_own_delay(tmp_path: Path, clock: AdvanceableClock) -> None:
+    drawn = [0.0, 134.4, 0.0, 763.8, 255.1, 0.0, 495.4, 93.9]
+    delays = iter(drawn)
     assert 0 < drawn.count(0.0) < 8
     assert all(delay == 0.0 or delay > 60 for delay in drawn), "longer than the test takes"
     delivered = [threading.Event() for _ in drawn]
     started = threading.Barrier(len(drawn) + 1)
-    with ApiServerEmulator(directory=tmp_path, clock=clock, seed=1, https=False, watch_lag=1000) as plane:
+    with ApiServerEmulator(
+        directory=tmp_path, clock=clock, seed=1, https=False, watch_delay=lambda _: next(delays)
+    ) as plane:
         client = KubeClient(plane.transport(), user_agent="tester/1")
         client.create(CONFIG_MAPS, config_map("first"))
         streams = [open_watch(plane.transport()) for _ in drawn]
