@@ -12,7 +12,7 @@ from dra_api.objects import NODES, Obj
 from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
-from dra_conformance.steps.pods import pod_object, scheduler_of
+from dra_conformance.steps.pods import create_pod, pod_object, scheduler_of
 
 
 def amounts(world: World, text: str) -> dict[str, str]:
@@ -53,7 +53,7 @@ def _(world: World, node: str, amount: str) -> None:
 @when('a pod "{pod}" requesting {amount} is created')
 def _(world: World, pod: str, amount: str) -> None:
     """A pod whose only container, `main`, requests extended resources."""
-    world.create(requesting_pod(world, pod, amounts(world, amount)))
+    create_pod(world, requesting_pod(world, pod, amounts(world, amount)))
 
 
 @when('a pod "{pod}" is created with the containers:')
@@ -70,4 +70,4 @@ def _(world: World, pod: str, datatable: list[list[str]]) -> None:
             spec.setdefault("initContainers", []).append(
                 {**one, "restartPolicy": "Always"} if kind == "sidecar" else one
             )
-    world.create(made)
+    create_pod(world, made)
