@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +11,6 @@ import pytest
 
 from dra_api.clock import AdvanceableClock
 from dra_api.rpc import DRAPluginClient, PluginServer, RegistrationClient, RpcError, codec, server
-
-SLOW = 0.25
 
 
 class Driver:
@@ -27,22 +25,34 @@ class Driver:
         return {}
 
 
-@pytest.fixture
-def slow_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A plugin whose GetInfo takes a quarter of a second."""
+class SlowServer:
+    """A plugin whose GetInfo lasts until `release` is set; `began` is set while it lasts."""
 
-    def encode_info(info: Any) -> bytes:
-        time.sleep(SLOW)
+    def __init__(self) -> None:
+        self.began, self.release = threading.Event(), threading.Event()
+
+    def encode_info(self, info: Any) -> bytes:
+        """Encode the response when the test allows it."""
+        self.began.set()
+        assert self.release.wait(30)
         return codec.encode_info(info)
+
+
+@pytest.fixture
+def slow_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowServer]:
+    """A slow plugin that serves."""
+    slow = SlowServer()
+    encode_info = slow.encode_info
 
     monkeypatch.setattr(server, "codec", type("Codec", (), {**vars(codec), "encode_info": staticmethod(encode_info)}))
     plugin = PluginServer(Driver(), "slow.dra.test", tmp_path / "dra.sock", tmp_path / "reg.sock")
     plugin.start()
-    yield plugin
+    yield slow
+    slow.release.set()
     plugin.stop()
 
 
-def in_thread(clock: AdvanceableClock, folder: Path, results: list[Any]) -> threading.Thread:
+def in_thread(slow: SlowServer, clock: AdvanceableClock, folder: Path, results: list[Any]) -> threading.Thread:
     """Start GetInfo with a deadline of one second of the clock, and wait until it is in flight."""
 
     def call() -> None:
@@ -54,29 +64,27 @@ def in_thread(clock: AdvanceableClock, folder: Path, results: list[Any]) -> thre
 
     thread = threading.Thread(target=call)
     thread.start()
-    while not clock.calls and thread.is_alive():
-        time.sleep(0.001)
+    assert slow.began.wait(30)
     return thread
 
 
-def test_time_waits_for_a_slow_call(slow_server: Any, tmp_path: Path) -> None:
+def test_time_waits_for_a_slow_call(slow_server: SlowServer, tmp_path: Path) -> None:
     clock = AdvanceableClock()
     results: list[Any] = []
-    thread = in_thread(clock, tmp_path, results)
-    refused = 0
-    while not clock.advance(30, calls=0):
-        refused += 1
-        time.sleep(0.001)
+    thread = in_thread(slow_server, clock, tmp_path, results)
+    refused = not clock.advance(30, calls=0)
+    slow_server.release.set()
     thread.join()
     assert refused
+    assert clock.advance(30, calls=0)
     assert results == ["slow.dra.test"]
     assert clock.calls == 0
 
 
-def test_a_jump_during_a_call_ends_its_deadline(slow_server: Any, tmp_path: Path) -> None:
+def test_a_jump_during_a_call_ends_its_deadline(slow_server: SlowServer, tmp_path: Path) -> None:
     clock = AdvanceableClock()
     results: list[Any] = []
-    thread = in_thread(clock, tmp_path, results)
+    thread = in_thread(slow_server, clock, tmp_path, results)
     assert clock.advance(30)
     thread.join()
     assert results == ["DEADLINE_EXCEEDED"]
