@@ -24,7 +24,14 @@ from dra_conformance.report.terminal import render
     default="text",
     help="Select the output format; `files` rewrites all report files in DIR.",
 )
-def command(folder: Path, form: str) -> int:
+@click.option(
+    "--durations",
+    type=click.IntRange(min=0),
+    default=0,
+    metavar="N",
+    help="List the N slowest scenarios and rules (format text).",
+)
+def command(folder: Path, form: str, durations: int) -> int:
     """Print or rewrite the report of a finished run.
 
     DIR is the report directory of the run (default dra-report).
@@ -39,7 +46,7 @@ def command(folder: Path, form: str) -> int:
     report = files.from_folder(folder)
     match form:
         case "text":
-            click.echo(render(report, folder=folder), nl=False)
+            click.echo(render(report, folder=folder, durations=durations), nl=False)
         case "yaml":
             click.echo(documents.dump(to_plain(report)), nl=False)
         case "json":

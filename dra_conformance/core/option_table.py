@@ -441,6 +441,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="workers",
         help="Run scenarios in N worker processes.",
+        note="The longest scenarios run first, by the seconds of the previous report in the output directory.",
         group="execution",
         type="integer",
         default=None,
@@ -500,6 +501,16 @@ OPTIONS: tuple[Option, ...] = (
         metavar="FILE",
         example="~/.ssh/id_ed25519",
         completion="files",
+    ),
+    Option(
+        name="durations",
+        help="List the N slowest scenarios and rules at the end.",
+        group="report",
+        type="integer",
+        default=0,
+        metavar="N",
+        minimum=0,
+        example="10",
     ),
     Option(
         name="config",

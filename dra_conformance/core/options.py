@@ -78,6 +78,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     progress: str = default_of("progress")
     report: tuple[str, ...] = default_of("report")
     sign_key: str = default_of("sign-key")
+    durations: int = default_of("durations")
     waivers: tuple[Waiver, ...] = ()
     declaration: Declaration | None = default_of("declaration")
 

@@ -69,8 +69,8 @@ class Progress:
         else:
             self._line(now="")
 
-    def end(self, report: Report, folder: Path) -> None:
-        """Show the verdict."""
+    def end(self, report: Report, folder: Path, *, durations: int = 0) -> None:
+        """Show the verdict, and the slowest `durations` scenarios and rules."""
         if self._mode == "none":
             return
         from dra_conformance.report.terminal import render
@@ -80,7 +80,7 @@ class Progress:
             self._close_line()
         self._clear()
         self._say("")
-        self._write(render(report, folder=folder, color=self._color))
+        self._write(render(report, folder=folder, color=self._color, durations=durations))
 
     def _bar(self, chapter: str) -> str:
         done = self._done[chapter]

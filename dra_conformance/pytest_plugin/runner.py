@@ -41,6 +41,7 @@ from dra_conformance.engine.run import Run
 from dra_conformance.engine.world import World
 from dra_conformance.pytest_plugin import bdd_adapter, destination
 from dra_conformance.pytest_plugin.dry_run import dry_run
+from dra_conformance.pytest_plugin.longest_first import known_seconds, longest_first
 from dra_conformance.pytest_plugin.progress import Progress
 from dra_conformance.pytest_plugin.retries import Retries
 from dra_conformance.pytest_plugin.session import SCENARIO, SEAL, STATE, Follower, Session, finish, sealed
@@ -78,7 +79,9 @@ def pytest_configure(config: pytest.Config) -> None:
             preflight.check(order.options)
         folder = Path(order.options.out)
         folder.mkdir(parents=True, exist_ok=True)
+        seconds: dict[str, float] = worker_input.get("dra_seconds", {})
         if not worker_input:
+            seconds = known_seconds(folder)  # before `clear`, which removes the previous report
             files.clear(folder)
         run = Run(
             order.options,
@@ -97,8 +100,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # pytest's own terminal plugin shows the progress if it is loaded.
     quiet = worker_input or config.pluginmanager.has_plugin("terminalreporter")
     progress = None if quiet else Progress(order.options.progress)
-    state = Session(run, is_worker=bool(worker_input), has_workers=has_workers, progress=progress)
+    state = Session(run, is_worker=bool(worker_input), has_workers=has_workers, progress=progress, seconds=seconds)
     config.stash[STATE] = state
+    if has_workers and config.option.maxschedchunk is None:
+        config.option.maxschedchunk = 1  # one queue for all workers, from which each takes one scenario after the other
     state.interrupts.install()
     config.pluginmanager.register(state.interrupts, "dra-interrupts")
     config.add_cleanup(state.interrupts.restore)
@@ -192,6 +197,7 @@ def pytest_configure_node(node: Any) -> None:
     state.workers.append(node)
     node.workerinput["dra_run_id"] = state.run.run_id
     node.workerinput["dra_seed"] = state.run.seed
+    node.workerinput["dra_seconds"] = state.seconds
 
 
 # -- collection ----------------------------------------------------------------------------------------------------
@@ -234,7 +240,10 @@ def _marker(tag: str) -> pytest.MarkDecorator:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Keep the items of the plan, in its order. Scenarios that pytest deselected are reported as filtered."""
+    """Keep the items of the plan: in its order, or longest first if several workers run them.
+
+    Scenarios that pytest deselected are reported as filtered.
+    """
     state = config.stash[STATE]
     by_key = {_key_of(scenario): (number, scenario) for number, scenario in enumerate(state.plan.to_run)}
     kept: list[tuple[int, pytest.Item]] = []
@@ -247,6 +256,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.stash[SCENARIO] = scenario
             kept.append((number, item))
     items[:] = [item for _, item in sorted(kept, key=lambda pair: pair[0])]
+    if state.is_worker:
+        workers = config.workerinput["workercount"]  # type: ignore[attr-defined]
+        items[:] = longest_first(items, state.seconds, ident=lambda item: item.stash[SCENARIO].id, workers=workers)
     if dropped:
         config.hook.pytest_deselected(items=dropped)
     # This hook runs last, so pytest's -k and -m have already deselected items.
@@ -290,7 +302,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if state is None or scenario is None:
         return (yield)
     log = state.run.log
-    state.outcome, state.failed_step, state.began = (Status.PASSED, ""), "", time.monotonic()
+    state.outcome, state.failed_step = (Status.PASSED, ""), ""
+    state.began, state.cpu_before = time.monotonic(), time.process_time()
     log.begin_scenario(scenario.id)
     log.emit(ScenarioStarted(name=scenario.name, where=scenario.where, rules=scenario.rules))
     if state.progress:
@@ -305,7 +318,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         if not state.interrupted:
             duration = round(time.monotonic() - state.began, 4)
             log.emit(CallsMade(made=tuple(state.run.calls.take())))
-            log.emit(ScenarioFinished(status=status, reason=reason, duration=duration, step=state.failed_step))
+            cpu = round(time.process_time() - state.cpu_before, 4)
+            log.emit(ScenarioFinished(status=status, reason=reason, duration=duration, cpu=cpu, step=state.failed_step))
             if state.progress:
                 state.progress.scenario_finished(scenario, status, reason, duration)
         log.end_scenario()

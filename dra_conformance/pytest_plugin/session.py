@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -40,8 +41,18 @@ _CHANGED_HINT = (
 class Session:
     """The state that the hooks of one pytest process share."""
 
-    def __init__(self, run: Run, *, is_worker: bool, has_workers: bool, progress: Progress | None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        *,
+        is_worker: bool,
+        has_workers: bool,
+        progress: Progress | None,
+        seconds: Mapping[str, float],
+    ) -> None:
+        """`seconds`: how long scenarios are known to take, by id."""
         self.run = run
+        self.seconds = seconds
         self.is_worker = is_worker
         self.has_workers = has_workers
         self.progress = progress
@@ -55,6 +66,7 @@ class Session:
         self.outcome: tuple[Status, str] = (Status.PASSED, "")
         self.failed_step = ""
         self.began = 0.0
+        self.cpu_before = 0.0
         self.retries_left = 0
         self.workers: list[Any] = []
         """The nodes of pytest-xdist, in the main process."""
@@ -118,7 +130,7 @@ def finish(state: Session) -> Report | None:
             print(f"the report is not signed: {error.message}", file=sys.stderr)
             report = msgspec.structs.replace(report, exit_code=int(ExitCode.HARNESS_ERROR))
     if state.progress:
-        state.progress.end(report, run.folder)
+        state.progress.end(report, run.folder, durations=run.options.durations)
     return report
 
 

@@ -77,6 +77,7 @@ def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:
         run_id=started.run_id,
         started_at=started.started_at,
         duration=round(log.duration, 3),
+        cpu=round(sum(scenario.cpu for scenario in scenarios), 3),
         suite=started.suite,
         target=started.target,
         evidence_class=started.target.evidence,

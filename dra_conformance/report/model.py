@@ -27,8 +27,8 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 class ScenarioResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The result of one planned scenario.
 
-    `where` is file and line, `duration` is in seconds, `repeat` is a command that repeats the scenario. `timeline` and
-    `repeat` are empty for scenarios that passed or do not apply.
+    `where` is file and line, `duration` and `cpu` are in seconds, `repeat` is a command that repeats the scenario.
+    `timeline` and `repeat` are empty for scenarios that passed or do not apply.
     """
 
     id: str
@@ -39,6 +39,7 @@ class ScenarioResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     status: Status
     reason: str = ""
     duration: float = 0.0
+    cpu: float = 0.0
     failed_step: str = ""
     checks: tuple[Check, ...] = ()
     timeline: tuple[str, ...] = ()
@@ -82,6 +83,7 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The result of one rule over all scenarios that judge it.
 
     `binds`: its component is under test. `limits` has the reasons why other scenarios of a judged rule did not run.
+    `duration` and `cpu` are the seconds of all its scenarios; a scenario of several rules counts for each of them.
     """
 
     id: str
@@ -94,6 +96,8 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     reason: str = ""
     limits: tuple[str, ...] = ()
     scenarios: tuple[str, ...] = ()
+    duration: float = 0.0
+    cpu: float = 0.0
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
@@ -115,13 +119,17 @@ class WaiverResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """The result of one run. `caveats` are the limits of the verdict, such as a selection, retries, simulated parts."""
+    """The result of one run. `caveats` are the limits of the verdict, such as a selection, retries, simulated parts.
+
+    `duration` is in seconds, `cpu` the sum of its scenarios.
+    """
 
     api_version: str = API_VERSION
     kind: str = "ConformanceReport"
     run_id: str
     started_at: str
     duration: float
+    cpu: float = 0.0
     suite: SuiteInfo
     target: TargetInfo
     evidence_class: str

@@ -21,7 +21,7 @@ class _Judged:
 
     status: Status
     reason: str
-    scenario: str
+    scenario: ScenarioResult
     ran: bool = True
 
 
@@ -49,19 +49,19 @@ def _in_scenario(rule: str, scenario: ScenarioResult, row: PlannedScenario) -> _
     """Return the outcome of one rule in one scenario."""
     if row.status is not None:
         status, reason = row.of_rules.get(rule, (row.status, row.reason))
-        return _Judged(status, reason, scenario.id, ran=False)
+        return _Judged(status, reason, scenario, ran=False)
     checks = [check for check in scenario.checks if rule in check.rules]
     if failed := next((check for check in checks if check.status is Status.FAILED), None):
         if scenario.status is Status.FLAKY:
-            return _Judged(Status.FLAKY, scenario.reason, scenario.id)
-        return _Judged(Status.FAILED, f"{scenario.id}: {failed.message}", scenario.id)
+            return _Judged(Status.FLAKY, scenario.reason, scenario)
+        return _Judged(Status.FAILED, f"{scenario.id}: {failed.message}", scenario)
     if scenario.status is Status.FAILED:
         # The scenario failed on another rule. This one passed only if all of its own steps ran before that.
         if (steps := row.checks.get(rule, 0)) and len({check.step for check in checks}) >= steps:
-            return _Judged(Status.PASSED, "", scenario.id)
+            return _Judged(Status.PASSED, "", scenario)
         reason = f"{scenario.id} failed on another rule before this one was judged"
-        return _Judged(Status.UNTESTABLE, reason, scenario.id)
-    return _Judged(scenario.status, scenario.reason, scenario.id)
+        return _Judged(Status.UNTESTABLE, reason, scenario)
+    return _Judged(scenario.status, scenario.reason, scenario)
 
 
 def _rank(outcome: _Judged) -> int:
@@ -91,7 +91,9 @@ def _result(rule_id: str, row: PlannedRule, outcomes: list[_Judged]) -> RuleResu
         binds=row.binds,
         reason=worst.reason,
         limits=tuple(f"{count} of {len(outcomes)} scenarios not run: {reason}" for reason, count in limits.items()),
-        scenarios=tuple(outcome.scenario for outcome in outcomes),
+        scenarios=tuple(outcome.scenario.id for outcome in outcomes),
+        duration=round(sum(outcome.scenario.duration for outcome in outcomes), 4),
+        cpu=round(sum(outcome.scenario.cpu for outcome in outcomes), 4),
     )
 
 

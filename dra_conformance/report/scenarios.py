@@ -37,6 +37,7 @@ def scenario_result(
         status,
         reason,
         duration=end.duration if end else 0.0,
+        cpu=end.cpu if end else 0.0,
         failed_step=end.step if end else "",
         checks=checks,
         timeline=() if good else tuple(lines(events)),
@@ -78,7 +79,20 @@ def _unfinished(events: list[Event], *, complete: bool) -> str:
 
 # Options that a command for one scenario replaces or does not need.
 _NOT_REPEATED = frozenset(
-    {"focus", "skip", "rule", "profile", "seed", "out", "progress", "waivers", "require", "dry-run", "sign-key"}
+    {
+        "focus",
+        "skip",
+        "rule",
+        "profile",
+        "seed",
+        "out",
+        "progress",
+        "waivers",
+        "require",
+        "dry-run",
+        "sign-key",
+        "durations",
+    }
 )
 
 _DEFAULTS: Mapping[str, Any] = {option.name: option.default for option in OPTIONS}

@@ -22,9 +22,12 @@ _PROFILE_COLORS = {
 _NAMED = 4  # rules that one line names
 
 
-def render(report: Report, *, folder: Path | None = None, color: bool = False) -> str:
-    """Return the text. `folder` is the report folder, printed at the end."""
-    return "\n".join(_lines(report, folder, color)) + "\n"
+def render(report: Report, *, folder: Path | None = None, color: bool = False, durations: int = 0) -> str:
+    """Return the text.
+
+    `folder` is the report folder, printed at the end. `durations` is the number of slowest scenarios and rules to list.
+    """
+    return "\n".join([*_lines(report, folder, color), *_slowest(report, durations)]) + "\n"
 
 
 def _paint(text: str, code: str, on: bool) -> str:
@@ -111,6 +114,18 @@ def _scenario(scenario: ScenarioResult) -> Iterator[str]:
     for number, line in enumerate(tail):
         yield f"  {'timeline' if number == 0 else '        '}  {line[:150]}"
     yield f"  repeat    {scenario.repeat}"
+
+
+def _slowest(report: Report, number: int) -> Iterator[str]:
+    """Yield the slowest scenarios and rules with their seconds. Equally slow ones keep the order of the report."""
+    for what, results in (("scenarios", report.scenarios), ("rules", report.rules)):
+        rows: list[ScenarioResult | RuleResult] = sorted(results, key=lambda row: -row.duration)
+        slowest = [row for row in rows[:number] if row.duration]
+        if slowest:
+            yield f"slowest {what}"
+            yield f"{'seconds':>10} {'CPU':>8}"
+        for row in slowest:
+            yield f"{row.duration:>10.2f} {row.cpu:>8.2f}  {row.id}"
 
 
 def _counts(what: str, statistics: dict[str, int]) -> str:

@@ -54,6 +54,7 @@ class InventedRun:
         reason: str = "",
         profiles: Sequence[str] = ("driver-core",),
         of_rules: dict[str, tuple[Status, str]] | None = None,
+        seconds: float = 0.5,
     ) -> InventedRun:
         ident = f"probe/{name}#{name}"
         where = f"features/probe/{name}.feature:3"
@@ -82,7 +83,12 @@ class InventedRun:
             check = CheckMade(rules=(rule,), ok=ok, message="it holds", expected="a", observed="b", step=f"Then {rule}")
             self.emit(check, ident)
         if ended:
-            self.emit(ScenarioFinished(status=Status(status), reason=reason, duration=0.5, step="Then x"), ident)
+            self.emit(
+                ScenarioFinished(
+                    status=Status(status), reason=reason, duration=seconds, cpu=seconds / 2, step="Then x"
+                ),
+                ident,
+            )
         return self
 
     def emit(self, event: Event, scenario: str = "") -> InventedRun:

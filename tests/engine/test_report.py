@@ -342,6 +342,41 @@ def test_retries_waivers_and_simulated_parts_are_in_the_verdict_line_and_the_rep
         assert "passed on a retry only" in content.decode(), name
 
 
+def slow_and_fast() -> InventedRun:
+    return (
+        InventedRun()
+        .scenario("fast", ["DRA-001"], seconds=0.25)
+        .scenario("slow", ["DRA-001", "DRA-002"], seconds=4)
+        .scenario("out", ["DRA-003"], status="filtered", decided=True)
+    )
+
+
+def test_a_rule_has_the_seconds_of_its_scenarios() -> None:
+    report = build(slow_and_fast().events())
+    assert [(row.duration, row.cpu) for row in report.scenarios] == [(0.25, 0.125), (4, 2), (0, 0)]
+    assert {row.id: (row.duration, row.cpu) for row in report.rules} == {
+        "DRA-001": (4.25, 2.125),
+        "DRA-002": (4, 2),
+        "DRA-003": (0, 0),
+    }
+    assert report.cpu == 2.125
+
+
+def test_the_slowest_scenarios_and_rules_are_listed_on_request() -> None:
+    report = build(slow_and_fast().events())
+    plain_text = render(report)
+    assert "slowest" not in plain_text
+    assert render(report, durations=1).removeprefix(plain_text).splitlines() == [
+        "slowest scenarios",
+        "   seconds      CPU",
+        "      4.00     2.00  probe/slow#slow",
+        "slowest rules",
+        "   seconds      CPU",
+        "      4.25     2.12  DRA-001",
+    ]
+    assert "probe/out" not in render(report, durations=10)
+
+
 def test_a_run_in_which_nothing_could_be_observed_is_invalid() -> None:
     report = build(InventedRun().scenario("a", **untestable()).events())
     assert (report.verdict, report.exit_code) == (Verdict.INVALID, ExitCode.NOTHING_SELECTED)

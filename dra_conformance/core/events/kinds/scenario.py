@@ -52,11 +52,16 @@ class CleanupStarted(Event, tag="teardown", frozen=True, kw_only=True):
 
 
 class ScenarioFinished(Event, tag="scenario-finished", frozen=True, kw_only=True):
-    """A scenario ends. `step` is the step that failed; `duration` is in seconds."""
+    """A scenario ends. `step` is the step that failed; `duration` and `cpu` are in seconds.
+
+    `cpu` is the CPU time of the process that ran the scenario: the harness, the embedded control plane and the
+    reference components in it, and no other program.
+    """
 
     status: Status
     reason: str = ""
     duration: float = 0.0
+    cpu: float = 0.0
     step: str = ""
 
 

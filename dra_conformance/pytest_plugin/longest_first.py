@@ -1,0 +1,59 @@
+"""Orders scenarios longest first, so that no worker ends long after the others.
+
+The seconds come from the previous report in the folder of the run, and from `durations.json`, which lists the slow
+scenarios of a run of the reference (`python -m tools.gen_durations`). A scenario without known seconds counts as fast.
+The order of the plan, and so of the report, does not change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+import orjson
+
+RECORDED = Path(__file__).parent / "durations.json"
+FAST = 0.3
+"""Seconds below which a scenario counts as fast; fast scenarios keep the order of the plan."""
+T = TypeVar("T")
+
+
+def known_seconds(folder: Path) -> dict[str, float]:
+    """Return the seconds of scenarios by id: those of the previous report in `folder` replace the recorded ones."""
+    return {**_recorded(), **_previous(folder)}
+
+
+def longest_first(
+    items: Sequence[T], seconds: Mapping[str, float], *, ident: Callable[[T], str], workers: int
+) -> list[T]:
+    """Return the items longest first. `ident` returns the id of an item, `seconds` has the seconds by id.
+
+    pytest-xdist gives each worker two items at the start, and then one after the other. So each of the longest items is
+    followed by one of the shortest: no worker starts with two long ones.
+    """
+
+    def slowness(item: T) -> float:
+        known = seconds.get(ident(item), 0.0)
+        return known if known >= FAST else 0.0
+
+    queue = sorted(items, key=slowness, reverse=True)
+    if len(queue) < 2 * workers:
+        return queue
+    last = len(queue) - workers
+    starts = [item for pair in zip(queue[:workers], queue[last:], strict=True) for item in pair]
+    return [*starts, *queue[workers:last]]
+
+
+def _recorded() -> dict[str, float]:
+    found: dict[str, float] = orjson.loads(RECORDED.read_bytes())
+    return found
+
+
+def _previous(folder: Path) -> dict[str, float]:
+    """Return the seconds of the scenarios that ran; nothing if the folder has no readable report."""
+    try:
+        report = orjson.loads((folder / "report.json").read_bytes())
+        return {row["id"]: float(row["duration"]) for row in report["scenarios"] if row["duration"]}
+    except (OSError, ValueError, TypeError, KeyError):
+        return {}
