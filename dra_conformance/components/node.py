@@ -36,6 +36,10 @@ GPU_PLUGIN = "kubelet-plugin"
 FABRIC_PLUGIN = "compute-domain-plugin"
 
 
+class DriverEnded(Untestable):
+    """The reference driver ended with an error before it registered; the text is the error."""
+
+
 class ScenarioNode:
     """A node called `alias` in the scenario. `inventory` names its GPUs; None: those of the run."""
 
@@ -52,6 +56,8 @@ class ScenarioNode:
         # A short name: paths of sockets below it have at most 107 bytes.
         self.root = world.run.components.work / f"{alias}{world.suffix.rpartition('-')[2]}"
         self.root.mkdir(mode=0o700)
+        self.driver_error = ""
+        """The error that ended the last start of the reference driver in this process."""
         self.flags: tuple[str, ...] = ()
         """Flags of the driver gpu.nvidia.com for later starts."""
         self._gpus: Any = None
@@ -152,8 +158,10 @@ class ScenarioNode:
     def start_driver(self, *, as_process: bool = False) -> None:
         """Start the driver under test with the node's `flags`; `wait_driver` waits until it is registered.
 
-        `as_process` applies to this start only; `driver_as_process` to all.
+        `as_process` applies to this start only; `driver_as_process` to all. Raises DriverEnded if the reference driver
+        in this process ends with an error.
         """
+        self.driver_error = ""
         spec = self.world.run.components.spec("driver")
         self.world.log.emit(DriverChanged(node=self.alias, implementation=spec.kind, action="start"))
         match spec.kind:
@@ -266,10 +274,10 @@ class ScenarioNode:
         return process
 
     def process_state(self) -> str:
-        """The state of the driver's process in a sentence; empty if the run has not started one."""
+        """The state of the driver's process, or the error that ended its start; empty if there is neither."""
         process = self._processes.get(self.driver_name)
         if process is None:
-            return ""
+            return f"the driver ended at its start: {self.driver_error}" if self.driver_error else ""
         said = f"; last output: {process.last_lines(3)}" if process.last_lines() else ""
         if process.running:
             return f"the driver's process runs{said}"
@@ -370,14 +378,21 @@ class ScenarioNode:
         # Deferred: a run loads only the drivers that it starts.
         from reference_impl.kubelet_plugin import command
         from reference_impl.kubelet_plugin.plugin import KubeletPlugin
+        from reference_impl.runtime import ComponentError
 
-        plugin = KubeletPlugin(
-            KubeClient(self.world.run.component_transport("driver")),
-            clock=self.world.clock,
-            nvml=self.nvml,
-            options=self._options_of(command, self._driver_command()),
-        )
-        plugin.start()
+        try:
+            plugin = KubeletPlugin(
+                KubeClient(self.world.run.component_transport("driver")),
+                clock=self.world.clock,
+                nvml=self.nvml,
+                options=self._options_of(command, self._driver_command()),
+            )
+            plugin.start()
+        except Exception as error:
+            # A process would end with a traceback: a fault of the driver, not of the scenario.
+            expected = isinstance(error, ComponentError)
+            self.driver_error = str(error) if expected else f"{type(error).__name__}: {error}"
+            raise DriverEnded(f"the driver ended at its start: {self.driver_error}") from error
         self._parts[self.driver_name] = plugin
 
     def _options_of(self, module: Any, command: Sequence[str]) -> Any:

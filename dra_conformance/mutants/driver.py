@@ -724,6 +724,33 @@ def _(patch: Patch) -> None:
     second_life(patch, spoil)
 
 
+@mutant("lost-cdi-file-not-written-again", rule="NV-052e")
+def _(patch: Patch) -> None:
+    """Prepare returns the response from the checkpoint without a look at the CDI folder."""
+    patch.replace(f"{PREPARER}.repeat", lambda self, claim, entry: entry.answer)
+
+
+@mutant("devices-in-use-forgotten-at-restart", rule="NV-052f")
+def _(patch: Patch) -> None:
+    """After a restart no device counts as in use."""
+
+    def forget(plugin: Any) -> None:
+        plugin.preparer.check_overlap = lambda uid, results, held: None
+
+    second_life(patch, forget)
+
+
+@mutant("unprepare-after-restart-releases-all", rule="NV-052f")
+def _(patch: Patch) -> None:
+    """After a restart, the first Unprepare removes all claims from the checkpoint."""
+
+    def spoil(plugin: Any) -> None:
+        checkpoint = plugin.preparer._checkpoint
+        checkpoint.drop = lambda uid: checkpoint.write({})
+
+    second_life(patch, spoil)
+
+
 @mutant("stale-socket-prevents-start", rule="NV-052d")
 def _(patch: Patch) -> None:
     """The plugin does not start if a killed one has left its socket."""

@@ -40,6 +40,22 @@ def in_the_process(patch: Patch, *lines: str) -> None:
     patch.wrap("dra_conformance.components.node:ScenarioNode._driver_command", make)
 
 
+# -- feature gates -----------------------------------------------------------------------------------------------------
+
+
+@mutant("dynamic-mig-never-starts", rule="NV-004b")
+def _(patch: Patch) -> None:
+    """The driver ends with an error if it creates MIG devices on demand."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def sweep(self: Any, *args: Any) -> Any:
+            raise TypeError("no such profile")
+
+        return sweep
+
+    patch.wrap("reference_impl.kubelet_plugin.mig:MigInstances.sweep", make)
+
+
 # -- missing values of NVML and sysfs --------------------------------------------------------------------------------
 
 

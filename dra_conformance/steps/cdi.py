@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dra_conformance.engine.vocabulary import given, then, words
+from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
@@ -36,6 +36,15 @@ def files(world: World, node: str) -> set[str]:
 def _(world: World, node: str) -> None:
     """Keep the names of the CDI files, to compare with later."""
     world.state(CdiFiles).of_node[node] = files(world, node)
+
+
+@when('the CDI files of "{node}" are lost')
+def _(world: World, node: str) -> None:
+    """Delete all files in the node's CDI folders, as a reboot does if they are in /var/run."""
+    for root in world.node(node).kubelet.cdi_roots:
+        for path in root.iterdir() if root.is_dir() else ():
+            if path.is_file():
+                path.unlink()
 
 
 @then('every CDI id of the response for claim "{claim}" resolves on "{node}"')

@@ -6,6 +6,7 @@ belong to the scenario's state; the kubelet's log has every request and response
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -18,7 +19,7 @@ from dra_api.rpc import (
     PrepareResult,
     RpcError,
 )
-from dra_conformance.components.node import ScenarioNode
+from dra_conformance.components.node import DriverEnded, ScenarioNode
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import PluginInstance
@@ -133,12 +134,16 @@ def own_results(world: World, claim: str) -> list[Obj]:
 
 
 def start_again(world: World, node: ScenarioNode, *, as_process: bool = False) -> None:
-    """Start the driver, and keep the registrations that it had before. Nothing is waited for."""
+    """Start the driver, and keep the registrations that it had before. Nothing is waited for.
+
+    An error that ends the driver is kept in the node: a later step checks whether the driver is registered.
+    """
     # Before the start, because the driver may register before `start_driver` returns.
     # An externally started driver is never restarted, and it may have registered when the node was created.
     registered = [] if node.external_driver else node.kubelet.plugins.instances(node.driver_name)
     calls(world).before = registered
-    node.start_driver(as_process=as_process)
+    with contextlib.suppress(DriverEnded):
+        node.start_driver(as_process=as_process)
 
 
 def look_registered(world: World, node: ScenarioNode) -> Seen:

@@ -98,7 +98,8 @@ def _(world: World, node: str, manner: str) -> None:
     message = f"the driver {component.driver_name} is registered"
     match manner:
         case "comes to be":
-            within = max(world.run.patience, 20.0)
+            # A driver that has ended will not register.
+            within = world.run.patience if component.driver_error else max(world.run.patience, 20.0)
             world.eventually(message, lambda: look_registered(world, component), expected=expected, within=within)
         case "stays":
             world.stays(message, lambda: look_registered(world, component), expected=expected)

@@ -43,6 +43,15 @@ def _(world: World, claim: str, node: str) -> None:
         raise Untestable(f"claim {claim} cannot be prepared: {observed}")
 
 
+@given('claims "{claims}" are prepared on "{node}"')
+def _(world: World, claims: str, node: str) -> None:
+    """Prepare allocated claims, each in a call of its own; the scenario cannot go on without them."""
+    for claim in words(claims):
+        ok, observed = succeeded(world, prepare(world, node, [reference_to(world, claim)]), claim)
+        if not ok:
+            raise Untestable(f"claim {claim} cannot be prepared: {observed}")
+
+
 @given('claim "{claim}" is unprepared on "{node}"')
 def _(world: World, claim: str, node: str) -> None:
     """Unprepare a claim; the scenario cannot go on without it."""

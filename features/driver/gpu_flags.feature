@@ -27,3 +27,20 @@ Feature: The driver gpu.nvidia.com refuses conflicting flags
       | --feature-gates=ConsumableShares=true --consumable-shares=0    | consumable-shares |
       | --feature-gates=ConsumableShares=true --consumable-shares=-1   | consumable-shares |
       | --feature-gates=ConsumableShares=true --consumable-shares=some | consumable-shares |
+
+  @NV-004b @needs:fake-nvml
+  Scenario Outline: The driver starts with each of its feature gates: <name>
+    Given the GPUs of "n1" are those of "<inventory>"
+    And node "n1" with a kubelet
+    And node "n1" has an IOMMU with the VFIO interface
+    When the driver on "n1" is started with "--feature-gates=<gates> <flags>"
+    Then the driver on "n1" comes to be registered
+    And the driver on "n1" comes to publish at least one device
+
+    Examples:
+      | name         | inventory    | gates                                               | flags                                 |
+      | static MIG   | dgx-h100-mig | NVMLDeviceHealthCheck=true                          | --additional-xids-to-ignore=48        |
+      | dynamic MIG  | dgx-h100     | DynamicMIG=true,NVMLDeviceHealthCheck=false         |                                       |
+      | pass-through | dgx-h100     | PassthroughSupport=true,NVMLDeviceHealthCheck=false |                                       |
+      | sharing      | dgx-h100     | TimeSlicingSettings=true,MPSSupport=true            |                                       |
+      | shares       | dgx-h100     | ConsumableShares=true                               | --consumable-shares=memory-and-cores  |

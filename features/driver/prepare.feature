@@ -27,6 +27,23 @@ Feature: A driver prepares the devices of a claim
     And the response for claim "infer" has only devices that the claim was allocated [NV-049c]
     And the response for claim "train" has every device that the claim was allocated [NV-049]
 
+  @NV-049 @NV-049b @NV-049c @NV-049d @needs:several-gpus
+  Scenario: The response for a claim of two requests has the devices of both
+    Given node "n1" running the driver
+    And a ResourceClaim "other" allocated 1 devices of the driver on "n1"
+    And claim "other" is prepared on "n1"
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results: [{request: first, device: free}, {request: second, device: free}]
+      """
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared [NV-049b]
+    And the response has one entry for each of "train" and no other [NV-049b]
+    And the response for claim "train" has only devices that the claim was allocated [NV-049c]
+    And every CDI id of the response for claim "train" resolves on "n1" [NV-049d]
+    And every CDI id of the response for claim "other" resolves on "n1" [NV-049d]
+    And the response for claim "train" has every device that the claim was allocated [NV-049]
+
   @NV-051 @NV-051b
   Scenario: Prepare may be repeated
     Given node "n1" running the driver
@@ -59,6 +76,26 @@ Feature: A driver prepares the devices of a claim
     When claim "mixed" is prepared on "n1"
     Then claim "mixed" is prepared
     And the response for claim "mixed" has only devices that the claim was allocated
+
+  @NV-057 @needs:several-gpus
+  Scenario: A device of another driver is not mistaken for the own device of its name
+    Given node "n1" running the driver
+    And a ResourceClaim "held" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "mixed" allocated on "n1" with:
+      """
+      results:
+        - {request: other, driver: other.dra.test, deviceOf: held}
+        - {request: gpu, device: free}
+      """
+    And a ResourceClaim "again" allocated the same device as claim "held" on "n1"
+    And claim "held" is prepared on "n1"
+    When claim "mixed" is prepared on "n1"
+    Then claim "mixed" is prepared
+    And the response for claim "mixed" has only devices that the claim was allocated
+    And the response for claim "mixed" has every device that the claim was allocated
+    When claim "held" is unprepared on "n1"
+    And claim "again" is prepared on "n1"
+    Then claim "again" is prepared
 
   @NV-070 @needs:several-gpus
   Scenario: Different claims are prepared at the same time

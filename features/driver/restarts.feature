@@ -27,6 +27,43 @@ Feature: A driver keeps its state across restarts
     When claim "second" is prepared on "n1"
     Then claim "second" is prepared
 
+  @NV-052e
+  Scenario: The CDI folder is empty after a reboot, and the driver still has its state
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And claim "train" is prepared on "n1"
+    When the driver on "n1" is stopped
+    And the CDI files of "n1" are lost
+    And the driver on "n1" is started
+    Then the driver on "n1" comes to be registered
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    And every CDI id of the response for claim "train" resolves on "n1"
+    When claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared
+
+  @NV-052c @NV-052f @needs:several-gpus
+  Scenario: A restarted driver knows which devices are prepared
+    Given node "n1" running the driver
+    And a ResourceClaim "first" allocated a device of the driver on "n1" that cannot be shared
+    And a ResourceClaim "second" allocated a device of the driver on "n1" that cannot be shared
+    And a ResourceClaim "rival" allocated the same device as claim "first" on "n1"
+    And a ResourceClaim "next" allocated the same device as claim "second" on "n1"
+    And claims "first, second" are prepared on "n1"
+    When the driver on "n1" is restarted
+    Then the driver on "n1" comes to be registered [NV-052c]
+    When claim "rival" is prepared on "n1"
+    Then claim "rival" is refused [NV-052f]
+    When claim "second" is unprepared on "n1"
+    Then claim "second" is unprepared [NV-052c]
+    When claim "next" is prepared on "n1"
+    Then claim "next" is prepared [NV-052c]
+    When claim "rival" is prepared on "n1"
+    Then claim "rival" is refused [NV-052f]
+    When claim "first" is prepared on "n1"
+    Then claim "first" is prepared [NV-052c]
+    And every CDI id of the response for claim "first" resolves on "n1" [NV-052c]
+
   @NV-052d
   Scenario: A killed driver can be started again
     Given node "n1" running the driver as a process

@@ -13,11 +13,16 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Component:
-    """The source of one component: files and folders below the root, without those of `without`."""
+    """The source of one component: files and folders below the root, without those of `without`.
+
+    `starts` are the scenarios that judge whether the component starts. They run first: if it does not, all others end
+    without a judgement.
+    """
 
     name: str
     paths: tuple[str, ...]
     without: tuple[str, ...] = ()
+    starts: tuple[str, ...] = ()
 
 
 COMPONENTS = (
@@ -37,7 +42,16 @@ COMPONENTS = (
     Component("taint-eviction", ("reference_impl/taint_eviction",), ("reference_impl/taint_eviction/command.py",)),
     Component("compute-domain", ("reference_impl/compute_domain",)),
     Component("webhook", ("reference_impl/webhook",), ("reference_impl/webhook/command.py",)),
-    Component("driver", ("reference_impl/kubelet_plugin", "reference_impl/inventory_plugin")),
+    Component(
+        "driver",
+        ("reference_impl/kubelet_plugin", "reference_impl/inventory_plugin"),
+        ("reference_impl/inventory_plugin/command.py",),
+        starts=(
+            "driver/kep_5970#driver-registration",
+            "driver/kep_5970#resourceslice-publishing",
+            "driver/gpu_flags#the-driver-starts-with-each-of-its-feature-gates",
+        ),
+    ),
     # What several reference components share.
     Component(
         "shared",

@@ -20,7 +20,7 @@ import msgspec
 
 from dra_conformance.core import assets, features
 from verification.mutation_survey import components, reach_child
-from verification.mutation_survey.components import COMPONENTS, ROOT
+from verification.mutation_survey.components import COMPONENTS, ROOT, Component
 from verification.mutation_survey.mutants import Mutant
 
 
@@ -53,14 +53,14 @@ BROAD = 40
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """The scenarios that run for a mutant, fastest first, and why these: `line`, `module`, `broad` or `none`."""
+    """The scenarios that run for a mutant, and why these: `line`, `module`, `broad` or `none`."""
 
     scenarios: tuple[str, ...]
     why: str
 
 
 def scenarios_for(mutant: Mutant, reach: Reach) -> Chosen:
-    """Return the scenarios that can detect a mutant.
+    """Return the scenarios that can detect a mutant: those that judge the start of its component, then by speed.
 
     - `line`: they execute the line. For a line without code of its own it is the first line of its statement, for the
       default of a parameter the first of the function.
@@ -70,6 +70,13 @@ def scenarios_for(mutant: Mutant, reach: Reach) -> Chosen:
       scenarios that execute the component.
     - `none`: the line is in a function that no scenario executes, so no scenario can detect the mutant.
     """
+    component = next(one for one in COMPONENTS if one.name == mutant.component)
+    found = _able(mutant, component, reach)
+    starts = component.starts
+    return Chosen(tuple(sorted(found.scenarios, key=lambda name: not id_of(name).startswith(starts))), found.why)
+
+
+def _able(mutant: Mutant, component: Component, reach: Reach) -> Chosen:
     lines = reach.lines.get(mutant.path, {})
     contexts = next((set(lines[line]) for line in mutant.reached_at if lines.get(line)), set())
     if mutant.in_function and contexts - {""}:
@@ -78,7 +85,6 @@ def scenarios_for(mutant: Mutant, reach: Reach) -> Chosen:
         return Chosen((), "none")
     if found := _in_functions(mutant.path, reach):
         return Chosen(tuple(_sample(found, reach)), "module")
-    component = next(one for one in COMPONENTS if one.name == mutant.component)
     paths = [path.relative_to(ROOT).as_posix() for path in components.files_of(component)]
     near = set().union(*(_in_functions(path, reach) for path in paths))
     return Chosen(tuple(_sample(near, reach)), "broad")
