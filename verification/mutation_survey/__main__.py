@@ -6,11 +6,13 @@ import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from verification.mutation_survey import components, generated, page, probing, sample, survey, unobservable
+from verification.mutation_survey import components, faults, generated, page, probing, sample, survey, unobservable
 from verification.mutation_survey.components import ROOT
+from verification.mutation_survey.faults import Edited
+from verification.mutation_survey.mutants import Mutant
 from verification.mutation_survey.results import Result, Store
 
 _FOLDER = ROOT / "build" / "mutation-survey"
@@ -28,26 +30,65 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.show:
         print(page.listing(store.latest().values(), options.show, [one.name for one in selected]))
         return 0
+    digest = components.digest()
+    if options.faults:
+        return _faults(options, {one.name for one in selected}, store, digest)
     mutants = {one.name: generated.of_component(one, options.folder / "mutants") for one in selected}
     everything = [one for found in mutants.values() for one in found]
-    digest = components.digest()
     if options.again:
         known = store.latest()
         chosen = [one for one in everything if one.key in known and known[one.key].outcome.status != "killed"]
     else:
         count = sample.shares({name: len(found) for name, found in mutants.items()}, options.sample)
         chosen = [one for name, found in mutants.items() for one in sample.choose(found, count[name], options.seed)]
+    print(f"{len(chosen)} of {len(everything)} mutants, seed {options.seed}, source {digest}")
+    results = _run(options, chosen, store, digest)
+    classes = unobservable.load()
+    if not options.component:  # the entries of all components
+        for problem in unobservable.problems(classes, {one.key for one in everything}):
+            print(f"{unobservable.FILE.name}: {problem}", file=sys.stderr)
+    print(page.table(results, classes))
+    if options.write:
+        page.write(results, classes, seed=options.seed, sample=options.sample)
+    return 0 if len(results) == len(chosen) else 1
+
+
+def _faults(options: argparse.Namespace, selected: Collection[str], store: Store, digest: str) -> int:
+    """Run the faults of files; return 1 if one of them no longer fits the source."""
+    outdated = False
+    edits: list[Edited] = []
+    for one in faults.load(options.faults):
+        try:
+            edits.append(faults.edited(one))
+        except faults.FaultError as error:
+            print(error, file=sys.stderr)
+            outdated = True
+    edits = sorted((one for one in edits if one.mutant.component in selected), key=lambda one: one.mutant.component)
+    chosen = [one.mutant for one in edits]
+    print(f"{len(chosen)} faults, source {digest}")
+    results = _run(options, chosen, store, digest, {one.mutant.key: one.source for one in edits})
+    print(page.table(results, unobservable.load()))
+    return 1 if outdated or len(results) < len(chosen) else 0
+
+
+def _run(
+    options: argparse.Namespace,
+    chosen: Sequence[Mutant],
+    store: Store,
+    digest: str,
+    sources: Mapping[str, str] | None = None,
+) -> list[Result]:
+    """Run the mutants without a stored result and return the results of all."""
     done = store.of(digest)
     todo = [one for one in chosen if one.key not in done]
-    print(f"{len(chosen)} of {len(everything)} mutants, seed {options.seed}, source {digest}; {len(todo)} to run")
     if todo:
-        print("bringing the map of lines up to date", flush=True)
+        print(f"{len(todo)} to run; bringing the map of lines up to date", flush=True)
         found = survey.collect(options.folder / "reach.json", fresh=options.fresh)
         failed = sorted(name for name, reason in found.others.items() if not reason.startswith("not-"))
         for name in failed:
             print(f"without a mutant: {name} {found.others[name][:200]}", file=sys.stderr)
         answers = probing.file_of(options.folder)
-        if "api-server" in mutants and not answers.exists():
+        if any(one.component == "api-server" for one in todo) and not answers.exists():
             _record_answers(answers)
         survey.run(
             todo,
@@ -57,17 +98,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             jobs=options.jobs,
             show=_show,
             answers=answers if answers.exists() else None,
+            sources=sources,
         )
-    results = [done[one.key] for one in chosen if one.key in (done := store.of(digest))]
-    classes = unobservable.load()
-    if not options.component:  # the entries of all components
-        for problem in unobservable.problems(classes, {one.key for one in everything}):
-            print(f"{unobservable.FILE.name}: {problem}", file=sys.stderr)
-    table = page.table(results, classes)
-    print(table)
-    if options.write:
-        page.write(results, classes, seed=options.seed, sample=options.sample)
-    return 0 if len(results) == len(chosen) else 1
+        done = store.of(digest)
+    return [done[one.key] for one in chosen if one.key in done]
 
 
 def _record_answers(file: Path) -> None:
@@ -93,6 +127,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=1, help="Seed of the choice. [1]")
     parser.add_argument("--component", action="append", default=[], help="Only this component. May be repeated.")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="Run N mutants at a time. [processors]")
+    parser.add_argument(
+        "--faults", action="append", type=Path, default=[], metavar="FILE", help="Run the faults of this file instead."
+    )
     parser.add_argument("--again", action="store_true", help="Run the mutants that were not killed so far.")
     parser.add_argument("--fresh", action="store_true", help="Collect the whole map of lines again.")
     parser.add_argument("--folder", type=Path, default=_FOLDER, help="Folder of the map and the results.")

@@ -30,6 +30,7 @@ class Mutant(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     line: int
     reached_at: tuple[int, ...]  # lines whose scenarios can detect the change, the best first
+    every_line: bool = False  # the scenarios of all these lines, not only of the first that has any
     in_function: bool  # False: executed when the module is imported
     function: str
     operator: str

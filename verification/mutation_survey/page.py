@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from verification.mutation_survey import mutants
+from verification.mutation_survey import faults, mutants
 from verification.mutation_survey.components import COMPONENTS, ROOT
 from verification.mutation_survey.results import Result
 from verification.mutation_survey.unobservable import MOST, Entry
@@ -113,6 +114,11 @@ def listing(results: Iterable[Result], status: str, selected: Sequence[str]) -> 
 
 def _diff(result: Result) -> str:
     one = result.mutant
+    if one.operator == faults.OPERATOR:
+        lines = difflib.unified_diff(
+            one.before.splitlines(), one.after.splitlines(), one.path, one.function, lineterm=""
+        )
+        return "\n".join(lines)
     try:
         return mutants.diff(one)
     except (IndexError, OSError):

@@ -63,7 +63,7 @@ def scenarios_for(mutant: Mutant, reach: Reach) -> Chosen:
     """Return the scenarios that can detect a mutant: those that judge the start of its component, then by speed.
 
     - `line`: they execute the line. For a line without code of its own it is the first line of its statement, for the
-      default of a parameter the first of the function.
+      default of a parameter the first of the function. A fault of several lines has the scenarios of all of them.
     - `module`: the line runs when the module is imported or when the control plane starts. A sample of the scenarios
       that execute any function of the module, the fastest of each feature file first.
     - `broad`: no function of the module is executed by a scenario (a module of constants): such a sample of all
@@ -78,7 +78,8 @@ def scenarios_for(mutant: Mutant, reach: Reach) -> Chosen:
 
 def _able(mutant: Mutant, component: Component, reach: Reach) -> Chosen:
     lines = reach.lines.get(mutant.path, {})
-    contexts = next((set(lines[line]) for line in mutant.reached_at if lines.get(line)), set())
+    executed = [set(lines[line]) for line in mutant.reached_at if lines.get(line)]
+    contexts = set[str]().union(*executed) if mutant.every_line else next(iter(executed), set())
     if mutant.in_function and contexts - {""}:
         return Chosen(tuple(_by_speed(contexts, reach)), "line")
     if mutant.in_function and not contexts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from pathlib import Path
@@ -76,15 +76,17 @@ def run(
     jobs: int,
     show: Callable[[Result], None],
     answers: Path | None = None,
+    sources: Mapping[str, str] | None = None,
 ) -> None:
     """Run the mutants of all components and store every result as it comes.
 
-    `answers` is a file of recorded responses of a real API server, for the mutants of the emulated one.
+    `answers` is a file of recorded responses of a real API server, for the mutants of the emulated one. `sources` has
+    the changed source of mutants by key; that of all others is generated.
     """
     for _, group in groupby(chosen, key=lambda one: one.component):
         # A process of its own for each component: it imports everything except the mutated modules.
         process = multiprocessing.get_context("fork").Process(
-            target=_component, args=(list(group), found, store, digest, jobs, show, answers)
+            target=_component, args=(list(group), found, store, digest, jobs, show, answers, sources or {})
         )
         process.start()
         try:
@@ -103,6 +105,7 @@ def _component(
     jobs: int,
     show: Callable[[Result], None],
     answers: Path | None,
+    sources: Mapping[str, str],
 ) -> None:
     by_key = {one.key: reach.scenarios_for(one, found) for one in chosen}
 
@@ -126,7 +129,8 @@ def _component(
         # File by file: the generator keeps the last parsed file.
         for number, one in enumerate(sorted(chosen, key=lambda each: each.path)):
             probed = answers if one.component == _PROBED else None
-            work = _work(one, by_key[one.key], found, Path(scratch) / str(number), probed)
+            source = sources.get(one.key)
+            work = _work(one, by_key[one.key], found, Path(scratch) / str(number), probed, source)
             if isinstance(work, Outcome):
                 finish(one, work)
             else:
@@ -138,10 +142,17 @@ def _component(
             finish(work.mutant, judged(work, answer))
 
 
-def _work(mutant: Mutant, which: Chosen, found: Reach, scratch: Path, answers: Path | None = None) -> Work | Outcome:
+def _work(
+    mutant: Mutant,
+    which: Chosen,
+    found: Reach,
+    scratch: Path,
+    answers: Path | None = None,
+    source: str | None = None,
+) -> Work | Outcome:
     if not which.scenarios and answers is None:
         return Outcome(status="survived", message="no scenario executes this line")
-    source = generation.mutated_source(mutant, ROOT)
+    source = source or generation.mutated_source(mutant, ROOT)
     if source is None:
         return Outcome(status="error", message="the mutant is not valid Python")
     scratch.mkdir()
