@@ -15,6 +15,7 @@ from verification.fidelity.probe import Probe
 from verification.fidelity.prober import Prober
 from verification.mutation_survey import (
     components,
+    faults,
     loader,
     mutants,
     page,
@@ -298,7 +299,7 @@ def test_the_excess_of_the_unobservable_counts_as_survivors() -> None:
     entry = Entry(Class.LOG_TEXT, "only a log line")
     (row,) = page.rows(results, {f"binder:{number}": entry for number in range(10, 18)})
     assert (row.mutants, row.killed, row.survived, row.unobservable, row.observable) == (20, 10, 7, 3, 17)
-    assert "| binder | 20 | 10 | 0 | 7 | 0 | 0 | 3 | 50 % | 59 % |" in page.table(
+    assert "| binder | 20 | 10 | 0 | 7 | 0 | 3 | 50 % | 59 % |" in page.table(
         results, {"binder:12": entry, **{f"binder:{number}": entry for number in (13, 14)}}
     )
 
@@ -307,9 +308,7 @@ def test_a_probe_counts_as_a_kill_of_its_own() -> None:
     seen = Result(digest="d", mutant=mutant(1), outcome=Outcome(status="survived", probe="lists/paged 2.code"))
     (row,) = page.rows([seen, result(2, "killed"), result(3, "survived")], {})
     assert (row.killed, row.probed, row.survived) == (1, 1, 1)
-    assert "| 1 | 1 | 1 | 0 | 0 | 0 | 67 % | 67 % |" in page.table(
-        [seen, result(2, "killed"), result(3, "survived")], {}
-    )
+    assert "| 1 | 1 | 1 | 0 | 0 | 67 % | 67 % |" in page.table([seen, result(2, "killed"), result(3, "survived")], {})
 
 
 def test_a_probe_that_differs_from_the_real_server_only_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,6 +341,48 @@ def test_a_check_that_failed_before_a_hang_counts(tmp_path: Path) -> None:
     assert survey.judged(work, "its process ended with exit code -9 and no result").status == "error"
     (tmp_path / "killed.json").write_bytes(b'{"status":"killed","rules":["DRA-001"],"scenario":"x/a#slow"}')
     assert survey.judged(work, "took more than 1 s").rules == ("DRA-001",)
+
+
+def fault(old: str, new: str, path: str = "tiny/sums.py") -> faults.Fault:
+    return faults.Fault(fault="The first value is left out.", path=path, old=old, new=new)
+
+
+def test_a_fault_has_the_scenarios_of_all_its_lines(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "COMPONENTS", (Component("tiny", ("tiny",)),))
+    old = "    found = 0\n    for value in values or []:\n"
+    new = "    found = 0\n    for value in (values or [])[1:]:\n"
+    made = faults.edited(fault(old, new), tiny)
+    assert "(values or [])[1:]" in made.source
+    assert (made.mutant.component, made.mutant.module, made.mutant.line) == ("tiny", "tiny.sums", 10)
+    assert made.mutant.reached_at == (10, 11)
+    lines = {"tiny/sums.py": {10: ["a"], 11: ["a", "b"], 12: ["c"]}}
+    seen = Reach({name: Passed(1.0, "f", ("R-1",)) for name in "abc"}, lines)
+    assert reach.scenarios_for(made.mutant, seen).scenarios == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "path", "message"),
+    [
+        ("nowhere", "", "tiny/sums.py", "occurs 0 times"),
+        ("value", "x", "tiny/sums.py", "not once"),
+        ("found = 0", "found = (", "tiny/sums.py", "never closed"),
+        ("found = 0", "found = 1", "tiny/none.py", "occurs 0 times"),
+        ("found = 0", "found = 1", "other.py", "belongs to no component"),
+    ],
+)
+def test_a_fault_that_does_not_fit_the_source_is_refused(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str, path: str, message: str
+) -> None:
+    monkeypatch.setattr(faults, "COMPONENTS", (Component("tiny", ("tiny",)),))
+    (tiny / "other.py").write_text("found = 0\n")
+    with pytest.raises(faults.FaultError, match=message):
+        faults.edited(fault(old, new, path), tiny)
+
+
+def test_a_wrong_file_of_faults_is_named(tmp_path: Path) -> None:
+    (tmp_path / "wrong.yaml").write_text("- {fault: x, path: y}\n")
+    with pytest.raises(faults.FaultError, match=r"wrong\.yaml.*old"):
+        faults.load([tmp_path / "wrong.yaml"])
 
 
 _REVIEW = "webhook/protocol#what-is-refused-as-a-bad-request[a-claim-whose-devices-are-a-list]"

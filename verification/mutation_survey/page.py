@@ -21,7 +21,8 @@ _TEMPLATE = Path(__file__).resolve().parent / "page.md"
 class Row:
     """The counts of one component. `unobservable` has at most 15 % of all; the excess is in `survived`.
 
-    `probed` are the mutants of the emulated API server that a fidelity probe detected and no scenario.
+    `probed` are the mutants of the emulated API server that a fidelity probe detected and no scenario. `no_verdict` are
+    those with which the run hung or ended in an error, so that no check of a rule failed and no report is conformant.
     """
 
     component: str
@@ -29,8 +30,7 @@ class Row:
     killed: int
     probed: int
     survived: int
-    timeout: int
-    error: int
+    no_verdict: int
     unobservable: int
 
     @property
@@ -60,8 +60,7 @@ def rows(results: Iterable[Result], classes: Mapping[str, Entry]) -> list[Row]:
                 killed=count["killed"],
                 probed=count["probed"],
                 survived=count["survived"] - allowed,
-                timeout=count["timeout"],
-                error=count["error"],
+                no_verdict=count["timeout"] + count["error"],
                 unobservable=allowed,
             )
         )
@@ -74,9 +73,9 @@ def table(results: Sequence[Result], classes: Mapping[str, Entry]) -> str:
     if found:
         total = [sum(getattr(row, name) for row in found) for name in Row.__dataclass_fields__ if name != "component"]
         found = [*found, Row("all", *total)]
-    head = ("component", "mutants", "killed", "probed", "survived", "timeout", "error", "unobservable")
+    head = ("component", "mutants", "killed", "probed", "survived", "no_verdict", "unobservable")
     lines = [
-        f"| {' | '.join((*head, 'killed / all', 'killed / observable'))} |",
+        f"| {' | '.join((*head, 'killed / all', 'killed / observable'))} |".replace("_", " "),
         "|---|" + "---:|" * (len(head) + 1),
     ]
     for row in found:
