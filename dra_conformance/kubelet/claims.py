@@ -135,13 +135,12 @@ class ClaimManager:
                         f"ResourceClaim was not created for pod {namespace_of(pod)}/{name_of(pod)} "
                         f"(ResourceClaim: {namespace_of(claim)}/{name_of(claim)})"
                     )
+            # A claim that is reserved is allocated: the API server accepts no other.
             if not reserved_for(pod, claim):
                 raise ClaimRefused(
                     f"pod {name_of(pod)} ({uid_of(pod)}) is not allowed to use "
                     f"ResourceClaim {use.claim_name} ({uid_of(claim)})"
                 )
-            if not claim.get("status", {}).get("allocation"):
-                raise ClaimRefused(f"ResourceClaim {use.claim_name}: not allocated")
             record = ClaimRecord(
                 ref=ClaimRef(namespace_of(claim), uid_of(claim), name_of(claim)),
                 drivers={result["driver"]: () for result in results_of(claim)},
@@ -247,12 +246,11 @@ class ClaimManager:
         uses = [(use["name"], use.get("request") or "") for use in resources.get("claims") or ()]
         extended = pod.get("status", {}).get("extendedResourceClaimStatus")
         if extended and self._gates.extended_resource:
-            requested = set(resources.get("requests") or ()) | set(resources.get("limits") or ())
             uses += [
                 # The claim for extended resources has no name in the pod spec.
                 ("", mapping["requestName"])
-                for mapping in extended.get("requestMappings") or ()
-                if mapping["containerName"] == container["name"] and mapping["resourceName"] in requested
+                for mapping in extended["requestMappings"]
+                if mapping["containerName"] == container["name"]
             ]
         return [
             GivenDevice(device_id, driver, records[local_name].ref.name)

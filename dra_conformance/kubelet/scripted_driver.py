@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -15,6 +16,29 @@ import orjson
 from dra_api.rpc import DRA_VERSIONS, ClaimRef, PluginServer, PreparedDevice, PrepareResult
 
 Poke = Callable[[], None]
+STRANGER = "00000000-0000-0000-0000-000000000000"
+"""The uid of a claim that no kubelet requests."""
+
+
+@dataclass(slots=True)
+class Script:
+    """How a driver responds to one method until a scenario changes it.
+
+    `call_error` fails the whole call. `claim_error` fails one claim, `failing`, or every claim if that is empty.
+    `omitted` is a claim without an entry in the response. `adds_stranger` adds an entry for a claim that was not
+    requested. `held`: calls wait for `ScriptedDriver.release`.
+    """
+
+    call_error: str = ""
+    claim_error: str = ""
+    failing: str = ""
+    omitted: str = ""
+    adds_stranger: bool = False
+    held: bool = False
+
+    def error_of(self, claim: ClaimRef) -> str:
+        """Return the error of a claim's entry; empty for success."""
+        return self.claim_error if self.failing in ("", claim.name) else ""
 
 
 class ScriptedDriver:
@@ -42,16 +66,18 @@ class ScriptedDriver:
     ) -> None:
         self.name = name
         self.node = node
+        self.kind = f"{name}/device"
         self.requests: dict[str, tuple[str, ...]] = {}
         self.unnamed: set[str] = set()
-        self.prepare_error = ""
-        self.call_error = ""
-        self.unprepare_error = ""
-        self.leaves_out = ""
-        self.adds_stranger = False
-        self.silent = False
+        self.device_ids: dict[str, tuple[str, ...]] = {}
+        """CDI ids for every device of a claim in place of its own."""
+        self.without_spec: set[str] = set()
+        """Claims for which no CDI file is written."""
+        self.script = {"Prepare": Script(), "Unprepare": Script()}
         self.prepared: list[tuple[ClaimRef, ...]] = []
         self.unprepared: list[tuple[ClaimRef, ...]] = []
+        self.order: list[str] = []
+        """`Prepare` when such a call begins and `Unprepare` when one ends, each with the claims."""
         self._cdi_root = cdi_root
         self._instance = instance
         self._plugins_dir = plugins_dir
@@ -100,14 +126,15 @@ class ScriptedDriver:
         if self.server is not None:
             self.server.stop(grace=0.2)
 
-    def hold(self) -> None:
-        """Answer no Prepare from now on until `release`."""
-        self.silent = True
+    def hold(self, method: str) -> None:
+        """Respond to no call of a method from now on until `release`."""
+        self.script[method].held = True
         self._release.clear()
 
     def release(self) -> None:
-        """Answer again, also the calls that wait."""
-        self.silent = False
+        """Respond again as a driver that works, also to the calls that wait."""
+        # New scripts first: calls that were held return with the new behaviour.
+        self.script = {"Prepare": Script(), "Unprepare": Script()}
         self._release.set()
 
     # -- the service -----------------------------------------------------------------------------------------------
@@ -115,48 +142,60 @@ class ScriptedDriver:
     def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
         """Prepare as scripted."""
         self.prepared.append(tuple(claims))
+        self._note("Prepare", claims)
+        script = self._wait("Prepare")
+        answer = {claim.uid: self._prepare_one(claim, script) for claim in claims if claim.name != script.omitted}
+        return {**answer, STRANGER: PrepareResult()} if script.adds_stranger else answer
+
+    def unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:
+        """Unprepare as scripted."""
+        self.unprepared.append(tuple(claims))
         self._poke()
-        if self.silent:
+        script = self._wait("Unprepare")
+        answer = {claim.uid: script.error_of(claim) for claim in claims if claim.name != script.omitted}
+        self._note("Unprepare", claims)
+        return {**answer, STRANGER: ""} if script.adds_stranger else answer
+
+    def _note(self, method: str, claims: Sequence[ClaimRef]) -> None:
+        self.order.append(f"{method} {' '.join(sorted(claim.name for claim in claims))}")
+        self._poke()
+
+    def _wait(self, method: str) -> Script:
+        """Wait while calls of a method are held, and return the script that applies then; it may fail the call."""
+        if self.script[method].held:
             # Longer than the kubelet's deadline of 45 s (rule DRA-268), but not for ever.
             with self._counter:
                 self.holding += 1
             self._release.wait(120)
             with self._counter:
                 self.holding -= 1
-        if self.call_error:
-            raise RuntimeError(self.call_error)
-        answer = {claim.uid: self._prepare_one(claim) for claim in claims if claim.name != self.leaves_out}
-        if self.adds_stranger:
-            answer["00000000-0000-0000-0000-000000000000"] = PrepareResult()
-        return answer
-
-    def unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:
-        """Unprepare as scripted."""
-        self.unprepared.append(tuple(claims))
-        self._poke()
-        return {claim.uid: self.unprepare_error for claim in claims}
+        script = self.script[method]
+        if script.call_error:
+            raise RuntimeError(script.call_error)
+        return script
 
     def device_id(self, claim: str, request: str) -> str:
         """The CDI id for one request of a claim."""
-        return f"scripted.dra.test/device={claim}-{request}"
+        return f"{self.kind}={claim}-{request}"
 
     @staticmethod
     def variable(claim: str, request: str) -> str:
         """The environment variable that a container with one request of a claim sees."""
         return f"DEVICE_{claim}_{request}".replace("-", "_").upper()
 
-    def _prepare_one(self, claim: ClaimRef) -> PrepareResult:
-        if self.prepare_error:
-            return PrepareResult(error=self.prepare_error)
+    def _prepare_one(self, claim: ClaimRef, script: Script) -> PrepareResult:
+        if error := script.error_of(claim):
+            return PrepareResult(error=error)
         requests = self.requests.get(claim.name, ("gpu",))
-        self._write_spec(claim, requests)
+        if claim.name not in self.without_spec:
+            self._write_spec(claim, requests)
         return PrepareResult(
             tuple(
                 PreparedDevice(
                     () if claim.name in self.unnamed else (request,),
                     self.node,
                     f"dev-{claim.name}-{request}",
-                    (self.device_id(claim.name, request),),
+                    self.device_ids.get(claim.name, (self.device_id(claim.name, request),)),
                 )
                 for request in requests
             )
@@ -166,7 +205,7 @@ class ScriptedDriver:
         document = {
             # The first version with deviceNodes.hostPath.
             "cdiVersion": "0.5.0",
-            "kind": "scripted.dra.test/device",
+            "kind": self.kind,
             "devices": [
                 {
                     "name": f"{claim.name}-{request}",
@@ -186,4 +225,4 @@ class ScriptedDriver:
                 for request in requests
             ],
         }
-        (self._cdi_root / f"scripted-{claim.name}.json").write_bytes(orjson.dumps(document))
+        (self._cdi_root / f"{self.name}-{claim.name}.json").write_bytes(orjson.dumps(document))

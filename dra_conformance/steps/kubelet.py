@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from dra_api.objects import PODS, Obj
-from dra_conformance.engine.vocabulary import given, then, words
+from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_conformance.core.errors import SpecificationError
+from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.cdi import given_ids
 from dra_conformance.steps.claim_holders import reserve
 from dra_conformance.steps.claims import pod_consumer
-from dra_conformance.steps.pods import BY_HAND, by_name, events_about, pod_object
+from dra_conformance.steps.pods import BY_HAND, by_name, by_template, events_about, pod_object
+
+_UNNEEDED = "unneeded"
+"""The entry of a pod for which no claim is needed."""
 
 
 @given('a pod "{pod}" with the reserved claims "{claims}"')
@@ -16,26 +21,109 @@ def _(world: World, pod: str, claims: str) -> None:
     _pod(world, pod, words(claims), None)
 
 
-@given('a pod "{pod}" with the reserved claim "{claim}" and the containers:')
-def _(world: World, pod: str, claim: str, datatable: list[list[str]]) -> None:
-    """A pod with the containers of the table: name, and the request that it uses (`all`, `none` or a request)."""
-    containers: list[Obj] = []
-    for name, request in datatable[1:]:
-        container: Obj = {"name": name, "image": "registry.k8s.io/pause:3.10"}
-        if request != "none":
-            used = {"name": claim} if request == "all" else {"name": claim, "request": request}
-            container["resources"] = {"claims": [used]}
-        containers.append(container)
-    _pod(world, pod, [claim], containers)
+@given('a pod "{pod}" with the reserved claims "{claims}" and the containers:')
+def _(world: World, pod: str, claims: str, datatable: list[list[str]]) -> None:
+    """A pod with the containers of the table.
+
+    Columns: name; the claims that it uses, one request only after a slash; optional: extended resources, one of each;
+    optional: kind, `init` or `sidecar`.
+    """
+    header, *rows = datatable
+    containers, before = [], []
+    for row in rows:
+        cells = dict(zip(header, row, strict=True))
+        container = container_of(cells["name"], words(cells["claims"]), words(cells.get("resources", "")))
+        match cells.get("kind", ""):
+            case "":
+                containers.append(container)
+            case "init":
+                before.append(container)
+            case "sidecar":
+                before.append({**container, "restartPolicy": "Always"})
+            case kind:
+                raise SpecificationError(f"{world.scenario.where}: a container is init or sidecar, not {kind}")
+    _pod(world, pod, words(claims), containers, before)
 
 
-def _pod(world: World, pod: str, claims: list[str], containers: list[Obj] | None) -> None:
+def container_of(name: str, claims: list[str], resources: list[str] | None = None) -> Obj:
+    """Return a container that uses claims (`claim` or `claim/request`) and one of each extended resource."""
+    container: Obj = {"name": name, "image": "registry.k8s.io/pause:3.10", "resources": {}}
+    used = [(claim, request) for claim, _, request in (one.partition("/") for one in claims)]
+    if used:
+        several = [{"name": claim, "request": request} if request else {"name": claim} for claim, request in used]
+        container["resources"]["claims"] = several
+    if resources:
+        container["resources"]["limits"] = dict.fromkeys(resources, "1")
+        container["resources"]["requests"] = dict.fromkeys(resources, "1")
+    return container
+
+
+def _pod(
+    world: World, pod: str, claims: list[str], containers: list[Obj] | None, before: list[Obj] | None = None
+) -> None:
     obj = pod_object(world, pod, [by_name(c) for c in claims], scheduler=BY_HAND, containers=containers)
+    if before:
+        obj["spec"]["initContainers"] = before
+    create_reserved(world, obj, claims)
+
+
+def create_reserved(world: World, pod: Obj, claims: list[str]) -> None:
+    """Create a pod that only the kubelet deletes, and reserve claims for it."""
     # With no grace period the API server would not wait for the kubelet.
-    obj["spec"]["terminationGracePeriodSeconds"] = 30
-    world.create(obj)
+    pod["spec"]["terminationGracePeriodSeconds"] = 30
+    world.create(pod)
     for claim in claims:
-        reserve(world, claim, [pod_consumer(world, pod)])
+        reserve(world, claim, [pod_consumer(world, name_of(pod))])
+
+
+@given('a pod "{pod}" that owns the claims "{claims}" from templates')
+def _(world: World, pod: str, claims: str) -> None:
+    """A pod with an entry for each claim and one more entry; its status does not list the claims yet."""
+    several = words(claims)
+    entries = [by_template(name, "template") for name in (*several, _UNNEEDED)]
+    container = container_of("main", several)
+    create_reserved(world, pod_object(world, pod, entries, scheduler=BY_HAND, containers=[container]), several)
+    owner = {"apiVersion": "v1", "kind": "Pod", "name": pod, "uid": uid_of(world.get(PODS, pod)), "controller": True}
+    for claim in several:
+        world.client.patch(RESOURCE_CLAIMS, claim, {"metadata": {"ownerReferences": [owner]}}, world.namespace)
+
+
+@when('the status of pod "{pod}" lists its claims')
+def _(world: World, pod: str) -> None:
+    """Write the claims of the pod's templates to its status, as the claim controller does."""
+    entries = [
+        {"name": entry["name"], **({} if entry["name"] == _UNNEEDED else {"resourceClaimName": entry["name"]})}
+        for entry in world.get(PODS, pod)["spec"]["resourceClaims"]
+    ]
+    world.update(PODS, pod, lambda obj: obj["status"].update(resourceClaimStatuses=entries), subresource="status")
+    world.settle()
+
+
+@given('pod "{pod}" uses the claim "{claim}" for extended resources:')
+def _(world: World, pod: str, claim: str, datatable: list[list[str]]) -> None:
+    """Write `extendedResourceClaimStatus` as a scheduler does: container, resource and request of the claim."""
+    mappings = [
+        {"containerName": container, "resourceName": resource, "requestName": request}
+        for container, resource, request in datatable[1:]
+    ]
+    status = {"resourceClaimName": claim, "requestMappings": mappings}
+    world.update(PODS, pod, lambda obj: obj["status"].update(extendedResourceClaimStatus=status), subresource="status")
+
+
+@when('the containers of pod "{pod}" on "{node}" end in phase {phase:word}')
+def _(world: World, pod: str, node: str, phase: str) -> None:
+    """The containers of a running pod end by themselves, all with success or all with an error."""
+    if phase not in ("Succeeded", "Failed"):
+        raise SpecificationError(f"{world.scenario.where}: a pod ends as Succeeded or Failed, not {phase}")
+    world.node(node).harness_kubelet.finish_pod(world.namespace, pod, phase)  # type: ignore[arg-type]
+
+
+@then('the kubelet of "{node}" has each CDI id of claim "{claim}" once')
+def _(world: World, node: str, claim: str) -> None:
+    """The kubelet's record of the claim, from which containers get their devices, repeats no CDI id."""
+    found = given_ids(world, node, claim)
+    several = sorted({one for one in found if found.count(one) > 1})
+    world.check(bool(found) and not several, "CDI ids of the claim", expected="each id once", observed=found)
 
 
 @then('pod "{pod}" does not run')

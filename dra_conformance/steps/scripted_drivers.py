@@ -102,20 +102,20 @@ def run(world: World, alias: str, node: str, **options: Sequence[str]) -> Script
     return driver
 
 
-def claim_for(world: World, claim: str, alias: str, node: str, requests: Sequence[str] = ("gpu",)) -> Obj:
-    """Create a claim that is allocated one device of a scripted driver for each request."""
-    name = name_of_driver(world, alias)
-    driver_group = group(world, alias)
-    if not driver_group.class_name:
-        created = device_class(world, f"class-{alias}", f'device.driver == "{name}"')
-        driver_group.class_name = name_of(created)
-    wanted = [{"name": r, "exactly": {"deviceClassName": driver_group.class_name}} for r in requests]
+def claim_for(world: World, claim: str, node: str, requests: Sequence[tuple[str, str]]) -> Obj:
+    """Create a claim that is allocated one device for each request, given with the alias of its scripted driver."""
+    wanted, results, pool = [], [], world.name(node)
+    for request, alias in requests:
+        drivers = group(world, alias)
+        name = name_of_driver(world, alias)
+        if not drivers.class_name:
+            drivers.class_name = name_of(device_class(world, f"class-{alias}", f'device.driver == "{name}"'))
+        wanted.append({"name": request, "exactly": {"deviceClassName": drivers.class_name}})
+        results.append({"request": request, "driver": name, "pool": pool, "device": f"dev-{claim}-{request}"})
+        # All instances must know the requests: it is up to the kubelet which instance it calls.
+        for driver in drivers.instances:
+            driver.requests[claim] = tuple(one for one, other in requests if other == alias)
     world.create(claim_object(world, claim, {"devices": {"requests": wanted}}))
-    pool = world.name(node)
-    results = [{"request": r, "driver": name, "pool": pool, "device": f"dev-{claim}-{r}"} for r in requests]
-    # All instances must know the requests: it is up to the kubelet which instance it calls.
-    for driver in instances(world, alias):
-        driver.requests[claim] = tuple(requests)
     return allocate_by_hand(world, claim, pool, results)
 
 
@@ -174,24 +174,13 @@ def _(world: World, driver: str, behaviour: str) -> None:
 
 
 def behave(world: World, alias: str, behaviour: str) -> None:
-    """Change the behaviour of a scripted driver's newest instance. Raises SpecificationError for an unknown one."""
+    """Change the behaviour of a scripted driver's newest instance. Raises SpecificationError for an unknown one.
+
+    Behaviours in responses apply to Prepare; with `in Unprepare` at the end, to Unprepare.
+    """
     driver = scripted(world, alias)
-    word, _, rest = behaviour.partition(" ")
     match behaviour:
-        case "fails every call":
-            driver.call_error = "scripted failure of the call"
-        case "fails every claim":
-            driver.prepare_error = "scripted failure of the claim"
-        case "fails to unprepare":
-            driver.unprepare_error = "scripted failure to unprepare"
-        case "adds an unknown claim to its responses":
-            driver.adds_stranger = True
-        case "does not respond":
-            driver.hold()
         case "works":
-            # Before `release`: calls that were held return with the new behaviour.
-            driver.call_error = driver.prepare_error = driver.unprepare_error = driver.leaves_out = ""
-            driver.adds_stranger = False
             driver.release()
         case "stops":
             stop_newest(world, alias)
@@ -200,10 +189,32 @@ def behave(world: World, alias: str, behaviour: str) -> None:
         case "removes its registration socket":
             if driver.server is not None:
                 driver.server.stop_registration()
-        case _ if word == "omits":
-            driver.leaves_out = rest.strip('"')
         case _ if behaviour.startswith("names no request for "):
             driver.unnamed.add(behaviour.removeprefix("names no request for ").strip('"'))
+        case _ if behaviour.startswith("writes no CDI file for "):
+            driver.without_spec.add(behaviour.removeprefix("writes no CDI file for ").strip('"'))
+        case _:
+            method = "Unprepare" if behaviour.endswith(" in Unprepare") else "Prepare"
+            respond(world, driver, method, behaviour.removesuffix(" in Unprepare"))
+
+
+def respond(world: World, driver: ScriptedDriver, method: str, behaviour: str) -> None:
+    """Change the responses of a driver to one method. Raises SpecificationError for an unknown behaviour."""
+    script = driver.script[method]
+    match behaviour:
+        case "fails every call":
+            script.call_error = "scripted failure of the call"
+        case "fails every claim":
+            script.claim_error = "scripted failure of the claim"
+        case "adds an unknown claim to its responses":
+            script.adds_stranger = True
+        case "does not respond":
+            driver.hold(method)
+        case _ if behaviour.startswith("fails claim "):
+            script.claim_error = "scripted failure of the claim"
+            script.failing = behaviour.removeprefix("fails claim ").strip('"')
+        case _ if behaviour.startswith("omits "):
+            script.omitted = behaviour.removeprefix("omits ").strip('"')
         case _:
             raise SpecificationError(f"{world.scenario.where}: a scripted driver cannot do this: {behaviour}")
 
@@ -237,13 +248,19 @@ def start_newest_again(world: World, alias: str) -> None:
 @given('a ResourceClaim "{claim}" allocated to the scripted driver "{driver}" on "{node}"')
 def _(world: World, claim: str, driver: str, node: str) -> None:
     """A claim with one request `gpu` and a hand-written allocation."""
-    claim_for(world, claim, driver, node)
+    claim_for(world, claim, node, [("gpu", driver)])
 
 
 @given('a ResourceClaim "{claim}" with requests "{requests}" allocated to the scripted driver "{driver}" on "{node}"')
 def _(world: World, claim: str, requests: str, driver: str, node: str) -> None:
     """A claim with several requests, one device each."""
-    claim_for(world, claim, driver, node, words(requests))
+    claim_for(world, claim, node, [(request, driver) for request in words(requests)])
+
+
+@given('a ResourceClaim "{claim}" allocated on "{node}" to:')
+def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
+    """A claim with the requests of the table, each allocated a device of the scripted driver in its row."""
+    claim_for(world, claim, node, [(request, driver) for request, driver in datatable[1:]])
 
 
 @given('a slice "{name}" of the scripted driver "{driver}" for "{node}"')
@@ -336,6 +353,29 @@ def _(world: World, driver: str, count: int, method: str) -> None:
     world.stays(f"{count} {method} calls", look, expected=f"{count} calls")
 
 
+@then('the scripted driver "{driver}" has received at least {count:d} {method:word} calls')
+def _(world: World, driver: str, count: int, method: str) -> None:
+    """So many calls of Prepare or Unprepare arrive in all, or more."""
+
+    def look() -> Seen:
+        seen = all_calls(world, driver, method)
+        return len(seen) >= count, names(seen)
+
+    world.eventually(f"{method} calls", look, expected=f"{count} calls or more")
+
+
+@then('every {method:word} call of the scripted driver "{driver}" is for "{claims}"')
+def _(world: World, method: str, driver: str, claims: str) -> None:
+    """The calls have exactly these claims, also after everything has settled; there is at least one call."""
+    wanted = sorted(words(claims))
+
+    def look() -> Seen:
+        seen = names(all_calls(world, driver, method))
+        return bool(seen) and all(one == wanted for one in seen), seen
+
+    world.stays(f"claims of the {method} calls", look, expected=f"calls for {wanted}")
+
+
 @then('the scripted driver "{driver}" receives another Prepare call for "{claim}"')
 def _(world: World, driver: str, claim: str) -> None:
     """The kubelet retries: a second Prepare call for the claim arrives."""
@@ -345,6 +385,19 @@ def _(world: World, driver: str, claim: str) -> None:
         return len(seen) > 1, f"{len(seen)} calls"
 
     world.eventually("Prepare is retried", look, expected="a second call")
+
+
+@then('the scripted driver "{driver}" has received in this order: {calls}')
+def _(world: World, driver: str, calls: str) -> None:
+    """The newest instance received these calls and no other; a Prepare call counts from its begin, Unprepare from its
+    end."""
+    wanted = words(calls)
+
+    def look() -> Seen:
+        return scripted(world, driver).order == wanted, scripted(world, driver).order
+
+    world.wait(look)
+    world.stays("the order of the calls", look, expected=wanted)
 
 
 @then('Prepare calls go to instance {number:d} of the scripted driver "{driver}"')

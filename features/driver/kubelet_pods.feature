@@ -19,9 +19,9 @@ Feature: The kubelet prepares claims for pods
   @DRA-264
   Scenario: A claim that no container uses is prepared too
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
-    And a pod "train" with the reserved claim "a" and the containers:
-      | name | request |
-      | main | none    |
+    And a pod "train" with the reserved claims "a" and the containers:
+      | name | claims |
+      | main |        |
     When pod "train" is bound by hand to "n1"
     Then the scripted driver "sim" receives one Prepare call for "a"
 
@@ -98,10 +98,10 @@ Feature: The kubelet prepares claims for pods
   @DRA-271
   Scenario: A container gets the devices of the requests that it names
     Given a ResourceClaim "a" with requests "big, small" allocated to the scripted driver "sim" on "n1"
-    And a pod "train" with the reserved claim "a" and the containers:
-      | name | request |
-      | one  | small   |
-      | all  | all     |
+    And a pod "train" with the reserved claims "a" and the containers:
+      | name | claims  |
+      | one  | a/small |
+      | all  | a       |
     When pod "train" is bound by hand to "n1"
     Then of the variables "DEVICE_A_*", container "one" of pod "train" on "n1" has only "DEVICE_A_SMALL"
     And of the variables "DEVICE_A_*", container "all" of pod "train" on "n1" has only "DEVICE_A_BIG, DEVICE_A_SMALL"
@@ -121,10 +121,10 @@ Feature: The kubelet prepares claims for pods
   Scenario: A device without request names belongs to every request
     Given the scripted driver "sim" names no request for "a"
     And a ResourceClaim "a" with requests "big, small" allocated to the scripted driver "sim" on "n1"
-    And a pod "train" with the reserved claim "a" and the containers:
-      | name | request |
-      | one  | small   |
-      | all  | all     |
+    And a pod "train" with the reserved claims "a" and the containers:
+      | name | claims  |
+      | one  | a/small |
+      | all  | a       |
     When pod "train" is bound by hand to "n1"
     Then of the variables "DEVICE_A_*", container "one" of pod "train" on "n1" has only "DEVICE_A_BIG, DEVICE_A_SMALL"
 
@@ -142,7 +142,7 @@ Feature: The kubelet prepares claims for pods
     And a pod "train" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"
     Then pod "train" reaches phase Running
-    When the scripted driver "sim" fails to unprepare
+    When the scripted driver "sim" fails every claim in Unprepare
     And pod "train" is deleted
     Then the scripted driver "sim" receives one Unprepare call for "a"
     And the Pod "train" keeps "metadata.name" train
@@ -166,7 +166,7 @@ Feature: The kubelet prepares claims for pods
     And a pod "old" with the reserved claims "a"
     When pod "old" is bound by hand to "n1"
     Then pod "old" reaches phase Running
-    When the scripted driver "sim" fails to unprepare
+    When the scripted driver "sim" fails every claim in Unprepare
     And pod "old" is force-deleted
     And the claim "a" is deleted although it is in use
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"

@@ -164,15 +164,6 @@ def test_a_template_claim_must_be_the_pods_own(node: World) -> None:
     node.wait_phase("p", "Running")
 
 
-def test_an_unallocated_claim_is_named(node: World) -> None:
-    node.driver()
-    claim = node.claim("c", "p")
-    del claim["status"]["allocation"]
-    node.api.put("resourceclaims", claim)
-    node.pod("p", "c")
-    node.log.wait(lambda: "ResourceClaim c: not allocated" in node.kubelet.pod_error("default", "p"))
-
-
 def test_deleting_a_pod_unprepares_first_and_waits_for_success(node: World) -> None:
     driver = node.driver()
     node.claim("c", "p")

@@ -1,0 +1,184 @@
+"""Mutants of the emulated kubelet that only show with several pods, claims or drivers."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+from dra_api.objects import uid_of
+from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.kubelet.errors import ClaimRefused, DriverNotRegistered
+from dra_conformance.mutants.kubelet import CLAIMS, INSTANCE, PODS
+
+CACHE = "dra_conformance.kubelet.claim_cache:ClaimCache"
+POD_CLAIMS = "dra_conformance.kubelet.claims:pod_claims"
+
+
+@mutant("unprepare-timeout-of-one-hour", rule="DRA-268b")
+def _(patch: Patch) -> None:
+    """The timeout of an Unprepare call is one hour."""
+
+    def make(original: Any) -> Any:
+        def unprepare(self: Any, claims: Any, **options: Any) -> Any:
+            return original(self, claims, **{**options, "timeout": 3600.0})
+
+        return unprepare
+
+    patch.wrap(f"{INSTANCE}.unprepare", make)
+
+
+@mutant("devices-of-the-first-driver-only", rule="DRA-271")
+def _(patch: Patch) -> None:
+    """A container gets only the devices of the first driver of its claim."""
+
+    def make(original: Any) -> Any:
+        def given(self: Any, pod: Any, container: Any) -> Any:
+            found = original(self, pod, container)
+            first = {device.claim: device.driver for device in reversed(found)}
+            return [device for device in found if device.driver == first[device.claim]]
+
+        return given
+
+    patch.wrap(f"{CLAIMS}.given_devices", make)
+
+
+@mutant("every-container-gets-extended-devices", rule="DRA-271e")
+def _(patch: Patch) -> None:
+    """The container that an extended resource was mapped to is ignored."""
+
+    def make(original: Any) -> Any:
+        def given(self: Any, pod: Any, container: Any) -> Any:
+            extended = pod.get("status", {}).get("extendedResourceClaimStatus")
+            if extended is None:
+                return original(self, pod, container)
+            mappings = [{**one, "containerName": container["name"]} for one in extended["requestMappings"]]
+            status = {**pod["status"], "extendedResourceClaimStatus": {**extended, "requestMappings": mappings}}
+            return original(self, {**pod, "status": status}, container)
+
+        return given
+
+    patch.wrap(f"{CLAIMS}.given_devices", make)
+
+
+@mutant("starts-without-a-missing-claim", rule="DRA-273b")
+def _(patch: Patch) -> None:
+    """A claim that does not exist is left out."""
+
+    def make(original: Any) -> Any:
+        def validated(self: Any, pod: Any) -> Any:
+            try:
+                return original(self, pod)
+            except ClaimRefused as error:
+                if "fetch ResourceClaim" not in str(error):
+                    raise
+                spec = {**pod["spec"], "resourceClaims": pod["spec"]["resourceClaims"][:-1]}
+                return original(self, {**pod, "spec": spec})
+
+        return validated
+
+    patch.wrap(f"{CLAIMS}._validated", make)
+
+
+@mutant("owner-of-the-claim-not-checked", rule="DRA-274b")
+def _(patch: Patch) -> None:
+    """A claim from a template is used although another pod owns it."""
+    make = lambda original: lambda pod, **o: [replace(one, must_be_owned=False) for one in original(pod, **o)]  # noqa: E731
+    patch.wrap(POD_CLAIMS, make)
+
+
+@mutant("only-the-first-claim-from-a-template", rule="DRA-274b")
+def _(patch: Patch) -> None:
+    """Of the claims from templates only the first one is prepared."""
+
+    def make(original: Any) -> Any:
+        def claims(pod: Any, **options: Any) -> Any:
+            found = original(pod, **options)
+            owned = [one for one in found if one.must_be_owned]
+            return [one for one in found if one not in owned[1:]]
+
+        return claims
+
+    patch.wrap(POD_CLAIMS, make)
+
+
+@mutant("unprepares-claims-of-refused-pods", rule="DRA-569")
+def _(patch: Patch) -> None:
+    """The end of a pod unprepares the claims in its spec that have one user, whichever pod that is."""
+
+    def make(original: Any) -> Any:
+        def unprepare(self: Any, pod: Any, state: Any) -> None:
+            names = {entry.get("resourceClaimName") for entry in pod["spec"].get("resourceClaims") or ()}
+            for record in self._claims.cache.all():
+                if record.ref.name in names and len(record.pod_uids) == 1:
+                    self._claims.unprepare(*record.pod_uids)
+            original(self, pod, state)
+
+        return unprepare
+
+    patch.wrap(f"{PODS}._unprepare", make)
+
+
+@mutant("pods-join-a-claim-during-unprepare", rule="DRA-570")
+def _(patch: Patch) -> None:
+    """A pod may become a user of a claim while the claim is being unprepared."""
+    patch.replace(f"{CACHE}.busy", lambda self, keys: nullcontext())
+
+
+@mutant("devices-of-repeated-responses-appended", rule="DRA-571")
+def _(patch: Patch) -> None:
+    """The devices of a response are added to those of earlier responses."""
+
+    def make(original: Any) -> Any:
+        def keep(self: Any, driver: str, ref: Any, result: Any) -> None:
+            record = self.cache.get((ref.namespace, ref.name))
+            before = record.drivers[driver] if record is not None else ()
+            original(self, driver, ref, replace(result, devices=(*before, *result.devices)))
+
+        return keep
+
+    patch.wrap(f"{CLAIMS}._keep", make)
+
+
+@mutant("absent-driver-has-nothing-to-unprepare", rule="DRA-582")
+def _(patch: Patch) -> None:
+    """A driver that is not registered is left out of Unprepare."""
+
+    def make(original: Any) -> Any:
+        def batch(self: Any, driver: str, refs: Any) -> None:
+            try:
+                original(self, driver, refs)
+            except DriverNotRegistered:
+                return
+
+        return batch
+
+    patch.wrap(f"{CLAIMS}._unprepare_batch", make)
+
+
+@mutant("unprepares-all-claims-of-a-shared-pod", rule="DRA-275")
+def _(patch: Patch) -> None:
+    """If one claim of a pod has no other user, the claims that have one are unprepared too."""
+
+    def make(original: Any) -> Any:
+        def unprepare(self: Any, pod_uid: str) -> Any:
+            records = self.cache.of_pod(pod_uid)
+            if any(len(record.pod_uids) == 1 for record in records):
+                for record in records:
+                    record.pod_uids = {pod_uid}
+            return original(self, pod_uid)
+
+        return unprepare
+
+    patch.wrap(f"{CLAIMS}.unprepare", make)
+
+
+@mutant("reserved-for-compared-by-name", rule="DRA-274")
+def _(patch: Patch) -> None:
+    """An entry of reservedFor with the name of the pod counts, whatever its uid is."""
+
+    def reserved(pod: Any, claim: Any) -> bool:
+        entries = claim.get("status", {}).get("reservedFor") or ()
+        return any(entry["name"] == pod["metadata"]["name"] or entry["uid"] == uid_of(pod) for entry in entries)
+
+    patch.replace("dra_conformance.kubelet.claims:reserved_for", reserved)
