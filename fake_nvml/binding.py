@@ -27,6 +27,8 @@ from typing import Any, Protocol
 from fake_nvml.errors import FakeNvmlError
 
 _NUMBERS = itertools.count(1)
+MODULE = "_fake_nvml_pynvml_"
+"""The beginning of the name of every copied module."""
 
 
 class BoundLibrary(Protocol):
@@ -125,7 +127,7 @@ def _fresh_copy() -> ModuleType:
     found = importlib.util.find_spec("pynvml")
     if found is None or found.origin is None:
         raise FakeNvmlError("nvidia-ml-py (the `pynvml` module) is not installed: pip install nvidia-ml-py")
-    name = f"_fake_nvml_pynvml_{next(_NUMBERS)}"
+    name = f"{MODULE}{next(_NUMBERS)}"
     spec = importlib.util.spec_from_file_location(name, found.origin)
     if spec is None or spec.loader is None:
         raise FakeNvmlError(f"cannot load {found.origin}")

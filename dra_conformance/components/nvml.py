@@ -10,8 +10,10 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +22,19 @@ from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.nvml_child import Child
 from dra_conformance.core.errors import Untestable
 from dra_conformance.core.events import NvmlChanged
+from fake_nvml.binding import MODULE
 
 OK = 0
 _WORK = 120.0  # seconds that another process may be busy
+_OWN = __name__.partition(".")[0]
+
+
+def is_error_of_library(error: BaseException) -> bool:
+    """Return whether the fake node or a pynvml module raised an error, or code that they called."""
+    modules = [str(frame.f_globals.get("__name__", "")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    # The frames behind the last one of the harness.
+    called = list(takewhile(lambda name: name.partition(".")[0] != _OWN, reversed(modules)))
+    return any(name.partition(".")[0] in ("fake_nvml", "pynvml") or name.startswith(MODULE) for name in called)
 
 
 class NvmlLibrary:
@@ -41,7 +53,8 @@ class NvmlLibrary:
             name = inventory or world.run.options.inventory
             world.run.components.work.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder = world.run.components.work / f"nvml{world.suffix.rpartition('-')[2]}"
-            self.fake = fake_nvml.Node.create(world.run.inventory(name), folder)
+            # Not the run's copy of the inventory: the fake reads it, and is the component under test here.
+            self.fake = fake_nvml.Node.create(name, folder)
             self.module = world.run.pynvml_pool.load(self.fake)
             self.cleanup.callback(world.run.pynvml_pool.give_back, self.module)  # runs second, when the node is closed
             self.cleanup.callback(self.fake.close)
@@ -74,10 +87,12 @@ class NvmlLibrary:
     # -- the session -------------------------------------------------------------------------------------------
 
     def init(self) -> None:
-        """Call nvmlInit once more. Raises Untestable if this machine has no NVML."""
+        """Call nvmlInit once more. Raises Untestable if this machine has no NVML; the fake's error ends the step."""
         try:
             self.module.nvmlInit()
         except self.module.NVMLError as error:
+            if not self.real:
+                raise
             raise Untestable(f"nvmlInit: {error}") from error
         self._inits += 1
 
@@ -124,10 +139,9 @@ class NvmlLibrary:
 
     def handle(self, index: int = 0) -> Any:
         """Return the handle of a GPU. Raises Untestable if there is no such GPU."""
-        try:
-            return self.module.nvmlDeviceGetHandleByIndex(index)
-        except self.module.NVMLError as error:
-            raise Untestable(f"there is no GPU {index}: {error}") from error
+        if index >= self.module.nvmlDeviceGetCount():
+            raise Untestable(f"there is no GPU {index}")
+        return self.module.nvmlDeviceGetHandleByIndex(index)
 
     def outcome(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Return the result of a pynvml call, or the name of the error that it raises, such as NOT_FOUND."""

@@ -8,8 +8,11 @@ from __future__ import annotations
 import ctypes
 import json
 from collections.abc import Callable, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
+
+import yaml
 
 from dra_conformance.core import assets
 
@@ -56,6 +59,15 @@ def recording() -> dict[str, Any]:
     """Return the recording: getters with their value or error (for each argument), field values, MIG profiles."""
     text = (assets.fixtures() / "nvml" / "h200_nvml.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
+    return found
+
+
+@cache
+def boards() -> list[dict[str, Any]]:
+    """Return the captured boards: PCI device id, identity, and values of getters."""
+    found: list[dict[str, Any]] = yaml.safe_load(
+        (assets.fixtures() / "nvml" / "boards.yaml").read_text(encoding="utf-8")
+    )
     return found
 
 

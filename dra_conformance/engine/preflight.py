@@ -73,6 +73,9 @@ def check(options: RunOptions) -> None:
 
 
 def _inventory(name: str) -> None:
+    # The scenarios read the inventories of the fake NVML, which may be the component under test.
+    if name in fake_nvml.inventory_names():
+        return
     try:
         fake_nvml.Inventory.load(name)
     except InventoryError as error:

@@ -15,7 +15,7 @@ from dra_api.client import KubeClient
 from dra_api.objects import NODES, PODS, uid_of
 from dra_conformance.components.external_driver import ExternalDriver
 from dra_conformance.components.node import ScenarioNode
-from dra_conformance.components.nvml import NvmlLibrary
+from dra_conformance.components.nvml import NvmlLibrary, is_error_of_library
 from dra_conformance.core.errors import Untestable
 from dra_conformance.core.events import CleanupStarted
 from dra_conformance.core.features import Scenario
@@ -146,6 +146,16 @@ class World:
             self._nvml = NvmlLibrary(self, inventory=inventory)
             self.cleanup.callback(self._nvml.end)
         return self._nvml
+
+    def judge_error(self, error: Exception) -> None:
+        """Fail a check if the NVML library under test raised an error that the step does not expect.
+
+        The library and the fake node behind it run in this process, so their errors end a step. Raises CheckFailed;
+        returns for errors of the harness, and in scenarios of other components.
+        """
+        if "nvml" in self.scenario.tags.components and is_error_of_library(error):
+            observed = f"{type(error).__name__}: {error}"
+            self.check(False, "NVML ends the step with an error", expected="no error", observed=observed)
 
     @property
     def has_real_kubelet(self) -> bool:

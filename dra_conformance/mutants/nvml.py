@@ -6,9 +6,11 @@ Each mutant has the changed line verbatim, so that one whose line has moved fail
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from fake_nvml.boards import Board
 from fake_nvml.xids import Effects
 
 
@@ -472,3 +474,29 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The event of a MIG device has the ids of a whole GPU."""
     patch.wrap("fake_nvml.node:Node.inject_xid", lambda original: lambda self, gpu, xid, **_: original(self, gpu, xid))
+
+
+@mutant("profile-engines-swapped", rule="NVML-086")
+def _(patch: Patch) -> None:
+    """A profile has the JPEG engines in the field of the OFA engines, in every version of its information."""
+
+    def swapped(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *arguments, **values: original(
+            *arguments, **{**values, "jpegs": values["ofas"], "ofas": values["jpegs"]}
+        )
+
+    patch.wrap("fake_nvml.boards:MigProfile", swapped)
+
+
+@mutant("part-number-of-another-board", rule="NVML-026")
+def _(patch: Patch) -> None:
+    """The part number of the board is that of the GPU's chip."""
+
+    def load(original: Callable[..., Board]) -> Callable[..., Board]:
+        def changed(*arguments: Any, **options: Any) -> Board:
+            board = original(*arguments, **options)
+            return replace(board, values={**board.values, "board_part_number": board.values["gpu_part_number"]})
+
+        return changed
+
+    patch.wrap("fake_nvml.inventory:load_board", load)

@@ -54,9 +54,12 @@ def _parameters(function: Callable[..., object]) -> frozenset[str]:
 
 def _run(world: World, call: partial[object], docstring: str | None, datatable: _Table | None) -> None:
     arguments = {"docstring": docstring, "datatable": datatable}
-    call(
-        world, **{key: value for key, value in arguments.items() if value is not None and key in _parameters(call.func)}
-    )
+    given_here = {key: value for key, value in arguments.items() if value is not None and key in _parameters(call.func)}
+    try:
+        call(world, **given_here)
+    except Exception as error:
+        world.judge_error(error)
+        raise
 
 
 @given(AnySentence("given"))

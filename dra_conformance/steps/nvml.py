@@ -68,6 +68,12 @@ def _(world: World) -> None:
         raise Untestable("the library cannot be loaded")
 
 
+@given('NVML on the GPUs of this suite\'s inventory "{inventory}"')
+def _(world: World, inventory: str) -> None:
+    """Load and initialise the fake NVML with the GPUs of an inventory in `fixtures/inventories`."""
+    _initialise(world, world.nvml(inventory=str(assets.fixtures() / "inventories" / f"{inventory}.yaml")))
+
+
 @given('NVML that is not initialised, on the GPUs of "{inventory}"')
 def _(world: World, inventory: str) -> None:
     """Load the fake NVML with the GPUs of an inventory of this suite, without calling nvmlInit."""

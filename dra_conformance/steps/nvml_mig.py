@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import random
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -171,13 +172,33 @@ def _(gpu: Gpu, number: int, version: int) -> object:
     return "absent" if info is None else [f"{name}={getattr(info, name)}" for name in names]
 
 
+@value("GPU instance profile {number:d}")
+def _(gpu: Gpu, number: int) -> object:
+    """Return a profile as `nvidia-smi mig -lgip` and -lgipp print it; memory in MiB, placements in memory slices."""
+    info = _information(gpu, number, 2)
+    if info is None:
+        return "absent"
+    places = gpu.library.placements(gpu.handle, info.id)
+    engines = (info.copyEngineCount, info.decoderCount, info.encoderCount, info.jpegCount, info.ofaCount)
+    starts = ",".join(str(start) for start, _ in places)
+    sizes = ",".join(sorted({str(size) for _, size in places}))
+    return (
+        f"{_name_of(info)} id {info.id} x{info.instanceCount} {info.sliceCount} slices {info.memorySizeMB} MiB "
+        f"{info.multiprocessorCount} SM {'/'.join(map(str, engines))} P2P {info.isP2pSupported} at {starts}:{sizes}"
+    )
+
+
+def _name_of(info: Any) -> str:
+    name = info.name.decode() if isinstance(info.name, bytes) else str(info.name)
+    return name.removeprefix("MIG ")
+
+
 @value("name of profile {number:d}")
 def _(gpu: Gpu, number: int) -> object:
     info = _information(gpu, number, 2)
     if info is None:
         return "absent"
-    name = info.name.decode() if isinstance(info.name, bytes) else str(info.name)
-    return name.removeprefix("MIG ").split("+")[0]
+    return _name_of(info).split("+")[0]
 
 
 @value("name of profile {number:d} by its memory")
@@ -211,6 +232,37 @@ def _(gpu: Gpu, profiles: str) -> object:
 
 
 # -- values of instances and MIG devices ---------------------------------------------------------------------------
+
+
+@value("GPU instances")
+def _(gpu: Gpu) -> object:
+    """Return id, profile id, start and size of each GPU instance."""
+    found = [gpu.nvml.nvmlGpuInstanceGetInfo(instance) for instance in gpu.library.instances(gpu.handle)]
+    rows = sorted((info.placement.start, info.placement.size, info.profileId, info.id) for info in found)
+    return [f"{number} of profile {profile} at {start}:{size}" for start, size, profile, number in rows]
+
+
+@value("MIG devices")
+def _(gpu: Gpu) -> object:
+    """Return the GPU instance and compute instance of each MIG device, by index, with its memory in MiB and slices."""
+    nvml, rows = gpu.nvml, []
+    for device in gpu.library.mig_devices(gpu.handle):
+        has = nvml.nvmlDeviceGetAttributes(device)
+        ids = f"{nvml.nvmlDeviceGetGpuInstanceId(device)}/{nvml.nvmlDeviceGetComputeInstanceId(device)}"
+        slices = f"{has.gpuInstanceSliceCount}g.{has.computeInstanceSliceCount}c"
+        rows.append(f"{ids} {slices} {has.multiprocessorCount} SM {has.memorySizeMB} MiB")
+    return rows
+
+
+@value("MIG devices whose UUID has another version than 5, or another MIG device has it")
+def _(gpu: Gpu) -> object:
+    uuids = [
+        gpu.nvml.nvmlDeviceGetUUID(device)
+        for handle in gpu.library.handles
+        for device in gpu.library.mig_devices(handle)
+    ]
+    form = re.compile(r"MIG-[0-9a-f]{8}-[0-9a-f]{4}-5[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}")
+    return [text for text in uuids if not form.fullmatch(text) or uuids.count(text) > 1]
 
 
 @value("GPU instance ids by start")

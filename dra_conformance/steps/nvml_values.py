@@ -5,19 +5,18 @@ from __future__ import annotations
 import ctypes
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from dra_conformance.components import nvml_recorded
 from dra_conformance.components.nvml import OK, NvmlLibrary
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import Sentence, then
 from dra_conformance.engine.world import World
 from dra_conformance.steps.nvml import FirstSession
-from fake_nvml.boards import board_names, load_board
 
-_CAPABILITY: Final = ("compute_capability_major", "compute_capability_minor")
 _GETTER: Final = re.compile(r"(nvml\w+)\(([^()]*)\)(?:\.(\w+)|\[(\d+)\])?")
 _GPUS: Final = re.compile(r"every GPU(?: but GPU (\d+))?|GPU (\d+)")
 
@@ -81,7 +80,7 @@ def _getter(gpu: Gpu, text: str) -> Any:
     words = [word.strip() for word in inside.split(",") if word.strip()]
     arguments = [int(word) if word.isdigit() else getattr(gpu.nvml, word) for word in words]
     # nvmlDeviceGetCount has no handle, unlike the other functions with this prefix.
-    if function.startswith("nvmlDevice") and function != "nvmlDeviceGetCount":
+    if function.startswith(("nvmlDevice", "nvmlGpm")) and function != "nvmlDeviceGetCount":
         arguments.insert(0, gpu.handle)
     result = gpu.library.outcome(getattr(gpu.nvml, function), *arguments)
     # A text is a value itself or the name of an error: neither has fields.
@@ -94,7 +93,7 @@ def shown(found: object) -> str:
     """Return a value as tables write it: the items of a list with commas, none for an empty one."""
     if isinstance(found, list | tuple | set | frozenset):
         return ", ".join(map(str, sorted(found) if isinstance(found, set | frozenset) else found)) or "none"
-    return str(found)
+    return found.decode() if isinstance(found, bytes) else str(found)
 
 
 def agree(observed: object, expected: object) -> bool:
@@ -197,18 +196,32 @@ def _(gpu: Gpu) -> object:
     return _board(gpu)
 
 
+def _captured(gpu: Gpu) -> Mapping[str, Any]:
+    """Return the captured board with the PCI id of a GPU. Raises Untestable if there is none."""
+    number = gpu.nvml.nvmlDeviceGetPciInfo(gpu.handle).pciDeviceId
+    found = next((board for board in nvml_recorded.boards() if board["pci_device_id"] == number), None)
+    if found is None:
+        raise Untestable(f"no captured board has the PCI id {number:#x}")
+    return found
+
+
 @value("the board with its PCI id")
 def _(gpu: Gpu) -> object:
-    number = gpu.nvml.nvmlDeviceGetPciInfo(gpu.handle).pciDeviceId
-    boards = [load_board(name) for name in board_names()]
-    rows = [
-        tuple(board.values[field].value for field in ("name", "architecture", "brand", *_CAPABILITY))
-        for board in boards
-        if board.pci_device_id == number
-    ]
-    if not rows:
-        raise Untestable(f"no known board has the PCI id {number:#x}")
-    return next((row for row in rows if row == _board(gpu)), rows[0])  # boards of one PCI id differ in their name
+    return _captured(gpu)["identity"]
+
+
+@value("values that differ from those of its captured board")
+def _(gpu: Gpu) -> object:
+    """Read each value that was captured of the board, also one that this board does not support."""
+    wrong = []
+    for name, expected in _captured(gpu)["getters"].items():
+        try:
+            observed = read(gpu, name)
+        except Untestable as error:
+            observed = str(error).rpartition(" ")[2]
+        if not agree(observed, expected):
+            wrong.append(f"{name} {shown(observed)} instead of {shown(expected)}")
+    return wrong
 
 
 # -- memory --------------------------------------------------------------------------------------------------------
@@ -304,6 +317,11 @@ def _(gpu: Gpu, other: int) -> object:
 
 def _fabric(gpu: Gpu, version: int) -> tuple[int, str, int, int]:
     """Return state, cluster UUID, clique and status from one version of the structure."""
+    info = _fabric_information(gpu, version)
+    return info.state, str(uuid.UUID(bytes=bytes(info.clusterUuid))), info.cliqueId, info.status
+
+
+def _fabric_information(gpu: Gpu, version: int) -> Any:
     kinds = {1: "c_nvmlGpuFabricInfo_t", 2: "c_nvmlGpuFabricInfo_v2_t", 3: "c_nvmlGpuFabricInfo_v3_t"}
     info = getattr(gpu.nvml, kinds[version])()
     function = "nvmlDeviceGetGpuFabricInfo" if version == 1 else "nvmlDeviceGetGpuFabricInfoV"
@@ -313,7 +331,7 @@ def _fabric(gpu: Gpu, version: int) -> tuple[int, str, int, int]:
     code = gpu.library.call(function, gpu.handle, ctypes.byref(info))
     if code != OK:
         raise Untestable(f"{function}: {gpu.library.error_name(code)}")
-    return info.state, str(uuid.UUID(bytes=bytes(info.clusterUuid))), info.cliqueId, info.status
+    return info
 
 
 @value("fabric information, version {version:d}")
@@ -339,6 +357,93 @@ def _(gpu: Gpu) -> object:
 @value("fabric status")
 def _(gpu: Gpu) -> object:
     return _fabric(gpu, 2)[3]
+
+
+@value("fabric clique")
+def _(gpu: Gpu) -> object:
+    return _fabric(gpu, 2)[2]
+
+
+@value("fabric health mask")
+def _(gpu: Gpu) -> object:
+    return _fabric_information(gpu, 3).healthMask
+
+
+@value("fabric health summary")
+def _(gpu: Gpu) -> object:
+    return _fabric_information(gpu, 3).healthSummary
+
+
+@value("NVLinks that are up")
+def _(gpu: Gpu) -> object:
+    nvml = gpu.nvml
+    links = range(nvml.NVML_NVLINK_MAX_LINKS)
+    return [link for link in links if gpu.library.outcome(nvml.nvmlDeviceGetNvLinkState, gpu.handle, link) == 1]
+
+
+@value("switch at NVLink {link:d}")
+def _(gpu: Gpu, link: int) -> object:
+    nvml = gpu.nvml
+    kind = gpu.library.outcome(nvml.nvmlDeviceGetNvLinkRemoteDeviceType, gpu.handle, link)
+    pci = gpu.library.outcome(nvml.nvmlDeviceGetNvLinkRemotePciInfo, gpu.handle, link)
+    if isinstance(pci, str) or kind != nvml.NVML_NVLINK_DEVICE_TYPE_SWITCH:
+        return f"none: {kind}, {pci}"
+    return f"{pci.busId} {pci.pciDeviceId & 0xFFFF:04x}"
+
+
+@value("encryption of NVLinks")
+def _(gpu: Gpu) -> object:
+    info = gpu.nvml.c_nvmlNvLinkInfo_v1_t()
+    info.version = ctypes.sizeof(info) | 1 << 24
+    code = gpu.library.call("nvmlDeviceGetNvLinkInfo", gpu.handle, ctypes.byref(info))
+    return info.isNvleEnabled if code == OK else gpu.library.error_name(code)
+
+
+# -- other structures ----------------------------------------------------------------------------------------------
+
+
+@value("field value {number:d}")
+def _(gpu: Gpu, number: int) -> object:
+    entry = gpu.nvml.nvmlDeviceGetFieldValues(gpu.handle, [number])[0]
+    kinds = ("dVal", "uiVal", "ulVal", "ullVal", "sllVal", "siVal", "usVal")  # NVML_VALUE_TYPE_*, in this order
+    if entry.nvmlReturn != OK:
+        return gpu.library.error_name(entry.nvmlReturn)
+    return getattr(entry.value, kinds[entry.valueType])
+
+
+@value("platform {name:word}")
+def _(gpu: Gpu, name: str) -> object:
+    info = gpu.nvml.c_nvmlPlatformInfo_v2_t()
+    info.version = ctypes.sizeof(info) | 2 << 24
+    code = gpu.library.call("nvmlDeviceGetPlatformInfo", gpu.handle, ctypes.byref(info))
+    if code != OK:
+        return gpu.library.error_name(code)
+    found = getattr(info, name)
+    # pynvml declares the numbers as single characters.
+    return found if name == "chassisSerialNumber" else ord(found)
+
+
+@value("retired pages of cause {cause:d}")
+def _(gpu: Gpu, cause: int) -> object:
+    pages = gpu.library.outcome(gpu.nvml.nvmlDeviceGetRetiredPages, gpu.handle, cause)
+    return pages if isinstance(pages, str) else len(pages)
+
+
+@value("drain state")
+def _(gpu: Gpu) -> object:
+    return gpu.nvml.nvmlDeviceQueryDrainState(gpu.nvml.nvmlDeviceGetPciInfo(gpu.handle))
+
+
+@value("memory nodes near the GPU")
+def _(gpu: Gpu) -> object:
+    words = gpu.nvml.nvmlDeviceGetMemoryAffinity(gpu.handle, 2, gpu.nvml.NVML_AFFINITY_SCOPE_NODE)
+    return {bit for bit in range(128) if words[bit // 64] >> (bit % 64) & 1}
+
+
+@value("levels of the topology above it and each other GPU")
+def _(gpu: Gpu) -> object:
+    nvml = gpu.nvml
+    return [nvml.nvmlDeviceGetTopologyCommonAncestor(gpu.handle, gpu.library.handle(i)) for i in _others(gpu)]
 
 
 # -- processes -----------------------------------------------------------------------------------------------------
