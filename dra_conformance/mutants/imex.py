@@ -171,7 +171,7 @@ def _(patch: Patch) -> None:
 @mutant("domain-removed-before-its-objects", rule="NV-153")
 def _(patch: Patch) -> None:
     """The controller removes its finalizer without deleting the objects of the domain."""
-    patch.replace(f"{CONTROLLER}.remove_owned", lambda self, uid, *, foreign_namespace=None: None)
+    patch.replace(f"{CONTROLLER}.remove_owned", lambda self, uid: None)
 
 
 @mutant("domain-finalizer-never-removed", rule="NV-153")

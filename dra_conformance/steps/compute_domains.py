@@ -7,6 +7,8 @@ in the clique are real objects.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
+from string import ascii_letters
 from typing import Any
 
 from dra_api.client import AlreadyExists, Conflict, KubeClient, NotFound
@@ -24,7 +26,6 @@ from dra_api.objects import (
     namespace_of,
     uid_of,
 )
-from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.control_plane.own_objects import CLEANER
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import Untestable
@@ -37,8 +38,6 @@ DRIVER_NAMESPACE = "dra-driver-nvidia-gpu"
 LABEL = "resource.nvidia.com/computeDomain"
 CLIQUE_LABEL = f"{LABEL}.cliqueID"
 FINALIZER = LABEL
-DAEMON_ADDRESS = "192.0.2.1"
-"""An address for documentation (RFC 5737), which no host has."""
 CLIQUE_WRITES = 20
 """Most attempts to write a clique that its controller writes as well."""
 LABEL_TURN = 0.6
@@ -69,12 +68,17 @@ def ensure_driver_namespace(world: World) -> None:
         return
 
 
-def make_domain(world: World, obj: Obj) -> Obj:
-    """Create a ComputeDomain; at the end of the scenario it is deleted, with all that was created for it."""
+def make_domain(world: World, obj: Obj, *, alias: str = "") -> Obj:
+    """Create a ComputeDomain; at the end of the scenario it is deleted, with all that was created for it.
+
+    `alias` is the name by which later steps refer to it, if it is not its own.
+    """
     ensure_driver_namespace(world)
     created = world.client.create(COMPUTE_DOMAINS, obj)
     world.cleanup.callback(end_domain, world, created)
-    world.state(DomainUids).of_name[name_of(created)] = uid_of(created)
+    uids, alias = world.state(DomainUids), alias or name_of(created)
+    uids.of_name[alias] = uid_of(created)
+    uids.keys[alias] = (namespace_of(created), name_of(created))
     # A response may lack apiVersion and kind, which the steps for any object need.
     world.state(Requests).draft = {"apiVersion": COMPUTE_DOMAINS.api_version, "kind": COMPUTE_DOMAINS.kind, **created}
     return created
@@ -84,18 +88,22 @@ def end_domain(world: World, domain: Obj) -> None:
     """Delete a domain, wait for its controller to clean up, and delete what is left."""
     namespace, name, uid = namespace_of(domain), name_of(domain), uid_of(domain)
     world.client.delete_if_there(COMPUTE_DOMAINS, name, namespace)
-    # These requests belong to the cleanup, which has a ClusterRole of its own.
-    cleaner = world.client.as_agent(CLEANER)
     # At most a second: the controller that removes the finalizer may be the faulty one, or may not run any more.
     world.log.wait_for(lambda: world.observer.get(COMPUTE_DOMAINS, name, namespace) is None, 1.0)
+    remove_left(world, uid, (DRIVER_NAMESPACE, namespace))
+
+
+def remove_left(world: World, uid: str, namespaces: Sequence[str]) -> None:
+    """Delete the objects of a domain, and the domain itself, in the driver's namespace and the domain's."""
+    # These requests belong to the cleanup, which has a ClusterRole of its own.
+    cleaner = world.client.as_agent(CLEANER)
     # The DaemonSet before its pods, which its controller would create again.
     for resource, where in (
         (DAEMON_SETS, DRIVER_NAMESPACE),
-        (RESOURCE_CLAIM_TEMPLATES, DRIVER_NAMESPACE),
-        (RESOURCE_CLAIM_TEMPLATES, namespace),
+        *((RESOURCE_CLAIM_TEMPLATES, namespace) for namespace in namespaces),
         (COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE),
         (PODS, DRIVER_NAMESPACE),
-        (COMPUTE_DOMAINS, namespace),
+        *((COMPUTE_DOMAINS, namespace) for namespace in namespaces),
     ):
         for left in cleaner.list(resource, where).items:
             if (meta(left).get("labels") or {}).get(LABEL) == uid or uid_of(left) == uid:
@@ -114,19 +122,11 @@ def _remove(client: KubeClient, resource: Any, obj: Obj) -> None:
 
 def domain(world: World, name: str) -> Obj:
     """Return a ComputeDomain as it is now. Raises Untestable if it does not exist."""
+    namespace, real = world.state(DomainUids).keys.get(name, (world.namespace, name))
     try:
-        return world.client.get(COMPUTE_DOMAINS, name, world.namespace)
+        return world.client.get(COMPUTE_DOMAINS, real, namespace)
     except NotFound as error:
         raise Untestable(f"there is no ComputeDomain {name}") from error
-
-
-def daemon_objects(world: World, uid: str) -> dict[str, Obj]:
-    """Return the DaemonSet and the claim template of a domain in the driver's namespace, by kind."""
-    found: dict[str, Obj] = {}
-    for resource in (DAEMON_SETS, RESOURCE_CLAIM_TEMPLATES):
-        for obj in world.client.list(resource, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items:
-            found[resource.kind] = obj
-    return found
 
 
 @given('a ComputeDomain "{name}" for {nodes:d} nodes')
@@ -166,8 +166,9 @@ def _(world: World) -> None:
 def _(world: World, name: str, datatable: list[list[str]]) -> None:
     """Write the daemon pods and clique entries of the table, in place of the daemons themselves.
 
-    Columns: the node, its pod (Ready, NotReady or none), the number of its clique (empty: no fabric, so no entry), and
-    the status in its entry. An entry without a pod is left when a pod is deleted before it removes the entry.
+    Columns: the node, its pod (Ready, NotReady, Pending without an address, or none), the number of its clique (empty:
+    no fabric, so no entry), and the status in its entry. An entry without a pod is left when a pod is deleted before it
+    removes the entry. Pod and entry have the address 192.0.2.N, N being the digits of the node's name.
     """
     ensure_driver_namespace(world)
     uid = uid_of(domain(world, name))
@@ -179,8 +180,13 @@ def _(world: World, name: str, datatable: list[list[str]]) -> None:
             _write_entry(world, uid, node, clique, status=status)
 
 
+def address_of(node: str) -> str:
+    """Return the address of a node's daemon, one for documentation (RFC 5737), which no host has."""
+    return f"192.0.2.{node.lstrip(ascii_letters) or 100}"
+
+
 def _write_daemon_pod(world: World, uid: str, node: str, clique: str, *, ready: str) -> None:
-    name = f"daemon-{node}-{uid[:8]}-{world.suffix}"
+    name = daemon_pod_name(world, node, uid)
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -193,13 +199,27 @@ def _write_daemon_pod(world: World, uid: str, node: str, clique: str, *, ready: 
     }
     with contextlib.suppress(AlreadyExists):
         world.client.create(PODS, pod)
+    if ready == "Pending":
+        return
     conditions = [{"type": "Ready", "status": str(ready == "Ready")}]
-    status = {"phase": "Running", "podIP": DAEMON_ADDRESS, "conditions": conditions}
+    status = {"phase": "Running", "podIP": address_of(node), "conditions": conditions}
     world.client.patch(PODS, name, {"status": status}, DRIVER_NAMESPACE, subresource="status")
 
 
+@when('the daemon pod of node "{node}" in ComputeDomain "{name}" is deleted')
+def _(world: World, node: str, name: str) -> None:
+    """Delete the pod that an earlier step wrote; the entry of its node stays in the clique."""
+    uid = world.state(DomainUids).of_name[name]
+    world.client.delete(PODS, daemon_pod_name(world, node, uid), DRIVER_NAMESPACE, grace_period_seconds=0)
+
+
+def daemon_pod_name(world: World, node: str, uid: str) -> str:
+    """Return the name of the daemon pod that a step writes for a node of a domain."""
+    return f"daemon-{node}-{uid[:8]}-{world.suffix}"
+
+
 def _write_entry(world: World, uid: str, node: str, clique: str, *, status: str) -> None:
-    entry = {"nodeName": world.name(node), "ipAddress": DAEMON_ADDRESS, "cliqueID": clique, "status": status}
+    entry = {"nodeName": world.name(node), "ipAddress": address_of(node), "cliqueID": clique, "status": status}
     name = f"{uid}.{clique}"
     # The controller writes cliques as well: a conflict means that this write has to be repeated.
     for _ in range(CLIQUE_WRITES):
@@ -243,85 +263,6 @@ def _(world: World, name: str, nodes: str) -> None:
     world.eventually(f"nodes in the cliques of ComputeDomain {name}", look, expected=wanted)
 
 
-@then('the ComputeDomain "{name}" has a claim template for its workloads with allocationMode {mode:word}')
-def _(world: World, name: str, mode: str) -> None:
-    """The template <name>-channel has the domain's label, finalizer and, in its configuration, its uid."""
-
-    def look() -> Seen:
-        template = world.seen(RESOURCE_CLAIM_TEMPLATES, f"{name}-channel")
-        if template is None:
-            return False, "no template"
-        devices = template["spec"]["spec"]["devices"]
-        configs = [
-            (entry.get("opaque") or {}).get("parameters") or {}
-            for entry in devices.get("config") or ()
-            if (entry.get("opaque") or {}).get("driver") == DOMAIN_DRIVER
-        ]
-        uid = uid_of(world.seen(COMPUTE_DOMAINS, name) or {})
-        ok = (
-            any(
-                c.get("kind") == "ComputeDomainChannelConfig"
-                and c.get("domainID") == uid
-                and (c.get("allocationMode") or "Single") == mode
-                for c in configs
-            )
-            and (meta(template).get("labels") or {}).get(LABEL) == uid
-            and FINALIZER in (meta(template).get("finalizers") or ())
-        )
-        shown = {key: meta(template).get(key) for key in ("labels", "finalizers")}
-        return ok, {**shown, "config": configs}
-
-    wanted = {"domainID": uid_of(domain(world, name)), "allocationMode": mode, "finalizer": FINALIZER}
-    world.eventually(f"claim template of ComputeDomain {name}", look, expected=wanted)
-
-
-@then('the ComputeDomain "{name}" has a DaemonSet and a claim template for its daemons')
-def _(world: World, name: str) -> None:
-    """Both are created in the driver's namespace under the name of the rule, with the domain's label and finalizer.
-
-    The DaemonSet and its pods have the label of the domain, and its pods run on the nodes that have it.
-    """
-    uid = uid_of(domain(world, name))
-    wanted_names = dict.fromkeys(("DaemonSet", "ResourceClaimTemplate"), f"computedomain-daemon-{uid}")
-
-    def look() -> Seen:
-        found = daemon_objects(world, uid)
-        names = {kind: name_of(obj) for kind, obj in found.items()}
-        unprotected = sorted(
-            kind for kind, obj in found.items() if FINALIZER not in (meta(obj).get("finalizers") or ())
-        )
-        selector: Obj = {}
-        if "DaemonSet" in found:
-            selector = found["DaemonSet"]["spec"]["template"]["spec"].get("nodeSelector") or {}
-        seen = {"names": names, "without the finalizer": unprotected, "nodeSelector": selector}
-        return seen == wanted, seen
-
-    wanted = {"names": wanted_names, "without the finalizer": [], "nodeSelector": {LABEL: uid}}
-    world.eventually(f"daemons of ComputeDomain {name}", look, expected=wanted)
-
-
-@then('nothing is left of the ComputeDomain "{name}"')
-def _(world: World, name: str) -> None:
-    """The domain, its templates and its DaemonSet are deleted, and no node has its label."""
-    # The domain may be gone, so its uid comes from the scenario's state.
-    uid = world.state(DomainUids).of_name[name]
-
-    def look() -> Seen:
-        left = [f"{kind} {name_of(obj)}" for kind, obj in daemon_objects(world, uid).items()]
-        if world.seen(COMPUTE_DOMAINS, name) is not None:
-            left.append(f"ComputeDomain {name}")
-        if world.seen(RESOURCE_CLAIM_TEMPLATES, f"{name}-channel") is not None:
-            left.append(f"ResourceClaimTemplate {name}-channel")
-        left += [
-            f"label of {name_of(node)}"
-            for node in world.observer.list(NODES)
-            if (meta(node).get("labels") or {}).get(LABEL) == uid
-        ]
-        return not left, left or "nothing"
-
-    world.eventually(f"ComputeDomain {name} is cleaned up", look, expected="nothing left")
-
-
 def look_label(world: World, node: str, name: str) -> Seen:
     """Return whether the label of a node has the uid of a domain; `none`: whether it has no such label."""
     found = (meta(world.seen(NODES, world.name(node)) or {}).get("labels") or {}).get(LABEL)
@@ -341,10 +282,3 @@ def _(world: World, node: str, name: str) -> None:
     seconds = max(world.run.quiet, LABEL_TURN)
     wanted = f"the uid of {name}"
     world.stays(f"label of {node}", lambda: look_label(world, node, name), expected=wanted, seconds=seconds)
-
-
-@then('the ComputeDomain "{name}" has nothing for daemons')
-def _(world: World, name: str) -> None:
-    """No DaemonSet and no claim template in the driver's namespace has its label, after its status was written."""
-    found = sorted(daemon_objects(world, uid_of(domain(world, name))))
-    world.check(not found, f"daemons of ComputeDomain {name}", expected="none", observed=found or "none")

@@ -19,17 +19,13 @@ from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object
+from dra_conformance.steps.compute_domain_objects import CLASSES, KINDS
 from dra_conformance.steps.compute_domains import DRIVER_NAMESPACE, domain_object, ensure_driver_namespace, make_domain
 from dra_conformance.steps.containers import view_of_claim
 from dra_conformance.steps.driver_calls import calls, reference_to
 from dra_conformance.steps.driver_claims import CONFIG_API
 from dra_conformance.steps.uids import DomainUids
 
-CLASSES = {
-    "channel": "compute-domain-default-channel.nvidia.com",
-    "daemon": "compute-domain-daemon.nvidia.com",
-}
-KINDS = {"channel": "ComputeDomainChannelConfig", "daemon": "ComputeDomainDaemonConfig"}
 GIVEN_WITHIN = 15.0
 """Least seconds to wait for a channel: all 2048 of them take long to write, and a driver has 45 for a call."""
 AT_ONCE = 5.0
@@ -194,9 +190,7 @@ def _(world: World, name: str) -> None:
     """A domain in the namespace of the driver."""
     obj = domain_object(world, f"{name}-{world.suffix}")
     obj["metadata"]["namespace"] = DRIVER_NAMESPACE
-    uid = make_domain(world, obj)["metadata"]["uid"]
-    # `make_domain` keeps the uid by the object's name; steps use the scenario's name.
-    world.state(DomainUids).of_name[name] = uid
+    make_domain(world, obj, alias=name)
 
 
 @given('a {device:word} claim "{claim}" on "{node}" for ComputeDomain "{name}"')

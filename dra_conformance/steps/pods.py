@@ -119,12 +119,18 @@ def other_namespace(world: World) -> str:
     return f"{world.namespace}-other"
 
 
-@given('a pod "{pod}" without claims in another namespace')
-def _(world: World, pod: str) -> None:
-    """Create a pod outside the scenario's namespace."""
+def create_other_namespace(world: World) -> str:
+    """Create the second namespace and return its name."""
     other = other_namespace(world)
     metadata: Obj = {"name": other, "labels": {RUN_LABEL: world.run.run_id}}
     world.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    return other
+
+
+@given('a pod "{pod}" without claims in another namespace')
+def _(world: World, pod: str) -> None:
+    """Create a pod outside the scenario's namespace."""
+    other = create_other_namespace(world)
     obj = pod_object(world, pod, [], scheduler=scheduler_of(world))
     obj["metadata"]["namespace"] = other
     world.create(obj)

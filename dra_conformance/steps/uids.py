@@ -13,9 +13,13 @@ _UID = re.compile(r"\$\(uid:([^)]+)\)")
 
 @dataclass(slots=True)
 class DomainUids:
-    """The uids of the ComputeDomains that the scenario created, by name; kept after their deletion."""
+    """The uids of the ComputeDomains that the scenario created, by name; kept after their deletion.
+
+    `keys` has namespace and name of each.
+    """
 
     of_name: dict[str, str] = field(default_factory=dict)
+    keys: dict[str, tuple[str, str]] = field(default_factory=dict)
 
 
 def uid_named(world: World, name: str) -> str:

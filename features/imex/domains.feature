@@ -16,6 +16,128 @@ Feature: The lifecycle of a ComputeDomain
       | Single |
       | All    |
 
+  @NV-320 @NV-322
+  Scenario: The DaemonSet of a ComputeDomain runs the daemon and its probes
+    Given a ComputeDomain "job" for 1 nodes
+    Then the DaemonSet of ComputeDomain "job" runs the daemon [NV-320]
+    And the DaemonSet of ComputeDomain "job" probes the daemon [NV-322]
+
+  @NV-146 @NV-147 @NV-150 @NV-153
+  Scenario: Two ComputeDomains of one name in two namespaces get objects of their own
+    Given a ComputeDomain "job" for 1 nodes
+    And a ComputeDomain "twin" for 1 nodes that is called "job" in another namespace
+    Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single [NV-147]
+    And the ComputeDomain "twin" has a claim template for its workloads with allocationMode Single [NV-147]
+    And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons [NV-146]
+    And the ComputeDomain "twin" has a DaemonSet and a claim template for its daemons [NV-146]
+    Given the ComputeDomain "twin" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | 0      | Ready  |
+    Then the ComputeDomain "job" keeps "status.status" NotReady [NV-150]
+    Given the objects of ComputeDomain "job" are remembered
+    When the ComputeDomain "job" is deleted
+    Then nothing is left of the ComputeDomain "job" [NV-153]
+    And the ComputeDomain "twin" has a claim template for its workloads with allocationMode Single [NV-153]
+    And the ComputeDomain "twin" has a DaemonSet and a claim template for its daemons [NV-153]
+
+  @NV-329
+  Scenario: A second ComputeDomain gets the template of its name when the first one is deleted
+    When a ComputeDomain "first" is created with {numNodes: 1, channel: {resourceClaimTemplate: {name: shared}}}
+    Then the ComputeDomain "first" has a claim template for its workloads with allocationMode Single
+    When a ComputeDomain "second" is created with {numNodes: 1, channel: {resourceClaimTemplate: {name: shared}}}
+    Then the ComputeDomain "second" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "first" has a claim template for its workloads with allocationMode Single
+    When the ComputeDomain "first" is deleted
+    Then nothing is left of the ComputeDomain "first"
+    And the ComputeDomain "second" has a claim template for its workloads with allocationMode Single
+
+  @NV-330
+  Scenario: The template of a user under the name in a ComputeDomain is not touched
+    Given a DeviceClass "gpu" selecting 'true'
+    And a ResourceClaimTemplate "job-channel" for 1 of "gpu"
+    And the ResourceClaimTemplate "job-channel" is remembered
+    And a ComputeDomain "job" for 1 nodes
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    And the ResourceClaimTemplate "job-channel" is unchanged
+    When the ComputeDomain "job" is deleted
+    Then nothing is left of the ComputeDomain "job"
+    And the ResourceClaimTemplate "job-channel" is unchanged
+
+  @NV-145 @NV-153
+  Scenario: The finalizers of others on a ComputeDomain stay
+    Given a ComputeDomain "job" for 1 nodes
+    And "metadata.finalizers" of the ComputeDomain "job" is set to [example.com/audit]
+    Then the ComputeDomain "job" has "metadata.finalizers" in any order [example.com/audit, resource.nvidia.com/computeDomain] [NV-145]
+    When the ComputeDomain "job" is deleted
+    Then the ComputeDomain "job" has "metadata.finalizers" [example.com/audit] [NV-153]
+    When "metadata.finalizers" of the ComputeDomain "job" is set to []
+    Then nothing is left of the ComputeDomain "job" [NV-153]
+
+  @NV-336
+  Scenario: A claim template that is removed by hand is created again
+    Given a ComputeDomain "job" for 1 nodes
+    Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    When "metadata.finalizers" of the ResourceClaimTemplate "job-channel" is set to []
+    And the ResourceClaimTemplate "job-channel" is deleted
+    Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+
+  @NV-335
+  Scenario: A restart of the controller changes nothing
+    Given a ComputeDomain "job" for 1 nodes
+    And a ComputeDomain "other" for 2 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | 0      | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready
+    And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
+    And the ComputeDomain "other" has "status.status" NotReady
+    Given the objects of ComputeDomain "job" are remembered
+    And the objects of ComputeDomain "other" are remembered
+    When the compute-domain-controller is started again
+    Then the objects of ComputeDomain "job" are unchanged
+    And the objects of ComputeDomain "other" are unchanged
+
+  @NV-146 @NV-147 @NV-153
+  Scenario: A controller that starts finds what happened while it was stopped
+    Given a ComputeDomain "gone" for 1 nodes
+    Then the ComputeDomain "gone" has a DaemonSet and a claim template for its daemons [NV-146]
+    And the ComputeDomain "gone" has a claim template for its workloads with allocationMode Single [NV-147]
+    Given the compute-domain-controller is stopped
+    And a ComputeDomain "late" for 1 nodes
+    When the ComputeDomain "gone" is deleted
+    And the compute-domain-controller is started
+    Then nothing is left of the ComputeDomain "gone" [NV-153]
+    And the ComputeDomain "late" has a DaemonSet and a claim template for its daemons [NV-146]
+    And the ComputeDomain "late" has a claim template for its workloads with allocationMode Single [NV-147]
+
+  @NV-347
+  Scenario: A controller that starts removes what domains left behind
+    Given a ComputeDomain "job" for 1 nodes
+    And node "n1"
+    And node "n2"
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n2" is set to $(uid:job)
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    And the ComputeDomain "job" has "status.status" NotReady
+    Given the objects of ComputeDomain "job" are remembered
+    And the compute-domain-controller is stopped
+    When node "n1" and copies of the objects of ComputeDomain "job" get the label of a ComputeDomain that is gone
+    And the compute-domain-controller is started
+    Then nothing has the label of a ComputeDomain that is gone
+    And the objects of ComputeDomain "job" are unchanged
+    And the ComputeDomain label of node "n2" stays "job"
+
+  @NV-347 @needs:virtual-clock
+  Scenario: A controller removes what domains left behind every ten minutes
+    Given a ComputeDomain "job" for 1 nodes
+    And node "n1"
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    When node "n1" and copies of the objects of ComputeDomain "job" get the label of a ComputeDomain that is gone
+    And 600 seconds pass
+    Then nothing has the label of a ComputeDomain that is gone
+
   @NV-149
   Scenario: A ComputeDomain without its nodes is not ready
     Given a ComputeDomain "job" for 1 nodes
@@ -32,13 +154,15 @@ Feature: The lifecycle of a ComputeDomain
       | node | pod   | clique | status |
       | n1   | Ready | 0      | Ready  |
     Then the ComputeDomain "other" has "status.status" Ready [NV-150]
-    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n1), status: Ready} [NV-150]
+    And the ComputeDomain "other" has "status.nodes" [{name: $(node:n3), ipAddress: 192.0.2.3, cliqueID: $(namespace).0, index: 0, status: Ready}] [NV-150]
+    And the ComputeDomain "job" has "status.nodes" [{name: $(node:n1), ipAddress: 192.0.2.1, cliqueID: $(namespace).0, index: 0, status: Ready}] [NV-150]
     And the ComputeDomain "job" keeps "status.nodes" without {name: $(node:n3)} [NV-150]
     And the ComputeDomain "job" keeps "status.status" NotReady [NV-149]
     When the ComputeDomain "job" has the daemons:
       | node | pod   | clique | status   |
       | n2   | Ready | 1      | NotReady |
-    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n2), status: NotReady} [NV-150]
+    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n2), cliqueID: $(namespace).1, index: 0, status: NotReady} [NV-150]
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n1), cliqueID: $(namespace).0, index: 0, status: Ready} [NV-150]
     And the ComputeDomain "job" keeps "status.status" NotReady [NV-150]
     When the ComputeDomain "job" has the daemons:
       | node | pod   | clique | status |
@@ -48,24 +172,59 @@ Feature: The lifecycle of a ComputeDomain
       | node | pod   | clique | status   |
       | n1   | Ready | 0      | NotReady |
     Then the ComputeDomain "job" has "status.status" NotReady [NV-150]
+    When the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | 0      | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready [NV-150]
+    # A third node, beyond numNodes, counts too; it is the second one in its clique.
+    When the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status   |
+      | n4   | Ready | 1      | NotReady |
+    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n4), ipAddress: 192.0.2.4, cliqueID: $(namespace).1, index: 1, status: NotReady} [NV-150]
+    And the ComputeDomain "job" has "status.status" NotReady [NV-150]
+    # Its daemon pod is deleted: the node leaves clique and status.
+    When the daemon pod of node "n4" in ComputeDomain "job" is deleted
+    Then the ComputeDomain "job" has "status.nodes" without {name: $(node:n4)} [NV-150]
+    And the ComputeDomain "job" has "status.status" Ready [NV-150]
+
+  @NV-149 @NV-150
+  Scenario: A ComputeDomain that is ready is not ready any more without one of its nodes
+    Given a ComputeDomain "job" for 2 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | 0      | Ready  |
+      | n2   | Ready | 0      | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready [NV-150]
+    When the daemon pod of node "n1" in ComputeDomain "job" is deleted
+    Then the ComputeDomain "job" has "status.nodes" [{name: $(node:n2), ipAddress: 192.0.2.2, cliqueID: $(namespace).0, index: 1, status: Ready}] [NV-150]
+    And the ComputeDomain "job" has "status.status" NotReady [NV-149]
 
   @NV-152
   Scenario: A node without an NVLink fabric is listed with the readiness of its daemon pod
-    Given a ComputeDomain "job" for 1 nodes
+    Given a ComputeDomain "job" for 2 nodes
     And the ComputeDomain "job" has the daemons:
       | node | pod      | clique | status |
       | n1   | NotReady |        |        |
+      | n2   | Ready    | 0      | Ready  |
     Then the ComputeDomain "job" has:
-      | field           | value                                                                         |
-      | status.nodes    | containing {name: $(node:n1), cliqueID: "", index: -1, status: NotReady}      |
-      | status.status   | NotReady                                                                      |
+      | field           | value                                                                                           |
+      | status.nodes    | containing {name: $(node:n1), ipAddress: 192.0.2.1, cliqueID: "", index: -1, status: NotReady}  |
+      | status.status   | NotReady                                                                                        |
     When the ComputeDomain "job" has the daemons:
       | node | pod   | clique | status |
       | n1   | Ready |        |        |
     Then the ComputeDomain "job" has:
-      | field           | value                                                                         |
-      | status.nodes    | containing {name: $(node:n1), cliqueID: "", index: -1, status: Ready}         |
-      | status.status   | Ready                                                                         |
+      | field           | value                                                                                           |
+      | status.nodes    | containing {name: $(node:n1), ipAddress: 192.0.2.1, cliqueID: "", index: -1, status: Ready}     |
+      | status.status   | Ready                                                                                           |
+    # Before its pod has an address a node is not listed, and does not count.
+    When the ComputeDomain "job" has the daemons:
+      | node | pod     | clique | status |
+      | n3   | Pending |        |        |
+      | n4   | Ready   |        |        |
+    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n4), ipAddress: 192.0.2.4, index: -1}
+    And the ComputeDomain "job" keeps "status.nodes" without {name: $(node:n3)}
+    And the ComputeDomain "job" keeps "status.status" Ready
 
   @NV-151
   Scenario: A node without a daemon is removed from its clique
@@ -76,10 +235,19 @@ Feature: The lifecycle of a ComputeDomain
       | node | pod   | clique | status |
       | lost | Ready | 0      | Ready  |
     And the ComputeDomain "job" has the daemons:
-      | node | pod   | clique | status |
-      | kept | Ready | 0      | Ready  |
-      | lost | none  | 0      | Ready  |
-    Then the cliques of ComputeDomain "job" come to have the nodes "kept"
+      | node  | pod   | clique | status   |
+      | kept  | Ready | 0      | Ready    |
+      | lost  | Ready | 0      | Ready    |
+      | third | Ready | 0      | NotReady |
+      | fifth | Ready | 1      | Ready    |
+      | away  | none  | 1      | Ready    |
+    Then the cliques of ComputeDomain "job" come to have the nodes "kept, lost, third, fifth"
+    When the daemon pod of node "lost" in ComputeDomain "job" is deleted
+    Then the cliques of ComputeDomain "job" come to have the nodes "kept, third, fifth"
+    # The others keep their entries as they are.
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:kept), index: 0, cliqueID: $(namespace).0}
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:third), index: 2, cliqueID: $(namespace).0}
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:fifth), index: 0, cliqueID: $(namespace).1}
 
   @NV-153
   Scenario: A ComputeDomain that is deleted leaves nothing behind

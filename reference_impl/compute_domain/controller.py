@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
-from collections.abc import Callable, Iterable
 
 from dra_api.client import AlreadyExists, ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock
@@ -47,12 +46,12 @@ from reference_impl.compute_domain.objects import (
     is_deleting,
     shown,
 )
-from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 
 Key = tuple[str, str]
 _TEMPLATES = RESOURCE_CLAIM_TEMPLATES
+_OWNED = (RESOURCE_CLAIM_TEMPLATES, DAEMON_SETS)
 _SYNCED = 30.0
 _SWEEP = 600.0
 
@@ -91,7 +90,6 @@ class ComputeDomainController:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._informers: dict[Resource, Informer] = {}
-        self._has_daemon_sets = True
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -99,24 +97,14 @@ class ComputeDomainController:
         """Begin to watch and to reconcile; returns when the first lists are in."""
         if self._threads:
             return
-        try:
-            self._client.require(_TEMPLATES)
-        except LookupError as error:
-            raise ComponentError(f"claim templates cannot be made: {error}") from error
-        self._has_daemon_sets = self._client.serves(DAEMON_SETS)
-        if not self._has_daemon_sets:
-            log.warning("%s: the API server has no DaemonSets; IMEX daemons must come from elsewhere", self.name)
         self._ensure_namespace()
         self._informers = {
             COMPUTE_DOMAINS: self._informer(COMPUTE_DOMAINS),
             COMPUTE_DOMAIN_CLIQUES: self._informer(COMPUTE_DOMAIN_CLIQUES, namespace=self._namespace),
             PODS: self._informer(PODS, namespace=self._namespace, label_selector=DOMAIN_LABEL),
             _TEMPLATES: self._informer(_TEMPLATES, label_selector=DOMAIN_LABEL),
+            DAEMON_SETS: self._informer(DAEMON_SETS, namespace=self._namespace, label_selector=DOMAIN_LABEL),
         }
-        if self._has_daemon_sets:
-            self._informers[DAEMON_SETS] = self._informer(
-                DAEMON_SETS, namespace=self._namespace, label_selector=DOMAIN_LABEL
-            )
         self._informers[COMPUTE_DOMAINS].add_index("uid", lambda domain: [uid_of(domain)])
         for resource, informer in self._informers.items():
             informer.on_change(self._domain_changed if resource == COMPUTE_DOMAINS else self._related_changed)
@@ -194,8 +182,7 @@ class ComputeDomainController:
     def ensure_daemons(self, domain: Obj) -> None:
         """Create the daemons' claim template and DaemonSet in the driver's namespace (rule NV-146)."""
         self._ensure(_TEMPLATES, objects.daemon_template(domain, self._namespace), domain)
-        if self._has_daemon_sets:
-            self._ensure(DAEMON_SETS, objects.daemon_set(domain, self._namespace, image=self._image), domain)
+        self._ensure(DAEMON_SETS, objects.daemon_set(domain, self._namespace, image=self._image), domain)
 
     def ensure_workload_template(self, domain: Obj) -> None:
         """Create the claim template that workloads use (rules NV-146, NV-147, NV-154)."""
@@ -254,21 +241,17 @@ class ComputeDomainController:
         """Remove everything that was made for a domain, then its finalizer (rule NV-153)."""
         if not has_finalizer(domain):
             return
-        self.remove_owned(uid_of(domain), foreign_namespace=namespace_of(domain))
+        self.remove_owned(uid_of(domain))
         self.release_domain(domain)
 
-    def remove_owned(self, domain_uid: str, *, foreign_namespace: str | None = None) -> None:
-        """Delete workload template, daemon objects and node labels, in this order. Raises until all are gone."""
-        workload = [obj for obj in self._labelled(_TEMPLATES, domain_uid) if namespace_of(obj) != self._namespace]
-        daemon = [obj for obj in self._labelled(_TEMPLATES, domain_uid) if namespace_of(obj) == self._namespace]
-        sets = self._labelled(DAEMON_SETS, domain_uid) if self._has_daemon_sets else []
-        for resource, owned in ((_TEMPLATES, workload), (_TEMPLATES, daemon), (DAEMON_SETS, sets)):
-            for obj in owned:
-                self._delete(resource, obj)
+    def remove_owned(self, domain_uid: str) -> None:
+        """Delete templates, daemon objects and node labels of a domain. Raises if a request fails."""
+        owned = [(resource, obj) for resource in _OWNED for obj in self._labelled(resource, domain_uid)]
+        for resource, obj in owned:
+            self._delete(resource, obj)
         self.remove_node_labels(domain_uid)
-        for resource, owned in ((_TEMPLATES, [*workload, *daemon]), (DAEMON_SETS, sets)):
-            for obj in owned:
-                self._release(resource, obj)
+        for resource, obj in owned:
+            self._release(resource, obj)
 
     def remove_node_labels(self, domain_uid: str) -> None:
         """Remove the label of the domain from all nodes."""
@@ -286,13 +269,7 @@ class ComputeDomainController:
     def _delete(self, resource: Resource, obj: Obj) -> None:
         if not is_deleting(obj):
             with contextlib.suppress(NotFound):
-                self._client.delete(
-                    resource,
-                    name_of(obj),
-                    namespace_of(obj),
-                    uid=uid_of(obj),
-                    propagation_policy="Background" if resource == DAEMON_SETS else None,
-                )
+                self._client.delete(resource, name_of(obj), namespace_of(obj), uid=uid_of(obj))
 
     def _release(self, resource: Resource, obj: Obj) -> None:
         with contextlib.suppress(NotFound):
@@ -304,32 +281,26 @@ class ComputeDomainController:
 
     # -- orphaned objects ---------------------------------------------------------------------------------
 
-    def sweep(self) -> list[str]:
-        """Remove objects and node labels of deleted domains, and return the uids of these domains."""
-        kinds: Iterable[Resource] = [_TEMPLATES, NODES, DAEMON_SETS] if self._has_daemon_sets else [_TEMPLATES, NODES]
+    def sweep(self) -> None:
+        """Remove objects and node labels of domains that do not exist."""
         labelled = {
             domain_of(obj)
-            for resource in kinds
+            for resource in (*_OWNED, NODES)
             for obj in self._client.list(resource, label_selector=DOMAIN_LABEL).items
         }
         # Domains after objects: a domain that is created in between has no object in `labelled`. In the other order
         # its objects would look orphaned and be deleted.
         alive = {uid_of(domain) for domain in self._client.list(COMPUTE_DOMAINS).items}
-        orphaned = sorted(labelled - alive - {""})
-        for domain_uid in orphaned:
+        for domain_uid in labelled - alive:
             self.remove_owned(domain_uid)
-        return orphaned
 
     def _sweep_again(self) -> None:
-        self._until_stopped(self.sweep, _SWEEP)
-
-    def _until_stopped(self, action: Callable[[], object], interval: float) -> None:
         while True:
             try:
-                action()
+                self.sweep()
             except (ApiError, TransportError, OSError) as error:
                 log.warning("%s: sweep: %s", self.name, error)
-            if self._clock.wait(self._stopping, interval):
+            if self._clock.wait(self._stopping, _SWEEP):
                 return
 
     def _ensure_namespace(self) -> None:

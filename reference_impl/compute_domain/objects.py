@@ -83,7 +83,7 @@ def daemon_set(domain: Obj, namespace: str, *, image: str) -> Obj:
     Nodes join lazily: the selector matches the label that the kubelet plugin sets at the first channel claim.
     """
     name = daemon_name(uid_of(domain))
-    check = {"exec": {"command": ["compute-domain-daemon", "check"]}}
+    check = {"exec": {"command": ["compute-domain-daemon", "check"]}, "timeoutSeconds": 10}
     return {
         "metadata": {
             "name": name,

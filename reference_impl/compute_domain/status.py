@@ -13,25 +13,27 @@ from reference_impl.compute_domain.objects import CLIQUE_LABEL, is_pod_ready
 
 def nodes_of(cliques: Sequence[Obj], pods: Sequence[Obj]) -> list[Obj]:
     """Return the nodes that joined: those in cliques that have a daemon pod, and those without a fabric (index -1)."""
-    living = {(pod.get("spec") or {}).get("nodeName") for pod in pods}
+    living = {pod["spec"].get("nodeName") for pod in pods}
     nodes = {
         daemon["nodeName"]: {
             "name": daemon["nodeName"],
             "ipAddress": daemon["ipAddress"],
             "cliqueID": daemon["cliqueID"],
             "index": daemon.get("index", 0),
-            "status": daemon.get("status") or "NotReady",
+            "status": daemon["status"],
         }
         for clique in cliques
         for daemon in clique.get("daemons") or ()
         if daemon["nodeName"] in living
     }
     for pod in pods:
-        node = (pod.get("spec") or {}).get("nodeName")
-        if node and node not in nodes and has_no_fabric(pod):
+        # A pod gets its address on its node, so a pod with an address has a node too.
+        address = (pod.get("status") or {}).get("podIP")
+        if address and has_no_fabric(pod):
+            node = pod["spec"]["nodeName"]
             nodes[node] = {
                 "name": node,
-                "ipAddress": (pod.get("status") or {}).get("podIP") or "",
+                "ipAddress": address,
                 "cliqueID": "",
                 "index": -1,
                 "status": "Ready" if is_pod_ready(pod) else "NotReady",
@@ -46,14 +48,14 @@ def has_no_fabric(pod: Obj) -> bool:
 
 def dead_entries(clique: Obj, pods: Sequence[Obj]) -> set[str]:
     """Return nodes of a clique that have no daemon pod any more (rule NV-151)."""
-    living = {(pod.get("spec") or {}).get("nodeName") for pod in pods}
+    living = {pod["spec"].get("nodeName") for pod in pods}
     return {daemon["nodeName"] for daemon in clique.get("daemons") or () if daemon["nodeName"] not in living}
 
 
 def global_status(domain: Obj, nodes: Sequence[Obj]) -> str:
     """Ready when enough nodes joined and all of them are ready; with numNodes 0 at once (NV-148, NV-149)."""
-    wanted = int(domain["spec"].get("numNodes") or 0)
-    return "Ready" if len(nodes) >= wanted and all(node["status"] == "Ready" for node in nodes) else "NotReady"
+    enough = len(nodes) >= domain["spec"]["numNodes"]
+    return "Ready" if enough and all(node["status"] == "Ready" for node in nodes) else "NotReady"
 
 
 def domain_status(domain: Obj, cliques: Sequence[Obj], pods: Sequence[Obj]) -> Obj:

@@ -1,0 +1,306 @@
+"""Mutants of the ComputeDomain controller: rendered objects, foreign objects, restarts and the status of nodes."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from dra_api.objects import COMPUTE_DOMAINS, NODES, RESOURCE_CLAIM_TEMPLATES
+from dra_conformance.engine.mutation import Patch, mutant
+
+MODULE = "reference_impl.compute_domain.controller"
+CONTROLLER = f"{MODULE}:ComputeDomainController"
+OBJECTS = "reference_impl.compute_domain.objects"
+STATUS = "reference_impl.compute_domain.status"
+LABEL = "resource.nvidia.com/computeDomain"
+
+
+def _changed(function: str, change: Callable[[dict[str, Any], dict[str, Any]], object]) -> Callable[[Patch], None]:
+    """Apply `change` to the object that a function renders for a domain."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def render(domain: Any, *rest: Any, **options: Any) -> Any:
+            found = copy.deepcopy(original(domain, *rest, **options))
+            change(found, domain)
+            return found
+
+        return render
+
+    return lambda patch: patch.wrap(f"{OBJECTS}:{function}", make)
+
+
+def _container(daemon_set: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = daemon_set["spec"]["template"]["spec"]["containers"][0]
+    return found
+
+
+def _devices(template: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = template["spec"]["spec"]["devices"]
+    return found
+
+
+@mutant("daemons-without-claim", rule="NV-146")
+def _(patch: Patch) -> None:
+    """The pods of the DaemonSet claim no daemon."""
+    _changed("daemon_set", lambda found, domain: found["spec"]["template"]["spec"].pop("resourceClaims"))(patch)
+
+
+@mutant("daemon-template-of-channels", rule="NV-146")
+def _(patch: Patch) -> None:
+    """The claim template of the daemons requests a channel."""
+
+    def change(found: Any, domain: Any) -> None:
+        channel = {"deviceClassName": "compute-domain-default-channel.nvidia.com"}
+        _devices(found)["requests"][0]["exactly"] = channel
+
+    _changed("daemon_template", change)(patch)
+
+
+@mutant("domain-owns-its-templates", rule="NV-146")
+def _(patch: Patch) -> None:
+    """The claim template of the daemons is owned by the ComputeDomain, which is in another namespace."""
+
+    def change(found: Any, domain: Any) -> None:
+        meta = domain["metadata"]
+        owner = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomain", **_named(meta)}
+        found["metadata"]["ownerReferences"] = [owner]
+
+    _changed("daemon_template", change)(patch)
+
+
+def _named(meta: dict[str, Any]) -> dict[str, Any]:
+    return {"name": meta["name"], "uid": meta["uid"]}
+
+
+@mutant("template-of-daemons-for-workloads", rule="NV-147")
+def _(patch: Patch) -> None:
+    """The claim template of the workloads requests a device of the daemons' class."""
+
+    def change(found: Any, domain: Any) -> None:
+        _devices(found)["requests"][0]["exactly"] = {"deviceClassName": "compute-domain-daemon.nvidia.com"}
+
+    _changed("workload_template", change)(patch)
+
+
+@mutant("domains-by-name", rule="NV-147")
+def _(patch: Patch) -> None:
+    """ComputeDomains of one name in several namespaces count as one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def reconcile(self: Any, domain: Any) -> None:
+            name, namespace = domain["metadata"]["name"], domain["metadata"]["namespace"]
+            self.first = {name: namespace, **getattr(self, "first", {})}
+            if self.first[name] == namespace:
+                original(self, domain)
+
+        return reconcile
+
+    patch.wrap(f"{CONTROLLER}.reconcile", make)
+
+
+@mutant("daemon-without-node-name", rule="NV-320")
+def _(patch: Patch) -> None:
+    """The daemon does not get the name of its node."""
+
+    def change(found: Any, domain: Any) -> None:
+        container = _container(found)
+        container["env"] = [one for one in container["env"] if one["name"] != "NODE_NAME"]
+
+    _changed("daemon_set", change)(patch)
+
+
+@mutant("daemon-does-not-tolerate-no-execute", rule="NV-320")
+def _(patch: Patch) -> None:
+    """The daemon tolerates taints with the effect NoSchedule only."""
+
+    def change(found: Any, domain: Any) -> None:
+        pod = found["spec"]["template"]["spec"]
+        pod["tolerations"] = [one for one in pod["tolerations"] if one["effect"] == "NoSchedule"]
+
+    _changed("daemon_set", change)(patch)
+
+
+@mutant("daemon-ready-after-several-failures", rule="NV-322")
+def _(patch: Patch) -> None:
+    """The readiness probe of the daemon has several attempts."""
+
+    def change(found: Any, domain: Any) -> None:
+        _container(found)["readinessProbe"]["failureThreshold"] = 3
+
+    _changed("daemon_set", change)(patch)
+
+
+@mutant("template-of-other-domain-adopted", rule="NV-329")
+def _(patch: Patch) -> None:
+    """A template of any ComputeDomain under the name in the spec is taken for the own one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def ensure(self: Any, resource: Any, wanted: Any, domain: Any) -> None:
+            name, namespace = wanted["metadata"]["name"], wanted["metadata"]["namespace"]
+            there = self._client.find(resource, name, namespace)
+            adopted: set[Any] = getattr(self, "adopted", set())
+            if there is not None or (domain["metadata"]["uid"], name) in adopted:
+                self.adopted = {*adopted, (domain["metadata"]["uid"], name)}
+                return
+            original(self, resource, wanted, domain)
+
+        return ensure
+
+    patch.wrap(f"{CONTROLLER}._ensure", make)
+
+
+@mutant("template-of-user-deleted", rule="NV-330")
+def _(patch: Patch) -> None:
+    """The template under the name in the spec is deleted with the ComputeDomain, whoever created it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def remove_owned(self: Any, uid: str) -> None:
+            original(self, uid)
+            for domain in self._client.list(COMPUTE_DOMAINS).items:
+                if domain["metadata"]["uid"] == uid:
+                    name = domain["spec"]["channel"]["resourceClaimTemplate"]["name"]
+                    self._client.delete_if_there(RESOURCE_CLAIM_TEMPLATES, name, domain["metadata"]["namespace"])
+
+        return remove_owned
+
+    patch.wrap(f"{CONTROLLER}.remove_owned", make)
+
+
+@mutant("template-written-again-at-start", rule="NV-335")
+def _(patch: Patch) -> None:
+    """The first reconciliation after a start writes the template of the workloads again."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def ensure(self: Any, domain: Any) -> None:
+            original(self, domain)
+            written: set[str] = getattr(self, "written", set())
+            uid, meta = domain["metadata"]["uid"], domain["metadata"]
+            if uid not in written:
+                self.written = {*written, uid}
+                name = domain["spec"]["channel"]["resourceClaimTemplate"]["name"]
+                patched = {"metadata": {"annotations": {"example.com/controller": str(id(self))}}}
+                self._client.patch(RESOURCE_CLAIM_TEMPLATES, name, patched, meta["namespace"])
+
+        return ensure
+
+    patch.wrap(f"{CONTROLLER}.ensure_workload_template", make)
+
+
+@mutant("removed-template-not-created-again", rule="NV-336")
+def _(patch: Patch) -> None:
+    """The workloads' template of a ComputeDomain is created once."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def ensure(self: Any, domain: Any) -> None:
+            made: set[str] = getattr(self, "made", set())
+            if domain["metadata"]["uid"] not in made:
+                original(self, domain)
+                self.made = {*made, domain["metadata"]["uid"]}
+
+        return ensure
+
+    patch.wrap(f"{CONTROLLER}.ensure_workload_template", make)
+
+
+@mutant("no-sweep", rule="NV-347")
+def _(patch: Patch) -> None:
+    """Objects of former ComputeDomains are never removed."""
+    patch.replace(f"{CONTROLLER}.sweep", lambda self: None)
+
+
+@mutant("sweep-removes-node-labels-of-all-domains", rule="NV-347")
+def _(patch: Patch) -> None:
+    """The sweep removes the label of every ComputeDomain from all nodes."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def sweep(self: Any) -> None:
+            original(self)
+            for node in self._client.list(NODES, label_selector=LABEL).items:
+                self._client.patch(NODES, node["metadata"]["name"], {"metadata": {"labels": {LABEL: None}}})
+
+        return sweep
+
+    patch.wrap(f"{CONTROLLER}.sweep", make)
+
+
+@mutant(
+    "sweep-at-start-only",
+    rule="NV-347",
+    scenario="imex/domains#a-controller-removes-what-domains-left-behind-every-ten-minutes",
+)
+def _(patch: Patch) -> None:
+    """The sweep runs when the controller starts, and never again."""
+    patch.replace(f"{MODULE}:_SWEEP", 1e6)
+
+
+@mutant("finalizers-of-others-removed", rule="NV-153")
+def _(patch: Patch) -> None:
+    """A deleted ComputeDomain loses all of its finalizers."""
+
+    def release(self: Any, domain: Any) -> None:
+        name, namespace = domain["metadata"]["name"], domain["metadata"]["namespace"]
+        self._client.patch(COMPUTE_DOMAINS, name, {"metadata": {"finalizers": None}}, namespace)
+
+    patch.replace(f"{CONTROLLER}.release_domain", release)
+
+
+@mutant("finalizers-of-others-replaced", rule="NV-145")
+def _(patch: Patch) -> None:
+    """The finalizer of the controller replaces those of others."""
+
+    def ensure(self: Any, domain: Any) -> None:
+        name, namespace = domain["metadata"]["name"], domain["metadata"]["namespace"]
+        if LABEL not in (domain["metadata"].get("finalizers") or ()):
+            self._client.patch(COMPUTE_DOMAINS, name, {"metadata": {"finalizers": [LABEL]}}, namespace)
+
+    patch.replace(f"{CONTROLLER}.ensure_finalizer", ensure)
+
+
+def _nodes(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Callable[[Patch], None]:
+    """Change the nodes in the status of a domain."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda cliques, pods: change([dict(node) for node in original(cliques, pods)])
+
+    return lambda patch: patch.wrap(f"{STATUS}:nodes_of", make)
+
+
+@mutant("nodes-numbered-over-all-cliques", rule="NV-150")
+def _(patch: Patch) -> None:
+    """The index of a node in the status counts over all cliques."""
+    _nodes(lambda nodes: [{**node, "index": at} for at, node in enumerate(nodes)])(patch)
+
+
+@mutant("nodes-without-their-clique", rule="NV-150")
+def _(patch: Patch) -> None:
+    """All nodes in the status have the clique of the first one."""
+    _nodes(lambda nodes: [{**node, "cliqueID": nodes[0]["cliqueID"]} for node in nodes])(patch)
+
+
+@mutant("ready-nodes-counted-only", rule="NV-150")
+def _(patch: Patch) -> None:
+    """A ComputeDomain with enough ready nodes is Ready although a further node is not."""
+
+    def global_status(domain: Any, nodes: Any) -> str:
+        ready = sum(node["status"] == "Ready" for node in nodes)
+        return "Ready" if ready >= domain["spec"]["numNodes"] else "NotReady"
+
+    patch.replace(f"{STATUS}:global_status", global_status)
+
+
+@mutant("pod-without-address-is-listed", rule="NV-152")
+def _(patch: Patch) -> None:
+    """A node without a fabric is listed before its daemon pod has an address."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def nodes_of(cliques: Any, pods: Any) -> Any:
+            found = original(cliques, pods)
+            listed = {node["name"] for node in found}
+            more = [pod["spec"]["nodeName"] for pod in pods if pod["metadata"]["labels"].get(f"{LABEL}.cliqueID") == ""]
+            empty = {"ipAddress": "", "cliqueID": "", "index": -1, "status": "NotReady"}
+            return [*found, *({"name": name, **empty} for name in more if name not in listed)]
+
+        return nodes_of
+
+    patch.wrap(f"{STATUS}:nodes_of", make)

@@ -1,0 +1,374 @@
+"""The objects that a controller creates for a ComputeDomain, field by field.
+
+Fields to which an API server gives a default are compared only if a rule names them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dra_api.objects import (
+    COMPUTE_DOMAINS,
+    DAEMON_SETS,
+    NODES,
+    RESOURCE_CLAIM_TEMPLATES,
+    Obj,
+    Resource,
+    meta,
+    name_of,
+    namespace_of,
+    uid_of,
+)
+from dra_conformance.components.node import DOMAIN_DRIVER
+from dra_conformance.engine.vocabulary import given, then, when
+from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.compute_domains import (
+    DRIVER_NAMESPACE,
+    FINALIZER,
+    LABEL,
+    domain,
+    domain_object,
+    make_domain,
+    remove_left,
+)
+from dra_conformance.steps.driver_claims import CONFIG_API
+from dra_conformance.steps.pods import create_other_namespace
+from dra_conformance.steps.uids import DomainUids
+
+TARGET_LABEL = f"{LABEL}Target"
+CLASSES = {
+    "channel": "compute-domain-default-channel.nvidia.com",
+    "daemon": "compute-domain-daemon.nvidia.com",
+}
+KINDS = {"channel": "ComputeDomainChannelConfig", "daemon": "ComputeDomainDaemonConfig"}
+DAEMON = "compute-domain-daemon"
+NO_DOMAIN = "00000000-0000-4000-8000-00000000dead"
+"""A uid that no ComputeDomain has."""
+
+
+@dataclass(slots=True)
+class RememberedObjects:
+    """Versions of the objects of a ComputeDomain, by its name: kind and name to uid and resourceVersion."""
+
+    of_domain: dict[str, dict[str, str]] = field(default_factory=dict)
+
+
+def daemon_objects(world: World, uid: str) -> dict[str, list[Obj]]:
+    """Return the DaemonSets and the claim templates of a domain in the driver's namespace, by kind."""
+    return {
+        resource.kind: world.client.list(resource, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
+        for resource in (DAEMON_SETS, RESOURCE_CLAIM_TEMPLATES)
+    }
+
+
+def ownership(obj: Obj) -> Obj:
+    """Return namespace, name, labels of the domain, finalizers and owners of an object."""
+    labels = meta(obj).get("labels") or {}
+    return {
+        "name": f"{meta(obj).get('namespace')}/{name_of(obj)}",
+        "labels": {key: value for key, value in labels.items() if key in (LABEL, TARGET_LABEL)},
+        "finalizers": meta(obj).get("finalizers") or [],
+        "ownerReferences": meta(obj).get("ownerReferences") or [],
+    }
+
+
+def template_fields(template: Obj) -> Obj:
+    """Return the fields of a claim template that the rules name."""
+    devices = template["spec"]["spec"]["devices"]
+    requests = []
+    for request in devices.get("requests") or ():
+        # Before v1beta2 a request has the fields of `exactly` itself.
+        exactly = request.get("exactly") or request
+        count = exactly.get("count", 1) if exactly.get("allocationMode", "ExactCount") == "ExactCount" else "All"
+        requests.append({"name": request["name"], "class": exactly.get("deviceClassName"), "count": count})
+    return {**ownership(template), "requests": requests, "config": devices.get("config") or []}
+
+
+def expected_template(device: str, *, name: str, uid: str, mode: str = "") -> Obj:
+    """Return what `template_fields` returns for the template of a domain's channels or daemons."""
+    parameters = {"apiVersion": CONFIG_API, "kind": KINDS[device], "domainID": uid}
+    if mode:
+        parameters["allocationMode"] = mode
+    return {
+        "name": name,
+        "labels": {LABEL: uid, TARGET_LABEL: "Workload" if device == "channel" else "Daemon"},
+        "finalizers": [FINALIZER],
+        "ownerReferences": [],
+        "requests": [{"name": device, "class": CLASSES[device], "count": 1}],
+        "config": [{"requests": [device], "opaque": {"driver": DOMAIN_DRIVER, "parameters": parameters}}],
+    }
+
+
+def daemon_set_fields(found: Obj) -> Obj:
+    """Return the fields of a DaemonSet that bind it and its pods to a domain."""
+    template = found["spec"]["template"]
+    pod = template["spec"]
+    return {
+        **ownership(found),
+        "selector": found["spec"]["selector"],
+        "pod labels": meta(template).get("labels") or {},
+        "nodeSelector": pod.get("nodeSelector") or {},
+        "resourceClaims": pod.get("resourceClaims") or [],
+        "containers": {one["name"]: (one.get("resources") or {}).get("claims") for one in pod["containers"]},
+    }
+
+
+def expected_daemon_set(uid: str) -> Obj:
+    """Return what `daemon_set_fields` returns for the DaemonSet of a domain."""
+    name, labels = f"computedomain-daemon-{uid}", {LABEL: uid}
+    return {
+        "name": f"{DRIVER_NAMESPACE}/{name}",
+        "labels": labels,
+        "finalizers": [FINALIZER],
+        "ownerReferences": [],
+        "selector": {"matchLabels": labels},
+        "pod labels": labels,
+        "nodeSelector": labels,
+        "resourceClaims": [{"name": DAEMON, "resourceClaimTemplateName": name}],
+        "containers": {DAEMON: [{"name": DAEMON}]},
+    }
+
+
+def differences(found: Obj, wanted: Obj) -> Obj:
+    """Return the fields of `found` that differ from those of `wanted`."""
+    return {key: found.get(key) for key in wanted if found.get(key) != wanted[key]}
+
+
+def look_at_one(found: list[Obj], fields: Obj | None, wanted: Obj) -> Seen:
+    """Return whether there is exactly one object with these fields, and what differs."""
+    if len(found) != 1 or fields is None:
+        return False, [name_of(obj) for obj in found] or "no such object"
+    wrong = differences(fields, wanted)
+    return not wrong, wrong or "as expected"
+
+
+@then('the ComputeDomain "{name}" has a claim template for its workloads with allocationMode {mode:word}')
+def _(world: World, name: str, mode: str) -> None:
+    """The template has the name in the domain's spec, and requests one channel with the domain's uid as domainID."""
+    owner = domain(world, name)
+    uid, namespace = uid_of(owner), str(meta(owner)["namespace"])
+    template_name = owner["spec"]["channel"]["resourceClaimTemplate"]["name"]
+    wanted = expected_template("channel", name=f"{namespace}/{template_name}", uid=uid, mode=mode)
+
+    def look() -> Seen:
+        found = world.client.find(RESOURCE_CLAIM_TEMPLATES, template_name, namespace)
+        return look_at_one([found] if found else [], template_fields(found) if found else None, wanted)
+
+    world.eventually(f"claim template of ComputeDomain {name}", look, expected=wanted)
+
+
+@then('the ComputeDomain "{name}" has a DaemonSet and a claim template for its daemons')
+def _(world: World, name: str) -> None:
+    """There is one of each in the driver's namespace, with the names, labels and claims of the rule."""
+    uid = uid_of(domain(world, name))
+    daemon_set = expected_daemon_set(uid)
+    wanted = {
+        "DaemonSet": daemon_set,
+        "ResourceClaimTemplate": expected_template("daemon", name=daemon_set["name"], uid=uid),
+    }
+
+    def look() -> Seen:
+        found = daemon_objects(world, uid)
+        sets, templates = found["DaemonSet"], found["ResourceClaimTemplate"]
+        ok, seen = look_at_one(sets, daemon_set_fields(sets[0]) if sets else None, wanted["DaemonSet"])
+        if not ok:
+            return ok, {"DaemonSet": seen}
+        fields = template_fields(templates[0]) if templates else None
+        ok, seen = look_at_one(templates, fields, wanted["ResourceClaimTemplate"])
+        return ok, {"ResourceClaimTemplate": seen}
+
+    world.eventually(f"daemons of ComputeDomain {name}", look, expected=wanted)
+
+
+@then('the ComputeDomain "{name}" has nothing for daemons')
+def _(world: World, name: str) -> None:
+    """No DaemonSet and no claim template in the driver's namespace has its label, after its status was written."""
+    found = sorted(kind for kind, objects in daemon_objects(world, uid_of(domain(world, name))).items() if objects)
+    world.check(not found, f"daemons of ComputeDomain {name}", expected="none", observed=found or "none")
+
+
+# -- the program of a daemon -------------------------------------------------------------------------------------------
+
+
+def program_fields(daemon_set: Obj) -> Obj:
+    """Return program, environment and permissions of the pods of a DaemonSet; other variables are left out."""
+    pod = daemon_set["spec"]["template"]["spec"]
+    container = pod["containers"][0]
+    command = [*(container.get("command") or ()), *(container.get("args") or ())]
+    env = {
+        one["name"]: one.get("value") or ((one.get("valueFrom") or {}).get("fieldRef") or {}).get("fieldPath")
+        for one in container.get("env") or ()
+    }
+    tolerated = {
+        one.get("effect") or "every effect"
+        for one in pod.get("tolerations") or ()
+        if one.get("operator") == "Exists" and not one.get("key")
+    }
+    return {
+        "serviceAccountName": pod.get("serviceAccountName"),
+        "image": bool(container.get("image")),
+        # A release may have options between the program and its subcommand.
+        "command": [command[0], command[-1]] if command else [],
+        "env": {name: env.get(name) for name in PROGRAM["env"]},
+        "tolerations": sorted(tolerated),
+    }
+
+
+PROGRAM: Obj = {
+    "serviceAccountName": "compute-domain-daemon-service-account",
+    "image": True,
+    "command": [DAEMON, "run"],
+    "env": {
+        "MAX_NODES_PER_IMEX_DOMAIN": "18",
+        "NVIDIA_VISIBLE_DEVICES": "void",
+        "NODE_NAME": "spec.nodeName",
+        "POD_IP": "status.podIP",
+        "POD_NAME": "metadata.name",
+        "POD_NAMESPACE": "metadata.namespace",
+        "POD_UID": "metadata.uid",
+    },
+    "tolerations": ["NoExecute", "NoSchedule", "PreferNoSchedule"],
+}
+
+
+def probe_fields(daemon_set: Obj) -> Obj:
+    """Return the command and the times of each probe of a DaemonSet's pods."""
+    container = daemon_set["spec"]["template"]["spec"]["containers"][0]
+    found = {}
+    for name in PROBES:
+        probe = container.get(name) or {}
+        command = (probe.get("exec") or {}).get("command") or ["", ""]
+        times = [probe.get(key) for key in ("periodSeconds", "failureThreshold", "timeoutSeconds")]
+        found[name] = [command[0], command[-1], *times]
+    return found
+
+
+PROBES: Obj = {
+    "startupProbe": [DAEMON, "check", 1, 1200, 10],
+    "livenessProbe": [DAEMON, "check", 60, 20, 10],
+    "readinessProbe": [DAEMON, "check", 10, 1, 10],
+}
+
+
+@then('the DaemonSet of ComputeDomain "{name}" {what}')
+def _(world: World, name: str, what: str) -> None:
+    """Its pods `run the daemon` (program, variables, service account, tolerations), or `probe the daemon`."""
+    fields, wanted = (program_fields, PROGRAM) if what == "runs the daemon" else (probe_fields, PROBES)
+    uid = uid_of(domain(world, name))
+
+    def look() -> Seen:
+        found = daemon_objects(world, uid)["DaemonSet"]
+        return look_at_one(found, fields(found[0]) if found else None, wanted)
+
+    world.eventually(f"DaemonSet of ComputeDomain {name}", look, expected=wanted)
+
+
+# -- several domains, restarts, and objects without a domain -----------------------------------------------------------
+
+
+@given('a ComputeDomain "{name}" for {nodes:d} nodes that is called "{real}" in another namespace')
+def _(world: World, name: str, nodes: int, real: str) -> None:
+    """A domain with the name of another one; later steps call it by the first name."""
+    obj = domain_object(world, real, nodes=nodes)
+    obj["metadata"]["namespace"] = create_other_namespace(world)
+    make_domain(world, obj, alias=name)
+
+
+def objects_of(world: World, uid: str, namespace: str) -> list[tuple[Resource, Obj]]:
+    """Return the DaemonSets and the claim templates with a domain's label, of its namespace and the driver's."""
+    daemons = daemon_objects(world, uid)
+    found = [(resource, obj) for resource in (DAEMON_SETS, RESOURCE_CLAIM_TEMPLATES) for obj in daemons[resource.kind]]
+    templates = world.client.list(RESOURCE_CLAIM_TEMPLATES, namespace, label_selector=f"{LABEL}={uid}").items
+    return [*found, *((RESOURCE_CLAIM_TEMPLATES, obj) for obj in templates)]
+
+
+def shown(resource: Resource, obj: Obj) -> str:
+    """Return kind, namespace and name of an object."""
+    return f"{resource.kind} {namespace_of(obj)}/{name_of(obj)}"
+
+
+def versions(world: World, name: str) -> dict[str, str]:
+    """Return uid and resourceVersion of all objects of a domain, and of the domain itself, by kind and name."""
+    owner = domain(world, name)
+    found = [(COMPUTE_DOMAINS, owner), *objects_of(world, uid_of(owner), namespace_of(owner))]
+    return {shown(resource, obj): f"{uid_of(obj)} {meta(obj)['resourceVersion']}" for resource, obj in found}
+
+
+@given('the objects of ComputeDomain "{name}" are remembered')
+def _(world: World, name: str) -> None:
+    """Wait until the system is idle, and keep the versions of the domain and of its objects."""
+    world.settle()
+    world.state(RememberedObjects).of_domain[name] = versions(world, name)
+
+
+@then('the objects of ComputeDomain "{name}" are unchanged')
+def _(world: World, name: str) -> None:
+    """The domain and its objects have the remembered versions once the system is idle, and there are no others."""
+    wanted = world.state(RememberedObjects).of_domain[name]
+
+    def look() -> Seen:
+        found = versions(world, name)
+        changed = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
+        return not changed, changed or "unchanged"
+
+    world.stays(f"objects of ComputeDomain {name} are unchanged", look, expected="unchanged")
+
+
+@when('node "{node}" and copies of the objects of ComputeDomain "{name}" get the label of a ComputeDomain that is gone')
+def _(world: World, node: str, name: str) -> None:
+    """Leave a DaemonSet, both claim templates and a node label behind, as after a domain that lost its finalizer."""
+    owner = domain(world, name)
+    for resource, obj in objects_of(world, uid_of(owner), namespace_of(owner)):
+        copied = {
+            "name": f"orphan-{world.suffix}-{name_of(obj)[:20]}",
+            "namespace": namespace_of(obj),
+            "labels": {**meta(obj)["labels"], LABEL: NO_DOMAIN},
+            "finalizers": [FINALIZER],
+        }
+        # Selector and pods of the DaemonSet keep the label of the domain that exists.
+        world.client.create(resource, {"metadata": copied, "spec": obj["spec"]})
+    world.client.patch(NODES, world.name(node), {"metadata": {"labels": {LABEL: NO_DOMAIN}}})
+    world.cleanup.callback(remove_left, world, NO_DOMAIN, (world.namespace, DRIVER_NAMESPACE))
+
+
+def left_of(world: World, uid: str, namespace: str) -> list[str]:
+    """Return the objects, and the labels of nodes, that a domain left behind."""
+    nodes = [node for node in world.observer.list(NODES) if (meta(node).get("labels") or {}).get(LABEL) == uid]
+    return [
+        *(shown(resource, obj) for resource, obj in objects_of(world, uid, namespace)),
+        *(f"label of {name_of(node)}" for node in nodes),
+    ]
+
+
+@then("nothing has the label of a ComputeDomain that is gone")
+def _(world: World) -> None:
+    """The copies of an earlier step are deleted, and the node has no label."""
+
+    def look() -> Seen:
+        left = left_of(world, NO_DOMAIN, world.namespace)
+        return not left, left or "nothing"
+
+    world.eventually("objects of a former ComputeDomain", look, expected="nothing")
+
+
+@then('nothing is left of the ComputeDomain "{name}"')
+def _(world: World, name: str) -> None:
+    """The domain, its templates and its DaemonSet are deleted, and no node has its label."""
+    # The domain may be gone, so its uid comes from the scenario's state.
+    uids = world.state(DomainUids)
+    uid, (namespace, real) = uids.of_name[name], uids.keys[name]
+
+    early: list[str] = []
+
+    def look() -> Seen:
+        # The domain first: what is found after it is gone was left behind.
+        found = world.client.find(COMPUTE_DOMAINS, real, namespace)
+        left = left_of(world, uid, namespace)
+        # A domain of the same name may have been created meanwhile.
+        if found is not None and uid_of(found) == uid:
+            return False, [f"ComputeDomain {name}", *left]
+        early.extend(left)
+        return not left, left or "nothing"
+
+    world.eventually(f"ComputeDomain {name} is cleaned up", look, expected="nothing left")
+    world.check(not early, f"ComputeDomain {name} is removed last", expected="nothing left after it", observed=early)
