@@ -697,3 +697,125 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A device is shared as long as its last capacity lasts."""
     _one_capacity(patch, -1)
+
+
+# -- nodes -------------------------------------------------------------------------------------------------------------
+
+_NODE_FILTER = f"{_SCHEDULER}.node_filter"
+
+
+@mutant("first-node-selector-term-only", rule="DRA-130b")
+def _(patch: Patch) -> None:
+    """Of the required node affinity only the first term is evaluated."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def matches(selector: Obj | None, node: Any) -> bool:
+            terms = (selector or {}).get("nodeSelectorTerms") or ()
+            return original({"nodeSelectorTerms": [*terms][:1]} if terms else selector, node)
+
+        return matches
+
+    patch.wrap("reference_impl.node_selector:matches", make)
+
+
+@mutant("first-node-taint-only", rule="DRA-130b")
+def _(patch: Patch) -> None:
+    """Of the taints of a node only the first must be tolerated."""
+
+    def make(original: Callable[..., str]) -> Callable[..., str]:
+        def tainted(pod: Obj, node: Obj) -> str:
+            spec = node.get("spec") or {}
+            return original(pod, {**node, "spec": {**spec, "taints": [*(spec.get("taints") or ())][:1]}})
+
+        return tainted
+
+    patch.wrap(f"{_NODE_FILTER}:tainted", make)
+
+
+@mutant("deleted-node-kept", rule="DRA-130b")
+def _(patch: Patch) -> None:
+    """The scheduler does not process that a node is deleted."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def on_node(self: Any, change: Any) -> None:
+            if change.type != "DELETED":
+                original(self, change)
+
+        return on_node
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.on_node", make)
+
+
+@mutant("sidecars-not-counted", rule="DRA-130c")
+def _(patch: Patch) -> None:
+    """The requests of sidecars are not added to those of the containers."""
+
+    def make(original: Callable[..., dict[str, int]]) -> Callable[..., dict[str, int]]:
+        def pod_requests(pod: Obj) -> dict[str, int]:
+            spec = pod.get("spec") or {}
+            brief = [one for one in spec.get("initContainers") or () if one.get("restartPolicy") != "Always"]
+            return original({**pod, "spec": {**spec, "initContainers": brief}})
+
+        return pod_requests
+
+    patch.wrap(f"{_SCHEDULER}.pod_resources:pod_requests", make)
+
+
+@mutant("pods-of-a-node-not-counted", rule="DRA-130c")
+def _(patch: Patch) -> None:
+    """The limit of pods of a node is not respected."""
+
+    def make(original: Callable[..., str]) -> Callable[..., str]:
+        def insufficient(asked: Any, used: Any, allocatable: Any) -> str:
+            return original({name: value for name, value in asked.items() if name != "pods"}, used, allocatable)
+
+        return insufficient
+
+    patch.wrap(f"{_SCHEDULER}.pod_resources:insufficient", make)
+
+
+# -- deleted objects ---------------------------------------------------------------------------------------------------
+
+
+@mutant("deleted-claim-wakes-no-pod", rule="DRA-126b")
+def _(patch: Patch) -> None:
+    """The devices of a deleted claim are free, but no waiting pod is tried again."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def forget_claim(self: Any, key: Any) -> bool:
+            original(self, key)
+            return False
+
+        return forget_claim
+
+    patch.wrap(f"{_SCHEDULER}.claim_ledger:ClaimLedger.forget_claim", make)
+
+
+@mutant("deleted-slice-kept", rule="DRA-127b")
+def _(patch: Patch) -> None:
+    """Devices of a deleted slice stay in the index."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def on_slice(self: Any, change: Any) -> None:
+            if change.type != "DELETED":
+                original(self, change)
+
+        return on_slice
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.on_slice", make)
+
+
+@mutant("deallocated-claim-counts-as-ready", rule="DRA-255b")
+def _(patch: Patch) -> None:
+    """A claim without allocation has no conditions to wait for, so its pod is bound."""
+    patch.replace("reference_impl.binding_conditions:is_allocated", lambda claim: True)
+
+
+@mutant("deallocated-claim-waits-for-the-timeout", rule="DRA-255c")
+def _(patch: Patch) -> None:
+    """A claim that is deallocated while its pod waits is one that is not ready yet."""
+    patch.replace("reference_impl.binding_conditions:is_allocated", lambda claim: True)
+    patch.wrap(
+        "reference_impl.binding_conditions:is_ready",
+        lambda original: lambda claim: bool((claim.get("status") or {}).get("allocation")) and original(claim),
+    )

@@ -42,6 +42,17 @@ def allocate(world: World, claim: str, node: str, reserved: list[Obj]) -> None:
     world.update(RESOURCE_CLAIMS, name, change, subresource="status")
 
 
+def hold(world: World, claim: str, devices: str, node: str) -> None:
+    """Allocate devices of the simulated driver to the first request of a claim."""
+
+    def change(obj: Obj) -> None:
+        request = obj["spec"]["devices"]["requests"][0]["name"]
+        results = simulated_results(world, node, devices, request=request)
+        obj.setdefault("status", {})["allocation"] = allocation_on(world.name(node), results)
+
+    world.update(RESOURCE_CLAIMS, claim_name(world, claim), change, subresource="status")
+
+
 @given('claim "{claim}" is allocated by hand on "{node}"')
 def _(world: World, claim: str, node: str) -> None:
     """Allocate a device of a driver that does not run to a claim, without reservation."""
@@ -75,13 +86,7 @@ def _(world: World, claim: str, entries: str) -> None:
 @given('claim "{claim}" holds the devices "{devices}" of "{node}"')
 def _(world: World, claim: str, devices: str, node: str) -> None:
     """Allocate devices of the simulated driver to the first request of a claim, without reservation."""
-
-    def change(obj: Obj) -> None:
-        request = obj["spec"]["devices"]["requests"][0]["name"]
-        results = simulated_results(world, node, devices, request=request)
-        obj.setdefault("status", {})["allocation"] = allocation_on(world.name(node), results)
-
-    world.update(RESOURCE_CLAIMS, claim_name(world, claim), change, subresource="status")
+    hold(world, claim, devices, node)
     world.settle()  # the scheduler may receive it later than the harness, and would rightly decide on older data
 
 

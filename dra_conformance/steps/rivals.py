@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dra_api.objects import PODS, uid_of
+from dra_api.objects import PODS, RESOURCE_CLAIMS, uid_of
 from dra_conformance.engine.vocabulary import given
 from dra_conformance.engine.world import World
 from dra_conformance.steps import faults
-from dra_conformance.steps.claim_holders import reserve
+from dra_conformance.steps.claim_holders import hold, reserve
 from dra_conformance.steps.claims import pod_consumer
 from dra_conformance.steps.pods import pod_object
 from dra_conformance.steps.references import Known
@@ -26,6 +26,37 @@ def _(world: World, pod: str, claim: str) -> None:
 def _(world: World, pod: str, claim: str) -> None:
     """Delete the pod and create it again by its name, just before the binder's next status update of the claim."""
     faults.before_status_update(world, claim=claim, act=replacement(world, pod))
+
+
+@given('claim "{claim}" is replaced by another of its name while the scheduler writes it')
+def _(world: World, claim: str) -> None:
+    """Delete the claim and create it again by its name, just before the scheduler's next status update of it."""
+    former = world.get(RESOURCE_CLAIMS, claim)
+
+    def replace() -> None:
+        world.update(RESOURCE_CLAIMS, claim, lambda stored: stored["metadata"].pop("finalizers", None))
+        world.client.delete(RESOURCE_CLAIMS, claim, world.namespace)
+        metadata = {"name": claim, "namespace": world.namespace}
+        world.client.create(RESOURCE_CLAIMS, {**former, "metadata": metadata, "status": {}})
+
+    faults.before_status_update(world, claim=claim, act=replace)
+
+
+@given('claim "{claim}" is allocated "{devices}" of "{node}" while the scheduler writes it')
+def _(world: World, claim: str, devices: str, node: str) -> None:
+    """Allocate devices to the claim just before the scheduler's next status update of it, which then conflicts."""
+    faults.before_status_update(world, claim=claim, act=lambda: hold(world, claim, devices, node))
+
+
+@given('claim "{claim}" is changed while the scheduler writes it')
+def _(world: World, claim: str) -> None:
+    """Annotate the claim just before the scheduler's next status update of it, which then conflicts."""
+    annotations = {"metadata": {"annotations": {"dra.test/changed": "true"}}}
+
+    def change() -> None:
+        world.client.patch(RESOURCE_CLAIMS, claim, annotations, world.namespace)
+
+    faults.before_status_update(world, claim=claim, act=change)
 
 
 @given('pod "{pod}" is replaced by another of its name before the {component:word} deletes it')

@@ -66,6 +66,165 @@ Feature: Binding conditions
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then pod "train" is bound to "n1"
 
+  @DRA-251
+  Scenario: A claim is allocated again if its second device fails while the first is ready
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+        - {name: b, bindingConditions: [dra.test/ready],
+           bindingFailureConditions: [dra.test/failed, dra.test/broken]}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 2 of "gpu"
+    And a pod "train" using claim "mine"
+    Then claim "mine" is reserved for pod "train"
+    When device "a" of claim "mine" reports "dra.test/ready" True
+    And device "a" of claim "mine" reports "dra.test/broken" True
+    And device "b" of claim "mine" reports "dra.test/failed" False
+    Then pod "train" stays unbound
+    And the ResourceClaim "mine" has "status.devices[1].device" b
+    When device "b" of claim "mine" reports "dra.test/broken" True
+    Then claim "mine" is allocated again, without device conditions
+    And pod "train" stays unbound
+    When device "a" of claim "mine" reports "dra.test/ready" True
+    And device "b" of claim "mine" reports "dra.test/ready" True
+    Then pod "train" is bound to "n1"
+
+  @DRA-255
+  Scenario: The pod is bound once the devices of all of its claims are ready
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "plain" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: plain, attributes: {dra.test/slow: {bool: false}}}]
+      """
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, attributes: {dra.test/slow: {bool: true}}, bindingConditions: [dra.test/ready],
+           bindingFailureConditions: [dra.test/failed]}
+        - {name: b, attributes: {dra.test/slow: {bool: true}}, bindingConditions: [dra.test/ready],
+           bindingFailureConditions: [dra.test/failed]}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "none" for 1 of "gpu" selecting '!device.attributes["dra.test"].slow'
+    And a ResourceClaim "first" for 1 of "gpu" selecting 'device.attributes["dra.test"].slow'
+    And a ResourceClaim "second" for 1 of "gpu" selecting 'device.attributes["dra.test"].slow'
+    And a pod "train" using claim "none, first, second"
+    Then claim "first" is reserved for pod "train"
+    And claim "second" is reserved for pod "train"
+    When device "a" of claim "first" reports "dra.test/ready" True
+    Then pod "train" stays unbound
+    When device "b" of claim "second" reports "dra.test/ready" True
+    Then pod "train" is bound to "n1"
+    And claim "none" is reserved for pod "train"
+
+  @DRA-255
+  Scenario: The condition of a device does not count for a device of its name in another pool
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "one" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: one}
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a ResourceSlice "two" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: two}
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a ResourceSlice "other-driver" with:
+      """
+      driver: other-$(suffix).dra.test
+      nodeName: $(node:n1)
+      pool: {name: one}
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "gpu" selecting 'device.driver.endsWith("-$(suffix).dra.test")'
+    And a ResourceClaim "mine" for 3 of "gpu"
+    And a pod "train" using claim "mine"
+    Then claim "mine" is reserved for pod "train"
+    When "status.devices" of the ResourceClaim "mine" is set to [{driver: $(sim), pool: one, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}]
+    Then pod "train" stays unbound
+    When "status.devices" of the ResourceClaim "mine" is set to [{driver: $(sim), pool: one, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}, {driver: $(sim), pool: two, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}]
+    Then pod "train" stays unbound
+    When "status.devices" of the ResourceClaim "mine" is set to [{driver: $(sim), pool: one, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}, {driver: $(sim), pool: two, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}, {driver: other-$(suffix).dra.test, pool: one, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}]
+    Then pod "train" is bound to "n1"
+
+  @DRA-251
+  Scenario: Two pods of a claim are bound after its device has failed once
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "shared" for 1 of "gpu"
+    And a pod "one" using claim "shared"
+    Then claim "shared" is reserved for pod "one"
+    Given a pod "two" using claim "shared"
+    Then claim "shared" is reserved for exactly the pods "one, two"
+    When device "dev" of claim "shared" reports "dra.test/failed" True
+    Then claim "shared" is allocated again, without device conditions
+    When device "dev" of claim "shared" reports "dra.test/ready" True
+    Then pod "one" is bound to "n1"
+    And pod "two" is bound to "n1"
+    And claim "shared" is reserved for exactly the pods "one, two"
+
+  @DRA-255b @DRA-255c
+  Scenario: A pod is not bound while its claim is deallocated, and the claim is allocated again
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+        - {name: b, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    And a pod "train" using claim "first, second"
+    Then claim "first" is reserved for pod "train" [DRA-255b]
+    And claim "second" is reserved for pod "train" [DRA-255b]
+    When device "a" of claim "first" reports "dra.test/ready" True
+    And device "b" of claim "second" reports "dra.test/ready" False
+    And "status" of the ResourceClaim "second" is set to {}
+    Then pod "train" stays unbound [DRA-255b]
+    And claim "second" is allocated again, without device conditions [DRA-255c]
+    When device "b" of claim "second" reports "dra.test/ready" True
+    Then pod "train" is bound to "n1" [DRA-255c]
+
+  @DRA-139 @needs:faults
+  Scenario: A pod whose device is ready and that cannot be bound at first is bound later
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And the API server answers 403 to the next 1 bindings of Pod
+    And a pod "train" using claim "mine"
+    Then claim "mine" is reserved for pod "train"
+    When device "dev" of claim "mine" reports "dra.test/ready" True
+    Then pod "train" is bound to "n1"
+    And claim "mine" is reserved for exactly the pods "train"
+    And the ResourceClaim "mine" has "status.devices[0].device" dev
+
   @DRA-252 @needs:virtual-clock
   Scenario: A claim whose device is not ready in time is allocated again
     Given the scheduler binds pods itself
@@ -87,6 +246,37 @@ Feature: Binding conditions
     Then claim "mine" is allocated again, without device conditions
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then pod "train" is bound to "n1"
+
+  @DRA-252 @needs:virtual-clock
+  Scenario: A claim is allocated again if one of two devices is not ready in time
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+        - {name: b, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "early" for 1 of "gpu"
+    And a ResourceClaim "late" for 1 of "gpu"
+    And a pod "one" using claim "early"
+    Then claim "early" is reserved for pod "one"
+    When device "a" of claim "early" reports "dra.test/ready" False
+    And 300 seconds pass
+    And a pod "two" using claim "early, late" is created
+    Then claim "late" is reserved for pod "two"
+    When device "b" of claim "late" reports "dra.test/ready" True
+    And 200 seconds pass
+    Then pod "two" stays unbound
+    And the ResourceClaim "early" has "status.devices[0].device" a
+    When device "a" of claim "early" reports "dra.test/ready" False
+    And 102 seconds pass
+    Then claim "early" is allocated again, without device conditions
+    When device "a" of claim "early" reports "dra.test/ready" True
+    Then pod "one" is bound to "n1"
+    And pod "two" is bound to "n1"
 
   @DRA-252 @needs:virtual-clock @needs:scheduler-arguments
   Scenario: The binding timeout of the scheduler's configuration counts

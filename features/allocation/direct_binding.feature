@@ -70,3 +70,67 @@ Feature: Schedulers that bind pods themselves
     Then claim "own" is reserved for pod "later" [DRA-128]
     And pod "train" stays unbound [DRA-106]
     And claim "foreign" stays unallocated [DRA-106]
+
+  @DRA-128 @DRA-139 @needs:faults
+  Scenario Outline: Pods with two claims are bound when the API server <does> <what>
+    Given the scheduler binds pods itself
+    And node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    And a ResourceClaim "third" for 1 of "gpu"
+    And the API server <does> the next <number> <what>
+    When a pod "one" using claim "first, second" is created
+    And every fault has affected a request
+    And a pod "two" using claim "third, second" is created
+    Then pod "one" is bound to "n1" [DRA-139]
+    And pod "two" is bound to "n1" [DRA-139]
+    And claim "first" is reserved for exactly the pods "one" [DRA-128]
+    And claim "second" is reserved for exactly the pods "one, two" [DRA-128]
+    And claim "third" is reserved for exactly the pods "two" [DRA-128]
+    And the ResourceClaim "second" has "metadata.finalizers" [resource.kubernetes.io/delete-protection] [DRA-128]
+
+    Examples:
+      | does                 | number | what                            |
+      | loses its answers to | 1      | updates of ResourceClaim        |
+      | answers 409 to       | 1      | updates of ResourceClaim        |
+      | answers 403 to       | 2      | updates of ResourceClaim        |
+      | loses its answers to | 2      | status updates of ResourceClaim |
+      | answers 409 to       | 2      | status updates of ResourceClaim |
+      | answers 403 to       | 1      | status updates of ResourceClaim |
+      | answers 500 to       | 3      | status updates of ResourceClaim |
+      | answers 403 to       | 1      | bindings of Pod                 |
+
+  @DRA-139 @needs:faults
+  Scenario: A pod whose second claim cannot be allocated has no reservation of the first
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    And the API server answers 403 to the next 1000 status updates of the ResourceClaim "second"
+    When a pod "train" using claim "first, second" is created
+    Then claim "first" is allocated the devices "dev-0"
+    And claim "first" is reserved for exactly the pods ""
+    And claim "second" stays unallocated
+    And pod "train" stays unbound
+
+  @DRA-133b
+  Scenario Outline: A claim that <change> while the scheduler writes it is allocated anew
+    Given the scheduler binds pods itself
+    And node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And claim "mine" <change> while the scheduler writes it
+    When a pod "train" using claim "other, mine" is created
+    Then pod "train" is bound to "n1"
+    And claim "mine" is reserved for exactly the pods "train"
+    And claim "other" is reserved for exactly the pods "train"
+    And the allocation of claim "mine" is valid
+    And the allocation of claim "other" is valid
+
+    Examples:
+      | change                             |
+      | is replaced by another of its name |
+      | is changed                         |

@@ -134,3 +134,112 @@ Feature: Extended resources backed by devices
       """
     Then pod "train" is bound to "n1"
     And the ResourceClaim of pod "train" has "status.allocation.devices.results[0].device" set
+
+  @DRA-244
+  Scenario: Init containers use the devices of later sidecars and containers, and share what is missing
+    Given node "n1" with 6 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    When a pod "train" is created with the containers:
+      | container | kind    | requests                    |
+      | first     | init    | {$(suffix).dra.test/gpu: 5} |
+      | long      | sidecar | {$(suffix).dra.test/gpu: 1} |
+      | second    | init    | {$(suffix).dra.test/gpu: 5} |
+      | third     | init    | {$(suffix).dra.test/gpu: 1} |
+      | main      | main    | {$(suffix).dra.test/gpu: 1} |
+      | side      | main    | {$(suffix).dra.test/gpu: 1} |
+    Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1, dev-2, dev-3, dev-4, dev-5"
+    And pod "train" is bound to "n1"
+    And the status of pod "train" maps container "long" to [container-1-request-0] of "$(suffix).dra.test/gpu"
+    And the status of pod "train" maps container "main" to [container-4-request-0] of "$(suffix).dra.test/gpu"
+    And the status of pod "train" maps container "side" to [container-5-request-0] of "$(suffix).dra.test/gpu"
+    And the status of pod "train" maps container "third" to [container-4-request-0] of "$(suffix).dra.test/gpu"
+    And the status of pod "train" maps container "first" to [container-1-request-0, container-2-request-0, container-4-request-0, container-5-request-0] of "$(suffix).dra.test/gpu"
+    And the status of pod "train" maps container "second" to [container-2-request-0, container-4-request-0, container-5-request-0] of "$(suffix).dra.test/gpu"
+
+  @DRA-241
+  Scenario: Of two nodes, only the one with a device plugin needs no claim
+    Given node "n1" with 3 devices
+    And node "n2" with 2 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And node "n1" has {$(suffix).dra.test/gpu: 1} of a device plugin
+    When a pod "large" requesting {$(suffix).dra.test/gpu: 2} is created
+    Then pod "large" is bound to "n2"
+    And the extended resource claim of pod "large" is allocated the devices "dev-0, dev-1"
+    When a pod "small" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then pod "small" is bound to "n1"
+    And pod "small" has no claim
+    When a pod "late" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then pod "late" stays unbound
+    And pod "late" has no claim
+
+  @DRA-239 @DRA-240
+  Scenario: A pod requests a resource by its name and by the name of the class
+    Given node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    When a pod "train" requesting {$(suffix).dra.test/gpu: 1, deviceclass.resource.kubernetes.io/$(class:gpu): 2} is created
+    Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1, dev-2" [DRA-239]
+    And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-240]
+    And the status of pod "train" maps container "main" to [container-0-request-1] of "deviceclass.resource.kubernetes.io/$(class:gpu)" [DRA-240]
+
+  @DRA-239
+  Scenario: A pod has devices of a claim of its own beside those of an extended resource
+    Given node "n1" with 3 devices
+    And node "n2" with 1 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a ResourceClaim "mine" for 2 of "gpu"
+    When a pod "train" using claim "mine" is created with:
+      """
+      containers:
+        - {name: main, image: "registry.k8s.io/pause:3.10", resources: {claims: [{name: mine}], limits: {$(suffix).dra.test/gpu: "1"}}}
+      """
+    Then pod "train" is bound to "n1"
+    And claim "mine" is allocated the devices "dev-0, dev-1"
+    And claim "mine" is reserved for exactly the pods "train"
+    And the extended resource claim of pod "train" is allocated the devices "dev-2"
+    When a pod "serve" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then pod "serve" is bound to "n2"
+
+  @DRA-239 @DRA-246
+  Scenario: A pod that is created again under its name has a claim of its own
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then the extended resource claim of pod "train" is allocated the devices "dev-0" [DRA-239]
+    When pod "train" is force-deleted
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then pod "train" is bound to "n1" [DRA-246]
+    And the extended resource claim of pod "train" is allocated the devices "dev-0" [DRA-239]
+    And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-239]
+
+  @DRA-248
+  Scenario: A pod that waits for a resource is scheduled once a class is changed to provide it
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/other"
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    Then pod "train" stays unbound
+    When "spec.extendedResourceName" of the DeviceClass "gpu" is set to $(suffix).dra.test/gpu
+    Then pod "train" is bound to "n1"
+    And the extended resource claim of pod "train" is allocated the devices "dev-0"
+    When a pod "late" requesting {$(suffix).dra.test/other: 1} is created
+    Then pod "late" stays unbound
+
+  @DRA-239 @DRA-247 @needs:direct-binding @needs:faults
+  Scenario Outline: A pod keeps one claim for its extended resources when the API server <does> <what>
+    Given the scheduler binds pods itself
+    And node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And the API server <does> the next 1 <what>
+    When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
+    And every fault has affected a request
+    Then pod "train" is bound to "n1" [DRA-239]
+    And the extended resource claim of pod "train" is allocated the devices "dev-0" [DRA-239]
+    And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-239]
+    And pod "train" keeps one claim [DRA-247]
+
+    Examples:
+      | does                 | what                            |
+      | answers 403 to       | creations of ResourceClaim      |
+      | loses its answers to | status updates of ResourceClaim |
+      | answers 403 to       | status updates of ResourceClaim |
+      | answers 409 to       | status updates of ResourceClaim |
+      | answers 403 to       | bindings of Pod                 |

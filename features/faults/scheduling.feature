@@ -241,3 +241,70 @@ Feature: Scheduling while requests fail
       | loses its answers to | status updates |
       | answers 409 to       | updates        |
       | loses its answers to | creations      |
+
+  @DRA-344 @DRA-345 @needs:direct-binding
+  Scenario Outline: Pods of two claims keep their reservations when the API server <does> <what>
+    Given the scheduler binds pods itself
+    And node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    And the API server <does> the next 1 <what>
+    When a pod "one" using claim "first, second" is created
+    And every fault has affected a request
+    And a pod "two" using claim "second" is created
+    Then every pod is bound [DRA-344]
+    And claim "first" is reserved for exactly the pods "one" [DRA-345]
+    And claim "second" is reserved for exactly the pods "one, two" [DRA-345]
+    And every allocation is valid, and no device is allocated twice [DRA-345]
+
+    @profile:faults
+    Examples:
+      | does                 | what            |
+      | loses its answers to | bindings of Pod |
+
+  @DRA-344 @DRA-345 @needs:direct-binding @gate:DRAExtendedResource
+  Scenario Outline: A pod with an extended resource has one claim when the API server <does> <what>
+    Given the scheduler binds pods itself
+    And node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And the API server <does> the next 1 <what>
+    When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
+    And every fault has affected a request
+    Then every pod is bound [DRA-344]
+    And the extended resource claim of pod "train" is allocated the devices "dev-0" [DRA-345]
+    And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-345]
+    And pod "train" keeps one claim [DRA-345]
+
+    @profile:faults
+    Examples:
+      | does                 | what                       |
+      | loses its answers to | creations of ResourceClaim |
+      | loses its answers to | bindings of Pod            |
+      | answers 500 to       | status updates of Pod      |
+
+  @DRA-344 @DRA-345 @needs:direct-binding @profile:faults
+  Scenario: A pod is bound when its claim is allocated while the scheduler writes it
+    Given the scheduler binds pods itself
+    And node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And claim "mine" is allocated "dev-2" of "n1" while the scheduler writes it
+    When a pod "train" using claim "other, mine" is created
+    Then every pod is bound [DRA-344]
+    And claim "mine" is allocated the devices "dev-2" [DRA-345]
+    And claim "other" is reserved for exactly the pods "train" [DRA-345]
+    And every allocation is valid, and no device is allocated twice [DRA-345]
+
+  @DRA-344 @profile:faults
+  Scenario: Pods are bound when the API server rejects events
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    And the API server answers 500 to the next 2 creations of Event
+    When a pod "one" using claim "first" is created
+    And a pod "two" using claim "second" is created
+    Then pod "one" is bound to "n1"
+    And the Pod "two" has condition PodScheduled False with reason "Unschedulable"

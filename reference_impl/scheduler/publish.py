@@ -268,6 +268,10 @@ class DirectPublisher:
     def _reserve(self, claim: Obj, allocation: Obj, pod: Obj) -> None:
         """Make `claim` allocated and reserved for `pod`, whatever else happens to it meanwhile."""
         current = claim
+        if is_reserved(claim, pod):
+            # The cached claim may still have a reservation that an earlier attempt took back.
+            current = self._client.get(self._claims, name_of(claim), namespace_of(claim))
+            self.check_still_ours(current, claim, allocation)
         for _ in range(_CONFLICT_TRIES):
             try:
                 self._write(current, allocation, pod)
@@ -344,10 +348,15 @@ class DirectPublisher:
         return True
 
 
+def is_reserved(claim: Obj, pod: Obj) -> bool:
+    """Return whether the claim is reserved for the pod."""
+    consumers = (claim.get("status") or {}).get("reservedFor") or ()
+    return any(entry.get("uid") == uid_of(pod) for entry in consumers)
+
+
 def add_consumer(status: Obj, pod: Obj) -> bool:
     """Add the pod to `status.reservedFor`; False when it was there (DRA-128)."""
-    reserved = status.setdefault("reservedFor", [])
-    if any(entry.get("uid") == uid_of(pod) for entry in reserved):
+    if is_reserved({"status": status}, pod):
         return False
-    reserved.append({"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)})
+    status.setdefault("reservedFor", []).append({"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)})
     return True

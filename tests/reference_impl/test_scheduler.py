@@ -399,6 +399,20 @@ def test_a_refused_binding_takes_the_reservation_back_and_keeps_the_allocation(c
     assert now["allocation"] == allocated["status"]["allocation"]
 
 
+def test_a_reservation_that_was_taken_back_is_not_read_from_an_older_claim(cluster):
+    ready(cluster, "c")
+    pod = cluster.pod("p", "c")
+    with running(cluster, publish="direct"):
+        cluster.wait(PODS, lambda pods: pods[0]["spec"].get("nodeName") == "node-a")
+    reserved = cluster.client.get(RESOURCE_CLAIMS, "c", NAMESPACE)
+    publisher = direct(cluster)
+    publisher.unreserve(reserved, pod)
+    assert "reservedFor" not in cluster.client.get(RESOURCE_CLAIMS, "c", NAMESPACE)["status"]
+    publisher.reserve(Decision(pod, "node-a", ((PodClaim("c", reserved), reserved["status"]["allocation"]),)))
+    now = cluster.client.get(RESOURCE_CLAIMS, "c", NAMESPACE)["status"]
+    assert [entry["name"] for entry in now["reservedFor"]] == ["p"]
+
+
 # -- load --------------------------------------------------------------------------------------------------------------
 
 
