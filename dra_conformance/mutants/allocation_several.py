@@ -819,3 +819,23 @@ def _(patch: Patch) -> None:
         "reference_impl.binding_conditions:is_ready",
         lambda original: lambda claim: bool((claim.get("status") or {}).get("allocation")) and original(claim),
     )
+
+
+@mutant("lost-device-of-a-shared-claim-stops-the-scheduler", rule="DRA-251")
+def _(patch: Patch) -> None:
+    """If the device of a claim that two pods use has failed, the scheduler decides about no pod any more."""
+    stopped: list[bool] = []
+
+    def given_up(original: Callable[..., str]) -> Callable[..., str]:
+        def check(claim: Obj, *args: Any) -> str:
+            reason = original(claim, *args)
+            stopped.extend([True] if reason and len(claim["status"].get("reservedFor") or ()) > 1 else [])
+            return reason
+
+        return check
+
+    def schedule(original: Callable[..., None]) -> Callable[..., None]:
+        return lambda self, key: None if stopped else original(self, key)
+
+    patch.wrap("reference_impl.binding_conditions:given_up", given_up)
+    patch.wrap(f"{_SCHEDULER}.scheduler:Scheduler._schedule", schedule)
