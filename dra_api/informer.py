@@ -37,7 +37,10 @@ A starting API server, or one that has not yet observed new roles, returns 403 f
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change of one object. `old` is the stored object before it, if any."""
+    """One change of one object. `old` is the stored object before it, if any; both have the same uid.
+
+    An object that replaces another of its name is a deletion and an addition, also if a new list shows it.
+    """
 
     type: ChangeType
     object: Obj
@@ -313,6 +316,9 @@ class Informer:
     def _apply(self, kind: ChangeType, obj: Obj) -> None:
         key = key_of(obj)
         old = self._store.get(key)
+        if kind == "MODIFIED" and old is not None and old["metadata"].get("uid") != obj["metadata"].get("uid"):
+            self._apply("DELETED", old)
+            kind, old = "ADDED", None
         if old is not None and self._indexers:
             for name, function in self._indexers.items():
                 for value in function(old):

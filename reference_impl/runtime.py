@@ -23,6 +23,7 @@ from dra_api.clock import Clock, RealClock
 from dra_api.component import Component
 from dra_api.feature_gates import GATES, FeatureGateError, parse_gates
 from dra_api.kubeconfig import KubeconfigError
+from dra_api.objects import Resource
 from dra_api.transport import HttpTransport, TransportError
 
 log = logging.getLogger("reference_impl")
@@ -47,6 +48,14 @@ class ComponentError(Exception):
     Raise it in `build` or `Component.start`; every exception other than API, transport and OS errors is a bug and shows
     its traceback.
     """
+
+
+def require_served(client: KubeClient, resource: Resource) -> None:
+    """Raise ComponentError unless the API server serves a version of this resource that the client can use."""
+    try:
+        client.require(resource)
+    except LookupError as error:
+        raise ComponentError(str(error)) from error
 
 
 class Command(Protocol):

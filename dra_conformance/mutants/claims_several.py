@@ -254,3 +254,144 @@ def _(patch: Patch) -> None:
         return sync_claim
 
     patch.wrap(f"{CONTROLLER}.sync_claim", wrapped)
+
+
+@mutant("claim-made-again-for-its-annotation", rule="DRA-100")
+def _(patch: Patch) -> None:
+    """A recorded claim counts only if it has the annotation."""
+
+    def wrapped(original: Any) -> Any:
+        def is_still_there(self: Any, pod: Obj, claim_name: str) -> bool:
+            claim = self.claims.get(claim_name, pod["metadata"]["namespace"]) or {"metadata": {}}
+            return bool(original(self, pod, claim_name) and claim["metadata"].get("annotations"))
+
+        return is_still_there
+
+    patch.wrap(f"{CONTROLLER}.is_still_there", wrapped)
+
+
+@mutant("template-keeps-its-own-annotation", rule="DRA-100")
+def _(patch: Patch) -> None:
+    """An annotation of the template takes the place of the entry's name."""
+
+    def wrapped(original: Any) -> Any:
+        def claim_from(template: Obj, pod: Obj, claim_name: str) -> Any:
+            claim = original(template, pod, claim_name)
+            claim["metadata"]["annotations"].update((template["spec"].get("metadata") or {}).get("annotations") or {})
+            return claim
+
+        return claim_from
+
+    patch.wrap("reference_impl.claim_controller.generate:claim_from", wrapped)
+
+
+@mutant("claims-for-pods-that-end", rule="DRA-100b")
+def _(patch: Patch) -> None:
+    """A pod that is being deleted gets a new claim for one that is gone."""
+    patch.replace(f"{CONTROLLER}.needs_claims", lambda self, pod: True)
+
+
+@mutant("another-pods-claim-is-recorded", rule="DRA-105")
+def _(patch: Patch) -> None:
+    """A recorded claim counts whoever owns it."""
+
+    def is_still_there(self: Any, pod: Obj, claim_name: str) -> bool:
+        return self.claims.get(claim_name, pod["metadata"]["namespace"]) is not None
+
+    patch.replace(f"{CONTROLLER}.is_still_there", is_still_there)
+
+
+@mutant("terminating-pods-lose-their-devices", rule="DRA-110")
+def _(patch: Patch) -> None:
+    """A pod with a node loses its reservation as soon as its deletion begins."""
+
+    def wrapped(original: Any) -> Any:
+        return lambda pod: original(pod) or bool(pod["metadata"].get("deletionTimestamp"))
+
+    patch.wrap("reference_impl.claim_controller.pod_state:is_done", wrapped)
+
+
+@mutant("unprotected-claims-are-deallocated", rule="DRA-109b")
+def _(patch: Patch) -> None:
+    """An allocation is removed with the last consumer, whoever wrote it."""
+    patch.replace(f"{CONTROLLER}.is_protected", lambda self, claim: True)
+
+
+@mutant("replaced-pod-keeps-the-reservation", rule="DRA-112")
+def _(patch: Patch) -> None:
+    """An entry stays as long as there is a pod of its name."""
+    patch.replace(f"{CONTROLLER}.is_same_pod", lambda self, pod, uid: True)
+
+
+@mutant("unknown-pods-lose-their-reservation", rule="DRA-112b")
+def _(patch: Patch) -> None:
+    """An entry of a pod that the cache does not have is removed."""
+
+    def is_valid_consumer(self: Any, claim: Obj, entry: Obj) -> bool:
+        pod = self.pods.get(entry["name"], claim["metadata"]["namespace"])
+        return pod is not None and bool(pod["metadata"]["uid"] == entry["uid"])
+
+    patch.replace(f"{CONTROLLER}.is_valid_consumer", is_valid_consumer)
+
+
+@mutant("former-pod-costs-the-reservation", rule="DRA-112b")
+def _(patch: Patch) -> None:
+    """An entry is removed if the cache has a former pod of its name, as kube-controller-manager 1.36 does."""
+
+    def wrapped(original: Any) -> Any:
+        def is_valid_consumer(self: Any, claim: Obj, entry: Obj) -> bool:
+            pod = self.pods.get(entry["name"], claim["metadata"]["namespace"])
+            known = pod is None or pod["metadata"]["uid"] == entry["uid"]
+            return known and bool(original(self, claim, entry))
+
+        return is_valid_consumer
+
+    patch.wrap(f"{CONTROLLER}.is_valid_consumer", wrapped)
+
+
+@mutant("all-finalizers-go-with-the-claim", rule="DRA-114")
+def _(patch: Patch) -> None:
+    """The finalizers of others are removed together with delete protection."""
+
+    def unprotect(self: Any, claim: Obj) -> Any:
+        metadata = {**claim["metadata"], "finalizers": []}
+        return self._client.update(self.claims.resource, {**claim, "metadata": metadata})
+
+    patch.replace(f"{CONTROLLER}._unprotect", unprotect)
+
+
+@mutant("late-allocation-is-not-reserved", rule="DRA-118")
+def _(patch: Patch) -> None:
+    """A claim is reserved only when its pod changes, not when it is allocated."""
+    patch.replace(f"{CONTROLLER}.wake_waiting_pods", lambda self, claim: None)
+
+
+@mutant("refused-claims-are-given-up", rule="DRA-120")
+def _(patch: Patch) -> None:
+    """A pod whose claim was refused with 403 is not looked at again."""
+    given_up: set[str] = set()
+
+    def wrapped(original: Any) -> Any:
+        def create_claim(self: Any, pod: Obj, entry: Obj) -> Any:
+            if pod["metadata"]["uid"] in given_up:
+                return {"metadata": {"name": "never"}}
+            try:
+                return original(self, pod, entry)
+            except Exception:
+                given_up.add(pod["metadata"]["uid"])
+                raise
+
+        return create_claim
+
+    patch.wrap(f"{CONTROLLER}.create_claim", wrapped)
+
+
+@mutant("replaced-pods-are-updates", rule="DRA-343b")
+def _(patch: Patch) -> None:
+    """A pod that a new list shows with another uid is an update of the former one."""
+
+    def wrapped(original: Any) -> Any:
+        # The former pod's end is not noticed, nor is the end of any other.
+        return lambda self, change: None if change.type == "DELETED" else original(self, change)
+
+    patch.wrap(f"{CONTROLLER}._on_pod", wrapped)

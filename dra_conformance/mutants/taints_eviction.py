@@ -9,10 +9,11 @@ from datetime import timedelta
 from typing import Any
 
 from dra_api.allocations import results_of
-from dra_api.objects import PODS, Obj
+from dra_api.objects import PODS, Obj, name_of
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.claim_controller import pod_state
 from reference_impl.taint_eviction import taints
+from reference_impl.taint_eviction.controller import Key
 
 EVICTION = "reference_impl.taint_eviction.taints"
 CONTROLLER = "reference_impl.taint_eviction.controller:TaintEviction"
@@ -360,47 +361,48 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONTROLLER}.eviction_time", make)
 
 
-def _count_pods(patch: Patch, count: Callable[[Any, Any], Any]) -> None:
-    """Let the status of a rule report other pods: `count(controller, rule)` returns them."""
+def _count_pods(patch: Patch, count: Callable[[Any, Any], int]) -> None:
+    """Let the status of a rule report another number of pods: `count(controller, rule)` returns it."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def facts(self: Any, rule: Any, effect: str) -> Any:
-            return replace(original(self, rule, effect), pods=count(self, rule))
+        def facts(self: Any, rule: Any) -> Any:
+            return replace(original(self, rule), pods=count(self, rule))
 
         return facts
 
     patch.wrap(f"{CONTROLLER}.facts", make)
 
 
-def _consumers(controller: Any, rule: Any) -> list[tuple[str, str]]:
+def _claims(controller: Any, rule: Any) -> list[tuple[str, str]]:
+    """Return the names of the claims with a selected device, each with the name of each consumer."""
     return [
-        (claim["metadata"]["namespace"], consumer["name"])
+        (claim["metadata"]["name"], consumer["name"])
         for claim in controller.claims.list()
         if any(taints.selects(rule, taints.device_of(result)) for result in results_of(claim))
         for consumer in claim["status"].get("reservedFor") or ()
     ]
 
 
+def _consumers(controller: Any, rule: Any) -> list[str]:
+    return [consumer for _, consumer in _claims(controller, rule)]
+
+
 @mutant("trial-rule-counts-consumers", rule="DRA-228", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule with effect None counts a pod once for each of its claims."""
-    _count_pods(patch, _consumers)
+    _count_pods(patch, lambda controller, rule: len(_consumers(controller, rule)))
 
 
 @mutant("trial-rule-counts-tolerant-pods", rule="DRA-228", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule with effect None counts pods that tolerate its taint or have no node."""
-    _count_pods(patch, lambda controller, rule: set(_consumers(controller, rule)))
+    _count_pods(patch, lambda controller, rule: len(set(_consumers(controller, rule))))
 
 
 @mutant("trial-rule-counts-claims", rule="DRA-228", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule with effect None counts claims in place of pods."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda claim: original(claim)[:1]
-
-    patch.wrap("reference_impl.taint_eviction.controller:_consumers", make)
+    _count_pods(patch, lambda controller, rule: len({name for name, _ in _claims(controller, rule)}))
 
 
 @mutant("rules-wait-for-each-other", rule="DRA-229", kubernetes_version="1.37")
@@ -408,10 +410,9 @@ def _(patch: Patch) -> None:
     """A rule is not done before the evictions of all rules are."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def facts(self: Any, rule: Any, effect: str) -> Any:
-            found = original(self, rule, effect)
-            others = {("", uid) for uid, plan in self._pending.items() if plan.rules}
-            return replace(found, pods={*found.pods, *others})
+        def facts(self: Any, rule: Any) -> Any:
+            found = original(self, rule)
+            return replace(found, pods=max(found.pods, sum(bool(plan.rules) for plan in self._pending.values())))
 
         return facts
 
@@ -423,10 +424,10 @@ def _(patch: Patch) -> None:
     """A rule is done as soon as any rule is."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def facts(self: Any, rule: Any, effect: str) -> Any:
-            found = original(self, rule, effect)
+        def facts(self: Any, rule: Any) -> Any:
+            found = original(self, rule)
             done = sum(self._evicted.values())
-            return replace(found, pods=(), evicted=done) if done else found
+            return replace(found, pods=0, evicted=done) if done else found
 
         return facts
 
@@ -445,3 +446,162 @@ def _(patch: Patch) -> None:
         return on_rule
 
     patch.wrap(f"{CONTROLLER}._on_rule", make)
+
+
+@mutant("eviction-ignores-extended-resources", rule="DRA-214c", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """Claims for extended resources do not count, as in kube-controller-manager 1.36."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def claims_of(self: Any, pod: Obj) -> Any:
+            special = (pod.get("status") or {}).get("extendedResourceClaimStatus") or {}
+            return (claim for claim in original(self, pod) if name_of(claim) != special.get("resourceClaimName"))
+
+        return claims_of
+
+    patch.wrap(f"{CONTROLLER}.claims_of", make)
+
+
+@mutant("eviction-ignores-generated-claims", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """Only claims that the pod names itself count."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def claims_of(self: Any, pod: Obj) -> Any:
+            named = {entry.get("resourceClaimName") for entry in pod["spec"].get("resourceClaims") or ()}
+            return (claim for claim in original(self, pod) if name_of(claim) in named)
+
+        return claims_of
+
+    patch.wrap(f"{CONTROLLER}.claims_of", make)
+
+
+@mutant("eviction-before-the-binding", rule="DRA-214")
+def _(patch: Patch) -> None:
+    """A pod for which a claim is reserved is deleted before it has a node."""
+    patch.replace(f"{CONTROLLER}.can_be_evicted", lambda self, pod: "deletionTimestamp" not in pod["metadata"])
+
+
+@mutant("eviction-keeps-a-former-condition", rule="DRA-225")
+def _(patch: Patch) -> None:
+    """A pod that has the condition for another reason keeps that reason."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def set_condition(self: Any, pod: Obj) -> None:
+            if all(one["type"] != "DisruptionTarget" for one in pod["status"].get("conditions") or ()):
+                original(self, pod)
+
+        return set_condition
+
+    patch.wrap(f"{CONTROLLER}.set_condition", make)
+
+
+@mutant("release-does-not-cancel", rule="DRA-224")
+def _(patch: Patch) -> None:
+    """An eviction takes place although the claim is no longer reserved for the pod."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, change: original(self, replace(change, old=None))
+
+    patch.wrap(f"{CONTROLLER}._on_claim", make)
+
+
+@mutant("trial-rule-counts-older-generations", rule="DRA-228b", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule with effect None counts the devices of all generations of a pool."""
+    patch.replace(f"{CONTROLLER}._newest_slices", lambda self: self.slices.list())
+
+
+@mutant("trial-rule-counts-free-devices", rule="DRA-228b", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule with effect None reports its published devices as allocated."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def facts(self: Any, rule: Any) -> Any:
+            found = original(self, rule)
+            return replace(found, allocated_devices=found.published_devices)
+
+        return facts
+
+    patch.wrap(f"{CONTROLLER}.facts", make)
+
+
+@mutant("rule-counts-all-evictions", rule="DRA-229b", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The status of each rule counts the pods that any rule has evicted."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, rule: replace(original(self, rule), evicted=sum(self._evicted.values()))
+
+    patch.wrap(f"{CONTROLLER}.facts", make)
+
+
+@mutant("rule-without-evictions-is-completed", rule="DRA-229c", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule without pods to evict is reported as completed."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def condition_for(facts: Any) -> Any:
+            found = original(facts)
+            return replace(found, reason="Completed") if found.reason == "NotStarted" else found
+
+        return condition_for
+
+    patch.wrap(f"{STATUS}:condition_for", make)
+
+
+@mutant("other-effects-are-in-progress", rule="DRA-229c", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A rule with effect NoSchedule has the condition True."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def condition_for(facts: Any) -> Any:
+            found = original(facts)
+            return replace(found, status="True") if found.reason == "OtherEffect" else found
+
+        return condition_for
+
+    patch.wrap(f"{STATUS}:condition_for", make)
+
+
+@mutant("changed-rule-waits-for-its-period", rule="DRA-229d", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The status of a changed rule is not updated before the period is over."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def sync_rule(self: Any, rule: Any) -> None:
+            if (rule.get("status") or {}).get("conditions"):
+                self.loop.queue.add_after(Key("rule", name=name_of(rule)), 10.0)
+            else:
+                original(self, rule)
+
+        return sync_rule
+
+    patch.wrap(f"{CONTROLLER}.sync_rule", make)
+
+
+@mutant("rule-loses-other-conditions", rule="DRA-229d", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The conditions of other writers are removed."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def with_condition(rule: Obj, wanted: Any, *, now: Any) -> Obj:
+            return dict(original({**rule, "status": {}}, wanted, now=now))
+
+        return with_condition
+
+    patch.wrap(f"{STATUS}:with_condition", make)
+
+
+@mutant("deleted-pods-stay-pending", rule="DRA-229e", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The status does not change when a pod ends before its eviction, as in kube-controller-manager 1.36."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def rules_changed(self: Any, names: Any) -> None:
+            if any(set(names) & plan.rules for plan in self._pending.values()):
+                original(self, names)
+
+        return rules_changed
+
+    patch.wrap(f"{CONTROLLER}._rules_changed", make)

@@ -13,7 +13,11 @@ Feature: Lifecycle of claims
       | metadata.labels.team                                          | a        |
       | metadata.annotations.purpose                                  | training |
       | spec.devices.requests[0].exactly.count                        | 2        |
+      | metadata.ownerReferences[0].apiVersion                        | v1       |
       | metadata.ownerReferences[0].kind                              | Pod      |
+      | metadata.ownerReferences[0].name                              | train    |
+      | metadata.ownerReferences[0].controller                        | true     |
+      | metadata.generateName                                         | train-gpu- |
     And the status of pod "train" names its claim as "gpu" [DRA-101]
 
   @DRA-100 @DRA-101
@@ -27,17 +31,51 @@ Feature: Lifecycle of claims
     Then every pod has each of its claims once [DRA-101]
     And the ResourceClaim "two" has "spec.devices.requests[0].exactly.count" 2 [DRA-100]
     And the ResourceClaim "two" has "metadata.labels.team" a [DRA-100]
+    And the ResourceClaim "two" has "metadata.annotations" {purpose: training, resource.kubernetes.io/pod-claim-name: left} [DRA-100]
     And the ResourceClaim "one" has "spec.devices.requests[0].exactly.count" 1 [DRA-100]
     And the ResourceClaim "one" has "metadata.labels" null [DRA-100]
+    And the ResourceClaim "one" has "metadata.annotations" {resource.kubernetes.io/pod-claim-name: right} [DRA-100]
+
+  @DRA-100
+  Scenario: A recorded claim that has lost its annotation is not created again
+    Given the objects of the manifest "claims/labelled-template"
+    And a pod "train" using template "labelled"
+    And pod "train" has its claim "generated"
+    When "metadata.annotations" of the ResourceClaim "generated" is set to null
+    And "metadata.annotations" of the Pod "train" is set to {touched: "yes"}
+    Then pod "train" keeps one claim
+    And the ResourceClaim "generated" still exists
+
+  @DRA-100b
+  Scenario: No claim is created for a pod that is being deleted
+    Given the objects of the manifest "claims/labelled-template"
+    And a pod "train" using template "labelled"
+    And a pod "other" using template "labelled"
+    And pod "train" has its claim "lost"
+    And pod "other" has its claim "kept"
+    And the Pod "train" is being deleted
+    When the ResourceClaim "lost" is deleted
+    Then the ResourceClaim "lost" is gone
+    And pod "train" has no claim
+    And the ResourceClaim "kept" still exists
 
   @DRA-101 @DRA-103
   Scenario: A claim whose template is created later is recorded beside the other
     Given the objects of the manifest "claims/labelled-template"
     And the manifest "claims/template"
     And a pod "early" using template "labelled, subject" as "left, right"
-    Then pod "early" gets a Warning event "FailedResourceClaimCreation" [DRA-103]
+    Then pod "early" gets a Warning event "FailedResourceClaimCreation" that contains "subject" [DRA-103]
+    And pod "early" gets a Warning event "FailedResourceClaimCreation" that contains "right" [DRA-103]
     When it is created
     Then every pod has each of its claims once [DRA-101]
+
+  @DRA-120 @needs:faults
+  Scenario: A pod gets its claims once the API server accepts them again
+    Given the objects of the manifest "claims/labelled-template"
+    And the API server answers 403 to the next 3 creations of ResourceClaim
+    And a pod "train" using template "labelled" as "left, right"
+    Then pod "train" gets a Warning event "FailedResourceClaimCreation" that contains "left"
+    And every pod has each of its claims once
 
   @DRA-102
   Scenario: Long names of pod and entry are both shortened
@@ -76,6 +114,7 @@ Feature: Lifecycle of claims
     And a pod "other" using template "plain" as "right, left"
     And pod "train" has its claim "one" for entry "left"
     And pod "train" has its claim "two" for entry "right"
+    And a ResourceClaim "foreign" for 1 of "gpu"
     When "status.resourceClaimStatuses" of the Pod "train" is set to <statuses>
     Then every pod has each of its claims once
     And the ResourceClaim "one" still exists
@@ -85,6 +124,7 @@ Feature: Lifecycle of claims
       | status                         | statuses                                       |
       | no claims                      | null                                           |
       | a claim that is not there      | [{name: right, resourceClaimName: never-was}]  |
+      | the claim of another owner     | [{name: left, resourceClaimName: foreign}]     |
 
   @DRA-100 @DRA-103 @DRA-107b
   Scenario: No claim is created for an entry that needs none
@@ -109,6 +149,39 @@ Feature: Lifecycle of claims
     Then claim "shared" is reserved for exactly the pods "" [DRA-108]
     And claim "shared" is deallocated [DRA-109]
     And the ResourceClaim "shared" has "metadata.finalizers" without resource.kubernetes.io/delete-protection [DRA-109]
+
+  @DRA-108 @DRA-110
+  Scenario: Of two pods that are being deleted, the one without a node releases its devices
+    Given node "n1"
+    And a ResourceClaim "idle" for 1 of "gpu"
+    And a ResourceClaim "busy" for 1 of "gpu"
+    And a pod "waiting" using claim "idle"
+    And a pod "running" using claim "busy"
+    And claim "idle" is allocated by hand on "n1" for pods "waiting"
+    And claim "busy" is allocated by hand on "n1" for pods "running"
+    And pod "running" is bound by hand to "n1"
+    And the Pod "running" is being deleted
+    And the Pod "waiting" is being deleted
+    Then claim "idle" is reserved for exactly the pods "" [DRA-108]
+    And claim "idle" is deallocated [DRA-108]
+    And claim "busy" stays reserved for exactly the pods "running" [DRA-110]
+    And the ResourceClaim "busy" keeps "status.allocation.devices.results" set [DRA-110]
+
+  @DRA-109b
+  Scenario: An allocation without delete protection is kept when its last pod ends
+    Given node "n1"
+    And a ResourceClaim "unprotected" for 1 of "gpu"
+    And a ResourceClaim "protected" for 1 of "gpu"
+    And a pod "first" using claim "unprotected"
+    And a pod "second" using claim "protected"
+    And claim "unprotected" holds the devices "dev-0" of "n1"
+    And claim "unprotected" is reserved by hand for pods "first"
+    And claim "protected" is allocated by hand on "n1" for pods "second"
+    When pod "first" is deleted
+    And pod "second" is deleted
+    Then claim "unprotected" is reserved for exactly the pods ""
+    And claim "protected" is deallocated
+    And the ResourceClaim "unprotected" keeps "status.allocation.devices.results" set
 
   @DRA-108b
   Scenario: A pod that ended is not reserved again while another pod uses its claim
@@ -188,6 +261,36 @@ Feature: Lifecycle of claims
     And the ResourceClaim "shared" keeps "status.allocation.devices.results" set
 
   @DRA-112
+  Scenario: A pod that replaces another of its name does not keep its reservation
+    Given node "n1"
+    And a ResourceClaim "alone" for 1 of "gpu"
+    And a ResourceClaim "shared" for 1 of "gpu"
+    And a pod "first" using claim "alone, shared"
+    And a pod "second" using claim "shared"
+    And claim "alone" is allocated by hand on "n1" for pods "first"
+    And claim "shared" is allocated by hand on "n1" for pods "second, first"
+    When pod "first" is force-deleted
+    And a pod "first" using claim "alone, shared" is created
+    Then claim "alone" is reserved for exactly the pods ""
+    And claim "alone" is deallocated
+    And claim "shared" is reserved for exactly the pods "second"
+
+  @DRA-112b @needs:faults
+  Scenario: A reservation for a pod that the controller has not received yet is kept
+    Given node "n1"
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a pod "former" using claim "other"
+    When the watches of Pod break and are not served
+    Given a pod "new" using claim "mine"
+    When pod "former" is force-deleted
+    And a pod "former" using claim "other" is created
+    Given claim "mine" is allocated by hand on "n1" for pods "new"
+    And claim "other" is allocated by hand on "n1" for pods "former"
+    Then claim "mine" stays reserved for exactly the pods "new"
+    And claim "other" stays reserved for exactly the pods "former"
+
+  @DRA-112
   Scenario: A reservation for another uid is removed
     Given node "n1"
     And a ResourceClaim "shared" for 1 of "gpu"
@@ -213,6 +316,22 @@ Feature: Lifecycle of claims
     When the ResourceClaim "mine" is deleted
     Then the ResourceClaim "mine" is gone [DRA-114]
 
+  @DRA-114
+  Scenario: Only delete protection is removed from a claim without consumers that is being deleted
+    Given node "n1"
+    And a ResourceClaim "held" for 1 of "gpu"
+    And a ResourceClaim "empty" for 1 of "gpu"
+    And claim "held" is allocated by hand on "n1"
+    And "metadata.finalizers" of the ResourceClaim "held" is set to [dra.test/first, resource.kubernetes.io/delete-protection, dra.test/last]
+    And "metadata.finalizers" of the ResourceClaim "empty" is set to [resource.kubernetes.io/delete-protection]
+    When the ResourceClaim "held" is deleted
+    And the ResourceClaim "empty" is deleted
+    Then the ResourceClaim "empty" is gone
+    And claim "held" is deallocated
+    And the ResourceClaim "held" has "metadata.finalizers" [dra.test/first, dra.test/last]
+    When "metadata.finalizers" of the ResourceClaim "held" is set to null
+    Then the ResourceClaim "held" is gone
+
   @DRA-115
   Scenario: A claim in use is deleted when its last pod is gone
     Given node "n1"
@@ -228,7 +347,7 @@ Feature: Lifecycle of claims
     When pod "last" is deleted
     Then the ResourceClaim "mine" is gone
 
-  @DRA-116
+  @DRA-116 @DRA-100b
   Scenario Outline: The claims of a pod that ended as <phase> are deleted while the pod still exists
     Given node "n1"
     And a ResourceClaimTemplate "plain" for 1 of "gpu"
@@ -243,10 +362,11 @@ Feature: Lifecycle of claims
     And pod "train" is bound by hand to "n1"
     And pod "other" is bound by hand to "n1"
     When "status.phase" of the Pod "train" is set to <phase>
-    Then the ResourceClaim "one" is gone
-    And the ResourceClaim "two" is gone
-    And the Pod "train" still exists
-    And the ResourceClaim "kept" still exists
+    Then the ResourceClaim "one" is gone [DRA-116]
+    And the ResourceClaim "two" is gone [DRA-116]
+    And the Pod "train" still exists [DRA-116]
+    And pod "train" has no claim [DRA-100b]
+    And the ResourceClaim "kept" still exists [DRA-116]
 
     Examples:
       | phase     |
@@ -278,6 +398,24 @@ Feature: Lifecycle of claims
       """
     Then claim "mine" is reserved for exactly the pods "placed"
     And claim "shared" is reserved for exactly the pods "first, placed"
+
+  @DRA-118
+  Scenario: A claim that is allocated after its pods were bound is reserved for them
+    Given node "n1"
+    And a ResourceClaim "early" for 1 of "gpu"
+    And a ResourceClaim "late" for 1 of "gpu"
+    And a ResourceClaim "never" for 1 of "gpu"
+    And a pod "first" using claim "never, early, late"
+    And a pod "second" using claim "late"
+    And a pod "unbound" using claim "late"
+    And claim "early" is allocated by hand on "n1"
+    And pod "first" is bound by hand to "n1"
+    And pod "second" is bound by hand to "n1"
+    Then claim "early" is reserved for exactly the pods "first"
+    Given claim "late" is allocated by hand on "n1"
+    Then claim "late" is reserved for pod "first"
+    And claim "late" is reserved for pod "second"
+    And claim "late" stays reserved for exactly the pods "first, second"
 
   @DRA-118
   Scenario: A pod that is bound by another component gets a reservation of its generated claims

@@ -95,6 +95,23 @@ Feature: A claim controller whose requests fail
       | how   |
       | break |
 
+  @DRA-343b @profile:faults
+  Scenario: Devices are released when pods are replaced while all watches expire
+    Given node "n1" with 2 devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "shared" for 1 of "gpu"
+    And a pod "train" using claim "mine, shared"
+    And a pod "serve" using claim "shared"
+    And claim "mine" is allocated by hand on "n1" for pods "train"
+    And claim "shared" is allocated by hand on "n1" for pods "train, serve"
+    When all watches expire and are not served
+    And pod "train" is force-deleted
+    And a pod "train" using claim "mine, shared" is created
+    And watches are served again
+    Then claim "mine" is deallocated
+    And claim "mine" is reserved for exactly the pods ""
+    And claim "shared" is reserved for exactly the pods "serve"
+
   @DRA-343 @profile:fault-sweep
   Scenario: Pods get their claims while watches break continually
     Given the objects of the manifest "claims/labelled-template"

@@ -5,14 +5,79 @@ Feature: Eviction of pods from tainted devices
 
   @DRA-214 @DRA-225
   Scenario: A NoExecute taint evicts the pods on the device, with condition and event
-    Given node "n1" with 2 devices
+    Given node "n1" with 3 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
     And pod "on-good" runs on device "dev-1" of "n1"
+    And pod "preempted" runs on device "dev-2" of "n1"
+    And "status.conditions" of the Pod "preempted" is set to [{type: DisruptionTarget, status: "True", reason: PreemptionByScheduler}, {type: dra.test/Marked, status: "True", reason: DeletionByDeviceTaintManager}]
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-2" of "n1" is tainted "health=bad:NoExecute"
     Then pod "on-bad" is being deleted or gone [DRA-214]
     And the Pod "on-bad" has condition DisruptionTarget True with reason "DeletionByDeviceTaintManager" [DRA-225]
-    And pod "on-bad" gets a Normal event "DeviceTaintManagerEviction" [DRA-225]
+    And the Pod "on-bad" has: [DRA-225]
+      | field                                                          | value            |
+      | status.conditions[type=DisruptionTarget][0].lastTransitionTime | the present time |
+      | status.conditions[type=DisruptionTarget][0].message            | set              |
+    And pod "on-bad" gets a Normal event "DeviceTaintManagerEviction" that contains "Marking for deletion" [DRA-225]
+    And pod "preempted" is being deleted or gone [DRA-214]
+    And the Pod "preempted" has condition DisruptionTarget True with reason "DeletionByDeviceTaintManager" [DRA-225]
+    And the Pod "preempted" has condition dra.test/Marked True with reason "DeletionByDeviceTaintManager" [DRA-225]
+    And pod "preempted" gets a Normal event "DeviceTaintManagerEviction" that contains "Marking for deletion" [DRA-225]
     And the Pod "on-good" still exists [DRA-214]
+
+  @DRA-214
+  Scenario: A pod that begins to use a tainted device is evicted
+    Given node "n1" with 3 devices, "dev-0, dev-1" tainted "health=bad:NoExecute"
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "waiting" using claim "mine"
+    And claim "mine" holds the devices "dev-1" of "n1"
+    And claim "mine" is reserved by hand for pods "waiting"
+    And pod "good" runs on device "dev-2" of "n1"
+    And pod "bad" runs on device "dev-0" of "n1"
+    Then pod "bad" is being deleted or gone
+    And the Pod "waiting" still exists
+    When pod "waiting" is bound by hand to "n1"
+    Then pod "waiting" is being deleted or gone
+    And the Pod "good" still exists
+
+  @DRA-214 @component:claim-controller
+  Scenario: A pod with claims from a template is evicted
+    Given node "n1" with 2 devices
+    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a pod "train" using template "one" as "left, right"
+    And pod "train" has its claim "first" for entry "left"
+    And pod "train" has its claim "second" for entry "right"
+    And a pod "other" using template "one"
+    And pod "other" has its claim "third"
+    And claim "second" holds the devices "dev-0" of "n1"
+    And claim "third" holds the devices "dev-1" of "n1"
+    And claim "second" is reserved by hand for pods "train"
+    And claim "third" is reserved by hand for pods "other"
+    And pod "train" is bound by hand to "n1"
+    And pod "other" is bound by hand to "n1"
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "train" is being deleted or gone
+    And the Pod "other" still exists
+
+  @DRA-214c @gate:DRAExtendedResource
+  Scenario: A pod with a claim for extended resources is evicted
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
+    And a claim "one" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
+    And a claim "two" that an earlier attempt left for the extended resources of pod "other" on class "gpu"
+    And claim "one" holds the devices "dev-0" of "n1"
+    And claim "two" holds the devices "dev-1" of "n1"
+    And claim "one" is reserved by hand for pods "train"
+    And claim "two" is reserved by hand for pods "other"
+    And "status.extendedResourceClaimStatus" of the Pod "train" is set to {resourceClaimName: one, requestMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]}
+    And "status.extendedResourceClaimStatus" of the Pod "other" is set to {resourceClaimName: two, requestMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]}
+    And pod "train" is bound by hand to "n1"
+    And pod "other" is bound by hand to "n1"
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "train" is being deleted or gone
+    And the Pod "other" still exists
 
   @DRA-214
   Scenario Outline: A pod on <other> is not evicted
@@ -243,3 +308,23 @@ Feature: Eviction of pods from tainted devices
     When 60 seconds pass
     Then the Pod "brief" still exists
     And pod "gone" is being deleted or gone
+
+  @DRA-224 @needs:virtual-clock @component:control-plane
+  Scenario Outline: The eviction is cancelled when <what>
+    Given node "n1" with 1 devices
+    And node "n2" with 1 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    And pod "gone" runs on device "dev-0" of "n2" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-0" of "n2" is tainted "health=bad:NoExecute"
+    And <does>
+    Then pod "brief" gets a Normal event "DeviceTaintManagerEviction" that contains "Cancelling deletion"
+    When 60 seconds pass
+    Then the Pod "brief" still exists
+    And pod "gone" is being deleted or gone
+
+    Examples:
+      | what                                  | does                                                                    |
+      | the taint gets another effect         | device "dev-0" of "n1" is tainted "health=bad:NoSchedule"               |
+      | its driver removes the slice          | the ResourceSlice "pool-n1" is deleted                                  |
+      | the claim is not reserved for the pod | "status.reservedFor" of the ResourceClaim "brief" is set to null        |

@@ -92,10 +92,16 @@ Feature: DeviceTaintRules
       | status.conditions[type=EvictionInProgress][0].message | like ".* [1-9][0-9]* pods? would be evicted .*" |
     And the Pod "one" still exists
 
-  @DRA-228
+  @DRA-228 @DRA-228b
   Scenario: A rule with effect None reports the pods that it would evict
-    Given node "n1" with 3 devices
+    Given node "n1" with 5 devices
     And node "n2" with 2 devices
+    And a ResourceSlice "older" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: $(node:n1), generation: 0, resourceSliceCount: 1}
+      devices: [{name: dev-7}, {name: dev-8}]
+      """
     And pod "wide" runs on devices "dev-0, dev-1" of "n1"
     And pod "other" runs on device "dev-0" of "n2"
     And pod "patient" runs on device "dev-2" of "n1" tolerating '{key: upkeep, operator: Exists, effect: NoExecute}'
@@ -115,9 +121,165 @@ Feature: DeviceTaintRules
       deviceSelector: {driver: $(sim), pool: $(node:n1)}
       taint: {key: upkeep, effect: None}
       """
-    Then the DeviceTaintRule "trial" has condition EvictionInProgress False with reason "NoEffect"
-    And the message of condition EvictionInProgress of the DeviceTaintRule "trial" contains "3 pods would be evicted"
+    Then the DeviceTaintRule "trial" has condition EvictionInProgress False with reason "NoEffect" [DRA-228]
+    And the message of condition EvictionInProgress of the DeviceTaintRule "trial" contains "3 pods would be evicted" [DRA-228]
+    # Results of allocations: two of `wide`, one each of `left`, `right` and `patient`.
+    And the DeviceTaintRule "trial" has: [DRA-228b]
+      | field                                                             | value                                                                                                         |
+      | status.conditions[type=EvictionInProgress][0].message             | like "5 published devices selected. 5 allocated devices selected. 3 pods would be evicted in 1 namespace .*" |
+      | status.conditions[type=EvictionInProgress][0].lastTransitionTime  | the present time                                                                                              |
+      | status.conditions[type=EvictionInProgress][0].observedGeneration  | 1                                                                                                             |
+    And the Pod "one" still exists [DRA-228]
+
+  @DRA-228b
+  Scenario Outline: The message of a rule with effect None counts <devices>
+    Given node "n1" with 2 devices
+    And pod "one" runs on device "dev-0" of "n1"
+    When a DeviceTaintRule "trial" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: <device>}
+      taint: {key: upkeep, effect: None}
+      """
+    Then the DeviceTaintRule "trial" has:
+      | field                                                 | value                 |
+      | status.conditions[type=EvictionInProgress][0].message | like "<message> .*" |
+
+    Examples:
+      | devices        | device | message                                                                                                       |
+      | a used device  | dev-0  | 1 published device selected. 1 allocated device selected. 1 pod would be evicted in 1 namespace               |
+      | a free device  | dev-1  | 1 published device selected. 0 allocated devices selected. 0 pods would be evicted in 0 different namespaces  |
+      | no device      | dev-2  | 0 published devices selected. 0 allocated devices selected. 0 pods would be evicted in 0 different namespaces |
+
+  @DRA-229c
+  Scenario Outline: No eviction is in progress for a rule with effect <effect> that <does>
+    Given node "n1" with 2 devices
+    And pod "one" runs on device "dev-0" of "n1"
+    When a DeviceTaintRule "idle" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: <device>}
+      taint: {key: upkeep, effect: <effect>}
+      """
+    Then the DeviceTaintRule "idle" has condition EvictionInProgress False with reason "<reason>"
+    And the DeviceTaintRule "idle" has:
+      | field                                                            | value            |
+      | status.conditions[type=EvictionInProgress][0].message            | <message>        |
+      | status.conditions[type=EvictionInProgress][0].lastTransitionTime | the present time |
     And the Pod "one" still exists
+
+    Examples:
+      | effect     | does                    | device | reason      | message                             |
+      | NoSchedule | selects a used device   | dev-0  | OtherEffect | like "Eviction only happens .*"     |
+      | NoExecute  | selects no used device  | dev-1  | NotStarted  | empty                               |
+
+  @DRA-226 @DRA-229d
+  Scenario: A rule whose effect changes evicts from then on
+    Given node "n1" with 2 devices
+    And pod "one" runs on device "dev-0" of "n1"
+    And pod "two" runs on device "dev-1" of "n1"
+    When a DeviceTaintRule "trial" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-0}
+      taint: {key: upkeep, effect: NoSchedule}
+      """
+    Then the DeviceTaintRule "trial" has condition EvictionInProgress False with reason "OtherEffect" [DRA-229d]
+    And the DeviceTaintRule "trial" has "status.conditions[type=EvictionInProgress][0].observedGeneration" 1 [DRA-229d]
+    When "spec.taint.effect" of the DeviceTaintRule "trial" is set to NoExecute
+    Then pod "one" is being deleted or gone [DRA-226]
+    And the DeviceTaintRule "trial" has "status.conditions[type=EvictionInProgress][0].observedGeneration" 2 [DRA-229d]
+    And the Pod "two" still exists [DRA-226]
+    When "spec.deviceSelector.device" of the DeviceTaintRule "trial" is set to dev-1
+    Then pod "two" is being deleted or gone [DRA-226]
+    And the DeviceTaintRule "trial" has "status.conditions[type=EvictionInProgress][0].observedGeneration" 3 [DRA-229d]
+
+  @DRA-229 @DRA-229b @DRA-229d @needs:virtual-clock @component:control-plane
+  Scenario: A rule counts the pods that it evicts, now and later
+    Given node "n1" with 4 devices
+    And pod "first" runs on device "dev-0" of "n1"
+    And pod "second" runs on device "dev-1" of "n1"
+    And pod "brief" runs on device "dev-2" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 100}'
+    When a DeviceTaintRule "maintenance" is created with:
+      """
+      deviceSelector: {driver: $(sim)}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    Then the DeviceTaintRule "maintenance" has: [DRA-229b]
+      | field                                                 | value                                            |
+      | status.conditions[type=EvictionInProgress][0].message | 3 pods need to be evicted in 1 namespace. |
+    And pod "first" is being deleted or gone [DRA-229]
+    And pod "second" is being deleted or gone [DRA-229]
+    When "status.conditions[1]" of the DeviceTaintRule "maintenance" is set to {type: dra.test/Seen, status: "True", reason: Seen, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}
+    And 12 seconds pass
+    Then the DeviceTaintRule "maintenance" has: [DRA-229b]
+      | field                                                            | value                                                                                                |
+      | status.conditions[type=EvictionInProgress][0].message            | 1 pod needs to be evicted in 1 namespace. 2 pods evicted since starting the controller. |
+    And the DeviceTaintRule "maintenance" has "status.conditions[type=dra.test/Seen][0].status" "True" [DRA-229d]
+    When 120 seconds pass
+    Then pod "brief" is being deleted or gone [DRA-229]
+    When 12 seconds pass
+    Then the DeviceTaintRule "maintenance" has condition EvictionInProgress False with reason "Completed" [DRA-229]
+    And the DeviceTaintRule "maintenance" has: [DRA-229b]
+      | field                                                 | value                                                 |
+      | status.conditions[type=EvictionInProgress][0].message | 3 pods evicted since starting the controller.  |
+    Given pod "late" runs on device "dev-3" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 1000}'
+    When 12 seconds pass
+    Then the DeviceTaintRule "maintenance" has condition EvictionInProgress True with reason "PodsPendingEviction" [DRA-229]
+
+  @DRA-229 @DRA-229b @needs:virtual-clock @component:control-plane
+  Scenario: Each of two rules counts the pods that it evicts
+    Given node "n1" with 3 devices
+    And pod "brief" runs on devices "dev-0, dev-1" of "n1"
+    And pod "other" runs on device "dev-1" of "n1"
+    And pod "longer" runs on device "dev-2" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 300}'
+    When a DeviceTaintRule "left" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-1}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    Then pod "brief" is being deleted or gone [DRA-229]
+    And pod "other" is being deleted or gone [DRA-229]
+    When a DeviceTaintRule "right" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-2}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    And 12 seconds pass
+    Then the DeviceTaintRule "left" has: [DRA-229b]
+      | field                                                 | value                                          |
+      | status.conditions[type=EvictionInProgress][0].message | 2 pods evicted since starting the controller.  |
+    And the DeviceTaintRule "right" has: [DRA-229b]
+      | field                                                 | value                                     |
+      | status.conditions[type=EvictionInProgress][0].message | 1 pod needs to be evicted in 1 namespace. |
+    When the DeviceTaintRule "left" is deleted
+    And a DeviceTaintRule "left" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-1}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    Then the DeviceTaintRule "left" has condition EvictionInProgress False with reason "NotStarted" [DRA-229]
+
+  @DRA-229e @needs:virtual-clock @component:control-plane
+  Scenario: A pod that is deleted by its user is no longer pending
+    Given node "n1" with 2 devices
+    And pod "longer" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 300}'
+    And pod "other" runs on device "dev-1" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 300}'
+    When a DeviceTaintRule "left" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-0}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    And a DeviceTaintRule "right" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-1}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    Then the DeviceTaintRule "left" has condition EvictionInProgress True with reason "PodsPendingEviction"
+    When pod "longer" is force-deleted
+    And 12 seconds pass
+    Then the DeviceTaintRule "left" has condition EvictionInProgress False with reason "NotStarted"
+    And the DeviceTaintRule "right" has condition EvictionInProgress True with reason "PodsPendingEviction"
+    When "status.reservedFor" of the ResourceClaim "other" is set to null
+    And 12 seconds pass
+    Then the DeviceTaintRule "right" has condition EvictionInProgress False with reason "NotStarted"
 
   @DRA-229 @needs:virtual-clock @component:control-plane
   Scenario: A rule reports when its own evictions are done
@@ -174,6 +336,21 @@ Feature: DeviceTaintRules
     When 60 seconds pass
     Then the Pod "brief" still exists
     And pod "gone" is being deleted or gone
+
+  @DRA-224 @needs:virtual-clock @component:control-plane
+  Scenario: Another effect of a rule cancels its evictions
+    Given node "n1" with 2 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    When a DeviceTaintRule "maintenance" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-0}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    And 10 seconds pass
+    And "spec.taint.effect" of the DeviceTaintRule "maintenance" is set to NoSchedule
+    Then pod "brief" gets a Normal event "DeviceTaintManagerEviction" that contains "Cancelling deletion"
+    When 60 seconds pass
+    Then the Pod "brief" still exists
 
   @DRA-226b @component:claim-controller @component:scheduler @component:binder
   Scenario: A device that a rule taints is not allocated

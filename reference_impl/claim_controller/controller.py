@@ -22,6 +22,7 @@ Source: kube-controller-manager v1.36 pkg/controller/resourceclaim/controller.go
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -45,7 +46,7 @@ from dra_api.transport import TransportError
 from reference_impl.claim_controller import generate, pod_state
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
-from reference_impl.runtime import ComponentError
+from reference_impl.runtime import require_served
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +68,6 @@ class ClaimControllerOptions:
     """Settings of the claim controller. `workers`: keys reconciled at the same time."""
 
     workers: int = 4
-    event_source: str = "resource_claim"
 
 
 class ClaimCreationFailed(Exception):
@@ -85,10 +85,7 @@ class ClaimController:
     def __init__(self, client: KubeClient, *, clock: Clock, options: ClaimControllerOptions | None = None) -> None:
         self.options = options or ClaimControllerOptions()
         self._client = client
-        try:
-            client.require(RESOURCE_CLAIMS)
-        except LookupError as error:
-            raise ComponentError(str(error)) from error
+        require_served(client, RESOURCE_CLAIMS)
         self.pods = Informer(client, PODS, clock=clock)
         self.pods.add_index("claim", lambda pod: [f"{namespace_of(pod)}/{name}" for name in pod_state.claim_names(pod)])
         self.pods.add_index(
@@ -98,7 +95,7 @@ class ClaimController:
         self.claims.add_index("owner", _owner_uids)
         self.claims.add_index("consumer", _consumer_uids)
         self.templates = Informer(client, RESOURCE_CLAIM_TEMPLATES, clock=clock)
-        self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
+        self.recorder = EventRecorder(client, component="resource_claim", clock=clock)
         self.loop: Loop[Key] = Loop(
             self.name,
             self.reconcile,
@@ -128,13 +125,8 @@ class ClaimController:
     def _on_pod(self, change: Change) -> None:
         pod = change.object
         if change.type == "DELETED" or pod_state.is_done(pod):
-            for entry in pod_state.pod_claims(pod):
-                self._unanswered.discard((uid_of(pod), str(entry["name"])))
             self.loop.queue.add(Key("consumer", namespace_of(pod), uid_of(pod)))
-            return
-        if change.old is not None and uid_of(change.old) != uid_of(pod):
-            self.loop.queue.add(Key("consumer", namespace_of(pod), uid_of(change.old)))
-        if pod_state.pod_claims(pod):
+        elif pod_state.pod_claims(pod):
             self.loop.queue.add(Key("pod", *_key(pod)))
 
     def _on_claim(self, change: Change) -> None:
@@ -142,7 +134,7 @@ class ClaimController:
         if change.type != "DELETED":
             self.loop.queue.add(Key("claim", *_key(claim)))
         # A generated claim was deleted: its pod may need a new one (DRA-104).
-        elif (owner := controller_of(claim)) is not None and owner.get("kind") == "Pod":
+        elif (owner := controller_of(claim)) is not None:
             self.loop.queue.add(Key("pod", namespace_of(claim), str(owner.get("name"))))
 
     def _on_template(self, change: Change) -> None:
@@ -168,10 +160,9 @@ class ClaimController:
                     self.loop.queue.add(Key("pod", *_key(pod)))
 
     def wake_waiting_pods(self, claim: Obj) -> None:
-        """Queue the pods that another component bound and that wait for the allocation of this claim (DRA-118)."""
+        """Queue the pods of a claim: another component may have bound them before it was allocated (DRA-118)."""
         for pod in self.pods.by_index("claim", f"{namespace_of(claim)}/{name_of(claim)}"):
-            if self.should_reserve(pod, claim):
-                self.loop.queue.add(Key("pod", *_key(pod)))
+            self.loop.queue.add(Key("pod", *_key(pod)))
 
     # -- a pod -------------------------------------------------------------------------------------------------------
 
@@ -201,7 +192,7 @@ class ClaimController:
 
     def needs_claims(self, pod: Obj) -> bool:
         """Return whether to create claims for the pod: it is neither finished nor being deleted."""
-        return not meta(pod).get("deletionTimestamp") and not pod_state.is_done(pod)
+        return not meta(pod).get("deletionTimestamp") and not pod_state.is_finished(pod)
 
     def ensure_claim(self, pod: Obj, entry: Obj, held: dict[str, str | None]) -> str | None:
         """Return the name of the claim for one template reference; create the claim if it does not exist.
@@ -245,12 +236,8 @@ class ClaimController:
         claim_name, template_name = str(entry["name"]), str(entry["resourceClaimTemplateName"])
         template = self.templates.get(template_name, namespace_of(pod))
         if template is None:
-            try:
-                template = self._client.get(self.templates.resource, template_name, namespace_of(pod))
-            except NotFound as error:
-                raise ClaimCreationFailed(
-                    f'PodResourceClaim {claim_name}: resource claim template "{template_name}": {error.message}'
-                ) from error
+            problem = f'resource claim template "{template_name}" not found'
+            raise ClaimCreationFailed(f"PodResourceClaim {claim_name}: {problem}")
         try:
             claim = self._client.create(RESOURCE_CLAIMS, generate.claim_from(template, pod, claim_name))
         except TransportError:
@@ -277,8 +264,8 @@ class ClaimController:
             "metadata": {"name": name_of(pod), "namespace": namespace_of(pod), "uid": uid_of(pod)},
             "status": {"resourceClaimStatuses": statuses},
         }
-        try:
-            written = self._client.patch(
+        with contextlib.suppress(NotFound):  # the pod is gone; the garbage collector takes its claims
+            self._client.patch(
                 PODS,
                 name_of(pod),
                 body,
@@ -288,16 +275,11 @@ class ClaimController:
                 field_manager=FIELD_MANAGER,
                 force=True,
             )
-        except NotFound:
-            return  # the pod is gone; the garbage collector takes its claims
-        self.pods.assume(written)
 
     def should_reserve(self, pod: Obj, claim: Obj) -> bool:
         """Return whether to reserve this allocated claim for a pod that another component bound (DRA-118)."""
         return (
-            pod_state.is_scheduled(pod)
-            and not pod_state.is_done(pod)
-            and bool((claim.get("status") or {}).get("allocation"))
+            bool((claim.get("status") or {}).get("allocation"))
             and not meta(claim).get("deletionTimestamp")
             and not pod_state.is_reserved_for(claim, pod)
         )
@@ -362,8 +344,8 @@ class ClaimController:
         status.pop("reservedFor", None)
         if not self.is_protected(claim):
             return self._write_status(claim, status)
+        # The API server removes the device statuses with the allocation.
         status.pop("allocation", None)
-        status.pop("devices", None)
         return self._unprotect(self._write_status(claim, status))
 
     def is_protected(self, claim: Obj) -> bool:
@@ -381,7 +363,6 @@ class ClaimController:
         """Deallocate and unprotect a claim that is being deleted."""
         status = dict(claim.get("status") or {})
         if status.pop("allocation", None) is not None:
-            status.pop("devices", None)
             claim = self._write_status(claim, status)
         return self._unprotect(claim)
 
@@ -391,23 +372,17 @@ class ClaimController:
         A claim without such an owner is the user's (DRA-117); when the owner is gone, the garbage collector acts.
         """
         owner = controller_of(claim)
-        if owner is None or owner.get("kind") != "Pod" or meta(claim).get("deletionTimestamp"):
+        if owner is None:
             return False
         pod = self.pods.get(str(owner.get("name")), namespace_of(claim))
         return pod is not None and uid_of(pod) == owner.get("uid") and pod_state.is_done(pod)
 
     def _write_status(self, claim: Obj, status: Obj) -> Obj:
-        written = self._client.update_status(RESOURCE_CLAIMS, {**claim, "status": status})
-        self.claims.assume(written)
-        return written
+        return self._client.update_status(RESOURCE_CLAIMS, {**claim, "status": status})
 
     def _unprotect(self, claim: Obj) -> Obj:
         finalizers = [item for item in meta(claim).get("finalizers") or () if item != DELETE_PROTECTION]
-        written = self._client.update(RESOURCE_CLAIMS, {**claim, "metadata": {**meta(claim), "finalizers": finalizers}})
-        # Without its last finalizer a claim that is being deleted is gone; storing it would bring it back.
-        if not meta(written).get("deletionTimestamp"):
-            self.claims.assume(written)
-        return written
+        return self._client.update(RESOURCE_CLAIMS, {**claim, "metadata": {**meta(claim), "finalizers": finalizers}})
 
 
 class TransientFailure(OSError):

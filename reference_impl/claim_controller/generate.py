@@ -30,9 +30,7 @@ def claim_from(template: Obj, pod: Obj, claim_name: str) -> Obj:
         "generateName": generate_name(name_of(pod), claim_name),
         "namespace": namespace_of(pod),
         "annotations": {**(template_meta.get("annotations") or {}), POD_CLAIM_NAME: claim_name},
-        "ownerReferences": [
-            owner_reference({**pod, "apiVersion": "v1", "kind": "Pod"}, controller=True, block_owner_deletion=True)
-        ],
+        "ownerReferences": [owner_reference({**pod, "apiVersion": "v1", "kind": "Pod"}, controller=True)],
     }
     if labels := template_meta.get("labels"):
         metadata["labels"] = dict(labels)

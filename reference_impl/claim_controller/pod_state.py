@@ -14,9 +14,12 @@ POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
 
 def is_done(pod: Obj) -> bool:
     """Return whether the pod uses its claims no more: finished, or deleted before it was scheduled (DRA-108)."""
-    if pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
-        return True
-    return bool(meta(pod).get("deletionTimestamp")) and not is_scheduled(pod)
+    return is_finished(pod) or (bool(meta(pod).get("deletionTimestamp")) and not is_scheduled(pod))
+
+
+def is_finished(pod: Obj) -> bool:
+    """Return whether the pod's phase is terminal."""
+    return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
 def is_scheduled(pod: Obj) -> bool:
@@ -64,7 +67,4 @@ def is_owned_by(claim: Obj, pod: Obj) -> bool:
 
 def is_reserved_for(claim: Obj, pod: Obj) -> bool:
     """Return whether the claim's `reservedFor` names this very pod."""
-    return any(
-        not entry.get("apiGroup") and entry.get("resource") == "pods" and entry.get("uid") == uid_of(pod)
-        for entry in (claim.get("status") or {}).get("reservedFor") or ()
-    )
+    return any(entry["uid"] == uid_of(pod) for entry in (claim.get("status") or {}).get("reservedFor") or ())

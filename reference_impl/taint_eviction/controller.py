@@ -42,7 +42,7 @@ from dra_api.objects import (
 from reference_impl.claim_controller import pod_state
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
-from reference_impl.runtime import ComponentError
+from reference_impl.runtime import ComponentError, require_served
 from reference_impl.taint_eviction import rule_status, taints
 from reference_impl.taint_eviction.rule_status import RuleFacts
 from reference_impl.taint_eviction.taints import DeviceId, FoundTaint
@@ -56,11 +56,11 @@ CONDITION_MESSAGE = "Device Taint manager: deleting due to NoExecute taint"
 
 
 class Key(NamedTuple):
-    """A key of the work queue: a pod, a pool (`namespace` is its driver), the status of a rule, or all pods with
-    devices.
+    """A key of the work queue: a pod, a pool (`namespace` is its driver), the status of a rule, or a rule that was
+    created, changed or deleted.
     """
 
-    kind: Literal["pod", "pool", "rule", "new rule", "all"]
+    kind: Literal["pod", "pool", "rule", "changed rule"]
     namespace: str = ""
     name: str = ""
 
@@ -76,7 +76,6 @@ class TaintEvictionOptions:
     workers: int = 2
     device_taint_rules: bool | None = None
     rule_status_period: float = 10.0
-    event_source: str = "device-taint-eviction"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +98,7 @@ class TaintEviction:
         self.options = options or TaintEvictionOptions()
         self._client = client
         self._clock = clock
-        try:
-            client.require(RESOURCE_CLAIMS)
-        except LookupError as error:
-            raise ComponentError(str(error)) from error
+        require_served(client, RESOURCE_CLAIMS)
         self.pods = Informer(client, PODS, clock=clock)
         self.claims = Informer(client, RESOURCE_CLAIMS, clock=clock)
         self.claims.add_index("pool", _pools_of_claim)
@@ -113,7 +109,7 @@ class TaintEviction:
         self.rules = Informer(client, rule_resource or DEVICE_TAINT_RULES, clock=clock)
         if rule_resource is not None:
             informers.append(self.rules)
-        self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
+        self.recorder = EventRecorder(client, component="device-taint-eviction", clock=clock)
         self.loop: Loop[Key] = Loop(
             self.name,
             self.reconcile,
@@ -127,7 +123,6 @@ class TaintEviction:
         self._deleted: set[str] = set()  # deleted by this process, end not observed yet
         self._announced: set[str] = set()  # rules whose first status was written (or tried)
         self._evicted: Counter[str] = Counter()
-        self._status_written: dict[str, float] = {}
         self.pods.on_change(self._on_pod)
         self.claims.on_change(self._on_claim)
         self.slices.on_change(self._on_slice)
@@ -148,10 +143,9 @@ class TaintEviction:
             with self._lock:
                 self._deleted.discard(uid_of(change.object))
                 pending = self._pending.pop(uid_of(change.object), None)
-            for rule in pending.rules if pending else ():
-                self.loop.queue.add(Key("rule", name=rule))
+            self._rules_changed(pending.rules if pending else ())
             return
-        if pod_state.is_scheduled(change.object) and any(pod_state.claim_names(change.object)):
+        if any(pod_state.claim_names(change.object)):
             self.loop.queue.add(Key("pod", namespace_of(change.object), name_of(change.object)))
 
     def _on_claim(self, change: Change) -> None:
@@ -161,20 +155,18 @@ class TaintEviction:
                 self.loop.queue.add(Key("pod", namespace_of(claim), name))
 
     def _on_slice(self, change: Change) -> None:
-        for item in filter(None, (change.object, change.old)):
-            driver, pool = _driver_and_pool(item)
-            self.loop.queue.add(Key("pool", driver, pool))
+        # Driver and pool of a slice cannot change.
+        self.loop.queue.add(Key("pool", *_driver_and_pool(change.object)))
 
     def _on_rule(self, change: Change) -> None:
         if change.type == "DELETED":
             with self._lock:
                 self._announced.discard(uid_of(change.object))
                 self._evicted.pop(name_of(change.object), None)
-                self._status_written.pop(name_of(change.object), None)
-            self.loop.queue.add(Key("all"))
         # Spec changes only: our own status writes must not start another round.
-        elif change.old is None or change.old.get("spec") != change.object.get("spec"):
-            self.loop.queue.add(Key("new rule", name=name_of(change.object)))
+        elif change.old is not None and change.old["spec"] == change.object["spec"]:
+            return
+        self.loop.queue.add(Key("changed rule", name=name_of(change.object)))
 
     def reconcile(self, key: Key) -> None:
         """Work out one pod's eviction or one rule's status, or find the pods that a change concerns."""
@@ -187,7 +179,7 @@ class TaintEviction:
             case "rule":
                 if (rule := self.rules.get(key.name)) is not None:
                     self.sync_rule(rule)
-            case "new rule":
+            case "changed rule":
                 rule = self.rules.get(key.name)
                 try:
                     if rule is not None:
@@ -197,14 +189,11 @@ class TaintEviction:
                     with self._lock:
                         self._announced.update([uid_of(rule)] if rule is not None else ())
                     self._add_consumers(self.claims.list())
-            case "all":
-                self._add_consumers(self.claims.list())
 
     def _add_consumers(self, claims: Iterable[Obj]) -> None:
         for claim in claims:
-            if results_of(claim):
-                for name in _consumers(claim):
-                    self.loop.queue.add(Key("pod", namespace_of(claim), name))
+            for name in _consumers(claim):
+                self.loop.queue.add(Key("pod", namespace_of(claim), name))
 
     # -- a pod -------------------------------------------------------------------------------------------------------
 
@@ -247,13 +236,14 @@ class TaintEviction:
             self._evicted.update(plan.rules)
         self._rules_changed(plan.rules)
 
-    def _rules_changed(self, names: frozenset[str]) -> None:
+    def _rules_changed(self, names: Iterable[str]) -> None:
+        """Update the status of rules once the period is over: one update then covers all changes of that time."""
         for name in names:
-            self.loop.queue.add(Key("rule", name=name))
+            self.loop.queue.add_after(Key("rule", name=name), self.options.rule_status_period)
 
     def can_be_evicted(self, pod: Obj) -> bool:
-        """Return whether the pod runs, or is about to, and is not being deleted."""
-        return pod_state.is_scheduled(pod) and not pod_state.is_done(pod) and not meta(pod).get("deletionTimestamp")
+        """Return whether the pod has a node and is not being deleted."""
+        return pod_state.is_scheduled(pod) and not meta(pod).get("deletionTimestamp")
 
     def plan(self, pod: Obj) -> Eviction | None:
         """Return when to evict the pod: the earliest time of all taints on all its devices (DRA-214)."""
@@ -270,7 +260,7 @@ class TaintEviction:
 
     def claims_of(self, pod: Obj) -> Iterator[Obj]:
         """Return the claims that are reserved for the pod, extended resource claims included."""
-        for name in dict.fromkeys(pod_state.claim_names(pod)):
+        for name in pod_state.claim_names(pod):
             claim = self.claims.get(name, namespace_of(pod))
             if claim is not None and pod_state.is_reserved_for(claim, pod):
                 yield claim
@@ -334,51 +324,46 @@ class TaintEviction:
     # -- a rule ------------------------------------------------------------------------------------------------------
 
     def sync_rule(self, rule: Obj) -> None:
-        """Bring the rule's condition up to date, not more often than the period allows (DRA-228, DRA-229)."""
-        effect = str((rule.get("spec", {}).get("taint") or {}).get("effect") or "")
-        current = rule_status.held(rule).get("observedGeneration") == meta(rule).get("generation")
-        if effect == "None" and current and rule_status.held(rule).get("reason") == "NoEffect":
-            return  # written once, as upstream
-        name = name_of(rule)
-        with self._lock:
-            last = self._status_written.get(name)
-        if last is not None and current:
-            wait = last + self.options.rule_status_period - self._clock.monotonic()
-            if wait > 0:
-                self.loop.queue.add_after(Key("rule", name=name), wait)
-                return
-        wanted = rule_status.condition_for(self.facts(rule, effect))
+        """Bring the rule's condition up to date (DRA-228, DRA-229)."""
+        wanted = rule_status.condition_for(self.facts(rule))
         if rule_status.is_current(rule, wanted):
             return
         try:
-            written = self._client.update_status(
+            self._client.update_status(
                 self.rules.resource, rule_status.with_condition(rule, wanted, now=self._clock.now())
             )
         except NotFound:
             return
-        self.rules.assume(written)
-        with self._lock:
-            self._status_written[name] = self._clock.monotonic()
 
-    def facts(self, rule: Obj, effect: str) -> RuleFacts:
+    def facts(self, rule: Obj) -> RuleFacts:
         """Return the devices and pods that the rule matches, as if its effect were NoExecute."""
-        taint = {**(rule.get("spec", {}).get("taint") or {}), "effect": taints.NO_EXECUTE}
-        found = FoundTaint(taint, name_of(rule))
-        using: dict[tuple[str, str], str] = {}
-        allocated: set[DeviceId] = set()
-        for claim in self.claims.list():
-            results = [item for item in results_of(claim) if taints.selects(rule, taints.device_of(item))]
-            allocated.update(taints.device_of(item) for item in results)
-            if any(self.eviction_time(found, item) is not None for item in results):
-                for name in _consumers(claim):
-                    pod = self.pods.get(name, namespace_of(claim))
-                    if pod is not None and pod_state.is_reserved_for(claim, pod) and self.can_be_evicted(pod):
-                        using[namespace_of(pod), name] = uid_of(pod)
-        published = {device for device, _ in taints.devices_in(self._newest_slices()) if taints.selects(rule, device)}
+        taint = {**rule["spec"]["taint"], "effect": taints.NO_EXECUTE}
+        selected = [
+            item
+            for claim in self.claims.list()
+            for item in results_of(claim)
+            if taints.selects(rule, taints.device_of(item))
+        ]
+        published = [device for device in taints.devices_in(self._newest_slices()) if taints.selects(rule, device[0])]
+        pods = [pod for pod in self.pods.list() if self.can_be_evicted(pod) and self.is_concerned(pod, rule, taint)]
         with self._lock:
             evicted = self._evicted[name_of(rule)]
-            pods = {key for key, uid in using.items() if uid not in self._deleted}
-        return RuleFacts(effect, pods, evicted, len(published), len(allocated))
+        return RuleFacts(
+            effect=rule["spec"]["taint"]["effect"],
+            pods=len(pods),
+            namespaces=len({namespace_of(pod) for pod in pods}),
+            evicted=evicted,
+            published_devices=len(published),
+            allocated_devices=len(selected),
+        )
+
+    def is_concerned(self, pod: Obj, rule: Obj, taint: Obj) -> bool:
+        """Return whether the pod uses a device that the rule selects, and does not tolerate the taint for good."""
+        return any(
+            taints.selects(rule, taints.device_of(item)) and self.eviction_time(FoundTaint(taint), item) is not None
+            for claim in self.claims_of(pod)
+            for item in results_of(claim)
+        )
 
     def _newest_slices(self) -> Iterator[Obj]:
         pools: dict[tuple[str, str], list[Obj]] = {}
@@ -399,11 +384,8 @@ class TaintEviction:
 
 
 def _consumers(claim: Obj) -> list[str]:
-    return [
-        str(entry.get("name"))
-        for entry in (claim.get("status") or {}).get("reservedFor") or ()
-        if entry.get("resource") == "pods" and not entry.get("apiGroup")
-    ]
+    # Of any kind: `claims_of` compares the uid.
+    return [str(entry.get("name")) for entry in (claim.get("status") or {}).get("reservedFor") or ()]
 
 
 def _driver_and_pool(item: Obj) -> tuple[str, str]:

@@ -6,7 +6,6 @@ DRA-229.
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,10 +17,11 @@ EVICTION_IN_PROGRESS = "EvictionInProgress"
 
 @dataclass(frozen=True, slots=True)
 class RuleFacts:
-    """Devices and pods that a rule matches. `pods` are (namespace, name) of those that it evicts, or would evict."""
+    """Numbers of devices and pods that a rule matches; `pods` in `namespaces` are those that it evicts, or would."""
 
     effect: str
-    pods: Collection[tuple[str, str]]
+    pods: int
+    namespaces: int
     evicted: int
     published_devices: int
     allocated_devices: int
@@ -38,14 +38,15 @@ class ConditionText:
 
 def condition_for(facts: RuleFacts) -> ConditionText:
     """Return the condition for these facts."""
-    if facts.effect == "None":
-        return ConditionText("False", "NoEffect", _simulation(facts))
-    if facts.effect != "NoExecute":
-        return ConditionText("False", "OtherEffect", "Eviction only happens for the NoExecute effect.")
     done = f"{_count(facts.evicted, 'pod')} evicted since starting the controller." if facts.evicted else ""
+    if facts.effect == "None":
+        return ConditionText("False", "NoEffect", f"{_simulation(facts)} {done}".strip())
+    if facts.effect != "NoExecute":
+        text = "Eviction only happens for the NoExecute effect."
+        return ConditionText("False", "OtherEffect", f"{text} {done}".strip())
     if facts.pods:
-        need = "needs" if len(facts.pods) == 1 else "need"
-        pending = f"{_count(len(facts.pods), 'pod')} {need} to be evicted in {_namespaces(facts)}."
+        need = "needs" if facts.pods == 1 else "need"
+        pending = f"{_count(facts.pods, 'pod')} {need} to be evicted in {_namespaces(facts)}."
         return ConditionText("True", "PodsPendingEviction", f"{pending} {done}".strip())
     return ConditionText("False", "Completed" if facts.evicted else "NotStarted", done)
 
@@ -54,13 +55,13 @@ def _simulation(facts: RuleFacts) -> str:
     return (
         f"{_count(facts.published_devices, 'published device')} selected. "
         f"{_count(facts.allocated_devices, 'allocated device')} selected. "
-        f"{_count(len(facts.pods), 'pod')} would be evicted in {_namespaces(facts)} if the effect was NoExecute. "
+        f"{_count(facts.pods, 'pod')} would be evicted in {_namespaces(facts)} if the effect was NoExecute. "
         "This information will not be updated again. Recreate the DeviceTaintRule to trigger an update."
     )
 
 
 def _namespaces(facts: RuleFacts) -> str:
-    return _count(len({namespace for namespace, _ in facts.pods}), "namespace")
+    return _count(facts.namespaces, "namespace" if facts.namespaces == 1 else "different namespace")
 
 
 def _count(number: int, noun: str) -> str:
@@ -88,19 +89,15 @@ def is_current(rule: Obj, wanted: ConditionText) -> bool:
 
 def with_condition(rule: Obj, wanted: ConditionText, *, now: datetime) -> Obj:
     """Return the rule with its condition brought up to date."""
-    before = held(rule)
     condition: Obj = {
         "type": EVICTION_IN_PROGRESS,
         "status": wanted.status,
         "reason": wanted.reason,
         "message": wanted.message,
-        # Only a change of the status is a transition (metav1.Condition).
-        "lastTransitionTime": before["lastTransitionTime"]
-        if before.get("status") == wanted.status and before.get("lastTransitionTime")
-        else timestamp(now),
+        # As upstream: the time of the last change of any field.
+        "lastTransitionTime": timestamp(now),
+        "observedGeneration": meta(rule)["generation"],
     }
-    if generation := meta(rule).get("generation"):
-        condition["observedGeneration"] = generation
-    status = dict(rule.get("status") or {})
+    status = rule.get("status") or {}
     others = [item for item in status.get("conditions") or () if item.get("type") != EVICTION_IN_PROGRESS]
     return {**rule, "status": {**status, "conditions": [*others, condition]}}

@@ -151,6 +151,16 @@ def test_a_new_object_of_an_old_name_replaces_it() -> None:
         assert told(changes) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
 
 
+def test_a_new_list_shows_a_replaced_object_as_a_deletion_and_an_addition() -> None:
+    old, new = pod("a", 5, uid="old"), pod("a", 20, uid="new")
+    lists = [pods(10, old), pods(21, new)]
+    with informer(lists, [Feed().say("ERROR", GONE), Feed()]) as (made, _, changes, _clock):
+        assert made.wait_for(lambda: made.resource_version == "21", 10)
+        assert told(changes) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
+        assert [change.object["metadata"]["uid"] for change in changes] == ["old-a", "old-a", "new-a"]
+        assert changes[2].old is None
+
+
 def test_an_index_follows_its_objects() -> None:
     feed = Feed()
     with informer([pods(10, pod("a", 5, node="x"))], [feed]) as (made, _, _changes, _clock):

@@ -85,7 +85,6 @@ def test_a_claim_is_made_from_its_template_and_recorded(cluster: Cluster) -> Non
             "name": "p",
             "uid": uid_of(pod),
             "controller": True,
-            "blockOwnerDeletion": True,
         }
     ]
     assert claim["spec"] == cluster.get(RESOURCE_CLAIM_TEMPLATES, "t")["spec"]["spec"]
@@ -100,9 +99,7 @@ def test_a_missing_template_is_reported_and_waited_for(cluster: Cluster) -> None
     cluster.run(controller(cluster))
     cluster.pod("p", templates={"gpu": "t"})
     message = cluster.wait_event("p", "FailedResourceClaimCreation")
-    assert message == (
-        'PodResourceClaim gpu: resource claim template "t": resourceclaimtemplates.resource.k8s.io "t" not found'
-    ) or message.startswith('PodResourceClaim gpu: resource claim template "t": ')
+    assert message == 'PodResourceClaim gpu: resource claim template "t" not found'
     cluster.template("t")
     generated(cluster, "p")
 

@@ -255,7 +255,7 @@ def test_rules_without_effect_only_report(cluster: Cluster) -> None:
 
 
 def test_the_words_of_a_rule_under_way() -> None:
-    facts = RuleFacts("NoExecute", {("a", "p")}, 1, 2, 2)
+    facts = RuleFacts("NoExecute", pods=1, namespaces=1, evicted=1, published_devices=2, allocated_devices=2)
     assert (
         condition_for(facts).message
         == "1 pod needs to be evicted in 1 namespace. 1 pod evicted since starting the controller."
