@@ -42,9 +42,9 @@ def _(world: World, claim: str) -> None:
     faults.before_status_update(world, claim=claim, act=replace)
 
 
-@given('claim "{claim}" is allocated "{devices}" of "{node}" while the scheduler writes it')
-def _(world: World, claim: str, devices: str, node: str) -> None:
-    """Allocate devices to the claim just before the scheduler's next status update of it, which then conflicts."""
+@given('claim "{claim}" is allocated "{devices}" of "{node}" while the {component:word} writes it')
+def _(world: World, claim: str, devices: str, node: str, component: str) -> None:
+    """Allocate devices to the claim just before the component's next status update of it, which then conflicts."""
     faults.before_status_update(world, claim=claim, act=lambda: hold(world, claim, devices, node))
 
 

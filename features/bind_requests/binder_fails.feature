@@ -173,6 +173,7 @@ Feature: Failed BindRequests
     Examples:
       | code |
       | 403  |
+      | 409  |
       | 500  |
 
   @KAI-172 @KAI-174 @KAI-180

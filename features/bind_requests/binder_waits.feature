@@ -83,3 +83,29 @@ Feature: The binder waits for binding conditions
     And pod "train" stays unbound
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then pod "train" is bound to "n1"
+
+  @DRA-250b
+  Scenario: The pod is bound once the devices of both of its claims are ready
+    Given node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: slow, generation: 1, resourceSliceCount: 1}
+      devices:
+        - {name: one, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+        - {name: two, bindingConditions: [dra.test/ready, dra.test/linked], bindingFailureConditions: [dra.test/failed]}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    And a pod "train" using claim "first, second"
+    And the objects of the manifest "bind_requests/two-slow-devices"
+    Then claim "first" is reserved for pod "train"
+    And claim "second" is reserved for pod "train"
+    When device "one" of claim "first" reports "dra.test/ready" True
+    Then pod "train" stays unbound
+    When device "two" of claim "second" reports "dra.test/ready" True
+    Then pod "train" stays unbound
+    When device "two" of claim "second" reports "dra.test/linked" True
+    Then pod "train" is bound to "n1"
+    And the BindRequest "two-slow-devices" has "status.phase" Succeeded
