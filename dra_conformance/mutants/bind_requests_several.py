@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_api.client import ApiError
+from dra_api.client import ApiError, Conflict
 from dra_api.objects import BIND_REQUESTS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binder.failure import BindFailure
@@ -325,3 +325,122 @@ def _(patch: Patch) -> None:
         return make
 
     patch.wrap(MAKE, wrapped)
+
+
+@mutant("binder-drops-finalizers-of-others", rule="KAI-121")
+def _(patch: Patch) -> None:
+    """The list of finalizers is replaced by delete protection alone."""
+
+    def with_finalizer(claim: Obj) -> Obj:
+        return {**claim, "metadata": {**claim["metadata"], "finalizers": ["resource.kubernetes.io/delete-protection"]}}
+
+    patch.replace("reference_impl.binder.claims:with_finalizer", with_finalizer)
+
+
+@mutant("binder-roll-back-drops-finalizers-of-others", rule="KAI-121")
+def _(patch: Patch) -> None:
+    """After a failed binding all finalizers of the claim are removed."""
+
+    def without_finalizer(claim: Obj) -> Obj:
+        return {**claim, "metadata": {**claim["metadata"], "finalizers": []}}
+
+    patch.replace("reference_impl.binder.claims:without_finalizer", without_finalizer)
+
+
+@mutant("binder-compares-consumers-by-name", rule="KAI-107")
+def _(patch: Patch) -> None:
+    """A consumer with the pod's name counts as the pod, whatever its uid."""
+
+    def is_reserved_for(claim: Obj, pod: Obj) -> bool:
+        consumers: list[Obj] = (claim.get("status") or {}).get("reservedFor") or []
+        return any(entry["name"] == pod["metadata"]["name"] for entry in consumers)
+
+    patch.replace("reference_impl.binder.claims:is_reserved_for", is_reserved_for)
+
+
+@mutant("binder-counts-devices-of-an-allocation", rule="KAI-113b")
+def _(patch: Patch) -> None:
+    """Two allocations are the same if they have the same number of devices; their nodes are not compared."""
+
+    def same_allocation(one: Obj, other: Obj) -> bool:
+        return len(one["devices"]["results"]) == len(other["devices"]["results"])
+
+    patch.replace("reference_impl.binder.claims:same_allocation", same_allocation)
+    patch.replace(f"{WRITER}.check_node", lambda self, *args: None)
+
+
+@mutant(
+    "binder-ignores-configuration-of-an-allocation",
+    rule="KAI-113b",
+    scenario="bind_requests/binder_keeps#a-pod-is-not-bound-with-a-claim-that-has-difference-than-its-bindrequest-says",
+)
+def _(patch: Patch) -> None:
+    """Two allocations are the same if they have the same devices, however these are configured."""
+
+    def same_allocation(one: Obj, other: Obj) -> bool:
+        return bool(one["devices"]["results"] == other["devices"]["results"])
+
+    patch.replace("reference_impl.binder.claims:same_allocation", same_allocation)
+
+
+@mutant(
+    "binder-does-not-check-again-after-a-conflict",
+    rule="KAI-113b",
+    scenario="bind_requests/binder_keeps#a-claim-that-gets-other-devices-while-the-binder-writes-it-is-not-used",
+)
+def _(patch: Patch) -> None:
+    """A claim that was changed by others is written again without being checked again."""
+
+    def wrapped(original: Any) -> Any:
+        checked: set[tuple[str, str]] = set()
+
+        def check(self: Any, claim: Obj, pod: Obj, *args: Any, **more: Any) -> None:
+            key = (claim["metadata"]["uid"], pod["metadata"]["uid"])
+            if key not in checked:
+                original(self, claim, pod, *args, **more)
+                checked.add(key)
+
+        return check
+
+    patch.wrap(f"{WRITER}.check", wrapped)
+
+
+@mutant("binder-takes-the-claim-of-another-pod", rule="KAI-119")
+def _(patch: Patch) -> None:
+    """Any claim for extended resources in the namespace is taken for the pod's own, without checks."""
+
+    def stored(self: Any, pod: Obj) -> Obj | None:
+        found = self._client.list(self._writer.resource, pod["metadata"]["namespace"]).items
+        return next((claim for claim in found if "-extended-resources-" in claim["metadata"]["name"]), None)
+
+    patch.replace("reference_impl.binder.extended:ExtendedClaims.stored", stored)
+
+
+@mutant("binder-awaits-the-first-claim", rule="DRA-250b")
+def _(patch: Patch) -> None:
+    """Only the devices of the pod's first claim are waited for."""
+
+    def wrapped(original: Any) -> Any:
+        return lambda self, *args, **more: original(self, *args, **more)[:1]
+
+    patch.wrap(f"{BINDER}.claims_to_use", wrapped)
+
+
+@mutant(
+    "binder-takes-a-conflict-for-a-binding",
+    rule="KAI-160",
+    scenario="bind_requests/binder_fails#a-binding-that-is-refused-with-code-can-be-requested-again",
+)
+def _(patch: Patch) -> None:
+    """A binding that is answered with 409 counts as done."""
+
+    def wrapped(original: Any) -> Any:
+        def bind(self: Any, pod: Obj, node: str, annotations: Any) -> None:
+            try:
+                original(self, pod, node, annotations)
+            except Conflict:
+                return
+
+        return bind
+
+    patch.wrap("reference_impl.binder.pods:PodWriter.bind", wrapped)
