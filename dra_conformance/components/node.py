@@ -81,7 +81,6 @@ class ScenarioNode:
                 cdi_roots=self.external_driver.cdi_roots if self.external_driver else None,
                 # A driver that runs already has published its slices; deleting them would be the harness's fault.
                 wipe_at_start=self.external_driver is None,
-                host_root=None,
             )
 
     # -- GPUs ------------------------------------------------------------------------------------------------------

@@ -3,9 +3,9 @@
 `Kubelet` is a whole node; `PluginHandle` calls one driver directly. The package imports nothing of `reference_impl`.
 """
 
-from dra_conformance.kubelet.calls import Fault, Outcome, PluginHandle, PluginInstance
+from dra_conformance.kubelet.calls import Outcome, PluginHandle, PluginInstance
 from dra_conformance.kubelet.cdi import CDIDevice, CDIProblem, CDIRegistry, CDISpec, read_spec, validate_spec
-from dra_conformance.kubelet.container_view import ContainerView, DeviceNode, Hook, Mount
+from dra_conformance.kubelet.container_view import ContainerView, DeviceNode, Mount
 from dra_conformance.kubelet.errors import (
     CDIError,
     CheckpointCorrupt,
@@ -31,9 +31,7 @@ __all__ = [
     "ContainerView",
     "DeviceNode",
     "DriverNotRegistered",
-    "Fault",
     "Gates",
-    "Hook",
     "Kubelet",
     "KubeletError",
     "Mount",

@@ -1,7 +1,6 @@
-"""Calls from the kubelet to one driver instance: recorded, bounded in time, and faulty on request.
+"""Calls from the kubelet to one driver instance, recorded and bounded in time.
 
-`PluginInstance` is one registered endpoint; it owns its connection until `close`. `Fault` bends calls on purpose, for
-scenarios that show how a driver bears a slow, repeated or lost call.
+`PluginInstance` is one registered endpoint; it owns its connection until `close`.
 """
 
 from __future__ import annotations
@@ -22,56 +21,6 @@ Method = Literal["NodePrepareResources", "NodeUnprepareResources"]
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """How the next calls of one method go wrong on the kubelet's side.
-
-    `delay`: seconds to wait before the call. `repeat`: how often the same call is made in a row; the last answer
-    counts. `concurrent`: make the repeated calls at the same time. `drop_answer`: make the call, then lose its answer
-    as a crashed kubelet would. `times`: how many calls are bent; 0 means every call until cleared.
-    """
-
-    method: Method
-    delay: float = 0.0
-    repeat: int = 1
-    concurrent: bool = False
-    drop_answer: bool = False
-    times: int = 1
-
-
-class Faults:
-    """The faults that are in force for one kubelet. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._pending: list[tuple[Fault, int]] = []
-
-    def add(self, fault: Fault) -> None:
-        """Inject a fault into the next calls."""
-        with self._lock:
-            self._pending.append((fault, fault.times))
-
-    def clear(self) -> None:
-        """No faults from now on."""
-        with self._lock:
-            self._pending.clear()
-
-    def take(self, method: Method) -> Fault | None:
-        """Return the fault for the next call and count it as used."""
-        with self._lock:
-            for index, (fault, left) in enumerate(self._pending):
-                if fault.method != method:
-                    continue
-                # Faults of one method are used in the order in which they were injected.
-                if left == 1:
-                    del self._pending[index]
-                elif left > 1:
-                    # A fault with `times` 0 is never used up.
-                    self._pending[index] = (fault, left - 1)
-                return fault
-        return None
-
-
 class PluginInstance:
     """One registered endpoint of a driver."""
 
@@ -84,7 +33,6 @@ class PluginInstance:
         registration_socket: Path,
         clock: Clock,
         record: Record,
-        faults: Faults,
         timeout: float,
     ) -> None:
         self.driver = driver
@@ -95,7 +43,6 @@ class PluginInstance:
         self.stopping = threading.Event()
         self._clock = clock
         self._record = record
-        self._faults = faults
         self._timeout = timeout
 
     @property
@@ -105,7 +52,7 @@ class PluginInstance:
 
     def prepare(self, claims: Sequence[ClaimRef], *, timeout: float | None = None) -> dict[str, PrepareResult]:
         """NodePrepareResources, exactly as answered. Raises RpcError."""
-        return self._bent(
+        return self._recorded(
             "NodePrepareResources",
             claims,
             lambda: self.client.prepare(claims, timeout=timeout or self._timeout),
@@ -114,7 +61,7 @@ class PluginInstance:
 
     def unprepare(self, claims: Sequence[ClaimRef], *, timeout: float | None = None) -> dict[str, str]:
         """NodeUnprepareResources, exactly as answered. Raises RpcError."""
-        return self._bent(
+        return self._recorded(
             "NodeUnprepareResources",
             claims,
             lambda: self.client.unprepare(claims, timeout=timeout or self._timeout),
@@ -125,30 +72,6 @@ class PluginInstance:
         """Close the connection and cancel everything that waits on it."""
         self.stopping.set()
         self.client.close()
-
-    def _bent(
-        self,
-        method: Method,
-        claims: Sequence[ClaimRef],
-        call: Callable[[], T],
-        show: Callable[[T], Mapping[str, Any]],
-    ) -> T:
-        fault = self._faults.take(method)
-        if fault is None:
-            return self._recorded(method, claims, call, show)
-        if fault.delay:
-            # The end of the instance also ends the delay.
-            self._clock.wait(self.stopping, fault.delay)
-        if fault.concurrent:
-            with ThreadPoolExecutor(max_workers=fault.repeat) as pool:
-                futures = [pool.submit(self._recorded, method, claims, call, show) for _ in range(fault.repeat)]
-                answers = [future.result() for future in futures]
-        else:
-            answers = [self._recorded(method, claims, call, show) for _ in range(fault.repeat)]
-        if fault.drop_answer:
-            # gRPC reports UNAVAILABLE if the connection breaks during a call.
-            raise RpcError(method, "UNAVAILABLE", "the answer was lost on request", self.endpoint)
-        return answers[-1]
 
     def _recorded(
         self,

@@ -68,14 +68,8 @@ def pod_claims(pod: Obj, *, extended_resource: bool = True) -> list[PodClaim]:
 
 
 def reserved_for(pod: Obj, claim: Obj) -> bool:
-    """Whether `status.reservedFor` names this very pod (rule DRA-274)."""
-    return any(
-        not entry.get("apiGroup")
-        and entry.get("resource") == "pods"
-        and entry.get("name") == name_of(pod)
-        and entry.get("uid") == uid_of(pod)
-        for entry in claim.get("status", {}).get("reservedFor") or ()
-    )
+    """Whether `status.reservedFor` has the uid of the pod (rule DRA-274), which is all that kubelets compare."""
+    return any(entry["uid"] == uid_of(pod) for entry in claim.get("status", {}).get("reservedFor") or ())
 
 
 class ClaimManager:
@@ -132,8 +126,8 @@ class ClaimManager:
                 owner = controller_of(claim)
                 if owner is None or owner.get("uid") != uid_of(pod):
                     raise ClaimRefused(
-                        f"ResourceClaim was not created for pod {namespace_of(pod)}/{name_of(pod)} "
-                        f"(ResourceClaim: {namespace_of(claim)}/{name_of(claim)})"
+                        f"ResourceClaim {namespace_of(claim)}/{name_of(claim)} was not created for "
+                        f"Pod {namespace_of(pod)}/{name_of(pod)} (Pod is not owner)"
                     )
             # A claim that is reserved is allocated: the API server accepts no other.
             if not reserved_for(pod, claim):

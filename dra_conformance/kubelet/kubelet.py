@@ -15,7 +15,7 @@ from dra_api.client import AlreadyExists, ApiError, KubeClient
 from dra_api.clock import Clock, timestamp
 from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
 from dra_conformance.core.events import KubeletState
-from dra_conformance.kubelet.calls import Fault, Faults, PluginHandle, PluginInstance
+from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
 from dra_conformance.kubelet.claim_cache import ClaimCache, ClaimRecord
 from dra_conformance.kubelet.claims import ClaimManager
 from dra_conformance.kubelet.container_view import ContainerView
@@ -42,7 +42,6 @@ class Kubelet:
         `dra_conformance.core.events.kinds.kubelet`. gates, timing: feature gates and delays.
         cdi_roots: folders with CDI specifications, lowest priority first, if not `root/cdi`.
         registration_dir, plugins_dir: if not below `root`.
-        host_root: root of the node's file system, to find missing host paths of CDI edits.
         node_labels: labels of a Node object that the kubelet creates.
         host_ip: the node's address in status.
         wipe_at_start: delete the node's slices at the start (rule DRA-285); False takes over a running node.
@@ -64,7 +63,6 @@ class Kubelet:
         cdi_roots: Sequence[Path] | None = None,
         registration_dir: Path | None = None,
         plugins_dir: Path | None = None,
-        host_root: Path | None = None,
         node_labels: Mapping[str, str] | None = None,
         host_ip: str = "127.0.0.1",
         wipe_at_start: bool = True,
@@ -78,13 +76,11 @@ class Kubelet:
         self.cdi_roots = tuple(cdi_roots) if cdi_roots is not None else (root / "cdi",)
         self.state_dir = root / "state"
         self.runtime = Runtime()
-        self.faults = Faults()
         self.gates = gates or Gates()
         self.timing = timing or Timing()
         self._client = client
         self._clock = clock
         self._record = recorder(log, node_name)
-        self._host_root = host_root
         self._labels = dict(node_labels or {})
         self._host_ip = host_ip
         self._wipe_at_start = wipe_at_start
@@ -137,13 +133,6 @@ class Kubelet:
         """Stop for good and drop the containers, which are only records."""
         self.stop()
 
-    def __enter__(self) -> Kubelet:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
     # -- drivers ---------------------------------------------------------------------------------------------------
 
     def wait_registered(self, driver: str, timeout: float = 10.0, *, instances: int = 1) -> PluginHandle:
@@ -159,23 +148,11 @@ class Kubelet:
         """The registered plugins of this life of the kubelet."""
         return self._alive().plugins
 
-    def inject(self, fault: Fault) -> None:
-        """Bend the next calls to drivers; see `Fault`."""
-        self._record(KubeletState(step="fault", fault=str(fault)))
-        self.faults.add(fault)
-
     # -- pods ------------------------------------------------------------------------------------------------------
 
     def finish_pod(self, namespace: str, name: str, phase: Phase = "Succeeded") -> None:
         """Let a pod's containers end by themselves once they run. Raises KubeletError for a pod not on this node."""
         self._alive().pods.finish(namespace, name, phase)
-
-    def view(self, namespace: str, pod: str, container: str) -> ContainerView:
-        """Return the view of one container of a running pod. Raises KubeletError with the reason if it does not run."""
-        views = self._alive().pods.views(namespace, pod)
-        if container not in views:
-            raise KubeletError(f"pod {namespace}/{pod} has no container {container}; it has {', '.join(views)}")
-        return views[container]
 
     def wait_running(self, namespace: str, pod: str, timeout: float = 10.0) -> Mapping[str, ContainerView]:
         """Wait for a pod to run; return the view of each container. Raises KubeletError with the reason."""
@@ -269,7 +246,6 @@ class _Life:
             folder=kubelet.registration_dir,
             timing=timing,
             record=record,
-            faults=kubelet.faults,
             on_instance=self._on_instance,
             wipe_at_start=kubelet._wipe_at_start,
         )
@@ -298,7 +274,6 @@ class _Life:
             timing=timing,
             record=record,
             cdi_roots=kubelet.cdi_roots,
-            host_root=kubelet._host_root,
             host_ip=kubelet._host_ip,
             workers=kubelet._workers,
         )

@@ -31,7 +31,7 @@ from dra_api.threads import report_exception
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from dra_conformance.core.events import KubeletConnection, KubeletProblem, KubeletRegistration, KubeletSlices
-from dra_conformance.kubelet.calls import Faults, PluginHandle, PluginInstance
+from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
 from dra_conformance.kubelet.errors import DriverNotRegistered, RegistrationRefused
 from dra_conformance.kubelet.folder_watch import FolderWatch
 from dra_conformance.kubelet.gates import Timing
@@ -88,7 +88,6 @@ class PluginManager:
         folder: Path,
         timing: Timing,
         record: Record,
-        faults: Faults,
         on_instance: Callable[[PluginInstance, bool], None],
         wipe_at_start: bool = True,
     ) -> None:
@@ -99,7 +98,6 @@ class PluginManager:
         self.folder = folder
         self._timing = timing
         self._record = record
-        self._faults = faults
         self._on_instance = on_instance
         self._wipe_at_start = wipe_at_start
         # Reentrant: `explain` calls `drivers` while it holds the lock.
@@ -182,12 +180,6 @@ class PluginManager:
         with self._lock:
             return sorted(self._instances)
 
-    def registration_error(self, socket: str) -> str:
-        """Return why the socket with that file name is not registered; empty if it is, or does not exist."""
-        with self._lock:
-            known = self._sockets.get(self.folder / socket)
-            return known.error if known else ""
-
     def wait_registered(self, driver: str, timeout: float, *, instances: int = 1) -> PluginHandle:
         """Wait until `instances` endpoints of `driver` are registered, at most `timeout` seconds.
 
@@ -207,28 +199,6 @@ class PluginManager:
         # An instance is in `_instances` before its plugin has been notified; here it counts only after that.
         settled = [known.instance for known in self._sockets.values() if known.instance is not None]
         return sum(1 for instance in settled if instance.driver == driver)
-
-    def wait_unregistered(self, driver: str, timeout: float) -> bool:
-        """Wait until no instance of `driver` is registered, at most `timeout` seconds."""
-        deadline = self._clock.monotonic() + timeout
-        with self.changed:
-            while self._instances.get(driver):
-                remaining = deadline - self._clock.monotonic()
-                if remaining <= 0:
-                    return False
-                self._clock.condition_wait(self.changed, remaining)
-        return True
-
-    def wait_connected(self, driver: str, connected: bool, timeout: float) -> bool:
-        """Wait until some instance of `driver` is connected, or (False) none is; at most `timeout` seconds."""
-        deadline = self._clock.monotonic() + timeout
-        with self.changed:
-            while self._usable(driver) is not connected:
-                remaining = deadline - self._clock.monotonic()
-                if remaining <= 0:
-                    return False
-                self._clock.condition_wait(self.changed, remaining)
-        return True
 
     def explain(self, driver: str) -> str:
         """Return why a driver is not registered, with the contents of the registration folder."""
@@ -386,7 +356,6 @@ class PluginManager:
                 registration_socket=path,
                 clock=self._clock,
                 record=self._record,
-                faults=self._faults,
                 timeout=self._timing.call,
             )
             self._instances.setdefault(info.name, []).append(instance)

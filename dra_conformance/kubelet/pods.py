@@ -62,7 +62,6 @@ class PodWorkers:
         claims: prepares and unprepares.
         health: reports of drivers on their devices.
         cdi_roots: folders with CDI specifications, lowest priority first.
-        host_root: root of the node's file system, if known.
         host_ip: the node's address in pod status.
         workers: pods handled at the same time.
     """
@@ -80,7 +79,6 @@ class PodWorkers:
         timing: Timing,
         record: Record,
         cdi_roots: Sequence[Path],
-        host_root: Path | None,
         host_ip: str,
         workers: int,
     ) -> None:
@@ -94,7 +92,6 @@ class PodWorkers:
         self._timing = timing
         self._record = record
         self._cdi_roots = tuple(cdi_roots)
-        self._host_root = host_root
         self._host_ip = host_ip
         self._workers = workers
         self._queue: WorkQueue[str] = WorkQueue(clock, base_delay=timing.pod_backoff, max_delay=timing.pod_backoff_max)
@@ -342,7 +339,7 @@ class PodWorkers:
             devices = given[container["name"]]
             try:
                 ids = [device.id for device in devices]
-                views[container["name"]] = build_view(container, ids, registry, host_root=self._host_root)
+                views[container["name"]] = build_view(container, ids, registry)
             except CDIError as error:
                 lost = {d for d in devices if d.id not in registry.devices}
                 sources = ", ".join(sorted({f"driver {d.driver} for claim {d.claim}" for d in lost}))
@@ -410,9 +407,8 @@ class PodWorkers:
         try:
             self._claims.unprepare(uid_of(pod))
         except (UnprepareFailed, DriverNotRegistered) as error:
-            message = f"unprepare dynamic resources: {error}"
-            self._writer.record_event(pod, state.written, "FailedUnprepareDynamicResources", message)
-            raise UnprepareFailed(message) from None
+            # The real kubelet logs this and writes no event.
+            raise UnprepareFailed(f"unprepare dynamic resources: {error}") from None
         with self._lock:
             state.error = ""
 

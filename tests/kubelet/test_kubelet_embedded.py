@@ -149,6 +149,6 @@ def test_the_node_is_ready_and_slices_are_wiped(cluster: Cluster) -> None:
         },
     )
     cluster.server.stop(grace=0)
-    assert cluster.kubelet.plugins.wait_unregistered(DRIVER, 5)
+    cluster.log.wait(lambda: not cluster.kubelet.plugins.instances(DRIVER))
     cluster.clock.advance(31)
     cluster.log.wait(lambda: not cluster.client.list(RESOURCE_SLICES).items)

@@ -76,7 +76,7 @@ def test_the_end_of_the_stream_is_unknown_and_the_kubelet_comes_back(world: Worl
     world.servers[0]._plugin.stop(grace=0)
     world.log.wait(lambda: entry(world).get("gpu.example.com/gpu=d0") == "Unknown")
     world.servers[0]._plugin.start()
-    assert world.kubelet.plugins.wait_connected(DRIVER, True, 10)
+    world.wait_connected()
     world.log.wait(lambda: world.log.of("health", step="stream ended"))
     world.clock.advance(6)
     world.log.wait(lambda: entry(world).get("gpu.example.com/gpu=d0") == "Healthy")

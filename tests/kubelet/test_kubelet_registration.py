@@ -95,7 +95,7 @@ def test_another_plugin_type_is_refused(node: World) -> None:
 def test_removing_the_socket_deregisters(node: World) -> None:
     node.driver()
     node.servers[0].stop_registration()
-    assert node.kubelet.plugins.wait_unregistered(DRIVER, 5)
+    node.log.wait(lambda: not node.kubelet.plugins.instances(DRIVER))
     with pytest.raises(DriverNotRegistered):
         node.kubelet.plugin(DRIVER).prepare([])
 
@@ -147,16 +147,16 @@ def test_slices_go_30_seconds_after_the_driver_and_stay_when_it_comes_back(node:
     node.slice("mine")
     node.slice("network", node=None)
     node.servers[0].stop(grace=0)
-    assert node.kubelet.plugins.wait_unregistered(DRIVER, 5)
+    node.log.wait(lambda: not node.kubelet.plugins.instances(DRIVER))
     node.clock.advance(29)
     assert node.slices() == ["mine", "network"]
     node.servers[0].start()
     node.kubelet.wait_registered(DRIVER)
-    assert node.kubelet.plugins.wait_connected(DRIVER, True, 5)
+    node.wait_connected()
     node.clock.advance(60)
     assert node.slices() == ["mine", "network"]
     node.servers[0].stop(grace=0)
-    assert node.kubelet.plugins.wait_unregistered(DRIVER, 5)
+    node.log.wait(lambda: not node.kubelet.plugins.instances(DRIVER))
     node.clock.advance(31)
     node.log.wait(lambda: node.slices() == ["network"])
 

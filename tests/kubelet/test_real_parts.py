@@ -302,7 +302,7 @@ def test_a_device_is_given_when_all_that_it_would_edit_is_seen(tmp_path: Path) -
     }
     devices = [{"name": name, "containerEdits": one} for name, one in edits.items()]
     (tmp_path / "x.json").write_bytes(orjson.dumps({"cdiVersion": "0.5.0", "kind": "v/c", "devices": devices}))
-    view = container_probe.view("main", SIGHT, [tmp_path])
+    view = container_probe.view(SIGHT, [tmp_path])
     assert view.cdi_devices == ("v/c=given",)
     assert view.env["A"] == "1"
     assert {node.path: node.permissions for node in view.device_nodes} == {"/dev/x": "rw", "/dev/shut": ""}

@@ -30,6 +30,16 @@ PEER = BIN / "dra-example-kubeletplugin"
 
 
 @contextlib.contextmanager
+def _kubelet(plane: ApiServerEmulator | BinariesControlPlane, name: str, root: Path) -> Iterator[Kubelet]:
+    kubelet = Kubelet(KubeClient(plane.transport(), user_agent="kubelet"), RealClock(), name, root)
+    kubelet.start()
+    try:
+        yield kubelet
+    finally:
+        kubelet.stop()
+
+
+@contextlib.contextmanager
 def in_process(
     plane: ApiServerEmulator, root: Path, name: str, *, inventory: str, gates: FeatureGates | None = None
 ) -> Iterator[tuple[PluginHandle, KubeletPlugin]]:
@@ -37,7 +47,7 @@ def in_process(
     root.mkdir()
     with (
         fake_nvml.Node.create(inventory, root / "nvml") as node,
-        Kubelet(KubeClient(plane.transport(), user_agent="kubelet"), RealClock(), name, root / "k") as kubelet,
+        _kubelet(plane, name, root / "k") as kubelet,
     ):
         plugin = KubeletPlugin(
             KubeClient(plane.transport()),
@@ -65,7 +75,7 @@ def own_process(plane: ApiServerEmulator | BinariesControlPlane, root: Path) -> 
     root.mkdir()
     with (
         fake_nvml.Node.create("dgx-h100", root / "nvml") as node,
-        Kubelet(KubeClient(plane.transport(), user_agent="kubelet"), RealClock(), "n1", root / "k") as kubelet,
+        _kubelet(plane, "n1", root / "k") as kubelet,
     ):
         command = [
             *(sys.executable, "-m", "reference_impl", "kubelet-plugin", "--kubeconfig", str(plane.kubeconfig)),
@@ -85,7 +95,7 @@ def own_process(plane: ApiServerEmulator | BinariesControlPlane, root: Path) -> 
 def example_driver(plane: ApiServerEmulator | BinariesControlPlane, root: Path) -> Iterator[PluginHandle]:
     """The same with the official example driver. Its client-side rate limits are raised."""
     root.mkdir()
-    with Kubelet(KubeClient(plane.transport(), user_agent="kubelet"), RealClock(), "n1", root / "k") as kubelet:
+    with _kubelet(plane, "n1", root / "k") as kubelet:
         (kubelet.plugins_dir / EXAMPLE).mkdir(parents=True)
         command = [
             *(str(PEER), "--kubeconfig", str(plane.kubeconfig), "--node-name", "n1", "--num-devices", str(DEVICES)),

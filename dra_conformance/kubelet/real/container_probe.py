@@ -34,32 +34,24 @@ def read(pod_logs: Path, *, namespace: str, pod: str, uid: str, container: str) 
     raise KubeletError(f"container {container} of pod {namespace}/{pod} has printed nothing yet")
 
 
-def view(container: str, sight: Probe, roots: Sequence[Path]) -> ContainerView:
+def view(sight: Probe, roots: Sequence[Path]) -> ContainerView:
     """A sight as a view; `roots` are the node's CDI folders."""
     devices = tuple(
         DeviceNode(
             path=node["path"],
-            host_path="",  # not to be seen from inside
             type=node["type"],
             major=node["major"],
             minor=node["minor"],
-            file_mode=node["mode"],
             permissions="rw" if node["allowed"] else "",
-            uid=node["uid"],
-            gid=node["gid"],
         )
         for node in sight["devices"]
     )
-    mounts = tuple(
-        Mount(entry["path"], entry["source"], tuple(entry["options"]), entry["type"]) for entry in sight["mounts"]
-    )
+    mounts = tuple(Mount(entry["path"], entry["source"]) for entry in sight["mounts"])
     return ContainerView(
-        container=container,
         cdi_devices=tuple(_given(sight, roots)),
         env=dict(sight["env"]),
         device_nodes=devices,
         mounts=mounts,
-        additional_gids=tuple(sight["groups"] or ()),
     )
 
 

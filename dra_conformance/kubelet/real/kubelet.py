@@ -235,7 +235,7 @@ class RealKubelet:
 
     def _view(self, namespace: str, pod: str, uid: str, container: str) -> ContainerView:
         seen = container_probe.read(self._layout.pod_logs, namespace=namespace, pod=pod, uid=uid, container=container)
-        return container_probe.view(container, seen, self.cdi_roots)
+        return container_probe.view(seen, self.cdi_roots)
 
     def _events(self, namespace: str, pod: str) -> str:
         listed = self._client.list(EVENTS, namespace, field_selector=f"involvedObject.name={pod}").items

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dra_api.clock import RealClock
-from dra_conformance.kubelet.calls import Faults, PluginHandle, PluginInstance
+from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
 from dra_conformance.kubelet.errors import DriverNotRegistered
 from dra_conformance.kubelet.real.log_follower import LogFollower, Plugin
 from dra_conformance.kubelet.record import Record
@@ -72,7 +72,6 @@ class RealPlugins:
                 registration_socket=self._folder,
                 clock=RealClock(),
                 record=self._record,
-                faults=Faults(),
                 timeout=_CALL_TIMEOUT,
             )
         return found

@@ -20,7 +20,6 @@ class KubeletState(KubeletEvent, tag="kubelet-state", frozen=True, kw_only=True)
 
     step: str
     drivers: tuple[str, ...] = ()
-    fault: str = ""
     release: str = ""
     containerd: str = ""
 
