@@ -8,6 +8,7 @@ Feature: The pod status shows the health of devices
     Given node "n1" running a driver that reports the health of 2 devices
     And pod "train" runs on device "dev-0" of "n1"
     And pod "infer" runs on device "dev-1" of "n1"
+    And pod "infer" has shown the health "Healthy" for "claim:infer"
     Then pod "train" shows the health "Healthy" for "claim:train"
     When device "dev-0" of "n1" is reported Unhealthy with {message: XID 48}
     Then pod "train" shows the health "Unhealthy" for "claim:train"
