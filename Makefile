@@ -9,7 +9,7 @@ CLIENTS_READY := $(VENV)/.ready-clients
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 export PIP_NO_CACHE_DIR := 1
 
-.PHONY: run test lint docs unit nvml-sanitized suite dead-target mutants bench third-party verify-third-party verify-all differential explore mutation-survey clean help
+.PHONY: run test lint docs unit nvml-sanitized suite dead-target mutants bench third-party verify-third-party verify-all differential explore stability mutation-survey clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -83,6 +83,14 @@ verify-all: third-party test       ## everything, with all mutants and programs;
 MINUTES ?= 30
 explore: $(DEV_READY)       ## test with fresh seeds for a given time and save what fails: make explore MINUTES=30
 	@$(BIN)/python -m verification explore --minutes $(MINUTES)
+
+N ?= 30
+LOAD ?= 20
+PROGRAM ?=
+LAG ?=
+stability: $(DEV_READY)       ## run the suite N times on a busy machine: make stability N=30 LOAD=20 WRITE=1
+	@$(BIN)/python -m verification.stability --runs $(N) --load $(LOAD) $(if $(PROGRAM),--program $(PROGRAM)) \
+		$(if $(LAG),--watch-lag $(LAG)) $(if $(WRITE),--write)
 
 CASES ?= 2000
 SEED ?=

@@ -29,20 +29,18 @@ def longest_first(
 ) -> list[T]:
     """Return the items longest first. `ident` returns the id of an item, `seconds` has the seconds by id.
 
-    pytest-xdist gives each worker two items at the start, and then one after the other. So each of the longest items is
-    followed by one of the shortest: no worker starts with two long ones.
+    pytest-xdist gives each worker two items at the start, and then one after the other. So each of the first slow items
+    is followed by a fast one: no worker starts with two slow ones.
     """
 
-    def slowness(item: T) -> float:
-        known = seconds.get(ident(item), 0.0)
-        return known if known >= FAST else 0.0
+    def known(item: T) -> float:
+        return seconds.get(ident(item), 0.0)
 
-    queue = sorted(items, key=slowness, reverse=True)
-    if len(queue) < 2 * workers:
-        return queue
-    last = len(queue) - workers
-    starts = [item for pair in zip(queue[:workers], queue[last:], strict=True) for item in pair]
-    return [*starts, *queue[workers:last]]
+    slow = sorted((item for item in items if known(item) >= FAST), key=known, reverse=True)
+    fast = [item for item in items if known(item) < FAST]
+    starts = [item for pair in zip(slow[:workers], fast, strict=False) for item in pair]
+    begun = len(starts) // 2
+    return [*starts, *slow[begun:], *fast[begun:]]
 
 
 def _recorded() -> dict[str, float]:

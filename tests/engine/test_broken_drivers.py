@@ -122,3 +122,17 @@ def test_a_file_that_is_not_a_socket(tmp_path: Path, what: str) -> None:
     assert ended.returncode == (10 if what == "absent" else 4), said
     assert "no such socket" in said if what == "absent" else "not a socket" in said
     assert "Traceback" not in said
+
+
+def test_a_driver_whose_calls_take_a_quarter_of_a_second_passes(tmp_path: Path) -> None:
+    program = PROGRAM.with_name("slow_driver.py")
+    words = [sys.executable, str(program), "0.25", "0.25", "--inventory", "nic", "--driver-name", "{driver}"]
+    words += ["--kubeconfig", "{kubeconfig}", "--node-name", "{node}", "--cdi-root", "{cdi}"]
+    words += ["--kubelet-plugins-directory-path", "{plugins}", "--kubelet-registrar-directory-path", "{registrar}"]
+    command = "exec:" + " ".join(words)
+    ended = run(tmp_path, command, "--focus", "^driver/(registration|restarts)#", "--profile", "driver-core", "-n", "2")
+    rules = {rule["id"]: rule["status"] for rule in ended.report["rules"]}
+    judged = {rule for rule, status in rules.items() if status not in ("filtered", "not-supported")}
+    assert judged
+    assert {rule: rules[rule] for rule in judged if rules[rule] != "passed"} == {}
+    in_good_order(ended)

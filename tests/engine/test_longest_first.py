@@ -19,15 +19,17 @@ def order(items: str, *, workers: int) -> str:
 
 
 def test_one_worker_gets_the_longest_first_and_the_fast_ones_in_their_order() -> None:
-    assert order("abcdefg", workers=1) == "dg" + "bcaef"
+    assert order("abcdefg", workers=1) == "da" + "bcefg"
 
 
-def test_every_worker_starts_with_a_long_one_and_a_short_one() -> None:
-    assert order("abcdefg", workers=2) == "df" + "bg" + "cae"
+def test_every_worker_starts_with_a_slow_one_and_a_fast_one() -> None:
+    assert order("abcdefg", workers=2) == "da" + "be" + "cfg"
 
 
-def test_fewer_items_than_two_for_each_worker_are_sorted_only() -> None:
-    assert order("abd", workers=2) == "dba"
+def test_slow_ones_alone_and_fast_ones_alone_are_sorted_only() -> None:
+    assert order("bcd", workers=2) == "dbc"
+    assert order("gfea", workers=2) == "gfea"
+    assert order("bcdg", workers=2) == "dg" + "bc"
 
 
 def test_the_seconds_of_the_previous_report_replace_the_recorded_ones(tmp_path: Path) -> None:

@@ -112,24 +112,41 @@ def verdicts(
         only: run only the scenarios of these rules, with one worker.
         selection: additional options that select scenarios.
     """
+    more = [*selection, *(word for rule in only for word in ("--rule", rule))]
+    # Alone and in one process, so that the load cannot change the second verdict.
+    report = report_of(program, bin_dir=bin_dir, more=more, workers=0 if only else program.workers)
+    if isinstance(report, str):
+        return report
+    return {rule["id"]: {**rule, "reason": _evidence(rule, report)} for rule in report["rules"]}
+
+
+def report_of(
+    program: ThirdParty, *, bin_dir: Path, more: Sequence[str] = (), workers: int | None = None
+) -> dict[str, Any] | str:
+    """Run the suite against a program; return the report, or the reason why there is none.
+
+    Args:
+        program: the program; its options select what is run.
+        bin_dir: the folder of built programs, `{bin}` in options.
+        more: additional options.
+        workers: number of worker processes, 0 for none; by default those of the program.
+    """
+    workers = program.workers if workers is None else workers
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="dra-third-party-"))
         out = Path(folder) / "report"
         if program.running:
             stack.enter_context(_running(program, Path(folder), bin_dir))
         words = [word.replace("{bin}", str(bin_dir)).replace("{dir}", folder) for word in program.options]
-        words += selection
-        words += [word for rule in only for word in ("--rule", rule)]
-        # Alone and in one process, so that the load cannot change the second verdict.
-        words += [] if only else ["--workers", str(program.workers)]
+        words += [*more, *(["--workers", str(workers)] if workers else [])]
         command = [sys.executable, "-m", "dra_conformance", "run", "--out", str(out), "--progress", "none", *words]
         result = subprocess.run(command, check=False, capture_output=True, text=True)
         if not (out / "report.json").is_file():
             return f"{program.name}: no report\n{result.stdout[-2000:]}{result.stderr[-2000:]}"
         if result.returncode not in _WITH_VERDICT:  # nothing selected, objects left behind, or a harness error
             return f"{program.name}: exit code {result.returncode}\n{result.stdout[-2000:]}{result.stderr[-2000:]}"
-        report = orjson.loads((out / "report.json").read_bytes())
-    return {rule["id"]: {**rule, "reason": _evidence(rule, report)} for rule in report["rules"]}
+        report: dict[str, Any] = orjson.loads((out / "report.json").read_bytes())
+        return report
 
 
 def _evidence(rule: Mapping[str, Any], report: Mapping[str, Any]) -> str:
