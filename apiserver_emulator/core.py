@@ -118,8 +118,10 @@ class Core:
         record = self.store.get((group, plural), (namespace, name))
         return record.obj if record else None
 
-    def context(self, request: Request, info: RequestInfo, *, dry_run: bool = False) -> RequestContext:
-        """The strategy's view of a request."""
+    def context(
+        self, request: Request, info: RequestInfo, *, dry_run: bool = False, options: Obj | None = None
+    ) -> RequestContext:
+        """The strategy's view of a request. `options` are those of the write without `dryRun`."""
         user = request.user or User("system:anonymous", groups=("system:unauthenticated",))
 
         def allowed(verb: str, group: str, resource: str, subresource: str, namespace: str, name: str) -> bool:
@@ -143,6 +145,7 @@ class Core:
             allowed=allowed,
             now=self.clock.now,
             user_agent=request.user_agent,
+            options=options or {},
         )
 
     def observe(self, verb: str, resource: ResourceType, record: Record, ctx: RequestContext) -> None:

@@ -14,6 +14,8 @@ from apiserver_emulator.auth import ANONYMOUS, Authenticator, RbacAuthorizer, se
 from apiserver_emulator.core import Core
 from apiserver_emulator.decoding import decode_body
 from apiserver_emulator.discovery import REVIEWS
+from apiserver_emulator.registry.admission import admit
+from apiserver_emulator.resource_types import ResourceType
 from dra_api.clock import timestamp
 from dra_api.request import Request, RequestInfo, User
 from dra_api.status import FieldError, bad_request, conflict, invalid, invalid_object, not_found
@@ -82,8 +84,11 @@ class Reviews:
             status = {"userInfo": _user_info(user)}
         else:
             status = self._rules(user, spec.get("namespace", ""))
-        answer: Obj = {"kind": kind, "apiVersion": f"{info.group}/v1", "metadata": body.get("metadata") or {}}
-        answer["spec"] = spec
+        metadata = body.get("metadata") or {}
+        answer: Obj = {"kind": kind, "apiVersion": f"{info.group}/v1", "metadata": metadata, "spec": spec}
+        namespaced = REVIEWS[(info.group, info.resource)][1]
+        resource = ResourceType(info.group, info.resource, kind, ("v1",), "v1", namespaced=namespaced)
+        admit(self._core, resource, "CREATE", info, self._core.context(request, info), dict(answer), None)
         answer["status"] = status
         return Response(201, {"content-type": "application/json"}, orjson.dumps(answer))
 
@@ -142,6 +147,10 @@ class Reviews:
                 info.name,
                 [invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")],
             )
+        resource = ResourceType(info.group, info.resource, "TokenRequest", ("v1",), "v1")
+        metadata = {"name": info.name, "namespace": info.namespace}
+        made = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": metadata, "spec": spec}
+        admit(self._core, resource, "CREATE", info, self._core.context(request, info), made, None)
         extra = self._bound(spec.get("boundObjectRef"), info)
         expires = self._core.clock.now() + timedelta(seconds=seconds)
         user = service_account_user(info.namespace, info.name, uid=account.obj["metadata"]["uid"], extra=extra)

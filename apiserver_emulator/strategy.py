@@ -38,7 +38,8 @@ class RequestContext:
     `verb` is the authorization verb (create, update, patch, delete …), `subresource` "" or "status" …, `version` the
     API version of the request. `allowed(verb, group, resource, subresource, namespace, name)` returns the
     authorizer's decision about the same user; `lookup(group, plural, namespace, name)` reads another object, which
-    must not be mutated; `warnings` become `Warning: 299` headers of the response.
+    must not be mutated; `warnings` become `Warning: 299` headers of the response; `options` are the options of the
+    write, which admission webhooks get.
     """
 
     user: User
@@ -58,6 +59,7 @@ class RequestContext:
     now: Callable[[], datetime]
     user_agent: str = ""
     warnings: list[str] = field(default_factory=list)
+    options: Obj = field(default_factory=dict)
 
     def enabled(self, gate: str) -> bool:
         """Whether a feature gate is on; an unknown gate is off."""

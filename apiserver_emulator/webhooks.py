@@ -206,7 +206,6 @@ class ValidatingWebhooks:
             "resource": target,
             "requestKind": {**kind, "version": info.version},
             "requestResource": {**target, "version": info.version},
-            "name": ((obj or old or {"metadata": {}})["metadata"]).get("name", ""),
             "operation": operation,
             "userInfo": {
                 "username": ctx.user.name,
@@ -219,8 +218,14 @@ class ValidatingWebhooks:
             "dryRun": ctx.dry_run,
             "options": options,
         }
+        # Without name: the deletion of a collection, whose webhooks get the objects one after the other.
+        name = ((obj or old or {"metadata": {}})["metadata"]).get("name", "")
+        if name and info.verb != "deletecollection":
+            request["name"] = name
         if resource.namespaced:
             request["namespace"] = info.namespace
+        elif resource.key == ("", "namespaces"):
+            request["namespace"] = name
         if info.subresource:
             request["subResource"] = request["requestSubResource"] = info.subresource
         return request
@@ -256,15 +261,16 @@ class ValidatingWebhooks:
             raise _CallError(f"failed to call webhook: the answer is not JSON ({error})") from error
         response = body.get("response") if isinstance(body, dict) else None
         if not isinstance(response, dict):
-            raise _CallError("expected webhook response, got no response field")
+            raise _CallError("received invalid webhook response: webhook response was absent")
         if body.get("kind") != "AdmissionReview" or body.get("apiVersion") != review["apiVersion"]:
             raise _CallError(
-                f"expected webhook response of {review['apiVersion']}, Kind=AdmissionReview, got "
-                f"{body.get('apiVersion')}, Kind={body.get('kind')}"
+                f"received invalid webhook response: expected webhook response of {review['apiVersion']}, "
+                f"Kind=AdmissionReview, got {body.get('apiVersion')}, Kind={body.get('kind')}"
             )
         if response.get("uid") != request["uid"]:
             raise _CallError(
-                f"expected response.uid={go_quote(request['uid'])}, got {go_quote(str(response.get('uid')))}"
+                f"received invalid webhook response: expected response.uid={go_quote(request['uid'])}, got "
+                f"{go_quote(str(response.get('uid') or ''))}"
             )
         found: Obj = response
         return found

@@ -26,6 +26,11 @@ class WebhookStrategy(BaseStrategy):
             if service:
                 service.setdefault("port", 443)
 
+    def canonicalize(self, obj: Obj) -> None:
+        """Leave an empty list out."""
+        if not obj.get("webhooks"):
+            obj.pop("webhooks", None)
+
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """The parts without which admission cannot work."""
         problems: list[FieldError] = []
@@ -33,7 +38,9 @@ class WebhookStrategy(BaseStrategy):
         for at, hook in enumerate(obj.get("webhooks") or ()):
             field = f"webhooks[{at}]"
             name = hook.get("name", "")
-            if name.count(".") < 2:
+            if not name:
+                problems.append(required(f"{field}.name"))
+            elif name.count(".") < 2:
                 problems.append(
                     invalid(f"{field}.name", name, "should be a domain with at least three segments separated by dots")
                 )

@@ -23,6 +23,7 @@ class WriteOptions:
     dry_run: bool
     validation: str
     manager: str
+    validation_sent: bool
 
     @classmethod
     def of(cls, request: Request) -> WriteOptions:
@@ -47,7 +48,13 @@ class WriteOptions:
         if problems := _manager_errors(manager):
             kind = {"POST": "CreateOptions", "PUT": "UpdateOptions"}.get(request.method, "PatchOptions")
             raise invalid_object("meta.k8s.io", kind, "", problems)
-        return cls(bool(dry), validation, manager)
+        return cls(bool(dry), validation, manager, bool(request.param("fieldValidation")))
+
+    @property
+    def sent(self) -> Obj:
+        """The options that the request has, as an admission webhook gets them."""
+        found: Obj = {"fieldManager": self.manager} if self.manager else {}
+        return {**found, "fieldValidation": self.validation} if self.validation_sent else found
 
     def manager_for(self, request: Request) -> str:
         """The field manager: the parameter, or the first part of the User-Agent."""

@@ -70,7 +70,7 @@ class Writer:
         view = negotiate(request.headers.get("accept", ""))
         options = WriteOptions.of(request)
         obj, warnings = read_body(self._core, resource, request, info, options.validation)
-        ctx = self._core.context(request, info, dry_run=options.dry_run)
+        ctx = self._core.context(request, info, dry_run=options.dry_run, options=options.sent)
         ctx.warnings.extend(warnings)
         record = create_object(self._core, resource, info, ctx, obj, manager=options.manager_for(request))
         answer = self._reader.answer(resource, info.version, record, view, request, status=201)
@@ -83,7 +83,7 @@ class Writer:
         body, warnings = read_body(self._core, resource, request, info, options.validation)
         settle_namespace(body, info.namespace, namespaced=resource.namespaced)
         check_name(body, info.name)
-        ctx = self._core.context(request, info, dry_run=options.dry_run)
+        ctx = self._core.context(request, info, dry_run=options.dry_run, options=options.sent)
         ctx.warnings.extend(warnings)
         key = (info.namespace, info.name)
         if (
@@ -121,7 +121,7 @@ class Writer:
         view = negotiate(request.headers.get("accept", ""))
         options = WriteOptions.of(request)
         kind = media_type(request.headers.get("content-type", ""))
-        ctx = self._core.context(request, info, dry_run=options.dry_run)
+        ctx = self._core.context(request, info, dry_run=options.dry_run, options=options.sent)
         if kind in (patch_formats.APPLY, patch_formats.APPLY_CBOR):
             record, created = apply_object(self._core, resource, request, info, ctx, options)
         else:
@@ -135,7 +135,7 @@ class Writer:
         # Before the deletion: a request with an unacceptable Accept header must not delete anything.
         negotiate(request.headers.get("accept", ""))
         options = delete_options(request)
-        ctx = self._core.context(request, info, dry_run=bool(options.get("dryRun")))
+        ctx = self._core.context(request, info, dry_run=bool(options.get("dryRun")), options=options)
         record, gone = delete_object(self._core, resource, info, ctx, options)
         if gone and resource.key not in RETURNS_DELETED:
             details: Obj = {"name": info.name}
@@ -153,7 +153,7 @@ class Writer:
     def delete_collection(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
         """DELETE of all objects that the selectors match."""
         options = delete_options(request)
-        ctx = self._core.context(request, info, dry_run=bool(options.get("dryRun")))
+        ctx = self._core.context(request, info, dry_run=bool(options.get("dryRun")), options=options)
         resource.strategy.authorize(None, None, ctx)
         match = self._reader.predicate(resource, request, info)
         records, revision = self._core.store.snapshot(resource.storage_key, info.namespace)

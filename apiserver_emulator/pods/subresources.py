@@ -5,6 +5,7 @@ Stateless over the store. Source: pkg/registry/core/pod/storage/{storage,evictio
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -14,6 +15,7 @@ from apiserver_emulator.decoding import decode_body
 from apiserver_emulator.handlers.options import WriteOptions, with_warnings
 from apiserver_emulator.handlers.read import Reader
 from apiserver_emulator.pods.binding import bind
+from apiserver_emulator.registry.admission import admit
 from apiserver_emulator.registry.delete import delete_object
 from apiserver_emulator.registry.update import update_object
 from apiserver_emulator.resource_types import ResourceType
@@ -63,7 +65,11 @@ class PodSubresources:
         if name and name != info.name:
             raise bad_request("name in URL does not match name in Binding object")
         options = WriteOptions.of(request)
-        ctx = self._core.context(request, info, dry_run=options.dry_run)
+        ctx = self._core.context(request, info, dry_run=options.dry_run, options=options.sent)
+        metadata = {**(binding.get("metadata") or {}), "name": info.name, "namespace": info.namespace}
+        shown = {**binding, "apiVersion": "v1", "kind": "Binding", "metadata": metadata}
+        # A webhook gets the creation of a Binding, not the update of the pod.
+        admit(self._core, replace(resource, kind="Binding"), "CREATE", info, ctx, shown, None)
         now = timestamp(self._core.clock.now())
 
         revision = (binding.get("metadata") or {}).get("resourceVersion")
@@ -80,7 +86,8 @@ class PodSubresources:
                 )
             return bind(old.copy(), binding, now=now)
 
-        update_object(self._core, resource, info, ctx, produce, manager=options.manager_for(request), verb="bind")
+        manager = options.manager_for(request)
+        update_object(self._core, resource, info, ctx, produce, manager=manager, admitted=True, verb="bind")
         return with_warnings(_created(), ctx)
 
     def _evict(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:

@@ -22,7 +22,7 @@ def admit(
     for check in core.admission:
         if check.interested(resource, operation, info):
             kind = {"CREATE": "CreateOptions", "UPDATE": "UpdateOptions", "DELETE": "DeleteOptions"}[operation]
-            options: Obj = {"kind": kind, "apiVersion": "meta.k8s.io/v1"}
+            options: Obj = {**ctx.options, "kind": kind, "apiVersion": "meta.k8s.io/v1"}
             if ctx.dry_run:
                 options["dryRun"] = ["All"]
             check.review(resource, operation, info, ctx, obj, old, options)

@@ -24,7 +24,13 @@ from dra_api.status import StatusError, conflict, invalid, invalid_object, not_f
 ATTEMPTS = 5  # retries of a patch after conflicting writes: upstream's MaxRetryWhenPatchConflicts
 
 # Kinds whose strategy has AllowUnconditionalUpdate false, like custom resources.
-_VERSION_ON_UPDATE = frozenset({("coordination.k8s.io", "leases"), ("resource.k8s.io", "resourcepoolstatusrequests")})
+_VERSION_ON_UPDATE = frozenset(
+    {
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
+        ("coordination.k8s.io", "leases"),
+        ("resource.k8s.io", "resourcepoolstatusrequests"),
+    }
+)
 
 
 def update_object(
@@ -38,13 +44,14 @@ def update_object(
     attempts: int = ATTEMPTS,
     from_body: bool = False,
     owned: bool = False,
+    admitted: bool = False,
     verb: str = "",
 ) -> tuple[Record, bool]:
     """Read, change, check and commit an object; return the record, and whether the change deleted it.
 
     `produce(record)` returns the new object in the request's version, as a private copy. `owned`: produce has set
     managedFields. `from_body`: the object is the body of a request, so that its uid and resourceVersion are
-    preconditions. Raises 404, 409, 422, or whatever admission raises.
+    preconditions. `admitted`: the caller has called admission. Raises 404, 409, 422, or whatever admission raises.
     """
     key = (info.namespace if resource.namespaced else "", info.name)
     for attempt in range(attempts):
@@ -53,11 +60,12 @@ def update_object(
             raise not_found(info.group, info.resource, info.name)
         new = produce(old)
         new = _prepare(core, resource, info, ctx, new, old, manager, from_body=from_body, owned=owned)
+        if not admitted:
+            admit(core, resource, "UPDATE", info, ctx, new, old.obj)
         # An update that changes nothing is no write: same resource version, no event.
         if new == old.obj:
             return old, False
         gone = is_deletable(new["metadata"])
-        admit(core, resource, "UPDATE", info, ctx, new, old.obj)
         if ctx.dry_run:
             return Record(new, orjson.dumps(new), old.rv), gone
         try:

@@ -1,7 +1,8 @@
 """A probe: a few requests as data, with the parts of the responses that are compared.
 
 In every text of a step `{ns}` is the probe's own namespace (created at first use), `{id}` a name that only this probe
-uses, and `{0.metadata.uid}` a field of the response to the first step.
+uses, and `{0.metadata.uid}` a field of the response to the first step. `{hook}` is the address of the webhooks
+(`responder`), `{hook-ca}` their authority, and `{90 s ago}` a time.
 """
 
 from __future__ import annotations

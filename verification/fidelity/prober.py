@@ -7,18 +7,21 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import orjson
 
 from apiserver_emulator.protobuf import MAGIC, ProtobufError, decode
-from dra_api.clock import RealClock
+from dra_api.clock import RealClock, timestamp
 from dra_api.transport import Response, Transport, TransportError
 from verification.fidelity import masks
 from verification.fidelity.probe import Probe, Step
+from verification.fidelity.responder import Responder
 from verification.fidelity.targets import Target
 
 _REFERENCE = re.compile(r"\{(\d+)((?:\.[\w-]+)+)\}")
+_AGO = re.compile(r"\{(\d+) s ago\}")
 _PATIENCE = 30.0
 _INTERVAL = 0.1
 # The server derives the field manager of a write from it.
@@ -28,18 +31,36 @@ Record = list[Any]
 
 
 class Prober:
-    """Sends probes to one control plane. It owns the transports that it opens."""
+    """Sends probes to one control plane. It owns the transports that it opens, and the server of webhooks."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._transports: dict[tuple[str, tuple[str, ...]] | None, Transport] = {}
         self._lock = threading.Lock()
+        self._responder: Responder | None = None
 
     def run_all(self, probes: Sequence[Probe], *, workers: int = 4) -> dict[str, Record]:
         """Run probes on `workers` threads; return the responses by probe id."""
         # Side by side: every probe has a namespace and names of its own.
-        with ThreadPoolExecutor(workers) as pool:
-            return dict(zip((probe.id for probe in probes), pool.map(self.run, probes), strict=True))
+        try:
+            with ThreadPoolExecutor(workers) as pool:
+                return dict(zip((probe.id for probe in probes), pool.map(self.run, probes), strict=True))
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """End the server of webhooks, if a probe has started it."""
+        with self._lock:
+            if self._responder is not None:
+                self._responder.close()
+                self._responder = None
+
+    def responder(self) -> Responder:
+        """Return the server of webhooks; start it at the first call."""
+        with self._lock:
+            if self._responder is None:
+                self._responder = Responder()
+            return self._responder
 
     def run(self, probe: Probe) -> Record:
         """Run one probe; return the responses to its steps."""
@@ -142,6 +163,10 @@ class _RunningProbe:
         if "{ns}" in found:
             self._make_namespace()
         found = found.replace("{ns}", self._probe.slug).replace("{id}", self._probe.slug)
+        if "{hook" in found:
+            responder = self._prober.responder()
+            found = found.replace("{hook}", responder.url).replace("{hook-ca}", responder.authority)
+        found = _AGO.sub(self._time, found)
         return _REFERENCE.sub(self._referred, found)
 
     def _referred(self, match: re.Match[str]) -> str:
@@ -149,6 +174,9 @@ class _RunningProbe:
         for key in match[2][1:].split("."):
             found = found.get(key) if isinstance(found, Mapping) else None
         return str(found)
+
+    def _time(self, match: re.Match[str]) -> str:
+        return timestamp(self._clock.now() - timedelta(seconds=int(match[1])))
 
     def _make_namespace(self) -> None:
         if self._namespace:

@@ -16,9 +16,10 @@ from verification.fidelity.probes import (
     pods,
     resources,
     verbs,
+    webhooks,
 )
 
-_TABLES = (verbs, metadata, patches, lists, lifecycle, pods, custom, access, endpoints, resources)
+_TABLES = (verbs, metadata, patches, lists, lifecycle, pods, custom, access, endpoints, webhooks, resources)
 
 
 def all_probes() -> Sequence[Probe]:
