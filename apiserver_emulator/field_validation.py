@@ -8,7 +8,9 @@ Source: k8s.io/apimachinery pkg/runtime/serializer/json, sigs.k8s.io/json (error
 
 from __future__ import annotations
 
+import base64
 import re
+from datetime import datetime
 from typing import Any
 
 from apiserver_emulator.decoding import json_type
@@ -105,6 +107,9 @@ def conform(value: Any, node: Node | None, path: str, unknown: list[str], *, len
 
 _BITS = {"int32": 31, "int64": 63}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
+_MICROSECONDS = re.compile(r"\.\d{6}(Z|[+-]\d\d:\d\d)")
+_SECONDS_END = len("2006-01-02T15:04:05")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*")
 _TIME_LAYOUT = "2006-01-02T15:04:05Z07:00"
 _MICRO_TIME_LAYOUT = "2006-01-02T15:04:05.000000Z07:00"
 
@@ -116,6 +121,8 @@ def _scalar(value: Any, kind: str, node: Node) -> None:
             raise TypeMismatchError(value, "string")
         if node.format == "date-time":
             _time(value, node)
+        elif node.format == "byte":
+            _base64(value)
     elif kind == "integer":
         bits = _BITS.get(node.format, 31)
         if found is int and -(1 << bits) <= value < 1 << bits:
@@ -134,12 +141,31 @@ def _scalar(value: Any, kind: str, node: Node) -> None:
 
 
 def _time(value: str, node: Node) -> None:
-    """Raise UndecodableError unless the text is an RFC 3339 time (metav1.Time.UnmarshalJSON)."""
-    if _TIME.fullmatch(value):
-        return
-    layout = _MICRO_TIME_LAYOUT if node.name.endswith(".MicroTime") else _TIME_LAYOUT
+    """Raise UndecodableError unless the text is an RFC 3339 time (metav1.Time.UnmarshalJSON).
+
+    A MicroTime needs exactly six digits after the second.
+    """
+    micro = node.name.endswith(".MicroTime")
+    layout = _MICRO_TIME_LAYOUT if micro else _TIME_LAYOUT
     shown = go_quote(value)
-    raise UndecodableError(f'parsing time {shown} as "{layout}": cannot parse {shown} as "2006"')
+    if not _TIME.fullmatch(value):
+        raise UndecodableError(f'parsing time {shown} as "{layout}": cannot parse {shown} as "2006"')
+    if micro and not _MICROSECONDS.fullmatch(value[_SECONDS_END:]):
+        rest = go_quote(value[_SECONDS_END:])
+        raise UndecodableError(f'parsing time {shown} as "{layout}": cannot parse {rest} as ".000000"')
+    try:
+        datetime.fromisoformat(value)
+    except ValueError as error:
+        raise UndecodableError(f"parsing time {shown}: {str(error).partition(' ')[0]} out of range") from error
+
+
+def _base64(value: str) -> None:
+    try:
+        base64.b64decode(value, validate=True)
+    except ValueError as error:
+        wrong = _BASE64.match(value)
+        at = wrong.end() if wrong else 0
+        raise UndecodableError(f"illegal base64 data at input byte {at}") from error
 
 
 def _quantity(value: Any) -> str:

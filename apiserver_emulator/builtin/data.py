@@ -31,8 +31,8 @@ class SecretStrategy(BaseStrategy):
                 data[key] = base64.b64encode(value.encode()).decode()
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
-        """Values are base64."""
-        return _base64_errors(obj.get("data") or {}, "data")
+        """Keys are of one alphabet; the values have been checked as base64."""
+        return [problem for key in obj.get("data") or () for problem in _key_errors("data", key)]
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """The type never changes; an immutable secret keeps its data."""
@@ -57,8 +57,9 @@ class ConfigMapStrategy(BaseStrategy):
         total = 0
         for field in ("data", "binaryData"):
             for key, value in (obj.get(field) or {}).items():
-                if not _DATA_KEY.match(key) or len(key) > 253:
-                    problems.append(invalid(f"{field}[{key}]", key, _DATA_KEY_TEXT))
+                problems += _key_errors(field, key)
+                if field == "data" and key in (obj.get("binaryData") or ()):
+                    problems.append(invalid(f"data[{key}]", key, "duplicate of key present in binaryData"))
                 # The limit counts decoded bytes: binaryData is base64.
                 total += len(value) * 3 // 4 if field == "binaryData" else len(value.encode())
         if total > _DATA_LIMIT:
@@ -71,14 +72,16 @@ class ConfigMapStrategy(BaseStrategy):
         return immutable_data_errors(new, old) + self.validate_create(new, ctx)
 
 
-def _base64_errors(data: Mapping[str, str], field: str) -> list[FieldError]:
-    problems: list[FieldError] = []
-    for key, value in data.items():
-        try:
-            base64.b64decode(value, validate=True)
-        except ValueError:
-            problems.append(invalid(f"{field}[{key}]", value, "illegal base64 data"))
-    return problems
+def _key_errors(field: str, key: str) -> list[FieldError]:
+    """IsConfigMapKey: the errors in a key of a ConfigMap or Secret."""
+    texts = [] if len(key) <= 253 else ["must be no more than 253 characters"]
+    if not _DATA_KEY.match(key):
+        texts.append(_DATA_KEY_TEXT)
+    elif key in (".", ".."):
+        texts.append(f"must not be '{key}'")
+    elif key.startswith(".."):
+        texts.append("must not start with '..'")
+    return [invalid(f"{field}[{key}]", key, text) for text in texts]
 
 
 def immutable_data_errors(new: Obj, old: Obj) -> list[FieldError]:

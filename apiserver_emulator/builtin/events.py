@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apiserver_emulator.metadata import qualified_name_problems
 from apiserver_emulator.strategy import BaseStrategy, RequestContext
 from dra_api.objects import Obj
 from dra_api.status import FieldError, invalid, required
@@ -18,6 +19,8 @@ _EVENT_NAMES = (
     ("deprecatedCount", "count"),
 )
 
+_NAME_MAX, _NOTE_MAX = 128, 1024
+
 
 class EventStrategy(BaseStrategy):
     """Core events: the involved object must live in the event's namespace."""
@@ -28,17 +31,11 @@ class EventStrategy(BaseStrategy):
             obj.setdefault(name, None)
         for name in ("reportingComponent", "reportingInstance"):
             obj.setdefault(name, "")
+        obj.setdefault("source", {})
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
-        """The legacy rules (validateEventUpdate is not enforced for core/v1)."""
-        namespace = obj["metadata"].get("namespace", "")
-        involved = (obj.get("involvedObject") or {}).get("namespace", "")
-        if involved and involved != namespace:
-            return [invalid("involvedObject.namespace", involved, "does not match event.namespace")]
-        # The object is cluster-scoped: its events are in one of these namespaces.
-        if not involved and namespace not in ("default", "kube-system", ""):
-            return [invalid("involvedObject.namespace", "", "does not match event.namespace")]
-        return []
+        """The legacy rules (legacyValidateEvent); an event with a time needs more fields."""
+        return _legacy_errors(obj, "reportingComponent")
 
 
 class NewEventStrategy(EventStrategy):
@@ -46,20 +43,63 @@ class NewEventStrategy(EventStrategy):
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """The strict rules of events.k8s.io/v1."""
-        problems = super().validate_create(obj, ctx)
-        for field, name in (
-            ("reportingComponent", "reportingController"),
-            ("reportingInstance", "reportingInstance"),
-            ("action", "action"),
-            ("reason", "reason"),
-        ):
-            if not obj.get(field):
-                problems.append(required(name))
+        problems = _legacy_errors(obj, "reportingController")
         if not obj.get("eventTime"):
             problems.append(required("eventTime"))
         if obj.get("type") not in ("Normal", "Warning"):
-            problems.append(invalid("type", obj.get("type", ""), "has invalid value: " + str(obj.get("type", ""))))
+            problems.append(invalid("type", "", "has invalid value: " + str(obj.get("type", ""))))
         return problems
+
+    def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
+        """Only the series changes."""
+        return _legacy_errors(new, "reportingController") + [
+            invalid(_REPORTED.get(name, name), new.get(name), "field is immutable")
+            for name in _FIXED
+            if new.get(name) != old.get(name)
+        ]
+
+
+_REPORTED = {"reportingComponent": "reportingController"}
+_FIXED = (
+    "involvedObject",
+    "reason",
+    "message",
+    "source",
+    "firstTimestamp",
+    "lastTimestamp",
+    "count",
+    "type",
+    "eventTime",
+    "action",
+    "related",
+    "reportingComponent",
+    "reportingInstance",
+)
+
+
+def _legacy_errors(obj: Obj, controller: str) -> list[FieldError]:
+    """Return the errors of events of both groups; `controller` is the name of the field of the reporting component."""
+    namespace = obj["metadata"].get("namespace", "")
+    involved = (obj.get("involvedObject") or {}).get("namespace", "")
+    wrong = invalid("involvedObject.namespace", involved, "does not match event.namespace")
+    # The object is cluster-scoped: its events are in one of these namespaces.
+    apart = not involved and namespace not in ("default", "kube-system", "")
+    if not obj.get("eventTime"):
+        return [wrong] if apart or (involved and involved != namespace) else []
+    problems = [wrong] if apart else []
+    reporter = obj.get("reportingComponent") or ""
+    if not reporter:
+        problems.append(required(controller))
+    problems += [invalid(controller, reporter, text) for text in qualified_name_problems(reporter)]
+    for field in ("reportingInstance", "action", "reason"):
+        value = obj.get(field) or ""
+        if not value:
+            problems.append(required(field))
+        if len(value) > _NAME_MAX:
+            problems.append(invalid(field, "", f"can have at most {_NAME_MAX} characters"))
+    if len(obj.get("message") or "") > _NOTE_MAX:
+        problems.append(invalid("message", "", f"can have at most {_NOTE_MAX} characters"))
+    return problems
 
 
 def event_to_core(obj: Obj) -> Obj:

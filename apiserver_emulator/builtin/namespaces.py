@@ -42,7 +42,8 @@ class NamespaceStrategy(BaseStrategy):
             return
         new["spec"] = old.get("spec", {})
         if ctx.subresource == "status":
-            new["metadata"] = {**old["metadata"], "managedFields": new["metadata"].get("managedFields", [])}
+            for condition in (new.get("status") or {}).get("conditions") or ():
+                condition.setdefault("lastTransitionTime", None)
         else:
             new["status"] = old.get("status", {})
 

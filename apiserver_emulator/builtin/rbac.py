@@ -31,13 +31,10 @@ class RoleStrategy(BaseStrategy):
     def _rule(self, rule: Obj, at: str) -> list[FieldError]:
         verbs = [] if rule.get("verbs") else [required(f"{at}.verbs", "verbs must contain at least one value")]
         if urls := rule.get("nonResourceURLs"):
-            field = f"{at}.nonResourceURLs"
-            if self._namespaced:
-                return [*verbs, invalid(field, urls, "namespaced rules cannot apply to non-resource URLs")]
+            texts = ["namespaced rules cannot apply to non-resource URLs"] if self._namespaced else []
             if any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):
-                detail = "rules cannot apply to both regular resources and non-resource URLs"
-                return [*verbs, invalid(field, urls, detail)]
-            return verbs
+                texts.append("rules cannot apply to both regular resources and non-resource URLs")
+            return [*verbs, *(invalid(f"{at}.nonResourceURLs", urls, text) for text in texts)]
         problems = [
             required(f"{at}.{name}", f"resource rules must supply at least one {what}")
             for name, what in (("apiGroups", "api group"), ("resources", "resource"))
@@ -54,10 +51,13 @@ class RoleBindingStrategy(BaseStrategy):
 
     def default(self, obj: Obj) -> None:
         """API groups of role and subjects."""
-        obj.setdefault("roleRef", {}).setdefault("apiGroup", RBAC)
+        role = obj.setdefault("roleRef", {})
+        role["apiGroup"] = role.get("apiGroup") or RBAC
         for subject in obj.get("subjects") or ():
             if subject.get("kind") in ("User", "Group"):
-                subject.setdefault("apiGroup", RBAC)
+                subject["apiGroup"] = subject.get("apiGroup") or RBAC
+        if not obj.get("subjects"):
+            obj.pop("subjects", None)
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """The role is one that there can be."""
@@ -69,7 +69,11 @@ class RoleBindingStrategy(BaseStrategy):
             problems.append(not_supported("roleRef.kind", role.get("kind", ""), self._kinds))
         if not role.get("name"):
             problems.append(required("roleRef.name"))
-        return problems
+        return problems + [
+            problem
+            for at, subject in enumerate(obj.get("subjects") or ())
+            for problem in _subject(subject, f"subjects[{at}]")
+        ]
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """As when it is created, and roleRef is immutable."""
@@ -77,3 +81,15 @@ class RoleBindingStrategy(BaseStrategy):
         if new.get("roleRef") != old.get("roleRef"):
             problems.append(invalid("roleRef", new.get("roleRef"), "cannot change roleRef"))
         return problems
+
+
+def _subject(subject: Obj, at: str) -> list[FieldError]:
+    """ValidateRoleBindingSubject. Its names are checked only for service accounts."""
+    problems = [] if subject.get("name") else [required(f"{at}.name")]
+    kind, group = subject.get("kind", ""), subject.get("apiGroup", "")
+    if kind not in ("ServiceAccount", "User", "Group"):
+        return [*problems, not_supported(f"{at}.kind", kind, ("ServiceAccount", "User", "Group"))]
+    wanted = "" if kind == "ServiceAccount" else RBAC
+    if group != wanted:
+        problems.append(not_supported(f"{at}.apiGroup", group, (wanted,)))
+    return problems

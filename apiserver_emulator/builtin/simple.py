@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from apiserver_emulator.strategy import BaseStrategy, RequestContext
 from dra_api.objects import Obj
-from dra_api.status import FieldError, invalid, required
+from dra_api.status import FieldError, forbidden_field, invalid, required
+
+HIGHEST_USER_PRIORITY = 1_000_000_000
 
 
 class StatusStrategy(BaseStrategy):
@@ -53,6 +55,10 @@ class WorkloadStrategy(GenerationStrategy):
 class LeaseStrategy(BaseStrategy):
     """Leases: a few range checks."""
 
+    def default(self, obj: Obj) -> None:
+        """Add the empty struct that Go always serializes."""
+        obj.setdefault("spec", {})
+
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """validateLeaseSpec."""
         spec = obj.get("spec") or {}
@@ -78,3 +84,19 @@ class PriorityClassStrategy(BaseStrategy):
     def default(self, obj: Obj) -> None:
         """SetDefaults_PriorityClass."""
         obj.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+    def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
+        """The highest values belong to the system."""
+        if obj.get("value", 0) > HIGHEST_USER_PRIORITY and not obj["metadata"]["name"].startswith("system-"):
+            text = f"maximum allowed value of a user defined priority is {HIGHEST_USER_PRIORITY}"
+            return [forbidden_field("value", text)]
+        return []
+
+    def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
+        """Value and preemption policy never change."""
+        problems: list[FieldError] = []
+        if new.get("value") != old.get("value"):
+            problems.append(forbidden_field("value", "may not be changed in an update."))
+        if new.get("preemptionPolicy") != old.get("preemptionPolicy"):
+            problems.append(invalid("preemptionPolicy", new.get("preemptionPolicy"), "field is immutable"))
+        return problems

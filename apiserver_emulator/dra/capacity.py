@@ -8,7 +8,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from apiserver_emulator.dra import canonical
 from apiserver_emulator.dra.checks import unique
 from apiserver_emulator.dra.rules import Rules
 from dra_api.quantity import Quantity
@@ -18,22 +17,6 @@ Obj = dict[str, Any]
 
 VALID_VALUES_MAX = 10
 _INT64 = 1 << 63
-
-
-def default_capacity(capacity: Obj) -> None:
-    """Canonical quantities."""
-    capacity.setdefault("value", "0")
-    canonical.quantity(capacity, "value")
-    policy = capacity.get("requestPolicy")
-    if not isinstance(policy, dict):
-        return
-    canonical.quantity(policy, "default")
-    values = policy.get("validValues")
-    if values:
-        holder = {str(at): value for at, value in enumerate(values)}
-        canonical.quantities(holder)
-        policy["validValues"] = list(holder.values())
-    canonical.quantities(policy.get("validRange"))
 
 
 def validate_capacity(capacity: Obj, path: str, *, shared: bool, rules: Rules) -> list[FieldError]:

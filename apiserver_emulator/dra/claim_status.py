@@ -58,7 +58,6 @@ def default_status(status: Obj) -> None:
         if not allocation.get("devices"):
             allocation["devices"] = {}
     for result in results_of_status(status):
-        canonical.quantities(result.get("consumedCapacity"))
         for toleration in result.get("tolerations") or ():
             toleration.setdefault("operator", "Equal")
     devices = status.get("devices")

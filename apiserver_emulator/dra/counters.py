@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiserver_emulator.dra import canonical
 from apiserver_emulator.dra.checks import label, mapping, unique
 from apiserver_emulator.dra.rules import Rules
 from dra_api.status import FieldError, invalid, required
@@ -27,10 +26,9 @@ _LABEL_MAX = 63
 
 
 def default_counters(holder: Obj) -> None:
-    """Canonical quantities of one set's counters."""
+    """The values of one set's counters, which are not omitted if they are empty."""
     for counter in (holder.get("counters") or {}).values():
         counter.setdefault("value", "0")
-        canonical.quantity(counter, "value")
 
 
 def validate_counter_sets(sets: list[Obj], path: str, rules: Rules) -> list[FieldError]:

@@ -11,7 +11,7 @@ from apiserver_emulator.dra import canonical
 from apiserver_emulator.dra.attributes import has_list, validate_attribute, value_count
 from apiserver_emulator.dra.binding_conditions import validate_binding_conditions
 from apiserver_emulator.dra.canonical import same
-from apiserver_emulator.dra.capacity import default_capacity, validate_capacity
+from apiserver_emulator.dra.capacity import validate_capacity
 from apiserver_emulator.dra.checks import each, label, mapping, qualified_name, subdomain, unique
 from apiserver_emulator.dra.counters import (
     OLD_CONSUMED_COUNTERS_MAX,
@@ -41,15 +41,14 @@ _NODE_TEXT = (
 
 
 def default_device(device: Obj) -> None:
-    """Canonical quantities and times."""
+    """Quantities that are not omitted if they are empty, and canonical times."""
     for capacity in (device.get("capacity") or {}).values():
-        default_capacity(capacity)
+        capacity.setdefault("value", "0")
     for entry in device.get("consumesCounters") or ():
         default_counters(entry)
     canonical.times(device.get("taints") or (), "timeAdded")
     for mapped in (device.get("nodeAllocatableResourceMappings") or {}).values():
         mapped.setdefault("allocationMultiplier", "1")
-        canonical.quantity(mapped, "allocationMultiplier")
 
 
 def validate_devices(spec: Obj, old: Obj | None, rules: Rules) -> list[FieldError]:

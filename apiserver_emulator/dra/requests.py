@@ -63,7 +63,6 @@ def default_spec(spec: Obj) -> None:
             request["count"] = 1
         for toleration in request.get("tolerations") or ():
             toleration.setdefault("operator", "Equal")
-        canonical.quantities((request.get("capacity") or {}).get("requests"))
 
 
 def admin_access_in_spec(spec: Obj | None) -> bool:

@@ -7,6 +7,7 @@ kube-apiserver 1.36.2.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from apiserver_emulator.metadata import LABEL_VALUE, VALUE_TEXT, qualified_name_problems
@@ -112,7 +113,7 @@ def taint_errors(taints: list[Obj]) -> list[FieldError]:
         elif effect not in _EFFECTS:
             problems.append(not_supported(f"{field}.effect", effect, _EFFECTS))
         if (key, effect) in seen:
-            problems.append(duplicate(field, taint))
+            problems.append(replace(duplicate(field, taint), detail="taints must be unique by key and effect pair"))
         seen.add((key, effect))
     return problems
 

@@ -98,7 +98,8 @@ def _commit(core: Core, resource: ResourceType, info: RequestInfo, ctx: RequestC
     errors = validate_metadata(meta, group=resource.group, plural=resource.plural, namespaced=resource.namespaced)
     errors += resource.strategy.validate_create(obj, ctx)
     if errors:
-        raise invalid_object(resource.group, resource.kind, name, errors)
+        # Events of events.k8s.io are reported as core events.
+        raise invalid_object(resource.storage_key[0], resource.kind, name, errors)
     resource.strategy.canonicalize(obj)
     admit(core, resource, "CREATE", info, ctx, obj, None)
     key = (meta.get("namespace", ""), name)

@@ -135,6 +135,7 @@ def _prepare(
         errors += errors
     errors += resource.strategy.validate_update(new, old.obj, ctx)
     if errors:
-        raise invalid_object(resource.group, resource.kind, info.name, errors)
+        # Events of events.k8s.io are reported as core events.
+        raise invalid_object(resource.storage_key[0], resource.kind, info.name, errors)
     resource.strategy.canonicalize(new)
     return new

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from verification.fidelity.probe import Probe
 from verification.fidelity.probes import (
     access,
+    builtins,
     custom,
     endpoints,
     lifecycle,
@@ -19,7 +20,7 @@ from verification.fidelity.probes import (
     webhooks,
 )
 
-_TABLES = (verbs, metadata, patches, lists, lifecycle, pods, custom, access, endpoints, webhooks, resources)
+_TABLES = (verbs, builtins, metadata, patches, lists, lifecycle, pods, custom, access, endpoints, webhooks, resources)
 
 
 def all_probes() -> Sequence[Probe]:

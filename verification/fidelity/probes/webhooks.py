@@ -141,7 +141,7 @@ def _requests() -> Iterator[Probe]:
 
 
 def _resources() -> Iterator[Probe]:
-    template = {"metadata": {"name": "t"}, "spec": {"spec": {"devices": {"requests": [exact()]}}}}
+    template: dict[str, Any] = {"metadata": {"name": "t"}, "spec": {"spec": {"devices": {"requests": [exact()]}}}}
     for name, path, body, plural in (
         ("claim", CLAIMS, claim(), "resourceclaims"),
         ("template", TEMPLATES, template, "resourceclaimtemplates"),
@@ -151,7 +151,7 @@ def _resources() -> Iterator[Probe]:
         yield Probe(f"webhook/echo-{name}", (*hooks, post(path, body)), pods=name == "pod")
     # Cluster-scoped objects have no namespace: a label keeps other probes' objects out.
     mine = {"matchLabels": {"only": "{id}"}}
-    for name, path, body, plural in (
+    cluster: tuple[tuple[str, str, dict[str, Any], str], ...] = (
         ("slice", SLICES, slice_of(metadata={"labels": {"only": "{id}"}}), "resourceslices"),
         ("class", CLASSES, device_class(), "deviceclasses"),
         (
@@ -160,10 +160,11 @@ def _resources() -> Iterator[Probe]:
             {"metadata": {"name": "{id}-two", "labels": {"only": "{id}"}}},
             "namespaces",
         ),
-    ):
+    )
+    for name, path, body, plural in cluster:
         labelled = {**body, "metadata": {**body["metadata"], "labels": {"only": "{id}"}}}
         # The namespace selector applies to namespaces as well, by their own labels.
-        spaces = {"namespaceSelector": {"matchLabels": {"only": "{id}"}}} if name == "namespace" else {}
+        spaces: dict[str, Any] = {"namespaceSelector": {"matchLabels": {"only": "{id}"}}} if name == "namespace" else {}
         hook = _hook("/echo", _rule(plural), objectSelector=mine, **spaces)
         yield Probe(f"webhook/echo-{name}", (*_with(hook), post(path, labelled)))
         if name == "namespace":
