@@ -31,6 +31,7 @@ class Mount:
 
     container_path: str
     host_path: str
+    options: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,10 @@ def build_view(container: Mapping[str, Any], device_ids: Sequence[str], registry
                 name, _, value = assignment.partition("=")
                 env[name] = value
             nodes.update((raw["path"], _device_node(raw)) for raw in edits.get("deviceNodes") or ())
-            several = (Mount(raw["containerPath"], raw["hostPath"]) for raw in edits.get("mounts") or ())
+            several = (
+                Mount(raw["containerPath"], raw["hostPath"], tuple(raw.get("options") or ()))
+                for raw in edits.get("mounts") or ()
+            )
             mounts.update((mount.container_path, mount) for mount in several)
     return ContainerView(
         cdi_devices=tuple(device.id for device in devices),

@@ -779,6 +779,37 @@ def _(patch: Patch) -> None:
     patch.wrap("dra_conformance.components.node:ScenarioNode._driver_command", make)
 
 
+@mutant("own-writes-hide-deletions", rule="DRA-290b")
+def _(patch: Patch) -> None:
+    """A slice that the driver has updated counts as stored for a minute, although it was deleted."""
+
+    def make(original: Any) -> Any:
+        def sync(self: Any) -> None:
+            stored, updated = self._informer.list, self._client.update
+
+            def update(resource: Any, obj: Any, **options: Any) -> Any:
+                result = updated(resource, obj, **options)
+                known = self.__dict__.setdefault("own_writes", {})
+                known[name_of(result)] = (result, self._clock.monotonic() + 60)
+                return result
+
+            def listed() -> list[Any]:
+                now = self._clock.monotonic()
+                own = [obj for obj, until in self.__dict__.get("own_writes", {}).values() if until > now]
+                found = list(stored())
+                return [*found, *(obj for obj in own if name_of(obj) not in {name_of(one) for one in found})]
+
+            self._informer.list, self._client.update = listed, update
+            try:
+                original(self)
+            finally:
+                self._informer.list, self._client.update = stored, updated
+
+        return sync
+
+    patch.wrap(f"{PUBLISHER}.sync", make)
+
+
 # -- gpu.nvidia.com ----------------------------------------------------------------------------------------------------
 
 CONFIGS = "reference_impl.kubelet_plugin.configs"

@@ -567,3 +567,115 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A health check tests the registration socket only."""
     patch.replace("reference_impl.kubelet_plugin.liveness:answers_calls", lambda options, *, clock: None)
+
+
+# -- values, files and configuration of each of several ----------------------------------------------------------------
+
+
+@mutant("cuda-version-of-the-driver", rule="NV-021")
+def _(patch: Patch) -> None:
+    """cudaDriverVersion is the driver version."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def attributes_of(device: Any) -> Any:
+            found = original(device)
+            return {**found, "cudaDriverVersion": found["driverVersion"]}
+
+        return attributes_of
+
+    patch.wrap(f"{DEVICES}:attributes_of", make)
+
+
+@mutant("every-brand-is-tesla", rule="NV-021b")
+def _(patch: Patch) -> None:
+    """Every GPU has the brand of the most frequent boards."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def attributes_of(device: Any) -> Any:
+            return {**original(device), "brand": {"string": "Tesla"}}
+
+        return attributes_of
+
+    patch.wrap(f"{DEVICES}:attributes_of", make)
+
+
+@mutant("fifty-cores", rule="NV-045d")
+def _(patch: Patch) -> None:
+    """A GPU has 50 cores."""
+    patch.replace("reference_impl.kubelet_plugin.shares:CORES", 50)
+
+
+@mutant("wrong-types-accepted", rule="NV-071d")
+def _(patch: Patch) -> None:
+    """Fields with values of a wrong type are dropped."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decode(parameters: Any, *, strict: bool = True) -> Any:
+            from reference_impl.kubelet_plugin import configs
+
+            try:
+                return original(parameters, strict=strict)
+            except configs.DecodeError as error:
+                if "wrong type" not in str(error) and "must be an object" not in str(error):
+                    raise
+                return configs.GpuConfig()
+
+        return decode
+
+    patch.wrap(f"{CONFIGS}:decode", make)
+
+
+@mutant("configuration-for-other-requests-applied", rule="NV-081b")
+def _(patch: Patch) -> None:
+    """The configuration of any request of the claim applies to every device."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def select(offered: Any, **options: Any) -> Any:
+            return original([replace(one, requests=()) for one in offered], **options)
+
+        return select
+
+    patch.wrap(f"{CONFIGS}:select", make)
+
+
+@mutant("time-slice-of-every-gpu-of-the-claim", rule="NV-085b")
+def _(patch: Patch) -> None:
+    """The time slice of one configuration is set on all GPUs of the claim."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def plan(self: Any, claim_uid: str, configured: Any) -> Any:
+            planned = original(self, claim_uid, configured)
+            if not planned:
+                return planned
+            known = planned["timeSlices"]
+            return {"timeSlices": {item.device.uuid: known.get(item.device.uuid, "Default") for item in configured}}
+
+        return plan
+
+    patch.wrap("reference_impl.kubelet_plugin.sharing:TimeSlicing.plan", make)
+
+
+@mutant("control-nodes-without-numbers", rule="NV-095b")
+def _(patch: Patch) -> None:
+    """Device nodes of the control devices have no numbers."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def control_nodes(self: Any) -> Any:
+            return [{"path": node["path"], "hostPath": node["hostPath"]} for node in original(self)]
+
+        return control_nodes
+
+    patch.wrap(f"{ROOT}.control_nodes", make)
+
+
+@mutant("libraries-mounted-writable", rule="NV-095c")
+def _(patch: Patch) -> None:
+    """Files of the driver root are mounted writable."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def mounts(self: Any, version: str) -> Any:
+            return [{**mount, "options": ["rw", "rbind"]} for mount in original(self, version)]
+
+        return mounts
+
+    patch.wrap(f"{ROOT}.mounts", make)

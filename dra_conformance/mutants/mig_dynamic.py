@@ -368,3 +368,14 @@ def _(patch: Patch) -> None:
             lambda self, device: original(self, replace(device, gi_id=0) if hasattr(device, "gi_id") else device)
         ),
     )
+
+
+@mutant("whole-gpu-has-the-engines-of-two", rule="NV-036")
+def _(patch: Patch) -> None:
+    """The counters of the whole GPU are the sums of all profiles."""
+
+    def amounts(self: Any) -> dict[str, int]:
+        names = dict.fromkeys(name for profile in self.profiles for name in profile.amounts)
+        return {name: sum(profile.amounts.get(name, 0) for profile in self.profiles) for name in names}
+
+    patch.replace("reference_impl.kubelet_plugin.partitions:Partitioning.amounts", property(amounts))

@@ -110,6 +110,41 @@ def _(world: World, kind: str, pattern: str, claim: str, names: str, node: str) 
     check_only(world, view_of_claim(world, node, claim), kind, pattern, ",".join(sorted(set(several))))
 
 
+@then('the device nodes of claim "{claim}" on "{node}" have the numbers:')
+def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
+    """Compare path, major and minor; a major may be the name of a driver in the node's /proc/devices."""
+    majors = dict(line.split()[::-1] for line in _character_devices(world, node))
+    wanted = {path: (int(majors.get(major, major)), int(minor)) for path, major, minor in datatable[1:]}
+    view = view_of_claim(world, node, claim)
+    found = {one.path: (one.major, one.minor) for one in view.device_nodes if one.path in wanted}
+    world.check(found == wanted, "numbers of device nodes", expected=wanted, observed=found)
+
+
+def _character_devices(world: World, node: str) -> list[str]:
+    table = (Path(world.node(node).gpus.driver_root) / "proc/devices").read_text()
+    return [line for line in table.partition("Block devices:")[0].splitlines() if len(line.split()) == 2]
+
+
+@then('the mounts of claim "{claim}" on "{node}" have the files of the driver root:')
+def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
+    """Each file is mounted read-only at its path below the driver root.
+
+    `$(version)` is the driver's version in NVML.
+    """
+    component = world.node(node)
+    root = Path(component.gpus.driver_root)
+    version = str(component.gpus.read().driver_version.text.decode())
+    wanted = sorted(row[0].replace("$(version)", version) for row in datatable[1:])
+    mounts = [one for one in view_of_claim(world, node, claim).mounts if Path(one.host_path).is_relative_to(root)]
+    good = {
+        Path(one.host_path).name
+        for one in mounts
+        if Path(one.container_path) == "/" / Path(one.host_path).relative_to(root) and "ro" in one.options
+    }
+    observed = [f"{one.host_path} at {one.container_path} {one.options}" for one in mounts]
+    world.check(set(wanted) <= good, "files of the driver", expected=wanted, observed=observed)
+
+
 @then('container "{container}" of pod "{pod}" on "{node}" has:')
 def _(world: World, container: str, pod: str, node: str, datatable: list[list[str]]) -> None:
     """The running container has these entries: kind, name and expected value of each."""

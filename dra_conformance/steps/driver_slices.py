@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from dra_api.objects import NODES, RESOURCE_SLICES, Obj, name_of, uid_of
 from dra_conformance.components.pools import completeness, generation, newest
+from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps import faults
@@ -48,6 +49,21 @@ def _(world: World, node: str) -> None:
         return not left, left
 
     world.require("the slices are deleted", look)
+    world.wait_for_watches()
+
+
+@when('the first device of the driver on "{node}" is removed from its slice by hand')
+def _(world: World, node: str) -> None:
+    """Update a slice as another program may do."""
+    name = next((name_of(obj) for obj in world.node(node).slices() if obj["spec"].get("devices")), None)
+    if name is None:
+        raise Untestable(f"the driver publishes no device for {node}")
+
+    def remove(obj: Obj) -> None:
+        del obj["spec"]["devices"][0]
+
+    world.update(RESOURCE_SLICES, name, remove)
+    world.catch_up()
     world.wait_for_watches()
 
 

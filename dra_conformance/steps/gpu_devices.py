@@ -9,7 +9,7 @@ from dra_api.objects import Obj
 from dra_api.quantity import Quantity
 from dra_conformance.core import expectations, manifests
 from dra_conformance.core.expectations import ExpectedField
-from dra_conformance.engine.vocabulary import then, words
+from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import Seen, World
 
 
@@ -39,10 +39,26 @@ def nvml_gpus(world: World, node: str) -> dict[str, dict[str, Any]]:
                 "uuid": nvml.nvmlDeviceGetUUID(handle),
                 "memory": int(nvml.nvmlDeviceGetMemoryInfo(handle).total),
                 "name": nvml.nvmlDeviceGetName(handle),
+                "compute capability": "{}.{}.0".format(*nvml.nvmlDeviceGetCudaComputeCapability(handle)),
+                "driver version": _semantic(str(nvml.nvmlSystemGetDriverVersion())),
+                "CUDA version": _cuda_version(nvml.nvmlSystemGetCudaDriverVersion()),
+                # NVML's PCI domain has eight digits, that of Linux has four.
+                "PCI address": str(nvml.nvmlDeviceGetPciInfo(handle).busId).lower()[4:],
             }
         return found
     finally:
         nvml.nvmlShutdown()
+
+
+def _semantic(version: str) -> str:
+    """Return three numbers without leading zeros: 550.163.1 for 550.163.01."""
+    numbers = [str(int(part)) for part in version.split(".")]
+    return ".".join([*numbers, "0", "0"][:3])
+
+
+def _cuda_version(number: int) -> str:
+    """Return 12.4.0 for NVML's 12040."""
+    return f"{number // 1000}.{number % 1000 // 10}.0"
 
 
 def published(world: World, node: str, gpu: int) -> Obj:
@@ -95,12 +111,30 @@ def _(world: World, gpu: int, node: str, datatable: list[list[str]]) -> None:
 
 @then('the gpu devices on "{node}" are the GPUs of NVML, with its "{field}" as "{path}"')
 def _(world: World, node: str, field: str, path: str) -> None:
-    """One device gpu-<minor> for each GPU and no other; its field has what NVML reports: uuid, name or memory."""
+    """One device gpu-<minor> for each GPU and no other; its field has what NVML reports, see `nvml_gpus`."""
     found = {device["name"]: manifests.look_up(device, path) for device in full_gpus(world, node)}
     if field == "memory":
         found = {name: Quantity.parse(str(value)).value for name, value in found.items() if value is not None}
     wanted = {name: gpu[field] for name, gpu in nvml_gpus(world, node).items()}
     world.check(found == wanted, f"{field} of GPUs", expected=wanted, observed=found)
+
+
+@given('the GPUs of "{node}" have in NVML:')
+def _(world: World, node: str, datatable: list[list[str]]) -> None:
+    """Set fields of the fake GPUs, one row for each GPU from index 0 on; the header has the names of the fields."""
+    names, gpus = datatable[0], world.node(node).gpus
+    for index, row in enumerate(datatable[1:]):
+        for name, value in zip(names, row, strict=True):
+            gpus.set(index, name, int(value))
+
+
+@then('the GPUs on "{node}" are published with:')
+def _(world: World, node: str, datatable: list[list[str]]) -> None:
+    """Compare text attributes of whole GPUs, one row for each GPU from index 0 on; the header has their names."""
+    names = datatable[0]
+    found = [published(world, node, index).get("attributes") or {} for index in range(len(datatable) - 1)]
+    observed = [[(attributes.get(name) or {}).get("string") for name in names] for attributes in found]
+    world.check(observed == datatable[1:], f"{', '.join(names)} of GPUs", expected=datatable[1:], observed=observed)
 
 
 @then('the {one:word} and {other:word} devices on "{node}" have the same "{path}"')

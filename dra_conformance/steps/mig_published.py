@@ -6,6 +6,7 @@ slice, such as 19-3.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -164,7 +165,58 @@ def _memory(world: World, node: str, device: Obj) -> object:
     return None if value is None else int(Quantity.parse(str(value)).value)
 
 
+ENGINES: Final[Mapping[str, str]] = {
+    "multiprocessors": "multiprocessorCount",
+    "copyEngines": "copyEngineCount",
+    "decoders": "decoderCount",
+    "encoders": "encoderCount",
+    "jpegEngines": "jpegCount",
+    "ofaEngines": "ofaCount",
+}
+"""The capacities for engines, and the fields of nvmlGpuInstanceProfileInfo_t."""
+
+
+def profiles(world: World, node: str) -> dict[int, dict[str, int]]:
+    """Return engines and memory in bytes of an instance of each profile of GPU 0, by the hardware's id."""
+    nvml = world.node(node).nvml
+    nvml.nvmlInit()
+    try:
+        handle = nvml.nvmlDeviceGetHandleByIndex(0)
+        found = {}
+        for index in range(nvml.NVML_GPU_INSTANCE_PROFILE_COUNT):
+            with contextlib.suppress(nvml.NVMLError):  # the board does not have this profile
+                info = nvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, index)
+                engines = {name: int(getattr(info, member)) for name, member in ENGINES.items()}
+                found[int(info.id)] = engines | {"memory": int(info.memorySizeMB) << 20}
+        return found
+    finally:
+        nvml.nvmlShutdown()
+
+
+def _engines(world: World, node: str, device: Obj) -> object:
+    return {name: number for name, number in _capacity(device).items() if name in ENGINES}
+
+
+def _of_profile(world: World, node: str, device: Obj) -> dict[str, int]:
+    found = _placement(device)
+    return profiles(world, node).get(int(found.group(2).rpartition("-")[2]), {}) if found else {}
+
+
+def _most(world: World, node: str) -> dict[str, int]:
+    known = profiles(world, node).values()
+    return {name: max(one[name] for one in known) for name in (*ENGINES, "memory")}
+
+
+def _without_memory(amounts: Mapping[str, int]) -> dict[str, int]:
+    return {name: number for name, number in amounts.items() if name != "memory"}
+
+
 _MIG: Final[Mapping[str, Read]] = {
+    "engines": _engines,
+    "engines of its profile in NVML": lambda world, node, device: _without_memory(_of_profile(world, node, device)),
+    "memory of its profile in NVML": lambda world, node, device: _of_profile(world, node, device).get("memory"),
+    "most engines of a profile in NVML": lambda world, node, device: _without_memory(_most(world, node)),
+    "most memory of a profile in NVML": lambda world, node, device: _most(world, node)["memory"],
     "name": lambda world, node, device: device["name"],
     "uuid": lambda world, node, device: attribute(device, "uuid"),
     "profile": lambda world, node, device: attribute(device, "profile"),

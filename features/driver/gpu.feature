@@ -17,6 +17,10 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | attributes.cudaComputeCapability.version | like '.+' |
       | attributes.driverVersion.version         | like '.+' |
       | attributes.cudaDriverVersion.version     | like '.+' |
+    And the gpu devices on "n1" are the GPUs of NVML, with its "compute capability" as "attributes.cudaComputeCapability.version" [NV-021]
+    And the gpu devices on "n1" are the GPUs of NVML, with its "CUDA version" as "attributes.cudaDriverVersion.version" [NV-021]
+    And the gpu devices on "n1" are the GPUs of NVML, with its "PCI address" as "attributes['resource.kubernetes.io/pciBusID'].string" [NV-021]
+    And the gpu devices on "n1" are the GPUs of NVML, with its "driver version" as "attributes.driverVersion.version" [NV-022]
     # Three numbers without leading zeros, as the API's version type requires.
     And every gpu device on "n1" has: [NV-022]
       | field                            | value                                                  |
@@ -26,12 +30,60 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | field    | value                  |
       | capacity | with the keys [memory] |
 
+  @NV-021b @needs:fake-nvml
+  Scenario: Brand and architecture have the names of NVIDIA's library for Go
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the GPUs of "n1" have in NVML:
+      | brand | architecture |
+      | 1     | 2            |
+      | 2     | 3            |
+      | 3     | 4            |
+      | 4     | 5            |
+      | 5     | 6            |
+      | 6     | 7            |
+      | 7     | 8            |
+      | 8     | 9            |
+    And node "n1" running the driver
+    Then the GPUs on "n1" are published with:
+      | brand       | architecture |
+      | Quadro      | Kepler       |
+      | Tesla       | Maxwell      |
+      | NVS         | Pascal       |
+      | Grid        | Volta        |
+      | GeForce     | Turing       |
+      | Titan       | Ampere       |
+      | NvidiaVApps | Ada Lovelace |
+      | NvidiaVPC   | Hopper       |
+    Given the GPUs of "n2" are those of "dgx-h100"
+    And the GPUs of "n2" have in NVML:
+      | brand | architecture |
+      | 9     | 10           |
+      | 10    | 9            |
+      | 11    | 9            |
+      | 12    | 9            |
+      | 13    | 9            |
+      | 14    | 9            |
+      | 15    | 9            |
+      | 16    | 4294967295   |
+    And node "n2" running the driver
+    Then the GPUs on "n2" are published with:
+      | brand             | architecture |
+      | NvidiaVCS         | Blackwell    |
+      | NvidiaVWS         | Hopper       |
+      | NvidiaCloudGaming | Hopper       |
+      | QuadroRTX         | Hopper       |
+      | NvidiaRTX         | Hopper       |
+      | Nvidia            | Hopper       |
+      | GeForceRTX        | Hopper       |
+      | TitanRTX          | Unknown      |
+
   @NV-050 @NV-094 @NV-095
   Scenario: A claim gets a CDI device of its own
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     When claim "train" is prepared on "n1"
-    Then the response for claim "train" has the CDI ids: [NV-050]
+    Then claim "train" is prepared [NV-050]
+    And the response for claim "train" has the CDI ids: [NV-050]
       | id                                              |
       | k8s.gpu.nvidia.com/claim=$(uid:train)-$(device) |
     And node "n1" has the CDI file "k8s.gpu.nvidia.com-claim_$(uid:train).yaml" [NV-094]
@@ -39,6 +91,30 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And a container with claim "train" on "n1" has: [NV-095]
       | kind     | name                   | value |
       | variable | NVIDIA_VISIBLE_DEVICES | void  |
+
+  @NV-095 @NV-095b @NV-095c @needs:fake-nvml
+  Scenario: A container with two GPUs of a claim has their device nodes, the control nodes and the driver's files
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" running the driver
+    And a ResourceClaim "train" allocated the devices "gpu-2, gpu-5" on "n1"
+    And a ResourceClaim "infer" allocated the devices "gpu-3" on "n1"
+    When claims "train, infer" are prepared on "n1" in one call
+    Then claim "train" is prepared [NV-095]
+    And claim "infer" is prepared [NV-095]
+    And of the device nodes "/dev/nvidia[0-9]*", claim "train" adds only "/dev/nvidia2, /dev/nvidia5" on "n1" [NV-095]
+    And of the device nodes "/dev/nvidia[0-9]*", claim "infer" adds only "/dev/nvidia3" on "n1" [NV-095]
+    And the device nodes of claim "train" on "n1" have the numbers: [NV-095b]
+      | path                  | major       | minor |
+      | /dev/nvidia2          | 195         | 2     |
+      | /dev/nvidia5          | 195         | 5     |
+      | /dev/nvidiactl        | 195         | 255   |
+      | /dev/nvidia-modeset   | 195         | 254   |
+      | /dev/nvidia-uvm       | nvidia-uvm  | 0     |
+      | /dev/nvidia-uvm-tools | nvidia-uvm  | 1     |
+    And the mounts of claim "train" on "n1" have the files of the driver root: [NV-095c]
+      | file                       |
+      | libnvidia-ml.so.$(version) |
+      | nvidia-smi                 |
 
   @NV-060b
   Scenario: The refusal of a device in use names its owner
@@ -108,6 +184,7 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And node "n1" has the fault "GPU 0 missing in sysfs"
     And GPU 1 of "n1" has numa_node -1
     And GPU 2 of "n1" has numa_node 1
+    And GPU 6 of "n1" has numa_node 0
     And node "n1" has the fault "NVML does not support memory_total of GPU 3"
     And node "n1" has the fault "NVML does not support addressing_mode of GPU 4"
     And node "n1" running the driver
@@ -132,6 +209,10 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And GPU 5 on "n1" is published with: [NV-028]
       | field                     | value |
       | attributes.addressingMode | set   |
+    # NVML fails with another error: the driver does not support the query, or not this version of it.
+    And GPU 6 on "n1" is published with: [NV-025]
+      | field                                         | value                   |
+      | attributes["resource.kubernetes.io/numaNode"] | {int: 0} or {ints: [0]} |
 
   @NV-098 @needs:fake-nvml
   Scenario: A claim is refused while the driver libraries are missing

@@ -8,14 +8,48 @@ Feature: The driver gpu.nvidia.com validates its configuration strictly
   @NV-071
   Scenario: An unknown field is refused
     Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharin: {}}
-    When claim "train" is prepared on "n1"
+    And a ResourceClaim "inside" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {intervall: Short}}}
+    And a ResourceClaim "several" allocated on "n1" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {multiuser: true, limits: {}}}}
+    When claims "train, inside, several" are prepared on "n1" in one call
     Then claim "train" is refused because "unknown field"
+    And claim "train" is refused because "sharin"
+    And claim "inside" is refused because "unknown field"
+    And claim "inside" is refused because "intervall"
+    And claim "several" is refused because "multiuser"
+    And claim "several" is refused because "limits"
+
+  @NV-071d
+  Scenario: A field of a wrong type is refused
+    Given a ResourceClaim "list" allocated on "n1" with GpuConfig {sharing: []}
+    And a ResourceClaim "number" allocated on "n1" with GpuConfig {sharing: {strategy: 5}}
+    And a ResourceClaim "text" allocated on "n1" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {multiUser: "true"}}}
+    And a ResourceClaim "bool" allocated on "n1" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: true}}}
+    And a ResourceClaim "kind" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free}]
+      config: [{requests: [gpu], parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: 5}}]
+      """
+    And a ResourceClaim "empty" allocated on "n1" with GpuConfig {sharing: null}
+    When claims "list, number, text, bool, kind, empty" are prepared on "n1" in one call
+    Then claim "list" is refused because "sharing"
+    And claim "number" is refused because "strategy"
+    And claim "text" is refused because "multiUser"
+    And claim "bool" is refused because "defaultActiveThreadPercentage"
+    And claim "kind" is refused because "kind"
+    And claim "empty" is prepared
 
   @NV-072
   Scenario: An unknown kind is refused
     Given a ResourceClaim "train" allocated on "n1" with GpuConfiguration {}
     When claim "train" is prepared on "n1"
     Then claim "train" is refused because "no kind"
+    Given a ResourceClaim "future" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free}]
+      config: [{requests: [gpu], parameters: {apiVersion: resource.nvidia.com/v9, kind: GpuConfig}}]
+      """
+    When claim "future" is prepared on "n1"
+    Then claim "future" is refused because "no kind"
 
   @NV-073
   Scenario: Parameters without kind are refused
@@ -24,8 +58,14 @@ Feature: The driver gpu.nvidia.com validates its configuration strictly
       results: [{request: gpu, device: free}]
       config: [{requests: [gpu], parameters: {sharing: {strategy: TimeSlicing}}}]
       """
-    When claim "train" is prepared on "n1"
+    And a ResourceClaim "version" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free}]
+      config: [{requests: [gpu], parameters: {kind: GpuConfig}}]
+      """
+    When claims "train, version" are prepared on "n1" in one call
     Then claim "train" is refused because "Object 'Kind' is missing"
+    And claim "version" is refused because "Object 'apiVersion' is missing"
 
   @NV-074
   Scenario: Configuration of another device type that names the request is refused
@@ -56,5 +96,7 @@ Feature: The driver gpu.nvidia.com validates its configuration strictly
   @NV-082
   Scenario: A sharing strategy whose feature gate is off is refused
     Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing}}
-    When claim "train" is prepared on "n1"
+    And a ResourceClaim "infer" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
+    When claims "train, infer" are prepared on "n1" in one call
     Then claim "train" is refused because "TimeSlicingSettings"
+    And claim "infer" is refused because "MPSSupport"

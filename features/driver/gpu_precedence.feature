@@ -52,6 +52,36 @@ Feature: Precedence of several configurations
     And claim "named-last" is prepared [NV-080]
     And claim "parent" is prepared [NV-081]
 
+  @NV-081b @needs:several-gpus
+  Scenario: Configuration applies to the requests that it names, and to no other
+    Given a ResourceClaim "other" allocated on "n1" with:
+      """
+      results: [{request: mine, device: free}, {request: other, driver: other.dra.test, device: other-0}]
+      config:
+        - requests: [other]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}}
+      """
+    And a ResourceClaim "second" allocated on "n1" with:
+      """
+      results: [{request: one, device: free}, {request: two, device: free}]
+      config:
+        - requests: [two]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}}
+      """
+    And a ResourceClaim "both" allocated on "n1" with:
+      """
+      results: [{request: one, device: free}, {request: two, device: free}]
+      config:
+        - requests: [one, two]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: Magic}}
+        - requests: [one]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}
+      """
+    When claims "other, second, both" are prepared on "n1" in one call
+    Then claim "other" is prepared
+    And claim "second" is refused because "Magic"
+    And claim "both" is refused because "Magic"
+
   @NV-077 @needs:several-gpus
   Scenario: Configuration for the ComputeDomain driver is refused if it names the request
     Given a ResourceClaim "named" allocated on "n1" and configured by:
@@ -60,6 +90,14 @@ Feature: Precedence of several configurations
     And a ResourceClaim "general" allocated on "n1" and configured by:
       | source    | request | kind                       | fields                              |
       | FromClaim | all     | ComputeDomainChannelConfig | {domainID: d0, allocationMode: All} |
-    When claims "named, general" are prepared on "n1" in one call
+    And a ResourceClaim "daemon" allocated on "n1" and configured by:
+      | source    | request | kind                      | fields         |
+      | FromClass | gpu     | ComputeDomainDaemonConfig | {domainID: d0} |
+    And a ResourceClaim "domain" allocated on "n1" and configured by:
+      | source    | request | kind          | fields                |
+      | FromClaim | gpu     | ComputeDomain | {spec: {numNodes: 1}} |
+    When claims "named, general, daemon, domain" are prepared on "n1" in one call
     Then claim "named" is refused because "not a recognized configuration"
     And claim "general" is prepared
+    And claim "daemon" is refused because "not a recognized configuration"
+    And claim "domain" is refused because "not a recognized configuration"

@@ -38,9 +38,10 @@ Feature: Several claims share a GPU by consumable capacity
       | capacity.memory.requestPolicy.validRange.max  | same as capacity.memory.value |
       | capacity.memory.requestPolicy.validRange.step | 1Mi                           |
 
-  @NV-065 @NV-067b
+  @NV-065 @NV-067b @needs:fake-nvml
   Scenario: Claims with equal configuration share a GPU
-    Given node "n1" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=4"
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" running the driver with "--feature-gates=ConsumableShares=true,TimeSlicingSettings=true --consumable-shares=4"
     And a ResourceClaim "one" allocated on "n1" with:
       """
       results: [{request: gpu, device: free, consumedCapacity: {shares: "1"}}]
@@ -56,21 +57,65 @@ Feature: Several claims share a GPU by consumable capacity
         - requests: [gpu]
           parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicing}}
       """
-    When claims "one, two, odd" are prepared on "n1" in one call
+    And a ResourceClaim "same" allocated on "n1" with:
+      """
+      results: [{request: gpu, deviceOf: one, consumedCapacity: {shares: "1"}}]
+      config:
+        - requests: [gpu]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}
+      """
+    And a ResourceClaim "elsewhere" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free, consumedCapacity: {shares: "1"}}]
+      config:
+        - requests: [gpu]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicing}}
+      """
+    When claims "one, two, odd, same, elsewhere" are prepared on "n1" in one call
     Then claim "one" is prepared [NV-065]
     And claim "two" is prepared [NV-065]
     And claim "odd" is refused because "conflicting configuration" [NV-065]
+    And claim "same" is prepared [NV-065]
+    And claim "elsewhere" is prepared [NV-065]
     And the response for claim "two" has every device that the claim was allocated [NV-067b]
+    When claims "one, same" are unprepared on "n1" in one call
+    And claim "odd" is prepared on "n1"
+    Then claim "odd" is refused because "conflicting configuration" [NV-065]
+    When claim "two" is unprepared on "n1"
+    And claim "odd" is prepared on "n1"
+    Then claim "odd" is prepared [NV-065]
+
+  @NV-045d
+  Scenario: The mode memory-and-cores publishes cores
+    Given node "n1" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=memory-and-cores"
+    Then every gpu device on "n1" has:
+      | field                                         | value                         |
+      | allowMultipleAllocations                      | true                          |
+      | capacity.cores.value                          | 100                           |
+      | capacity.cores.requestPolicy.default          | 100                           |
+      | capacity.cores.requestPolicy.validRange.min   | 0                             |
+      | capacity.cores.requestPolicy.validRange.max   | 100                           |
+      | capacity.cores.requestPolicy.validRange.step  | 1                             |
+      | capacity.memory.requestPolicy.default         | same as capacity.memory.value |
+      | capacity.memory.requestPolicy.validRange.min  | 1Mi                           |
+      | capacity.memory.requestPolicy.validRange.max  | same as capacity.memory.value |
+      | capacity.memory.requestPolicy.validRange.step | 1Mi                           |
+      | capacity                                      | with the keys [cores, memory] |
 
   @NV-045c
   Scenario: A container gets its share of memory and cores as variables
     Given node "n1" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=memory-and-cores"
     And a ResourceClaim "train" allocated on "n1" with:
       """
-      results: [{request: gpu, device: free, consumedCapacity: {cores: "25", memory: 10Gi}}]
+      results:
+        - {request: gpu, device: free, consumedCapacity: {cores: "25", memory: 10Gi}}
+        - {request: small, device: free, consumedCapacity: {memory: 1500Mi}}
       """
     When claim "train" is prepared on "n1"
-    Then a container with claim "train" on "n1" has:
+    Then claim "train" is prepared
+    And a container with claim "train" on "n1" has:
       | kind     | name                       | value  |
       | variable | CUDA_DEVICE_SM_LIMIT_0     | 25     |
       | variable | CUDA_DEVICE_MEMORY_LIMIT_0 | 10240m |
+      | variable | CUDA_DEVICE_SM_LIMIT_1     | null   |
+      | variable | CUDA_DEVICE_MEMORY_LIMIT_1 | 1500m  |

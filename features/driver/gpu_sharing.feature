@@ -20,15 +20,82 @@ Feature: The driver gpu.nvidia.com sets time slices
             sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: <interval>}}
       """
     When claim "train" is prepared on "n1"
-    Then nvidia-smi on "n1" was run for the GPU of claim "train" with "-c DEFAULT, --set-timeslice <number>" [NV-085]
+    Then claim "train" is prepared [NV-085]
+    And nvidia-smi on "n1" was run for the GPU of claim "train" with "-c DEFAULT, --set-timeslice <number>" [NV-085]
     When claim "train" is unprepared on "n1"
-    Then the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "train" is 0 [NV-111]
+    Then claim "train" is unprepared [NV-111]
+    And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "train" is 0 [NV-111]
 
     Examples:
       | interval | number |
       | Short    | 1      |
       | Medium   | 2      |
       | Long     | 3      |
+
+  @NV-085 @NV-085b @NV-111
+  Scenario: Each GPU has the time slice of its own configuration
+    Given a ResourceClaim "short" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "long" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "plain" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results:
+        - {request: short, deviceOf: short}
+        - {request: long, deviceOf: long}
+        - {request: plain, deviceOf: plain}
+      config:
+        - requests: [short]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Short}}
+        - requests: [long]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}
+      """
+    And a ResourceClaim "infer" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Medium}}
+      """
+    When claims "train, infer" are prepared on "n1" in one call
+    Then claim "train" is prepared [NV-085]
+    And claim "infer" is prepared [NV-085]
+    And nvidia-smi on "n1" was run for the GPU of claim "short" with "-c DEFAULT, --set-timeslice 1" [NV-085]
+    And nvidia-smi on "n1" was run for the GPU of claim "long" with "-c DEFAULT, --set-timeslice 3" [NV-085]
+    And nvidia-smi on "n1" was run for the GPU of claim "plain" with "" [NV-085b]
+    When claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared [NV-111]
+    And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "short" is 0 [NV-111]
+    And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "long" is 0 [NV-111]
+    And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "infer" is 2 [NV-111]
+    And nvidia-smi on "n1" was run for the GPU of claim "plain" with "" [NV-085b]
+
+  @NV-111 @NV-085
+  Scenario: A restarted driver resets the time slice of a claim from before, and of no other
+    Given a ResourceClaim "train" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}
+      """
+    And claim "train" is prepared on "n1"
+    When the driver on "n1" is restarted
+    Then the driver on "n1" comes to be registered [NV-085]
+    And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "train" is 3 [NV-085]
+    When claim "train" is unprepared on "n1"
+    Then the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "train" is 0 [NV-111]
 
   @NV-086 @NV-088
   Scenario: The default interval applies if none is given
@@ -73,3 +140,12 @@ Feature: The driver gpu.nvidia.com sets time slices
     When node "n1" recovers from "nvidia-smi fails"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
+
+  @NV-089
+  Scenario: A node without nvidia-smi fails the claim
+    Given node "n2" running the driver with "--feature-gates=TimeSlicingSettings=true"
+    And a ResourceClaim "train" allocated on "n2" with GpuConfig {sharing: {strategy: TimeSlicing}}
+    And a ResourceClaim "plain" allocated on "n2" with GpuConfig {}
+    When claims "train, plain" are prepared on "n2" in one call
+    Then claim "train" is refused because "error running nvidia-smi"
+    And claim "plain" is prepared

@@ -65,7 +65,7 @@ Feature: A driver refuses invalid claims
     When claim "second" is prepared on "n1"
     Then claim "second" is refused
 
-  @NV-060 @NV-063 @needs:several-gpus
+  @NV-060 @needs:several-gpus
   Scenario: A claim is refused if the second of its devices is prepared for another claim
     Given node "n1" running the driver
     And a ResourceClaim "idle" allocated a device of the driver on "n1" that cannot be shared
@@ -76,12 +76,10 @@ Feature: A driver refuses invalid claims
       results: [{request: one, deviceOf: idle}, {request: two, deviceOf: first}]
       """
     When claim "second" is prepared on "n1"
-    Then claim "second" is refused [NV-060]
-    When claim "idle" is prepared on "n1"
-    Then claim "idle" is prepared [NV-063]
-    When claim "first" is prepared on "n1"
-    Then claim "first" is prepared [NV-063]
-    And all responses for claim "first" are the same [NV-063]
+    Then claim "second" is refused
+    When claims "idle, first" are prepared on "n1" in one call
+    Then claim "idle" is prepared
+    And all responses for claim "first" are the same
 
   @NV-061
   Scenario: A claim with admin access is prepared for a device in use

@@ -52,17 +52,19 @@ Feature: A driver keeps its state across restarts
     And claims "first, second" are prepared on "n1"
     When the driver on "n1" is restarted
     Then the driver on "n1" comes to be registered [NV-052c]
-    When claim "rival" is prepared on "n1"
-    Then claim "rival" is refused [NV-052f]
+    When claim "first" is prepared on "n1"
+    Then claim "first" is prepared [NV-052c]
+    And every CDI id of the response for claim "first" resolves on "n1" [NV-052c]
     When claim "second" is unprepared on "n1"
     Then claim "second" is unprepared [NV-052c]
     When claim "next" is prepared on "n1"
     Then claim "next" is prepared [NV-052c]
+    And every CDI id of the response for claim "first" resolves on "n1" [NV-052c]
     When claim "rival" is prepared on "n1"
     Then claim "rival" is refused [NV-052f]
-    When claim "first" is prepared on "n1"
-    Then claim "first" is prepared [NV-052c]
-    And every CDI id of the response for claim "first" resolves on "n1" [NV-052c]
+    When claim "first" is unprepared on "n1"
+    And claim "rival" is prepared on "n1"
+    Then claim "rival" is prepared [NV-052f]
 
   @NV-052d
   Scenario: A killed driver can be started again

@@ -25,9 +25,13 @@ Feature: Possible MIG devices are published before they exist
       | value                 | expected                       |
       | memory-slice counters | memory slices of its placement |
       | other counters        | capacities in kebab-case       |
+      | engines               | engines of its profile in NVML |
+      | memory                | memory of its profile in NVML  |
     And these published values agree for every whole GPU on "n1" [NV-036]
-      | value             | expected                |
-      | consumed counters | all counters of its set |
+      | value             | expected                           |
+      | consumed counters | all counters of its set            |
+      | engines           | most engines of a profile in NVML  |
+      | memory            | most memory of a profile in NVML   |
     And the slices of the driver on "n1" come to be [NV-038]
       | slices   | counter sets | devices |
       | 1        | all GPUs     | 0       |

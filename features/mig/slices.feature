@@ -26,8 +26,9 @@ Feature: Existing MIG devices are published
       | parentUUID | UUID of its GPU in NVML |
       | profile    | profile in NVML's name  |
     And these published values agree for every MIG device on "n1" [NV-033]
-      | value  | expected                      |
-      | memory | memorySizeMB of NVML in bytes |
+      | value   | expected                         |
+      | memory  | memorySizeMB of NVML in bytes    |
+      | engines | engines of its profile in NVML   |
 
   @NV-041
   Scenario: A MIG device's name has its GPU, profile and placement
