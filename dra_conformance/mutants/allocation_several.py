@@ -10,7 +10,7 @@ import msgspec
 
 from dra_api.quantity import Quantity
 from dra_conformance.engine.mutation import Patch, mutant
-from reference_impl.scheduler.allocator.model import amount
+from reference_impl.scheduler.allocator.model import AllocationError, amount
 
 Obj = dict[str, Any]
 
@@ -839,3 +839,76 @@ def _(patch: Patch) -> None:
 
     patch.wrap("reference_impl.binding_conditions:given_up", given_up)
     patch.wrap(f"{_SCHEDULER}.scheduler:Scheduler._schedule", schedule)
+
+
+# -- large and small numbers, disabled features ------------------------------------------------------------------------
+
+
+def _wrapped(number: int) -> int:
+    """Return a number as a signed integer of 64 bits has it."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+@mutant("sum-of-counts-overflows", rule="DRA-157b")
+def _(patch: Patch) -> None:
+    """The sum of the counts of a claim is a 64-bit integer, which can become negative."""
+    patch.wrap(f"{_ALLOCATOR}.allocate:exceeds_limit", lambda original: lambda count: original(_wrapped(count)))
+
+
+@mutant("sum-with-alternative-overflows", rule="DRA-185b")
+def _(patch: Patch) -> None:
+    """A claim is an error if the counts of some of its alternatives have a sum that 64 bits cannot hold."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def check(claim: Any, classes: Any, features: Any) -> None:
+            original(claim, classes, features)
+            if _wrapped(sum(max(one.count for one in request.alternatives) for request in claim.requests)) < 0:
+                raise AllocationError("number of requested devices is negative")
+
+        return check
+
+    patch.wrap(f"{_ALLOCATOR}.allocate:check_claim", make)
+
+
+@mutant("disabled-features-of-claims-ignored", rule="DRA-199b")
+def _(patch: Patch) -> None:
+    """A claim with alternatives or capacity requests is allocated while the feature is disabled."""
+    patch.replace(f"{_ALLOCATOR}.allocate:check_claim", lambda claim, classes, features: None)
+
+
+@mutant("disabled-admin-access-ignored", rule="DRA-199c")
+def _(patch: Patch) -> None:
+    """A claim with admin access or distinctAttribute is allocated while the feature is disabled."""
+    patch.replace(f"{_ALLOCATOR}.allocate:check_claim", lambda claim, classes, features: None)
+
+
+@mutant("fractions-rounded-up-to-whole-numbers", rule="DRA-204b")
+def _(patch: Patch) -> None:
+    """Amounts are rounded up to whole numbers before they are compared with the policy."""
+
+    def make(original: Callable[..., Quantity]) -> Callable[..., Quantity]:
+        def rounded(requested: Quantity, valid: Obj) -> Quantity:
+            whole = -(-requested.scaled_value(-9) // 10**9)
+            return original(Quantity.parse(str(whole)), valid)
+
+        return rounded
+
+    patch.wrap(f"{_ALLOCATOR}.capacity:round_up_to_range", make)
+
+
+@mutant("alternative-with-the-selectors-of-the-first", rule="DRA-187")
+def _(patch: Patch) -> None:
+    """An alternative for all devices gets those that match the class of the first alternative."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def request(raw: Obj) -> Any:
+            found = original(raw)
+            first = found.alternatives[0].class_name
+            changed = [
+                dataclasses.replace(one, class_name=first) if one.all_devices else one for one in found.alternatives
+            ]
+            return dataclasses.replace(found, alternatives=tuple(changed))
+
+        return request
+
+    patch.wrap(f"{_ALLOCATOR}.model:_request", make)

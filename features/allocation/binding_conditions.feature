@@ -338,3 +338,38 @@ Feature: Binding conditions
       | feature                    | gate                    | kind      |
       | partitions                 | DRAPartitionableDevices | partition |
       | devices of different nodes | DRAPartitionableDevices | own-node  |
+
+  Scenario Outline: A scheduler without <feature> does not allocate claims that request it
+    Given the scheduler has feature gate "<gate>" off
+    And the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And node "n1"
+    And a ResourceSlice "shared" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, attributes: {dra.test/port: {int: 0}}, capacity: {bandwidth: {value: 10}}}
+        - {name: b, attributes: {dra.test/port: {int: 1}}, capacity: {bandwidth: {value: 10}}}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "newer" with:
+      """
+      requests: [<request>]
+      constraints: <constraints>
+      """
+    And a ResourceClaim "plain" for 1 of "gpu"
+    When a pod "one" using claim "newer" is created
+    And a pod "two" using claim "plain" is created
+    Then pod "two" is bound to "n1"
+    And claim "newer" stays unallocated
+
+    @DRA-199b @needs:scheduler-gates @component:binder
+    Examples:
+      | feature           | gate                  | request                                                                                   | constraints |
+      | capacity requests | DRAConsumableCapacity | {name: a, exactly: {deviceClassName: $(class:gpu), capacity: {requests: {bandwidth: 1}}}} | []          |
+      | alternatives      | DRAPrioritizedList    | {name: a, firstAvailable: [{name: b, deviceClassName: $(class:gpu)}]}                     | []          |
+
+    @DRA-199c @needs:scheduler-gates @component:binder
+    Examples:
+      | feature           | gate                  | request                                                                | constraints                          |
+      | admin access      | DRAAdminAccess        | {name: a, exactly: {deviceClassName: $(class:gpu), adminAccess: true}} | []                                   |
+      | distinctAttribute | DRAConsumableCapacity | {name: a, exactly: {deviceClassName: $(class:gpu), count: 2}}          | [{distinctAttribute: dra.test/port}] |

@@ -168,3 +168,31 @@ Feature: Nodes of pods with claims
       | cpu of sidecars        | 2     | 5 | 100 | {initContainers: [{name: long, image: "registry.k8s.io/pause:3.10", restartPolicy: Always, resources: {requests: {cpu: 1500m}}}, {name: short, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 500m}}}], containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}}}]} |
       | cpu of an init container beside a sidecar | 2 | 5 | 100 | {initContainers: [{name: long, image: "registry.k8s.io/pause:3.10", restartPolicy: Always, resources: {requests: {cpu: "1"}}}, {name: short, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 1500m}}}], containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: 100m}}}]} |
       | room for pods | 4 | 8 | 0 | {} |
+
+  @DRA-130c
+  Scenario: A pod that waits for room is scheduled when a pod ends, or the node gets more
+    Given node "n1" with 4 devices
+    And "status.allocatable" of the Node "n1" is set to {cpu: "2", memory: 256Gi, pods: "100"}
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "one" for 1 of "gpu"
+    And a ResourceClaim "two" for 1 of "gpu"
+    And a ResourceClaim "three" for 1 of "gpu"
+    When a pod "first" using claim "one" is created with:
+      """
+      containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}}}]
+      """
+    Then pod "first" is bound to "n1"
+    When a pod "second" using claim "two" is created with:
+      """
+      containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}}}]
+      """
+    Then pod "second" stays unbound
+    When "status.phase" of the Pod "first" is set to Succeeded
+    Then pod "second" is bound to "n1"
+    When a pod "third" using claim "three" is created with:
+      """
+      containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}}}]
+      """
+    Then pod "third" stays unbound
+    When "status.allocatable" of the Node "n1" is set to {cpu: "4", memory: 256Gi, pods: "100"}
+    Then pod "third" is bound to "n1"

@@ -299,3 +299,101 @@ Feature: Consumable capacity
       requests: [{name: nic, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: "3"}}}}]
       """
     Then exactly 3 of the claims "p-1, p-2, p-3, p-4, p-5, p-6, p-7, p-8" are allocated
+
+  @DRA-204b
+  Scenario: Fractions of a capacity are rounded up to steps exactly
+    Given node "n1"
+    And a ResourceSlice "shared" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - name: core
+          allowMultipleAllocations: true
+          capacity: {m: {value: 1, requestPolicy: {default: 100m, validRange: {min: 100m, step: 150m}}}}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "shares" with:
+      """
+      requests:
+        - {name: one, exactly: {deviceClassName: $(class:gpu), capacity: {requests: {m: 300m}}}}
+        - {name: two, exactly: {deviceClassName: $(class:gpu), capacity: {requests: {m: 250m}}}}
+        - {name: least, exactly: {deviceClassName: $(class:gpu), capacity: {requests: {m: 50m}}}}
+      """
+    And a ResourceClaim "more" for 1 of "gpu" with capacity {m: 260m}
+    When a pod "train" using claim "shares" is created
+    Then request "one" of claim "shares" takes {m: 400m}
+    And request "two" of claim "shares" takes {m: 250m}
+    And request "least" of claim "shares" takes {m: 100m}
+    When a pod "late" using claim "more" is created
+    Then claim "more" stays unallocated
+
+  @DRA-212
+  Scenario: Requests of one claim do not exceed the capacity of a device together
+    Given node "n1"
+    And a ResourceSlice "nics" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, allowMultipleAllocations: true, capacity: {bandwidth: {value: 10}, queues: {value: 3}}}
+        - {name: b, allowMultipleAllocations: true, capacity: {bandwidth: {value: 10}, queues: {value: 3}}}
+      """
+    And a DeviceClass "nic" for those devices
+    And a ResourceClaim "three" with:
+      """
+      requests:
+        - {name: x, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 4, queues: 1}}}}
+        - {name: y, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 4, queues: 1}}}}
+        - {name: z, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 4, queues: 1}}}}
+      """
+    And a ResourceClaim "late" for 1 of "nic" with capacity {bandwidth: 6, queues: 2}
+    And a ResourceClaim "last" for 1 of "nic" with capacity {bandwidth: 1, queues: 1}
+    And a ResourceClaim "none" for 1 of "nic" with capacity {bandwidth: 2, queues: 1}
+    When a pod "train" using claim "three" is created
+    Then claim "three" is allocated the devices "a, a, b"
+    And the shares of claims "three" have distinct ids
+    When a pod "second" using claim "late" is created
+    Then claim "late" is allocated the devices "b"
+    When a pod "third" using claim "last" is created
+    Then claim "last" is allocated the devices "a"
+    When a pod "fourth" using claim "none" is created
+    Then claim "none" stays unallocated
+
+  @DRA-211 @DRA-191 @gate:DRAPartitionableDevices @component:claim-controller
+  Scenario: Shared partitions of two boards consume the counters of their own board
+    Given node "n1"
+    And a ResourceSlice "sets" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      sharedCounters: [{name: s1, counters: {m: {value: 2}, k: {value: 1}}}, {name: s2, counters: {m: {value: 1}, k: {value: 2}}}]
+      """
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      devices:
+        - {name: shared-1, allowMultipleAllocations: true, attributes: {dra.test/board: {int: 1}},
+           capacity: {m: {value: 10}}, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}, k: {value: 1}}}]}
+        - {name: alone-1, attributes: {dra.test/board: {int: 1}},
+           consumesCounters: [{counterSet: s1, counters: {m: {value: 1}, k: {value: 1}}}]}
+        - {name: alone-2, attributes: {dra.test/board: {int: 2}},
+           consumesCounters: [{counterSet: s2, counters: {m: {value: 1}, k: {value: 1}}}]}
+      """
+    And a DeviceClass "one" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].board == 1'
+    And a DeviceClass "two" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].board == 2'
+    And a ResourceClaim "a" for 1 of "one" with capacity {m: 4}
+    And a ResourceClaim "b" for 1 of "one" with capacity {m: 4}
+    And a ResourceClaim "c" for 1 of "one"
+    And a ResourceClaim "d" for 1 of "two"
+    When a pod "first" using claim "a" is created
+    And a pod "second" using claim "b" is created
+    Then claim "a" is allocated the devices "shared-1" [DRA-211]
+    And claim "b" is allocated the devices "shared-1" [DRA-211]
+    When a pod "third" using claim "c" is created
+    And a pod "fourth" using claim "d" is created
+    Then claim "d" is allocated the devices "alone-2" [DRA-191]
+    And claim "c" stays unallocated [DRA-211]
+    When pod "first" is force-deleted
+    Then claim "c" stays unallocated [DRA-211]
+    When pod "second" is force-deleted
+    Then the allocation of claim "c" is valid [DRA-191]

@@ -126,3 +126,31 @@ Feature: Allocation of tainted devices
       """
     When a pod "watcher" using claim "monitor" is created
     Then claim "monitor" is allocated the devices "dev-2"
+
+  Scenario Outline: A request with tolerations <tolerations> gets the device that they cover
+    Given node "n1" with 4 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoExecute"
+    When device "dev-1" of "n1" is tainted "health=meh:NoExecute"
+    And device "dev-2" of "n1" is tainted "lease:NoSchedule"
+    And device "dev-3" of "n1" is tainted "health=bad:NoSchedule"
+    Given a DeviceClass "gpu" for those devices
+    And a ResourceClaim "work" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), tolerations: <tolerations>}}]
+      """
+    When a pod "train" using claim "work" is created
+    Then claim "work" is allocated the devices "<device>"
+
+    @DRA-217
+    Examples:
+      | tolerations                                                                 | device |
+      | [{key: health, operator: Exists, effect: NoExecute}]                        | dev-1  |
+      | [{operator: Exists, effect: NoExecute}]                                     | dev-1  |
+      | [{key: health, operator: Exists, effect: NoSchedule}]                       | dev-3  |
+      | [{key: lease, operator: Exists}]                                            | dev-2  |
+
+    @DRA-218
+    Examples:
+      | tolerations                                                                 | device |
+      | [{key: health, value: meh}]                                                 | dev-1  |
+      | [{key: lease, operator: Equal}]                                             | dev-2  |
+      | [{key: lease, value: other}, {key: health, value: bad, effect: NoSchedule}] | dev-0  |

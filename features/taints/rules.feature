@@ -370,6 +370,42 @@ Feature: DeviceTaintRules
     And a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-2"
 
+  @DRA-226b @component:claim-controller @component:scheduler @component:binder
+  Scenario: A device is allocated again when the rules that taint it are deleted or changed
+    Given node "n1" with 2 devices
+    And node "n2" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "one" for 1 of "gpu"
+    And a ResourceClaim "two" for 1 of "gpu"
+    And a ResourceClaim "three" for 1 of "gpu"
+    When a DeviceTaintRule "pool" is created with:
+      """
+      deviceSelector: {driver: $(sim), pool: $(node:n1)}
+      taint: {key: upkeep, effect: NoSchedule}
+      """
+    And a DeviceTaintRule "device" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-1}
+      taint: {key: repair, value: soon, effect: NoExecute}
+      """
+    And a DeviceTaintRule "elsewhere" is created with:
+      """
+      deviceSelector: {driver: other.dra.test}
+      taint: {key: upkeep, effect: NoSchedule}
+      """
+    And a pod "first" using claim "one" is created
+    Then pod "first" is bound to "n2"
+    When a pod "second" using claim "two" is created
+    Then pod "second" stays unbound
+    When the DeviceTaintRule "pool" is deleted
+    Then pod "second" is bound to "n1"
+    And claim "two" is allocated the devices "dev-0"
+    When a pod "third" using claim "three" is created
+    Then pod "third" stays unbound
+    When "spec.taint.effect" of the DeviceTaintRule "device" is set to None
+    Then pod "third" is bound to "n1"
+    And claim "three" is allocated the devices "dev-1"
+
   @DRA-226d @component:claim-controller @component:scheduler @component:binder
   Scenario: A rule without a selector taints no device
     Given node "n1" with 2 devices
