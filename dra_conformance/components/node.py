@@ -330,6 +330,10 @@ class ScenarioNode:
         except DriverNotRegistered as error:
             raise Untestable(str(error)) from error
 
+    def stop_fabric_plugin(self) -> None:
+        """Stop the ComputeDomain driver of this node; prepared claims and slices stay."""
+        self._end(DOMAIN_DRIVER, kill=False)
+
     # -- end -------------------------------------------------------------------------------------------------------
 
     def end(self) -> None:

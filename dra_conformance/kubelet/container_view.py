@@ -22,6 +22,7 @@ class DeviceNode:
     type: str = ""
     major: int | None = None
     minor: int | None = None
+    file_mode: int | None = None
     permissions: str = "rwm"
 
 
@@ -96,5 +97,6 @@ def _device_node(raw: Mapping[str, Any]) -> DeviceNode:
         type=raw.get("type") or "",
         major=raw.get("major"),
         minor=raw.get("minor"),
+        file_mode=raw.get("fileMode"),
         permissions=raw.get("permissions") or "rwm",
     )

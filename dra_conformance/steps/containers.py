@@ -102,6 +102,15 @@ def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
     check_entries(world, view_of_claim(world, node, claim), datatable)
 
 
+@then('file "{path}" of a container with claim "{claim}" on "{node}" has the lines:')
+def _(world: World, path: str, claim: str, node: str, datatable: list[list[str]]) -> None:
+    """The file lies in a mount of the claim's devices, and has each line of the table."""
+    found = host_path(view_of_claim(world, node, claim), path)
+    lines = found.read_text().splitlines() if found is not None and found.is_file() else []
+    wanted = [row[0] for row in datatable[1:]]
+    world.check(set(wanted) <= set(lines), f"lines of {path}", expected=wanted, observed=lines or "no file")
+
+
 @then('of the {kind} "{pattern}", claim "{claim}" adds only "{names}" on "{node}"')
 def _(world: World, kind: str, pattern: str, claim: str, names: str, node: str) -> None:
     """Of the entries that match the pattern, the claim's devices add exactly these; `$(minor)` is a GPU's number."""

@@ -38,6 +38,7 @@ fi
 _IMEX_CONTROL = """#!/bin/sh
 # nvidia-imex-ctl, simulated: there is no daemon.
 echo "$*" >> "$0.log"
+if [ -e "$0.breaks" ]; then echo READY; exit 1; fi
 if [ -e "$0.fails" ]; then echo NOT_READY; else echo READY; fi
 """
 
@@ -69,6 +70,14 @@ def mps_control(node: ScenarioNode) -> FakeExecutable:
 def imex_control(node: ScenarioNode) -> FakeExecutable:
     """Return the node's nvidia-imex-ctl; while it fails, it reports NOT_READY."""
     return program(node, "nvidia-imex-ctl")
+
+
+@then('"{name}" on "{node}" was run with "{arguments}"')
+def _(world: World, name: str, node: str, arguments: str) -> None:
+    """A fake program was run with these arguments at least once, and never with others; `*` matches any part."""
+    found = sorted(set(program(world.node(node), name).recorded()))
+    ok = bool(found) and all(fnmatch(line, arguments) for line in found)
+    world.check(ok, f"runs of {name}", expected=arguments, observed=found or "it was not run")
 
 
 @given('node "{node}" has a fake "{name}"')

@@ -158,3 +158,16 @@ def _(world: World, node: str, claim: str, state: str) -> None:
         return seen["state"] == state and (state != "PrepareAborted" or bool(seen["abortedAt"])), seen
 
     world.eventually(f"claim {claim} in the checkpoint", look, expected=f"{state}, with abortedAt if it was aborted")
+
+
+@then('the checkpoint of the ComputeDomain driver on "{node}" comes to be without claim "{claim}"')
+def _(world: World, node: str, claim: str) -> None:
+    """Its checkpoint comes to have no entry for the claim."""
+    path = _existing(world.node(node).kubelet.plugins_dir / DOMAIN_DRIVER / "checkpoint.json")
+    uid = reference_to(world, claim).uid
+
+    def look() -> Seen:
+        found = entries(path)
+        return uid not in found, {key: entry.get("checkpointState") for key, entry in found.items()}
+
+    world.eventually(f"claim {claim} is removed from the checkpoint", look, expected=f"no entry {uid}")

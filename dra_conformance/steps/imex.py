@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from dra_api.client import AlreadyExists
-from dra_api.objects import DEVICE_CLASSES, RESOURCE_SLICES, Obj, name_of
+from dra_api.objects import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
 from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
-from dra_conformance.core.events import PrepareReturned
+from dra_conformance.core.events import ClockAdvanced, PrepareReturned
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object
-from dra_conformance.steps.compute_domain_objects import CLASSES, KINDS
+from dra_conformance.steps.compute_domain_objects import CLASSES, KINDS, NO_DOMAIN
 from dra_conformance.steps.compute_domains import DRIVER_NAMESPACE, domain_object, ensure_driver_namespace, make_domain
 from dra_conformance.steps.containers import view_of_claim
 from dra_conformance.steps.driver_calls import calls, reference_to
@@ -30,6 +30,8 @@ GIVEN_WITHIN = 15.0
 """Least seconds to wait for a channel: all 2048 of them take long to write, and a driver has 45 for a call."""
 AT_ONCE = 5.0
 """Seconds in which a response arrives that waits for nothing, on a busy machine too; a driver that waits takes 45."""
+CHANNEL_MODE = "666"
+OTHER_DRIVER = "other.example.com"
 CHANNEL_MAJOR = re.compile(r"^\s*(\d+)\s+nvidia-caps-imex-channels$", re.MULTILINE)
 CHANNEL = re.compile(r"/dev/nvidia-caps-imex-channels/channel(\d+)")
 
@@ -164,20 +166,40 @@ def _(world: World, flags: str, text: str) -> None:
     check_end(world, f"the ComputeDomain controller does not start with {flags}", problem, text)
 
 
+@when('the ComputeDomain driver on "{node}" is restarted')
+def _(world: World, node: str) -> None:
+    """Stop the driver and start it again with the same flags; it loses all state that it has in memory."""
+    world.node(node).stop_fabric_plugin()
+    if problem := start(world, node, ""):
+        raise Untestable(f"the ComputeDomain driver on {node} does not start again: {problem}")
+
+
 # -- claims ------------------------------------------------------------------------------------------------------------
 
 
-def domain_claim(world: World, claim: str, node: str, device: str, config: Obj) -> None:
+def domain_claim(world: World, claim: str, node: str, device: str, config: Obj | None) -> None:
     """Create a claim for `<device>-0` of a node, with the allocation that scheduler and controller write."""
     requests = [{"name": device, "exactly": {"deviceClassName": CLASSES[device]}}]
     world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
     # A claim that is created again under its name has another uid, which later calls must have.
     calls(world).refs.pop(claim, None)
-    result = {"request": device, "driver": DOMAIN_DRIVER, "pool": world.name(node), "device": f"{device}-0"}
+    allocate_by_hand(
+        world, claim, world.name(node), [result_for(world, node, device)], config=configured(device, config)
+    )
+
+
+def result_for(world: World, node: str, device: str) -> Obj:
+    """Return the allocation result for `<device>-0` of a node."""
+    return {"request": device, "driver": DOMAIN_DRIVER, "pool": world.name(node), "device": f"{device}-0"}
+
+
+def configured(device: str, config: Obj | None) -> list[Obj]:
+    """Return the configuration of an allocation for a channel or a daemon; None: it has none."""
+    if config is None:
+        return []
     parameters = {"apiVersion": CONFIG_API, "kind": KINDS[device], **config}
     opaque = {"driver": DOMAIN_DRIVER, "parameters": parameters}
-    allocation = [{"source": "FromClaim", "requests": [device], "opaque": opaque}]
-    allocate_by_hand(world, claim, world.name(node), [result], config=allocation)
+    return [{"source": "FromClaim", "requests": [device], "opaque": opaque}]
 
 
 def domain_id(world: World, name: str) -> str:
@@ -206,6 +228,35 @@ def _(world: World, claim: str, node: str, fields: str) -> None:
     """A claim for channel-0, allocated by hand, with these fields (YAML) in its configuration."""
     config = manifests.parse_value(fields)
     domain_claim(world, claim, node, "channel", {**config, "domainID": domain_id(world, config["domainID"])})
+
+
+@given('a channel claim "{claim}" on "{node}" without configuration')
+def _(world: World, claim: str, node: str) -> None:
+    """A claim for channel-0, allocated by hand, that names no ComputeDomain."""
+    domain_claim(world, claim, node, "channel", None)
+
+
+@given('a claim "{claim}" for a channel on "{node}" in ComputeDomain "{name}" and a device of another driver')
+def _(world: World, claim: str, node: str, name: str) -> None:
+    """A claim with results of two drivers whose configurations name two domains; only one is this driver's."""
+    devices = [{"name": one, "exactly": {"deviceClassName": CLASSES["channel"]}} for one in ("other", "channel")]
+    world.create(claim_object(world, claim, {"devices": {"requests": devices}}))
+    foreign = {"request": "other", "driver": OTHER_DRIVER, "pool": world.name(node), "device": "daemon-0"}
+    parameters = {"apiVersion": CONFIG_API, "kind": KINDS["channel"], "domainID": NO_DOMAIN, "unknown": "field"}
+    config = [
+        {"source": "FromClass", "requests": [], "opaque": {"driver": OTHER_DRIVER, "parameters": parameters}},
+        *configured("channel", {"domainID": domain_id(world, name)}),
+    ]
+    allocate_by_hand(world, claim, world.name(node), [foreign, result_for(world, node, "channel")], config=config)
+
+
+@when('the channel claim "{claim}" on "{node}" is allocated again with {fields}')
+def _(world: World, claim: str, node: str, fields: str) -> None:
+    """Deallocate the claim and allocate it again with these fields (YAML) in its configuration; its uid stays."""
+    world.update(RESOURCE_CLAIMS, claim, lambda obj: obj.pop("status", None), subresource="status")
+    config = manifests.parse_value(fields)
+    config = configured("channel", {**config, "domainID": domain_id(world, config["domainID"])})
+    allocate_by_hand(world, claim, world.name(node), [result_for(world, node, "channel")], config=config)
 
 
 # -- calls that may wait -----------------------------------------------------------------------------------------------
@@ -294,6 +345,34 @@ def _(world: World, claim: str, node: str) -> None:
         raise Untestable(f"Unprepare failed: {results}")
 
 
+@when("{seconds:d} seconds pass while claims wait")
+def _(world: World, seconds: int) -> None:
+    """Advance the clock second by second although calls of Prepare are in flight."""
+    for _second in range(seconds):
+        world.clock.advance(1)
+        # A short real time after each second lets the driver react to it.
+        world.log.clock.wait(threading.Event(), 0.01)
+    world.log.emit(ClockAdvanced(advanced=seconds))
+
+
+@then('Prepare of claim "{claim}" waits')
+def _(world: World, claim: str) -> None:
+    """The call has not returned yet."""
+    call = pending(world, claim)
+    world.check(not call.done.is_set(), f"claim {claim} waits", expected="no response yet", observed=call.outcome)
+
+
+@then('Prepare of claim "{claim}" has failed')
+def _(world: World, claim: str) -> None:
+    """The call comes to return without devices for the claim."""
+    call = pending(world, claim)
+    world.eventually(
+        f"claim {claim} is not prepared",
+        lambda: (call.done.is_set() and bool(call.error), call.outcome),
+        expected="a response without devices",
+    )
+
+
 @then('Prepare of claim "{claim}" returns "{devices}"')
 def _(world: World, claim: str, devices: str) -> None:
     """The call comes to return exactly these devices, without an error."""
@@ -350,6 +429,8 @@ def _(world: World, claim: str, count: int, node: str) -> None:
         if (one.major, one.minor) not in ((None, None), (major, number))
     }
     expected = f"channel N has {major}:N"
+    modes = {f"{one.file_mode or 0:o}" for one in channels.values()}
+    world.check(modes == {CHANNEL_MODE}, "mode of the channels", expected=CHANNEL_MODE, observed=sorted(modes))
     world.check(not wrong, "device numbers of the channels", expected=expected, observed=dict([*wrong.items()][:5]))
 
 

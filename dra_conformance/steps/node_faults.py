@@ -23,6 +23,7 @@ from dra_conformance.steps.fake_programs import imex_control, mps_control, nvidi
 CHANNEL_MODULE = "nvidia-caps-imex-channels"
 FABRIC_IN_PROGRESS = 2
 """NVML_GPU_FABRIC_STATE_IN_PROGRESS."""
+NVML_ERROR_UNKNOWN = 999
 
 
 @dataclass(slots=True)
@@ -140,6 +141,21 @@ def set_fabric_in_progress(_world: World, node: ScenarioNode) -> None:
         node.gpus.set(index, "fabric_state", FABRIC_IN_PROGRESS)
 
 
+def set_on_last_gpu(**values: object) -> Callable[[World, ScenarioNode], object]:
+    """Return a fault that changes values of the node's last GPU only; the others keep theirs."""
+
+    def begin(_world: World, node: ScenarioNode) -> None:
+        for name, value in values.items():
+            node.gpus.set(len(node.gpus.gpus) - 1, name, value)
+
+    return begin
+
+
+def broken_imex_control(node: ScenarioNode) -> Path:
+    """Return the file that lets the node's nvidia-imex-ctl print READY and exit with 1."""
+    return Path(f"{imex_control(node).path}.breaks")
+
+
 def inject(function: str, error: str) -> Callable[[World, ScenarioNode], object]:
     """Return a fault that makes an NVML function return an error on the node."""
 
@@ -165,6 +181,9 @@ FAULTS: dict[str, NodeFault] = {
     "nvidia-imex not ready": NodeFault(
         lambda _world, node: imex_control(node).fail(), lambda _world, node: imex_control(node).work()
     ),
+    "nvidia-imex-ctl fails": NodeFault(
+        lambda _world, node: broken_imex_control(node).touch(), lambda _world, node: broken_imex_control(node).unlink()
+    ),
     r"vfio-pci rejects GPU (\d+)": NodeFault(
         lambda _world, node, gpu: rejected_file(node).write_text(pci_address(node, gpu)),
         lambda _world, node, _gpu: rejected_file(node).unlink(),
@@ -177,6 +196,10 @@ FAULTS: dict[str, NodeFault] = {
     "NVML lost an unknown GPU": NodeFault(inject("nvmlEventSetWait_v2", "GPU_IS_LOST")),
     "IMEX channel module missing": NodeFault(remove_channel_module),
     "NVLink fabric in progress": NodeFault(set_fabric_in_progress),
+    "NVLink fabric in progress on one GPU": NodeFault(set_on_last_gpu(fabric_state=FABRIC_IN_PROGRESS)),
+    "NVLink fabric failed on one GPU": NodeFault(set_on_last_gpu(fabric_status=NVML_ERROR_UNKNOWN)),
+    "NVLink fabric of one GPU unreadable": NodeFault(inject("nvmlDeviceGetGpuFabricInfo", "UNKNOWN")),
+    "one GPU in another NVLink clique": NodeFault(set_on_last_gpu(fabric_clique_id=7)),
 }
 """The faults of a node by their names in sentences, which are regular expressions."""
 

@@ -30,6 +30,73 @@ Feature: Daemons of ComputeDomains and aborted claims
       | variable | COMPUTE_DOMAIN_NAMESPACE | $(namespace)   |
       | variable | CLIQUE_ID                | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 |
       | file     | /imexd/imexd.cfg.tmpl    | set            |
+    And a container with claim "imexd" on "n1" has: [NV-156]
+      | kind        | name           | value |
+      | device node | /dev/nvidia0   | set   |
+      | device node | /dev/nvidia3   | set   |
+      | device node | /dev/nvidiactl | set   |
+      | variable    | NVIDIA_VISIBLE_DEVICES | void |
+    And of the device nodes "/dev/nvidia[0-9]*", claim "imexd" adds only "/dev/nvidia0, /dev/nvidia1, /dev/nvidia2, /dev/nvidia3" on "n1" [NV-156]
+    And of the device nodes "/dev/nvidia-caps/*", claim "imexd" adds only "/dev/nvidia-caps/nvidia-cap*" on "n1" [NV-157]
+    And file "/imexd/imexd.cfg.tmpl" of a container with claim "imexd" on "n1" has the lines: [NV-157]
+      | line                                 |
+      | SERVER_PORT=50000                    |
+      | IMEX_NODE_CONFIG_FILE=/imexd/nodes.cfg |
+      | IMEX_CMD_ENABLED=1                   |
+      | IMEX_CMD_PORT=50005                  |
+
+  @NV-157 @NV-372 @needs:compute-domain-plugin
+  Scenario: A daemon is prepared for one ComputeDomain at a time
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And node "n2" running the ComputeDomain driver on the GPUs of "dgx-h100"
+    And a ComputeDomain "job" for 1 nodes
+    And a ComputeDomain "other" for 1 nodes
+    And a daemon claim "imexd" on "n1" for ComputeDomain "job"
+    And a daemon claim "next" on "n1" for ComputeDomain "other"
+    And a daemon claim "away" on "n2" for ComputeDomain "other"
+    When Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "imexd" returns "daemon-0" [NV-372]
+    When Prepare of claim "next" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "away" is called on the ComputeDomain driver of "n2"
+    Then Prepare of claim "next" has not succeeded yet [NV-372]
+    And Prepare of claim "away" returns "daemon-0" [NV-372]
+    When Unprepare of claim "imexd" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "next" returns "daemon-0" [NV-372]
+    And a container with claim "next" on "n1" has: [NV-157]
+      | kind     | name                     | value          |
+      | variable | COMPUTE_DOMAIN_UUID      | $(uid:other)   |
+      | variable | COMPUTE_DOMAIN_NAME      | other          |
+      | mount    | /imexd                   | like ".*/compute-domain.nvidia.com/domains/$(uid:other)" |
+    And a container with claim "away" on "n2" has: [NV-157]
+      | kind     | name                     | value          |
+      | variable | CLIQUE_ID                |                |
+      | variable | COMPUTE_DOMAIN_UUID      | $(uid:other)   |
+    And of the device nodes "/dev/nvidia-caps/*", claim "away" adds only "" on "n2" [NV-157]
+    # The node joins a domain through channels only.
+    And the ComputeDomain label of node "n2" stays "none" [NV-157]
+
+  @NV-381 @needs:compute-domain-plugin @needs:virtual-clock
+  Scenario: A claim that is deleted while it waits is unprepared by its driver
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And node "n2" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 2 nodes
+    And a channel claim "gone" on "n1" for ComputeDomain "job"
+    And a channel claim "waits" on "n2" for ComputeDomain "job"
+    When Prepare of claim "gone" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "waits" is called on the ComputeDomain driver of "n2"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    And the ComputeDomain label of node "n2" becomes "job"
+    When 46 seconds pass while claims wait
+    Then Prepare of claim "gone" has failed
+    And Prepare of claim "waits" has failed
+    When the ComputeDomain driver on "n1" is restarted
+    And the ResourceClaim "gone" is deleted
+    Then the ResourceClaim "gone" is gone
+    When 600 seconds pass
+    Then the ComputeDomain label of node "n1" becomes "none"
+    And the ComputeDomain driver on "n1" comes to have claim "gone" as PrepareAborted in its checkpoint
+    And the ComputeDomain label of node "n2" stays "job"
+    And the ComputeDomain driver on "n2" comes to have claim "waits" as PrepareStarted in its checkpoint
 
   @NV-167 @needs:compute-domain-plugin
   Scenario: A claim that is unprepared while it waits is recorded as aborted
@@ -52,6 +119,13 @@ Feature: Daemons of ComputeDomains and aborted claims
     Then Prepare of claim "train" fails at once because ""
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "train" fails at once because "already aborted"
+    # The same claim with another allocation.
+    When the channel claim "train" on "n1" is allocated again with {domainID: job, allocationMode: All}
+    And Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    And Prepare of claim "train" has not succeeded yet
+    When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" fails at once because "already aborted"
     # A claim of the same name with another uid, and so with an allocation of its own.
     Given the IMEX daemons of ComputeDomains are simulated
     When the ResourceClaim "train" is deleted
@@ -59,3 +133,23 @@ Feature: Daemons of ComputeDomains and aborted claims
     Given a channel claim "train" on "n1" for ComputeDomain "job"
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "train" returns "channel-0"
+
+  @NV-168 @NV-169 @needs:compute-domain-plugin @needs:virtual-clock
+  Scenario: An aborted claim is refused for 90 seconds
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a channel claim "train" on "n1" for ComputeDomain "job"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job" [NV-169]
+    When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain driver on "n1" comes to have claim "train" as PrepareAborted in its checkpoint [NV-169]
+    When 85 seconds pass
+    # Another attempt and a restart of the driver change nothing.
+    And the ComputeDomain driver on "n1" is restarted
+    And Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" fails at once because "already aborted" [NV-168]
+    When 600 seconds pass
+    Then the checkpoint of the ComputeDomain driver on "n1" comes to be without claim "train" [NV-169]
+    Given the IMEX daemons of ComputeDomains are simulated
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" returns "channel-0" [NV-169]

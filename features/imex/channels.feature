@@ -56,6 +56,100 @@ Feature: Channel claims on the nodes of a ComputeDomain
     Then the ComputeDomain label of node "n1" becomes "none" [NV-166]
     And the ComputeDomain label of node "n2" stays "job" [NV-166]
 
+  @NV-161 @NV-162 @needs:virtual-clock
+  Scenario: A claim that is not ready in time fails, and a later call prepares it
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a channel claim "train" on "n1" for ComputeDomain "job"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job" [NV-161]
+    When 40 seconds pass while claims wait
+    Then Prepare of claim "train" waits [NV-161]
+    When 6 seconds pass while claims wait
+    Then Prepare of claim "train" has failed [NV-161]
+    And the ComputeDomain label of node "n1" stays "job" [NV-161]
+    Given the IMEX daemons of ComputeDomains are simulated
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" returns "channel-0" [NV-162]
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" returns "channel-0" [NV-162]
+    And all responses for claim "train" are the same [NV-162]
+
+  @NV-172 @needs:virtual-clock
+  Scenario: A channel claim without configuration is not prepared
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 1 nodes
+    And a channel claim "train" on "n1" without configuration
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    And 46 seconds pass while claims wait
+    Then Prepare of claim "train" has failed
+    And the ComputeDomain label of node "n1" stays "none"
+
+  @NV-162 @NV-163 @NV-166
+  Scenario: A claim of two drivers gets a channel for the result of this driver only
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 1 nodes
+    And a claim "train" for a channel on "n1" in ComputeDomain "job" and a device of another driver
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" returns "channel-0" [NV-162]
+    And the response for claim "train" has the CDI ids: [NV-162]
+      | id                                                          |
+      | k8s.compute-domain.nvidia.com/claim=$(uid:train)-channel-0 |
+    And claim "train" adds 1 channels on "n1" [NV-163]
+    When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "none" [NV-166]
+
+  @NV-376
+  Scenario: A driver that is restarted knows its claims
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 1 nodes
+    And the CDI files of "n1" are remembered
+    And a channel claim "first" on "n1" for ComputeDomain "job"
+    And a channel claim "second" on "n1" for ComputeDomain "job"
+    And the ComputeDomain driver on "n1" has prepared claim "first"
+    When the ComputeDomain driver on "n1" is restarted
+    And Prepare of claim "second" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "first" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "first" returns "channel-0"
+    And all responses for claim "first" are the same
+    And claim "first" adds 1 channels on "n1"
+    And Prepare of claim "second" has not succeeded yet
+    When Unprepare of claim "first" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "second" returns "channel-0"
+    And the ComputeDomain label of node "n1" stays "job"
+    When Unprepare of claim "second" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "none"
+    And the CDI files of "n1" are the remembered ones within 5 seconds
+
+  @NV-375
+  Scenario: A node keeps the label of its domain while a claim of the domain is prepared
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 1 nodes
+    And a channel claim "first" on "n1" for ComputeDomain "job"
+    And a channel claim "second" on "n1" for ComputeDomain "job"
+    And the ComputeDomain driver on "n1" has prepared claim "first"
+    When Prepare of claim "second" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "second" has not succeeded yet
+    When Unprepare of claim "second" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" stays "job"
+    When Unprepare of claim "first" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "none"
+
+  @NV-382
+  Scenario: A node has the label of its NVLink clique
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And node "n2" running the ComputeDomain driver on the GPUs of "dgx-h100"
+    Then the Node "n1" has "metadata.labels['nvidia.com/gpu.clique']" 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2
+    And the Node "n2" keeps "metadata.labels['nvidia.com/gpu.clique']" null
+    # The label of former GPUs.
+    When "metadata.labels['nvidia.com/gpu.clique']" of the Node "n2" is set to 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.1
+    And the ComputeDomain driver on "n2" is restarted
+    Then the Node "n2" has "metadata.labels['nvidia.com/gpu.clique']" null
+
   @NV-163
   Scenario: A claim with allocationMode All gets every channel
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
@@ -134,8 +228,8 @@ Feature: Channel claims on the nodes of a ComputeDomain
     Then Prepare of claim "train" fails at once because "unknown field"
 
   @NV-170
-  Scenario: A claim on a node without an NVLink fabric gets no channel
-    Given node "n1" running the ComputeDomain driver on the GPUs of "dgx-h100"
+  Scenario Outline: A claim on a node with <what> gets no channel
+    Given node "n1" running the ComputeDomain driver on the GPUs of "<inventory>"
     And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"
@@ -143,3 +237,8 @@ Feature: Channel claims on the nodes of a ComputeDomain
     Then Prepare of claim "train" returns "channel-0"
     And the response for claim "train" has the CDI ids:
       | id |
+
+    Examples:
+      | what                       | inventory |
+      | an NVLink fabric of its own | dgx-h100  |
+      | GPUs without NVLink fabric | l40s      |

@@ -46,12 +46,13 @@ _KINDS = {
     CHANNEL: DeviceKind("channel", ComputeDomainChannelConfig, ComputeDomainChannelConfig(), _RECOGNIZED),
     DAEMON: DeviceKind("daemon", ComputeDomainDaemonConfig, ComputeDomainDaemonConfig(), _RECOGNIZED),
 }
-_DAEMON_CONFIG = """\
 # Configuration of nvidia-imex, filled in by the daemon's wrapper with the address of its pod.
+_DAEMON_CONFIG = """\
 SERVER_PORT=50000
 IMEX_NODE_CONFIG_FILE=/imexd/nodes.cfg
-BIND_INTERFACE_IP={{.IMEXCmdBindInterfaceIP}}
 IMEX_CMD_ENABLED=1
+IMEX_CMD_PORT=50005
+IMEX_CMD_BIND_INTERFACE_IP={{.IMEXCmdBindInterfaceIP}}
 """
 
 
@@ -194,12 +195,12 @@ class ChannelPreparer:
 
     def check_overlap(self, uid: str, results: Sequence[Result], held: dict[str, ClaimEntry]) -> None:
         """Wait for a channel or daemon that another completed claim has (rule NV-164)."""
-        wanted = {result.device for result in results if not result.admin_access}
+        wanted = {result.device for result in results}
         for other_uid, entry in held.items():
             if other_uid == uid or entry.state is not ClaimState.COMPLETED:
                 continue
             for result in own_results(entry.status, self.driver):
-                if not result.admin_access and result.device in wanted:
+                if result.device in wanted:
                     raise NotYetError(
                         f"requested device {result.device} is already allocated to different claim {other_uid}"
                     )
@@ -240,8 +241,9 @@ class ChannelPreparer:
         if domain is None:
             raise NotYetError(f"ComputeDomain not found: {config.domain_id}")
         folder = self._data_dir / "domains" / uid_of(domain)
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_atomically(folder / "imexd.cfg.tmpl", _DAEMON_CONFIG.encode(), mode=0o600)
+        folder.mkdir(parents=True, exist_ok=True)
+        # Each time, so that a changed file is restored.
+        write_atomically(folder / "imexd.cfg.tmpl", _DAEMON_CONFIG.encode(), mode=0o644)
         edits: Obj = {
             "env": [
                 f"CLIQUE_ID={self._clique_id()}",
@@ -272,8 +274,7 @@ class ChannelPreparer:
             if edit.container is not None
         }
         if devices:
-            # void: the container toolkit must not add GPUs.
-            self._cdi.write(claim.uid, list(devices.values()), {"env": ["NVIDIA_VISIBLE_DEVICES=void"]})
+            self._cdi.write(claim.uid, list(devices.values()), {})
 
     def leave_domains(self, uid: str, entry: ClaimEntry) -> None:
         """Take the node out of the domains that the claim's channels joined, unless another claim still needs them."""

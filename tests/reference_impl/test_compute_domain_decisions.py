@@ -36,7 +36,11 @@ def clique(**daemons: str) -> dict[str, Any]:
 def pod(node: str, *, clique_id: str | None = None, ready: bool = True) -> dict[str, Any]:
     labels = {} if clique_id is None else {objects.CLIQUE_LABEL: clique_id}
     conditions = [{"type": "Ready", "status": str(ready)}]
-    return {"metadata": {"labels": labels}, "spec": {"nodeName": node}, "status": {"conditions": conditions}}
+    return {
+        "metadata": {"labels": labels},
+        "spec": {"nodeName": node},
+        "status": {"podIP": "192.0.2.1", "conditions": conditions},
+    }
 
 
 @pytest.mark.parametrize(
@@ -68,6 +72,11 @@ def test_node_without_fabric_is_listed_by_its_pod() -> None:
         ("n1", -1, "", "Ready"),
         ("n2", -1, "", "NotReady"),
     ]
+
+
+def test_node_whose_pod_has_no_address_is_not_listed() -> None:
+    waiting = {**pod("n1", clique_id=""), "status": {"phase": "Pending"}}
+    assert status.nodes_of([], [waiting]) == []
 
 
 def test_indices_are_the_lowest_free_and_stay() -> None:

@@ -1,0 +1,336 @@
+"""Mutants of the ComputeDomain driver on a node: attempts, restarts, cliques, daemons and daemons of the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.compute_domain.channels import _Edits
+from reference_impl.compute_domain.membership import NotYetError, PermanentError
+from reference_impl.kubelet_plugin.checkpoint import ClaimState
+
+MEMBERSHIP = "reference_impl.compute_domain.membership:Membership"
+MODULE = "reference_impl.compute_domain.channels"
+PREPARER = f"{MODULE}:ChannelPreparer"
+CHANNELS = "reference_impl.compute_domain.fabric:Channels"
+HOST = "reference_impl.compute_domain.host_imex:HostImex"
+SERVICE = "reference_impl.compute_domain.plugin:WaitingService"
+
+
+@mutant(
+    "waiting-call-never-returns",
+    rule="NV-161",
+    scenario="imex/channels#a-claim-that-is-not-ready-in-time-fails-and-a-later-call-prepares-it",
+)
+def _(patch: Patch) -> None:
+    """Prepare of a claim waits until its node is ready, however long that takes."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, **options: original(self, **{**options, "patience": 1e6})
+
+    patch.wrap(f"{SERVICE}.__init__", make)
+
+
+@mutant("waiting-call-returns-early", rule="NV-161")
+def _(patch: Patch) -> None:
+    """Prepare of a claim waits for a second only."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, **options: original(self, **{**options, "patience": 1.0})
+
+    patch.wrap(f"{SERVICE}.__init__", make)
+
+
+@mutant("results-of-other-drivers-prepared", rule="NV-162")
+def _(patch: Patch) -> None:
+    """Every result of a claim counts as one of this driver."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def results(status: Any, driver: str) -> Any:
+            listed = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+            drivers = dict.fromkeys(result["driver"] for result in listed)
+            return [result for name in drivers for result in original(status, name)]
+
+        return results
+
+    patch.wrap(f"{MODULE}:own_results", make)
+
+
+@mutant("channels-without-mode", rule="NV-163")
+def _(patch: Patch) -> None:
+    """The device node of a channel has no mode, so that it is that of a new file."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, *what: {key: value for key, value in original(self, *what).items() if key != "fileMode"}
+
+    patch.wrap(f"{CHANNELS}.node", make)
+
+
+@mutant("claim-without-configuration-gets-channel", rule="NV-172")
+def _(patch: Patch) -> None:
+    """A claim that names no ComputeDomain gets channel 0."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, claim: Any, result: Any, config: Any) -> Any:
+            if config.domain_id:
+                return original(self, claim, result, config)
+            device = (self._cdi.device_id(claim.uid, "channel-0"),)
+            return _Edits({"deviceNodes": self._channels.nodes("Single")}, device)
+
+        return edits
+
+    patch.replace("reference_impl.kubelet_plugin.configs:validate", lambda config, *gates: None)
+    patch.wrap(f"{PREPARER}.edits", make)
+
+
+@mutant("driver-forgets-its-claims", rule="NV-376")
+def _(patch: Patch) -> None:
+    """A driver that starts begins with an empty checkpoint."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def repair(self: Any) -> None:
+            original(self)
+            for uid in list(self._checkpoint.claims()):
+                self._checkpoint.drop(uid)
+
+        return repair
+
+    patch.wrap(f"{PREPARER}.repair", make)
+
+
+@mutant("specification-of-channel-stays", rule="NV-376")
+def _(patch: Patch) -> None:
+    """The CDI specification of a channel is not removed when it is unprepared."""
+    patch.replace("reference_impl.kubelet_plugin.cdi:CdiFolder.remove", lambda self, uid: None)
+
+
+@mutant("label-removed-with-first-claim", rule="NV-375")
+def _(patch: Patch) -> None:
+    """The node loses the label with each claim that is unprepared."""
+
+    def leave(self: Any, uid: str, entry: Any) -> None:
+        for domain in self.domains_of(entry):
+            self._membership.leave(domain)
+
+    patch.replace(f"{PREPARER}.leave_domains", leave)
+
+
+@mutant("node-without-clique-label", rule="NV-382")
+def _(patch: Patch) -> None:
+    """The clique of a node is not shown."""
+    patch.replace(f"{MEMBERSHIP}.show_clique", lambda self, clique_id: None)
+
+
+@mutant("former-clique-label-stays", rule="NV-382")
+def _(patch: Patch) -> None:
+    """A node that is in no clique keeps the label of its former one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, clique_id: original(self, clique_id) if clique_id else None
+
+    patch.wrap(f"{MEMBERSHIP}.show_clique", make)
+
+
+def _daemon(change: Callable[[dict[str, Any]], object]) -> Callable[[Patch], None]:
+    """Change the CDI edits of a daemon."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, *what: Any) -> Any:
+            found = original(self, *what)
+            container = dict(found.container)
+            change(container)
+            return type(found)(container, found.cdi_ids)
+
+        return edits
+
+    return lambda patch: patch.wrap(f"{PREPARER}.daemon_edits", make)
+
+
+@mutant("daemon-without-management-device", rule="NV-157")
+def _(patch: Patch) -> None:
+    """A daemon does not get the device of fabric-imex-mgmt."""
+    _daemon(lambda container: container.pop("deviceNodes", None))(patch)
+
+
+@mutant("daemon-configuration-without-node-list", rule="NV-157")
+def _(patch: Patch) -> None:
+    """The configuration of a daemon does not have the path of the list of its nodes."""
+    patch.wrap(f"{MODULE}:_DAEMON_CONFIG", lambda text: text.replace("IMEX_NODE_CONFIG_FILE=/imexd/nodes.cfg\n", ""))
+
+
+@mutant("base-device-without-gpus", rule="NV-156")
+def _(patch: Patch) -> None:
+    """The CDI device `all` has the control devices only."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def repair(self: Any) -> None:
+            original(self)
+            edits = {"env": ["NVIDIA_VISIBLE_DEVICES=void"], "deviceNodes": self._root.control_nodes()}
+            self._base_cdi.write("base", [{"name": "all", "containerEdits": edits}], {})
+
+        return repair
+
+    patch.wrap(f"{PREPARER}.repair", make)
+
+
+@mutant("daemon-prepared-twice", rule="NV-372")
+def _(patch: Patch) -> None:
+    """A daemon is prepared for several claims; only channels are exclusive."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, uid: str, results: Any, held: Any) -> None:
+            original(self, uid, [result for result in results if result.device == "channel-0"], held)
+
+        return check
+
+    patch.wrap(f"{PREPARER}.check_overlap", make)
+
+
+@mutant("deleted-claims-never-cleaned", rule="NV-381")
+def _(patch: Patch) -> None:
+    """A claim that is deleted while it waits keeps its entry and the label of its node."""
+    patch.replace(f"{PREPARER}.is_gone", lambda self, uid, entry: False)
+
+
+@mutant("waiting-claims-cleaned", rule="NV-381")
+def _(patch: Patch) -> None:
+    """Every claim that waits for long is unprepared, although it exists."""
+    patch.replace(f"{PREPARER}.is_gone", lambda self, uid, entry: True)
+
+
+@mutant("aborted-claims-by-uid", rule="NV-168")
+def _(patch: Patch) -> None:
+    """An aborted claim is refused with any allocation."""
+
+    def check(self: Any, claim: Any, entry: Any) -> None:
+        if entry is not None and entry.state is ClaimState.ABORTED:
+            raise PermanentError("claim prepare was already aborted")
+
+    patch.replace(f"{PREPARER}.check_not_aborted", check)
+
+
+@mutant("aborted-claims-refused-for-ever", rule="NV-169")
+def _(patch: Patch) -> None:
+    """An aborted claim stays in the checkpoint."""
+    patch.replace(f"{PREPARER}.is_expired", lambda self, entry: False)
+
+
+@mutant(
+    "aborted-claims-forgotten-at-start",
+    rule="NV-168",
+    scenario="imex/attempts#an-aborted-claim-is-refused-for-90-seconds",
+)
+def _(patch: Patch) -> None:
+    """A driver that starts removes aborted claims from its checkpoint."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def repair(self: Any) -> None:
+            original(self)
+            for uid, entry in list(self._checkpoint.claims().items()):
+                if entry.state is ClaimState.ABORTED:
+                    self._checkpoint.drop(uid)
+
+        return repair
+
+    patch.wrap(f"{PREPARER}.repair", make)
+
+
+@mutant("fabric-of-first-gpu-counts", rule="NV-017")
+def _(patch: Patch) -> None:
+    """Only the first GPU of a node is looked at."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        class First:
+            def __init__(self, nvml: Any) -> None:
+                self.module = nvml.module
+                self.handles = lambda: nvml.handles()[:1]
+
+        return lambda nvml, **options: original(First(nvml), **options)
+
+    patch.wrap("reference_impl.compute_domain.plugin:clique_id", make)
+
+
+@mutant("several-cliques-on-a-node", rule="NV-385")
+def _(patch: Patch) -> None:
+    """If the GPUs of a node are in several cliques, one of them is used."""
+
+    def clique_id(nvml: Any, *, strict: bool = True) -> str:
+        # Deferred: the module is patched by other mutants.
+        from reference_impl.compute_domain.fabric import gpu_clique
+
+        return next((found for handle in nvml.handles() if (found := gpu_clique(nvml, handle, strict=strict))), "")
+
+    patch.replace("reference_impl.compute_domain.plugin:clique_id", clique_id)
+
+
+@mutant("host-daemon-ready-by-output", rule="NV-171c")
+def _(patch: Patch) -> None:
+    """The exit code of nvidia-imex-ctl is ignored."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any) -> None:
+            try:
+                original(self)
+            except NotYetError as error:
+                if "exits with 1" not in str(error):
+                    raise
+
+        return check
+
+    patch.wrap(f"{HOST}.check_ready", make)
+
+
+@mutant("host-daemon-at-default-socket", rule="NV-171c")
+def _(patch: Patch) -> None:
+    """The configured socket of the host's daemon is ignored."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, root, *, socket: original(self, root, socket="/etc/nvidia-imex/imex_ctrl.sock")
+
+    patch.wrap(f"{HOST}.__init__", make)
+
+
+@mutant("host-daemon-needed-without-fabric", rule="NV-171c")
+def _(patch: Patch) -> None:
+    """A node without a fabric waits for the daemon of its host, too."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, claim: Any, host_imex: Any) -> Any:
+            host_imex.check_ready()
+            return original(self, claim, host_imex)
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.host_managed_edits", make)
+
+
+@mutant("host-managed-mode-all", rule="NV-171b")
+def _(patch: Patch) -> None:
+    """In mode hostManaged a claim gets every channel."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, claim: Any, host_imex: Any) -> Any:
+            found = original(self, claim, host_imex)
+            if found.container is None:
+                return found
+            return replace(found, container={"deviceNodes": self._channels.nodes("All")})
+
+        return edits
+
+    patch.wrap(f"{PREPARER}.host_managed_edits", make)
+
+
+@mutant("unknown-imex-mode-accepted", rule="NV-018")
+def _(patch: Patch) -> None:
+    """An unknown mode counts as driverManaged."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, gates: Any) -> None:
+            known = self.mode in ("driverManaged", "hostManaged")
+            original(self if known else replace(self, mode="driverManaged"), gates)
+
+        return check
+
+    patch.wrap("reference_impl.compute_domain.options:ImexOptions.check", make)
