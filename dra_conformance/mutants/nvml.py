@@ -11,7 +11,7 @@ from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
 from fake_nvml.boards import Board
-from fake_nvml.xids import Effects
+from fake_nvml.xids import SYSTEM_EVENT, SYSTEM_EVENT_UNBIND, Effects
 
 
 @mutant("export-missing", rule="NVML-001")
@@ -500,3 +500,61 @@ def _(patch: Patch) -> None:
         return changed
 
     patch.wrap("fake_nvml.inventory:load_board", load)
+
+
+@mutant("root-port-for-each-gpu", rule="NVML-087")
+def _(patch: Patch) -> None:
+    """Every GPU is below a root port of its own, also those on one PCIe switch."""
+    patch.wrap("fake_nvml.driver_root:root_port", lambda original: lambda state, gpu: f"{original(state, gpu)}{gpu}")
+
+
+@mutant("unbound-gpu-still-counted", rule="NVML-088")
+def _(patch: Patch) -> None:
+    """A GPU that is unbound from its driver stays among NVML's GPUs."""
+    event = SYSTEM_EVENT | SYSTEM_EVENT_UNBIND
+    patch.replace("fake_nvml.incidents:unbind", lambda txn, index: txn.event(index, event, 0))
+
+
+@mutant("cluster-for-each-node", rule="NVML-067")
+def _(patch: Patch) -> None:
+    """Every node of a rack has a cluster UUID of its own."""
+
+    def own(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda spec, tray, cluster, chassis: original(spec, tray, bytes([tray + 1]) + cluster[1:], chassis)
+
+    patch.wrap("fake_nvml.rack:_in_tray", own)
+
+
+@mutant("third-version-without-engines", rule="NVML-036")
+def _(patch: Patch) -> None:
+    """The third version of a profile's information has no copy engines."""
+    line = "        info->capabilities = p->capabilities;"
+    patch.source("mig/profiles.c", line, f"{line}\n        info->copyEngineCount = 0;")
+
+
+@mutant("one-supported-event-type-is-enough", rule="NVML-055")
+def _(patch: Patch) -> None:
+    """Event types can be registered if one of them is supported."""
+    patch.source(
+        "events/events.c",
+        "    if ((types & ~supported) != 0) return E_NOT_SUPPORTED;",
+        "    if (types != 0 && (types & supported) == 0) return E_NOT_SUPPORTED;",
+    )
+
+
+@mutant("mig-device-has-the-temperature-of-its-gpu", rule="NVML-048")
+def _(patch: Patch) -> None:
+    """The temperature of the GPU is returned for its MIG devices."""
+    line = "API nvmlReturn_t nvmlDeviceGetTemperature(handle_t device, unsigned int sensor, unsigned int *out) {"
+    patch.source(
+        "device/readings.c",
+        line,
+        f"{line}\n    fn_handle own;\n    if (fn_device(__func__, device, &own) == OK) device = "
+        "handle_make(KIND_DEVICE, own.gpu, 0, 0, 0);",
+    )
+
+
+@mutant("first-layout-without-capability-files", rule="NVML-050")
+def _(patch: Patch) -> None:
+    """Instances that exist when the node is made have no capability files."""
+    patch.replace("fake_nvml.driver_root:sync", lambda root, state: None)

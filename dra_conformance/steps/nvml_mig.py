@@ -77,12 +77,16 @@ def _(world: World, profile: int, starts: str) -> None:
 
 @when("a compute instance over the whole GPU instance is created")
 def _(world: World) -> None:
-    """Create a compute instance in the GPU instance that was created last, and bind its handle: `compute`."""
+    """Create a compute instance in the GPU instance that was created last.
+
+    Its handle is bound: `compute`, the second one `compute2`, and so on.
+    """
     library, instances = world.nvml(), world.state(Instances)
     nvml, instance = library.module, instances.created[-1]
     compute = library.create_compute(instance)
     instances.computes.append(compute)
-    world.state(CallNames).bind_handle("compute", compute)
+    number = str(len(instances.computes)) if len(instances.computes) > 1 else ""
+    world.state(CallNames).bind_handle(f"compute{number}", compute)
     minor = nvml.nvmlDeviceGetMinorNumber(library.handle())
     gi, ci = nvml.nvmlGpuInstanceGetInfo(instance).id, nvml.nvmlComputeInstanceGetInfo(compute).id
     folder = library.root / f"proc/driver/nvidia/capabilities/gpu{minor}/mig/gi{gi}"
@@ -162,7 +166,40 @@ def _information(gpu: Gpu, number: int, version: int) -> Any:
     first = gpu.nvml.c_nvmlGpuInstanceProfileInfo_t()
     if gpu.library.call("nvmlDeviceGetGpuInstanceProfileInfo", gpu.handle, number, ctypes.byref(first)) != OK:
         return None
-    return first if version == 1 else gpu.nvml.nvmlDeviceGetGpuInstanceProfileInfo(gpu.handle, number, 2)
+    if version == 1:
+        return first
+    if version == 2:
+        return gpu.nvml.nvmlDeviceGetGpuInstanceProfileInfo(gpu.handle, number, 2)
+    return _third_version(gpu, number)
+
+
+# nvmlGpuInstanceProfileInfo_v3_t of nvml.h; pynvml declares no structure for it. A P2P capability is bit 0.
+_THIRD: Final = (
+    "id sliceCount instanceCount multiprocessorCount copyEngineCount decoderCount encoderCount jpegCount ofaCount"
+)
+
+
+class _Third(ctypes.Structure):
+    _fields_ = (
+        ("version", ctypes.c_uint),
+        *((name, ctypes.c_uint) for name in _THIRD.split()),
+        ("memorySizeMB", ctypes.c_ulonglong),
+        ("name", ctypes.c_char * 96),
+        ("capabilities", ctypes.c_uint),
+    )
+
+    @property
+    def isP2pSupported(self) -> int:  # noqa: N802 - the name in the other versions
+        return int(self.capabilities & 1)
+
+
+def _third_version(gpu: Gpu, number: int) -> Any:
+    info = _Third(version=ctypes.sizeof(_Third) | 3 << 24)
+    code = gpu.library.call("nvmlDeviceGetGpuInstanceProfileInfoV", gpu.handle, number, ctypes.byref(info))
+    if code == gpu.nvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH and gpu.library.real:
+        # Drivers of the 580 branch do not have it.
+        return gpu.nvml.nvmlDeviceGetGpuInstanceProfileInfo(gpu.handle, number, 2)
+    return info if code == OK else None
 
 
 @value("information of profile {number:d}, version {version:d}")
@@ -296,26 +333,63 @@ def _(gpu: Gpu) -> object:
     return gpu.library.outcome(lambda: nvml.nvmlDeviceGetUUID(nvml.nvmlComputeInstanceGetInfo(compute).device))
 
 
-def _profile_memory(gpu: Gpu) -> int:
-    device = gpu.library.mig_devices(gpu.handle)[0]
-    return int(gpu.nvml.nvmlDeviceGetAttributes(device).memorySizeMB) << 20
-
-
-@value("memory of its profile")
+@value("MIG devices with other memory than their profile")
 def _(gpu: Gpu) -> object:
-    return _profile_memory(gpu)
+    """Compare the total of each MIG device with its attributes and its profile, and the parts with the total."""
+    nvml, wrong = gpu.nvml, []
+    profiles = gpu.library.profiles(gpu.handle)
+    for index, device in enumerate(gpu.library.mig_devices(gpu.handle)):
+        instance = nvml.nvmlDeviceGetGpuInstanceById(gpu.handle, nvml.nvmlDeviceGetGpuInstanceId(device))
+        expected = profiles[nvml.nvmlGpuInstanceGetInfo(instance).profileId].memorySizeMB
+        attributes = nvml.nvmlDeviceGetAttributes(device).memorySizeMB
+        memory = nvml.nvmlDeviceGetMemoryInfo(device)
+        total = int(memory.total) >> 20
+        # The driver reserves a part of the memory.
+        good = attributes == expected and abs(total - expected) <= expected // 16
+        if not good or memory.used + memory.free != memory.total:
+            wrong.append(f"{index}: {total} MiB, {attributes} MiB by its attributes, {expected} MiB by its profile")
+    return wrong
 
 
-@value("memory of the MIG device, to a sixteenth of its profile's")
+@value("PCI addresses of its MIG devices")
 def _(gpu: Gpu) -> object:
-    total = int(gpu.nvml.nvmlDeviceGetMemoryInfo(gpu.library.mig_devices(gpu.handle)[0]).total)
-    profile = _profile_memory(gpu)
-    return profile if abs(total - profile) <= profile // 16 else total  # the driver reserves a part
+    return {str(gpu.nvml.nvmlDeviceGetPciInfo(device).busId) for device in gpu.library.mig_devices(gpu.handle)}
 
 
-@value("PCI address of the MIG device")
+@value("slices of its MIG devices")
 def _(gpu: Gpu) -> object:
-    return gpu.nvml.nvmlDeviceGetPciInfo(gpu.library.mig_devices(gpu.handle)[0]).busId
+    devices = gpu.library.mig_devices(gpu.handle)
+    return [gpu.nvml.nvmlDeviceGetAttributes(device).gpuInstanceSliceCount for device in devices]
+
+
+@value("MIG devices without the name of their GPU and profile")
+def _(gpu: Gpu) -> object:
+    nvml, wrong = gpu.nvml, []
+    profiles = gpu.library.profiles(gpu.handle)
+    for device in gpu.library.mig_devices(gpu.handle):
+        instance = nvml.nvmlDeviceGetGpuInstanceById(gpu.handle, nvml.nvmlDeviceGetGpuInstanceId(device))
+        profile = _name_of(profiles[nvml.nvmlGpuInstanceGetInfo(instance).profileId])
+        name = nvml.nvmlDeviceGetName(device)
+        wrong += [name] if name != f"{nvml.nvmlDeviceGetName(gpu.handle)} MIG {profile}" else []
+    return wrong
+
+
+@value("readings of a whole GPU that a MIG device has")
+def _(gpu: Gpu) -> object:
+    room = ctypes.create_string_buffer(64)
+    found = []
+    for name, arguments in (("Temperature", (0,)), ("PowerUsage", ()), ("ClockInfo", (0,)), ("EnforcedPowerLimit", ())):
+        for device in gpu.library.mig_devices(gpu.handle):
+            if gpu.library.call(f"nvmlDeviceGet{name}", device, *arguments, room) == OK:
+                found.append(name)
+    return found
+
+
+@value("MIG devices whose parent is another GPU")
+def _(gpu: Gpu) -> object:
+    nvml = gpu.nvml
+    parents = [nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(d) for d in gpu.library.mig_devices(gpu.handle)]
+    return [number for number, parent in enumerate(parents) if nvml.nvmlDeviceGetIndex(parent) != gpu.index]
 
 
 @value("capability files of both instances")

@@ -139,6 +139,18 @@ def _(gpu: Gpu) -> object:
     return gpu.world.state(FirstSession).uuids[gpu.index]
 
 
+@value("UUID of GPU {index:d} in the first session")
+def _(gpu: Gpu, index: int) -> object:
+    return gpu.world.state(FirstSession).uuids[index]
+
+
+@value("GPUs of the first session that are found by UUID")
+def _(gpu: Gpu) -> object:
+    uuids = gpu.world.state(FirstSession).uuids
+    found = [gpu.library.outcome(gpu.nvml.nvmlDeviceGetHandleByUUID, text) for text in uuids]
+    return [index for index, handle in enumerate(found) if not isinstance(handle, str)]
+
+
 @value("other GPUs with its UUID")
 def _(gpu: Gpu) -> object:
     uuids = [gpu.nvml.nvmlDeviceGetUUID(handle) for handle in gpu.library.handles]
@@ -170,6 +182,7 @@ def _(gpu: Gpu, way: str) -> object:
         "PCI address": lambda: nvml.nvmlDeviceGetHandleByPciBusId(pci.busId),
         "short PCI address": lambda: nvml.nvmlDeviceGetHandleByPciBusId(pci.busIdLegacy),
         "PCI address in lower case": lambda: nvml.nvmlDeviceGetHandleByPciBusId(pci.busId.lower()),
+        "short PCI address in lower case": lambda: nvml.nvmlDeviceGetHandleByPciBusId(pci.busIdLegacy.lower()),
         "serial number": lambda: nvml.nvmlDeviceGetHandleBySerial(nvml.nvmlDeviceGetSerial(handle)),
     }
     return gpu.library.outcome(lambda: nvml.nvmlDeviceGetIndex(ways[way]()))
@@ -179,6 +192,15 @@ def _(gpu: Gpu, way: str) -> object:
 def _(gpu: Gpu, digits: int) -> object:
     pci = gpu.nvml.nvmlDeviceGetPciInfo(gpu.handle)
     return f"{pci.domain:0{digits}X}:{pci.bus:02X}:{pci.device:02X}.0"
+
+
+@value("sysfs folder of busId without its first four digits")
+def _(gpu: Gpu) -> object:
+    # go-nvlib and the DRA driver find the device in sysfs like this.
+    name = str(gpu.nvml.nvmlDeviceGetPciInfo(gpu.handle).busId).lower()[4:]
+    if not (gpu.library.root / "sys/bus/pci/devices").is_dir():
+        raise Untestable("this machine has no PCI devices in sysfs")
+    return "exists" if (gpu.library.root / "sys/bus/pci/devices" / name).exists() else f"{name} does not exist"
 
 
 def _board(gpu: Gpu) -> tuple[object, ...]:

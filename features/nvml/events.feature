@@ -12,6 +12,43 @@ Feature: NVML's events
       | nvmlDeviceGetSupportedEventTypes(gpu0, &mask)      | SUCCESS       |
       | nvmlDeviceRegisterEvents(gpu0, mask, set)          | SUCCESS       |
       | nvmlDeviceRegisterEvents(gpu0, 0x10000000000, set) | NOT_SUPPORTED |
+      | nvmlDeviceRegisterEvents(gpu0, 0x10000000008, set) | NOT_SUPPORTED |
+
+  @NVML-055 @needs:chosen-gpus
+  Scenario: Each GPU has its own supported event types
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    Then these calls return
+      | call                                     | returns       |
+      | nvmlEventSetCreate(&set)                 | SUCCESS       |
+      | nvmlDeviceRegisterEvents(gpu0, 25, set)  | SUCCESS       |
+      | nvmlDeviceRegisterEvents(gpu0, 8, set)   | SUCCESS       |
+      | nvmlDeviceRegisterEvents(gpu0, 2, set)   | NOT_SUPPORTED |
+      | nvmlDeviceRegisterEvents(gpu0, 10, set)  | NOT_SUPPORTED |
+      | nvmlDeviceRegisterEvents(gpu0, 128, set) | NOT_SUPPORTED |
+      | nvmlDeviceRegisterEvents(gpu1, 10, set)  | SUCCESS       |
+      | nvmlDeviceRegisterEvents(gpu1, 512, set) | NOT_SUPPORTED |
+      | nvmlDeviceRegisterEvents(gpu2, 522, set) | SUCCESS       |
+
+  @NVML-056 @needs:fake-nvml
+  Scenario: An event set receives the registered types only, of every GPU that was registered
+    Given NVML
+    And an event set for the event types 2 of GPU 0
+    And XIDs are registered with it for GPU 1
+    When XID 48 is reported on GPU 0
+    And XID 48 is reported on GPU 1
+    And XID 48 is reported on GPU 2
+    And the fake node changes
+      """
+      - {at: 0, event: {gpu: 0, type: 2, data: 7}}
+      - {at: 0, event: {gpu: 1, type: 2, data: 8}}
+      - {at: 0, event: {gpu: 1, type: 8}}
+      """
+    Then each event set receives these events
+      | GPU | type | XID |
+      | 0   | 2    | 0   |
+      | 1   | 8    | 48  |
+      | 0   | 2    | 7   |
+      | 1   | 8    | 0   |
 
   @NVML-057
   Scenario Outline: A wait of <milliseconds> ms without an event times out
@@ -79,6 +116,38 @@ Feature: NVML's events
       | nvmlDeviceGetRemappedRows()[2]    | 1        |
 
   @NVML-062 @needs:fake-nvml
+  Scenario: A thread that gets an event reads the changed counters
+    Given NVML
+    And an event set for the XIDs of every GPU
+    When a thread waits 60000 ms for an event
+    And XID 95 is reported on GPU 1
+    Then the thread gets an event and then reads 1 uncorrected errors
+
+  @NVML-062 @needs:fake-nvml
+  Scenario: Errors of one GPU add up, corrected and uncorrected ones apart
+    Given NVML
+    When XID 48 is reported on GPU 1
+    And XID 94 is reported on GPU 1
+    And XID 92 is reported on GPU 1
+    And XID 63 is reported on GPU 1
+    And XID 92 is reported on GPU 2
+    Then these values agree for GPU 1
+      | value                                    | expected |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 1        |
+      | nvmlDeviceGetMemoryErrorCounter(0, 1, 2) | 1        |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 7) | 0        |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 2) | 1        |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 2) | 1        |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 7) | 1        |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 7) | 1        |
+      | nvmlDeviceGetRemappedRows()[1]           | 2        |
+      | nvmlDeviceGetRemappedRows()[3]           | 0        |
+    And these values agree for GPU 2
+      | value                                    | expected |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 1        |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 2) | 0        |
+
+  @NVML-062 @needs:fake-nvml
   Scenario Outline: XID <xid> changes the counters of its GPU only
     Given NVML
     When XID <xid> is reported on GPU 1
@@ -106,6 +175,8 @@ Feature: NVML's events
   Scenario: A driver reload resets volatile counters and keeps aggregate ones
     Given NVML
     When XID 48 is reported on GPU 1
+    And XID 94 is reported on GPU 2
+    And XID 92 is reported on GPU 2
     And the fake node changes
       """
       - {at: 0, reload_driver: {}}
@@ -114,6 +185,12 @@ Feature: NVML's events
       | value                             | expected |
       | nvmlDeviceGetTotalEccErrors(1, 0) | 0        |
       | nvmlDeviceGetTotalEccErrors(1, 1) | 1        |
+    And these values agree for GPU 2
+      | value                             | expected |
+      | nvmlDeviceGetTotalEccErrors(1, 0) | 0        |
+      | nvmlDeviceGetTotalEccErrors(1, 1) | 1        |
+      | nvmlDeviceGetTotalEccErrors(0, 0) | 0        |
+      | nvmlDeviceGetTotalEccErrors(0, 1) | 1        |
 
   @NVML-064 @needs:fake-nvml
   Scenario: Freeing an event set ends the waits on it

@@ -28,6 +28,7 @@ Feature: NVML's GPUs
       | index by PCI address               | index    |
       | index by short PCI address         | index    |
       | index by PCI address in lower case | index    |
+      | index by short PCI address in lower case | index |
 
   @NVML-022 @needs:fake-nvml
   Scenario Outline: A lookup by serial number returns <result> on the GPUs of "<gpus>"
@@ -50,15 +51,18 @@ Feature: NVML's GPUs
       | nvmlDeviceGetCount_v2(&count)                                               | SUCCESS          |
       | nvmlDeviceGetHandleByIndex_v2(count, &gpu)                                  | INVALID_ARGUMENT |
       | nvmlDeviceGetHandleByUUID("GPU-00000000-0000-0000-0000-000000000000", &gpu) | NOT_FOUND        |
-      | nvmlDeviceGetHandleByUUID("GPU-", &gpu)                                     | an error         |
-      | nvmlDeviceGetHandleByUUID("gpu0", &gpu)                                     | an error         |
+      | nvmlDeviceGetHandleByUUID("GPU-", &gpu) | INVALID_ARGUMENT or NOT_FOUND |
+      | nvmlDeviceGetHandleByUUID("gpu0", &gpu) | INVALID_ARGUMENT or NOT_FOUND |
+      | nvmlDeviceGetHandleByUUID("", &gpu) | INVALID_ARGUMENT or NOT_FOUND |
       | nvmlDeviceGetHandleByPciBusId_v2("00000000:FF:1F.0", &gpu)                  | NOT_FOUND        |
+      | nvmlDeviceGetHandleByPciBusId_v2("00000000:FF", &gpu)                  | INVALID_ARGUMENT or NOT_FOUND        |
 
   @NVML-024
   Scenario: PCI addresses have domains of eight and of four digits
     Given NVML
     Then these values agree for every GPU
       | value                              | expected                         |
+      | sysfs folder of busId without its first four digits | exists |
       | nvmlDeviceGetPciInfo().busId       | PCI address with 8 domain digits |
       | nvmlDeviceGetPciInfo().busIdLegacy | PCI address with 4 domain digits |
 
@@ -112,6 +116,55 @@ Feature: NVML's GPUs
       | nvmlDeviceGetCount() | number of GPUs in the first session |
       | nvmlDeviceGetName()  | name in the first session           |
 
+  @NVML-061 @needs:fake-nvml
+  Scenario: A lost GPU comes back after a power cycle
+    Given NVML
+    When XID 48 is reported on GPU 1
+    And XID 79 is reported on GPU 1
+    And XID 95 is reported on GPU 2
+    And XID 79 is reported on GPU 2
+    Then these calls return
+      | call                                   | returns     |
+      | nvmlDeviceGetHandleByIndex_v2(1, &gpu) | GPU_IS_LOST |
+      | nvmlDeviceGetHandleByIndex_v2(2, &gpu) | GPU_IS_LOST |
+      | nvmlDeviceGetHandleByIndex_v2(3, &gpu) | SUCCESS     |
+    When the fake node changes
+      """
+      - {at: 0, recover: {gpu: 2}}
+      """
+    Then these calls return
+      | call                                   | returns     |
+      | nvmlDeviceGetHandleByIndex_v2(1, &gpu) | GPU_IS_LOST |
+      | nvmlDeviceGetHandleByIndex_v2(2, &gpu) | SUCCESS     |
+    And these values agree for GPU 2
+      | value                             | expected                      |
+      | nvmlDeviceGetUUID()               | UUID in the first session     |
+      | nvmlDeviceGetTotalEccErrors(1, 0) | 0                             |
+      | nvmlDeviceGetTotalEccErrors(1, 1) | 1                             |
+      | field value 230                   | 0                             |
+
+  @NVML-088 @needs:chosen-gpus
+  Scenario: A GPU that is unbound from its driver is not among NVML's GPUs
+    Given NVML on the GPUs of "dgx-h100"
+    And an event set of the system
+    When the fake node changes
+      """
+      - {at: 0, remove: {gpu: 1}}
+      """
+    Then these values agree for GPU 1
+      | value                              | expected                           |
+      | nvmlDeviceGetUUID()                | UUID of GPU 2 in the first session |
+      | GPUs of the first session that are found by UUID | 0, 2, 3, 4, 5, 6, 7 |
+    And the system has reported unbind since the last check
+    When the fake node changes
+      """
+      - {at: 0, restore: {gpu: 1}}
+      """
+    Then these values agree for every GPU
+      | value                      | expected                    |
+      | nvmlDeviceGetUUID()        | UUID in the first session   |
+    And the system has reported bind since the last check
+
   @NVML-066
   Scenario: All versions of the fabric information agree
     Given NVML
@@ -137,6 +190,16 @@ Feature: NVML's GPUs
       | fabric state                  | 3                                            |
       | fabric cluster UUID           | /(?!00000000-0000-0000-0000-000000000000).+/ |
       | fabric information, version 2 | fabric information of GPU 0                  |
+
+  @NVML-067 @needs:fake-nvml
+  Scenario: The nodes of a rack have one cluster and their own GPUs
+    Given a rack of 3 nodes
+    Then all 12 GPUs of the rack are in one cluster and one clique, and no two have one UUID
+    And the GPUs of its nodes are in these places of one chassis
+      | node | slot | tray |
+      | 1    | 1    | 0    |
+      | 2    | 2    | 1    |
+      | 3    | 3    | 2    |
 
   @NVML-069 @needs:several-gpus
   Scenario: GPUs reach each other over NVLink in both directions

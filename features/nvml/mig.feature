@@ -43,6 +43,11 @@ Feature: NVML's MIG
     And MIG is on for GPU 0, without instances
     When a GPU instance of profile 19 is created
     Then switching MIG off on GPU 0 is refused with IN_USE
+    And these calls return
+      | call                                           | returns | and set              |
+      | nvmlGpuInstanceDestroy(instance)               | SUCCESS |                      |
+      | nvmlDeviceSetMigMode(gpu0, 0, &activation)     | SUCCESS | activation=SUCCESS   |
+      | nvmlDeviceGetMigMode(gpu0, &current, &pending) | SUCCESS | current=0, pending=0 |
 
   @NVML-034
   Scenario: A profile's number is not its id
@@ -67,7 +72,7 @@ Feature: NVML's MIG
       | call                                                  | returns          |
       | nvmlDeviceGetGpuInstanceProfileInfo(gpu0, 40, buffer) | INVALID_ARGUMENT |
       | nvmlDeviceGetGpuInstanceProfileInfo(gpu0, 5, buffer)  | NOT_SUPPORTED    |
-      | nvmlDeviceGetGpuInstancePossiblePlacements_v2(gpu0, 99, NULL, &count) | an error |
+      | nvmlDeviceGetGpuInstancePossiblePlacements_v2(gpu0, 99, NULL, &count) | INVALID_ARGUMENT or NOT_SUPPORTED |
 
   @NVML-036
   Scenario Outline: Both versions of profile <number> agree
@@ -76,6 +81,7 @@ Feature: NVML's MIG
     Then these values agree for GPU 0
       | value                                      | expected                                   |
       | information of profile <number>, version 1 | information of profile <number>, version 2 |
+      | information of profile <number>, version 3 | information of profile <number>, version 2 |
 
     Examples:
       | number |
@@ -122,13 +128,20 @@ Feature: NVML's MIG
     Then these calls return
       | call                                                              | returns                |
       | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 9, {4, 4}, &made)  | INSUFFICIENT_RESOURCES |
-      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 14, {1, 2}, &made) | an error               |
+      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 9, {3, 4}, &made)  | INSUFFICIENT_RESOURCES or INVALID_ARGUMENT |
+      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 14, {1, 2}, &made) | INSUFFICIENT_RESOURCES or INVALID_ARGUMENT |
+      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 14, {0, 3}, &made) | INSUFFICIENT_RESOURCES or INVALID_ARGUMENT |
+      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 14, {2, 2}, &made) | SUCCESS                                    |
+      | nvmlDeviceCreateGpuInstanceWithPlacement(gpu0, 14, {2, 2}, &made) | INSUFFICIENT_RESOURCES                     |
 
   @NVML-040 @disruptive
   Scenario: As many GPU instances can be created as the remaining capacity says
     Given NVML
     And MIG is on for GPU 0, without instances
-    When a GPU instance of profile 9 is created
+    When GPU instances of profile 9 are created at "0"
+    Then the remaining capacity of profile 19 is the number of GPU instances that can be created
+    When the GPU instance at 5 is destroyed
+    And the GPU instance at 6 is destroyed
     Then the remaining capacity of profile 19 is the number of GPU instances that can be created
 
   @NVML-041 @disruptive
@@ -252,10 +265,37 @@ Feature: NVML's MIG
     And MIG is on for GPU 0, without instances
     When a GPU instance of profile 9 is created
     And a compute instance over the whole GPU instance is created
+    And a GPU instance of profile 14 is created
+    And a compute instance over the whole GPU instance is created
+    And a GPU instance of profile 19 is created
+    And a compute instance over the whole GPU instance is created
     Then these values agree for GPU 0
-      | value                                                     | expected                     |
-      | memory of the MIG device, to a sixteenth of its profile's | memory of its profile        |
-      | PCI address of the MIG device                             | nvmlDeviceGetPciInfo().busId |
+      | value                                                  | expected                     |
+      | MIG devices with other memory than their profile       | none                         |
+      | PCI addresses of its MIG devices                       | nvmlDeviceGetPciInfo().busId |
+      | slices of its MIG devices                              | 3, 2, 1                      |
+      | MIG devices without the name of their GPU and profile  | none                         |
+      | readings of a whole GPU that a MIG device has          | none                         |
+      | MIG devices whose parent is another GPU                | none                         |
+
+  @NVML-047 @disruptive
+  Scenario: The indexes of MIG devices can have holes
+    Given NVML
+    And MIG is on for GPU 0, without instances
+    When a GPU instance of profile 19 is created
+    And a compute instance over the whole GPU instance is created
+    And a GPU instance of profile 19 is created
+    And a compute instance over the whole GPU instance is created
+    And a GPU instance of profile 19 is created
+    And a compute instance over the whole GPU instance is created
+    Then these calls return
+      | call                                              | returns   |
+      | nvmlComputeInstanceDestroy(compute2)              | SUCCESS   |
+      | nvmlDeviceGetMigDeviceHandleByIndex(gpu0, 0, &gi) | SUCCESS   |
+      | nvmlDeviceGetMigDeviceHandleByIndex(gpu0, 1, &gi) | NOT_FOUND |
+      | nvmlDeviceGetMigDeviceHandleByIndex(gpu0, 2, &gi) | SUCCESS   |
+      | nvmlDeviceGetMigDeviceHandleByIndex(gpu0, 3, &gi) | NOT_FOUND |
+      | nvmlGpuInstanceDestroy(instance2)                 | SUCCESS   |
 
   @NVML-051 @disruptive
   Scenario: Remapped rows are not supported while GPU instances exist
@@ -265,6 +305,8 @@ Feature: NVML's MIG
     Then these calls return
       | call                                                                         | returns       |
       | nvmlDeviceGetRemappedRows(gpu0, &corrected, &uncorrected, &pending, &failed) | NOT_SUPPORTED |
+      | nvmlGpuInstanceDestroy(instance)                                             | SUCCESS       |
+      | nvmlDeviceGetRemappedRows(gpu0, &corrected, &uncorrected, &pending, &failed) | SUCCESS       |
 
   @NVML-050 @disruptive
   Scenario: Instances have capability files while they exist

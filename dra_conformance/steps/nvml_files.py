@@ -1,0 +1,198 @@
+"""Files of the machine that belong to GPUs: /dev, /proc/driver/nvidia and /sys, compared with NVML."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final
+
+from dra_conformance.core.errors import Untestable
+from dra_conformance.steps.nvml_values import Gpu, value
+
+_PROC: Final = "proc/driver/nvidia"
+
+
+def _address(gpu: Gpu) -> str:
+    # The first four digits of busId are those that sysfs leaves out, as go-nvlib does.
+    return str(gpu.nvml.nvmlDeviceGetPciInfo(gpu.handle).busId).lower()[4:]
+
+
+def _text(path: Path) -> str:
+    """Return a file without its line end; a file that is missing, as a text."""
+    return path.read_text(encoding="utf-8").rstrip("\n") if path.is_file() else f"{path.name} is missing"
+
+
+def _device(gpu: Gpu) -> Path:
+    found = gpu.library.root / "sys/bus/pci/devices" / _address(gpu)
+    if gpu.library.real and not found.is_dir():
+        raise Untestable(f"{found} does not exist: this machine hides its PCI devices")
+    return found
+
+
+@value("sysfs {name:word}")
+def _(gpu: Gpu, name: str) -> object:
+    return " ".join(_text(_device(gpu) / name).split())
+
+
+@value("PCI device and subsystem by NVML, as sysfs writes them")
+def _(gpu: Gpu) -> object:
+    pci = gpu.nvml.nvmlDeviceGetPciInfo(gpu.handle)
+    numbers = (pci.pciDeviceId, pci.pciSubSystemId)
+    return [f"0x{half:04x}" for number in numbers for half in (number & 0xFFFF, number >> 16)]
+
+
+@value("PCI device and subsystem by sysfs")
+def _(gpu: Gpu) -> object:
+    return [_text(_device(gpu) / name) for name in ("vendor", "device", "subsystem_vendor", "subsystem_device")]
+
+
+@value("driver of its PCI device")
+def _(gpu: Gpu) -> object:
+    """Return the driver's name and the address of the device in the driver's folder."""
+    link = _device(gpu) / "driver"
+    driver = link.resolve()
+    if not link.is_symlink():
+        return "none"
+    back = driver / _address(gpu)
+    return driver.name if back.is_symlink() and back.resolve() == _device(gpu).resolve() else f"{driver}: no link back"
+
+
+@value("GPUs below its PCIe root port")
+def _(gpu: Gpu) -> object:
+    """Return the indexes of the GPUs whose devices are below the same root port."""
+    ports = [_device(Gpu(gpu.world, index)).resolve().parent for index in range(gpu.nvml.nvmlDeviceGetCount())]
+    return [index for index, port in enumerate(ports) if port == ports[gpu.index]]
+
+
+@value("PCIe root of its device")
+def _(gpu: Gpu) -> object:
+    return _device(gpu).resolve().parents[1].name
+
+
+@value("current link speed by NVML")
+def _(gpu: Gpu) -> object:
+    return f"{gpu.nvml.nvmlDeviceGetPcieSpeed(gpu.handle) / 1000:.1f} GT/s PCIe"
+
+
+def _information(gpu: Gpu) -> dict[str, str]:
+    text = _text(gpu.library.root / _PROC / "gpus" / _address(gpu) / "information")
+    return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
+
+
+@value("information file of the GPU")
+def _(gpu: Gpu) -> object:
+    """Return what /proc/driver/nvidia/gpus/*/information says about identities that NVML has as well."""
+    found = _information(gpu)
+    names = ("Model", "IRQ", "GPU UUID", "Video BIOS", "Bus Location", "Device Minor")
+    return [found.get(name, f"no {name}") for name in names]
+
+
+@value("identities of the GPU by NVML")
+def _(gpu: Gpu) -> object:
+    nvml, handle = gpu.nvml, gpu.handle
+    numbers = (nvml.nvmlDeviceGetIrqNum(handle), nvml.nvmlDeviceGetMinorNumber(handle))
+    return [
+        nvml.nvmlDeviceGetName(handle),
+        str(numbers[0]),
+        nvml.nvmlDeviceGetUUID(handle),
+        nvml.nvmlDeviceGetVbiosVersion(handle),
+        _address(gpu),
+        str(numbers[1]),
+    ]
+
+
+@value("files with the driver version that have another one")
+def _(gpu: Gpu) -> object:
+    version = str(gpu.nvml.nvmlSystemGetDriverVersion())
+    texts = {name: _text(gpu.library.root / name) for name in ("sys/module/nvidia/version", f"{_PROC}/version")}
+    pattern = re.compile(rf"(?<![0-9.]){re.escape(version)}(?![0-9.])")
+    return [f"{name}: {text}" for name, text in texts.items() if not pattern.search(text)]
+
+
+@value("device files of the driver that are missing")
+def _(gpu: Gpu) -> object:
+    """Return the control devices that are missing, and the character devices that /proc/devices does not list."""
+    folder = gpu.library.root / "dev"
+    names = ("nvidiactl", "nvidia-uvm", "nvidia-caps/nvidia-cap1", "nvidia-caps/nvidia-cap2")
+    listed = _text(gpu.library.root / "proc/devices").split("Block devices")[0].split()
+    majors = ("nvidia-frontend", "nvidia-uvm", "nvidia-caps", "nvidia-caps-imex-channels")
+    # Drivers before 570 and after it name the front end differently.
+    known = {*listed, "nvidia-frontend"} if "nvidia" in listed else set(listed)
+    return [name for name in names if not (folder / name).exists()] + [name for name in majors if name not in known]
+
+
+@value("device files with the numbers of another device")
+def _(gpu: Gpu) -> object:
+    """Return the character devices whose numbers do not belong to their names; plain files stand for devices."""
+    folder, wrong = gpu.library.root / "dev", []
+    majors = {name: int(number) for number, name in _devices(gpu)}
+    control = {"nvidiactl": 255, "nvidia-modeset": 254, "nvidia-uvm": 0, "nvidia-uvm-tools": 1}
+    for file in sorted([*folder.glob("nvidia*"), *folder.glob("nvidia-caps/*")]):
+        found = re.fullmatch(r"nvidia(?:-cap)?(\d+)", file.name)
+        minor = int(found[1]) if found else control.get(file.name)
+        status = file.stat()
+        if not stat.S_ISCHR(status.st_mode) or minor is None:
+            continue
+        kind = "nvidia-caps" if "cap" in file.name else "nvidia-uvm" if "uvm" in file.name else "nvidia-frontend"
+        expected = (majors.get(kind, 195), minor)
+        numbers = (os.major(status.st_rdev), os.minor(status.st_rdev))
+        wrong += [f"{file.name} {numbers} instead of {expected}"] if numbers != expected else []
+    return wrong
+
+
+def _devices(gpu: Gpu) -> list[list[str]]:
+    rows = [line.split() for line in _text(gpu.library.root / "proc/devices").splitlines()]
+    return [row for row in rows if len(row) == 2 and row[0].isdigit()]
+
+
+@value("major number of {name:word}")
+def _(gpu: Gpu, name: str) -> object:
+    return next((row[0] for row in _devices(gpu) if row[1] == name), "not listed")
+
+
+@value("capability {name:word}")
+def _(gpu: Gpu, name: str) -> object:
+    """Return the minor number of a capability file, if the table of minors has the same and a device file exists."""
+    return _minor(gpu, gpu.library.root / _PROC / "capabilities" / name, name)
+
+
+def _minor(gpu: Gpu, file: Path, name: str) -> str:
+    entry = re.search(r"^DeviceFileMinor: (\d+)$", _text(file), re.MULTILINE)
+    if entry is None:
+        return _text(file)
+    table = "mig-minors" if "mig" in Path(name).parts else "sys-minors"
+    rows = _text(gpu.library.root / "proc/driver/nvidia-caps" / table).splitlines()
+    # The table has gpu0/gi1/access for the file gpu0/mig/gi1/access.
+    short = re.sub(r"(^|/)mig/", r"\1", name)
+    return entry[1] if f"{short} {entry[1]}" in rows else f"{entry[1]}, but not in {table} for {short}"
+
+
+@value("MIG capabilities of its instances")
+def _(gpu: Gpu) -> object:
+    """Return each capability file of the GPU's instances with its minor number, checked as above, and device files."""
+    minor = gpu.nvml.nvmlDeviceGetMinorNumber(gpu.handle)
+    folder = gpu.library.root / _PROC / "capabilities"
+    found = []
+    for file in sorted((folder / f"gpu{minor}").rglob("access")):
+        number = _minor(gpu, file, str(file.relative_to(folder)))
+        device = gpu.library.root / f"dev/nvidia-caps/nvidia-cap{number}"
+        name = str(file.parent.relative_to(folder / f"gpu{minor}/mig"))
+        found.append(f"{name} {number}" if device.exists() else f"{name} {number} without {device.name}")
+    return found
+
+
+@value("device files of capabilities that no instance has")
+def _(gpu: Gpu) -> object:
+    root = gpu.library.root
+    texts = [_text(file) for file in (root / _PROC / "capabilities").rglob("*") if file.is_file()]
+    wanted = {f"nvidia-cap{number}" for text in texts for number in re.findall(r"DeviceFileMinor: (\d+)", text)}
+    return {file.name for file in (root / "dev/nvidia-caps").iterdir()} - wanted
+
+
+@value("device files of capabilities that several instances have")
+def _(gpu: Gpu) -> object:
+    files = (gpu.library.root / _PROC / "capabilities").rglob("access")
+    minors = [number for file in files for number in re.findall(r"DeviceFileMinor: (\d+)", _text(file))]
+    return {number for number in minors if minors.count(number) > 1}

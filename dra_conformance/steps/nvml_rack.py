@@ -1,0 +1,93 @@
+"""A rack of fake nodes whose GPUs are one NVLink domain, seen through the NVML of each node."""
+
+from __future__ import annotations
+
+import ctypes
+import uuid
+from dataclasses import dataclass, field
+from typing import Any
+
+import fake_nvml
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then
+from dra_conformance.engine.world import World
+
+_COMPLETED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class RackGpu:
+    """A GPU of a rack: fabric information and where it is."""
+
+    node: int
+    uuid: str
+    state: int
+    cluster: str
+    clique: int
+    slot: int
+    tray: int
+    chassis: str
+
+
+@dataclass(slots=True)
+class Rack:
+    """The GPUs of the scenario's rack."""
+
+    gpus: list[RackGpu] = field(default_factory=list)
+
+
+@given("a rack of {count:d} nodes")
+def _(world: World, count: int) -> None:
+    """Create a rack of fake nodes and read its GPUs, each through the NVML of its own node."""
+    if world.run.options.nvml == "real":
+        raise Untestable("this machine is one node")
+    world.run.components.work.mkdir(parents=True, exist_ok=True, mode=0o700)
+    pool = world.run.pynvml_pool
+    for number, node in enumerate(fake_nvml.create_rack(world.run.components.work / world.suffix, nodes=count)):
+        world.cleanup.callback(node.close)
+        nvml = pool.load(node)
+        world.cleanup.callback(pool.give_back, nvml)
+        nvml.nvmlInit()
+        for index in range(nvml.nvmlDeviceGetCount()):
+            world.state(Rack).gpus.append(_read(nvml, nvml.nvmlDeviceGetHandleByIndex(index), number + 1))
+
+
+def _read(nvml: Any, handle: Any, node: int) -> RackGpu:
+    fabric = nvml.c_nvmlGpuFabricInfo_v2_t()
+    nvml.nvmlDeviceGetGpuFabricInfoV(handle, ctypes.byref(fabric))
+    platform = nvml.c_nvmlPlatformInfo_v2_t()
+    platform.version = ctypes.sizeof(platform) | 2 << 24
+    nvml.nvmlDeviceGetPlatformInfo(handle, ctypes.byref(platform))
+    return RackGpu(
+        node=node,
+        uuid=str(nvml.nvmlDeviceGetUUID(handle)),
+        state=fabric.state,
+        cluster=str(uuid.UUID(bytes=bytes(fabric.clusterUuid))),
+        clique=fabric.cliqueId,
+        # pynvml declares the numbers as single characters.
+        slot=ord(platform.slotNumber),
+        tray=ord(platform.trayIndex),
+        chassis=str(platform.chassisSerialNumber),
+    )
+
+
+@then("all {count:d} GPUs of the rack are in one cluster and one clique, and no two have one UUID")
+def _(world: World, count: int) -> None:
+    """Compare the fabric information of all GPUs, and count their UUIDs."""
+    gpus = world.state(Rack).gpus
+    fabrics = {(gpu.state, gpu.cluster, gpu.clique) for gpu in gpus}
+    zero = str(uuid.UUID(int=0))
+    one = len(fabrics) == 1 and all(state == _COMPLETED and cluster != zero for state, cluster, _ in fabrics)
+    world.check(one, "fabric of the rack", expected="one completed cluster and clique", observed=sorted(fabrics))
+    world.check(len({gpu.uuid for gpu in gpus}) == count, "UUIDs", expected=count, observed=[gpu.uuid for gpu in gpus])
+
+
+@then("the GPUs of its nodes are in these places of one chassis")
+def _(world: World, datatable: list[list[str]]) -> None:
+    """Compare the place of each node's GPUs; columns: node, slot, tray."""
+    gpus = world.state(Rack).gpus
+    found = sorted({(str(gpu.node), str(gpu.slot), str(gpu.tray)) for gpu in gpus})
+    expected = [tuple(row) for row in datatable[1:]]
+    world.check(found == expected, "slots and trays", expected=expected, observed=found)
+    chassis = {gpu.chassis for gpu in gpus}
+    world.check(len(chassis) == 1 and "" not in chassis, "chassis", expected="one", observed=sorted(chassis))

@@ -1,0 +1,104 @@
+@profile:nvml @component:nvml
+Feature: Files of the machine that belong to NVML's GPUs
+  Container runtimes and drivers read device files, /proc/driver/nvidia and sysfs beside NVML: the PCIe root, the NUMA node,
+  the device files of MIG instances. Each file belongs to the GPU that NVML reports.
+
+  @NVML-087
+  Scenario: sysfs and /proc describe the GPUs that NVML reports
+    Given NVML
+    Then these values agree for every GPU
+      | value                                               | expected                                               |
+      | PCI device and subsystem by sysfs                   | PCI device and subsystem by NVML, as sysfs writes them |
+      | sysfs class                                         | 0x030200                                               |
+      | sysfs current_link_width                            | nvmlDeviceGetCurrPcieLinkWidth()                       |
+      | sysfs max_link_width                                | nvmlDeviceGetMaxPcieLinkWidth()                        |
+      | driver of its PCI device                            | nvidia                                                 |
+      | information file of the GPU                         | identities of the GPU by NVML                          |
+      | files with the driver version that have another one | none                                                   |
+      | device files of the driver that are missing         | none                                                   |
+      | device files with the numbers of another device     | none                                                   |
+
+  @NVML-087 @needs:chosen-gpus
+  Scenario: GPUs on one PCIe switch are below one root port
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    Then these values agree for GPU 0
+      | value                           | expected                                 |
+      | sysfs numa_node                 | 5                                        |
+      | sysfs local_cpulist             | 2-5,67,130-131                           |
+      | sysfs irq                       | 77                                       |
+      | sysfs enable                    | 1                                        |
+      | sysfs current_link_width        | 4                                        |
+      | sysfs max_link_width            | 12                                       |
+      | sysfs uevent                    | DRIVER=nvidia PCI_SLOT_NAME=a2b3:3c:1d.0 |
+      | GPUs below its PCIe root port   | 0                                        |
+      | PCIe root of its device         | pcia2b3:3b                               |
+      | capability mig/config           | 1                                        |
+      | capability mig/monitor          | 2                                        |
+      | capability fabric-imex-mgmt     | 4323                                     |
+      | major number of nvidia-frontend | 195                                      |
+    And these values agree for GPU 1
+      | value                         | expected   |
+      | GPUs below its PCIe root port | 1, 2       |
+      | PCIe root of its device       | pci0002:04 |
+      | sysfs local_cpulist           | 64         |
+      | sysfs numa_node               | 3          |
+      | sysfs current_link_width      | 16         |
+    And these values agree for GPU 3
+      | value                         | expected   |
+      | GPUs below its PCIe root port | 3          |
+      | PCIe root of its device       | pci0002:12 |
+      | sysfs local_cpulist           | 8-9        |
+    And these values agree for every GPU
+      | value                                               | expected                                               |
+      | PCI device and subsystem by sysfs                   | PCI device and subsystem by NVML, as sysfs writes them |
+      | driver of its PCI device                            | nvidia                                                 |
+      | sysfs current_link_speed                            | current link speed by NVML                             |
+      | information file of the GPU                         | identities of the GPU by NVML                          |
+      | files with the driver version that have another one | none                                                   |
+      | device files of the driver that are missing         | none                                                   |
+      | device files with the numbers of another device     | none                                                   |
+
+  @NVML-050 @needs:chosen-gpus
+  Scenario: A MIG layout that exists from the start has capability files
+    Given NVML on the GPUs of "dgx-h100-mig"
+    Then these values agree for GPU 0
+      | value                                                    | expected                                                       |
+      | MIG capabilities of its instances                        | gi1 12, gi1/ci0 13, gi13 120, gi13/ci0 121, gi5 48, gi5/ci0 49 |
+      | device files of capabilities that no instance has        | none                                                           |
+      | device files of capabilities that several instances have | none                                                           |
+    And these values agree for every GPU but GPU 0
+      | value                             | expected |
+      | MIG capabilities of its instances | none     |
+
+  @NVML-050 @needs:chosen-gpus
+  Scenario: Instances of two GPUs have capability files of their own
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    Then these values agree for GPU 1
+      | value                             | expected                                                                               |
+      | MIG capabilities of its instances | /gi1 [0-9]+, gi1/ci0 [0-9]+, gi13 [0-9]+, gi13/ci0 [0-9]+, gi5 [0-9]+, gi5/ci0 [0-9]+/ |
+    And these values agree for GPU 2
+      | value                                                    | expected                                                                               |
+      | MIG capabilities of its instances                        | /gi1 [0-9]+, gi1/ci0 [0-9]+, gi12 [0-9]+, gi12/ci0 [0-9]+, gi6 [0-9]+, gi6/ci0 [0-9]+/ |
+      | device files of capabilities that no instance has        | none                                                                                   |
+      | device files of capabilities that several instances have | none                                                                                   |
+    When the fake node changes
+      """
+      - {at: 0, reset: {gpu: 1}}
+      """
+    Then these values agree for GPU 1
+      | value                                             | expected |
+      | MIG capabilities of its instances                 | none     |
+      | GPU instances                                     | none     |
+      | device files of capabilities that no instance has | none     |
+    And these values agree for GPU 2
+      | value                             | expected                                                                               |
+      | MIG capabilities of its instances | /gi1 [0-9]+, gi1/ci0 [0-9]+, gi12 [0-9]+, gi12/ci0 [0-9]+, gi6 [0-9]+, gi6/ci0 [0-9]+/ |
+    When the fake node changes
+      """
+      - {at: 0, reset: {}}
+      """
+    Then these values agree for GPU 1
+      | value                                             | expected                                                                               |
+      | MIG capabilities of its instances                 | /gi1 [0-9]+, gi1/ci0 [0-9]+, gi13 [0-9]+, gi13/ci0 [0-9]+, gi5 [0-9]+, gi5/ci0 [0-9]+/ |
+      | GPU instances                                     | 1 of profile 9 at 0:4, 5 of profile 14 at 4:2, 13 of profile 19 at 6:1                 |
+      | device files of capabilities that no instance has | none                                                                                   |
