@@ -24,8 +24,6 @@ VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.
 
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C implementation, if PyYAML has it
 _VALIDATOR = jsonschema_rs.Draft202012Validator(CDI_SCHEMA)
-_PART = r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?"
-_ANNOTATION_KEY = re.compile(rf"^([a-z0-9]([-a-z0-9.]{{0,251}}[a-z0-9])?/)?{_PART}$")
 _DEVICE_ID = re.compile(
     r"^(?P<vendor>[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?)/(?P<cls>[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?)"
     r"=(?P<name>[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?)$"
@@ -182,8 +180,6 @@ def validate_spec(document: object) -> list[str]:
         seen.add(name)
         if not any(value for value in device["containerEdits"].values()):
             reasons.append(f"devices: {name} has no edits; a device must change something")
-        reasons += _annotation_reasons(device, f"device {name}")
-    reasons += _annotation_reasons(document, "specification")
     return reasons
 
 
@@ -211,14 +207,3 @@ def required_version(document: Mapping[str, Any]) -> tuple[str, str]:
     if any(mount.get("type") for e in edits for mount in e.get("mounts") or ()):
         return "0.4.0", "mounts.type came with it"
     return "0.3.0", "it is the earliest supported"
-
-
-def _annotation_reasons(holder: Mapping[str, Any], where: str) -> list[str]:
-    annotations = holder.get("annotations") or {}
-    reasons = [
-        f"annotations of {where}: {key!r} is no qualified name" for key in annotations if not _ANNOTATION_KEY.match(key)
-    ]
-    size = sum(len(key.encode()) + len(value.encode()) for key, value in annotations.items())
-    if size > 256 * 1024:
-        reasons.append(f"annotations of {where}: {size} bytes, at most 262144 are allowed")
-    return reasons

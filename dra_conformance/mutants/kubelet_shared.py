@@ -12,6 +12,7 @@ from dra_conformance.kubelet.errors import ClaimRefused, DriverNotRegistered
 from dra_conformance.mutants.kubelet import CLAIMS, INSTANCE, PODS
 
 CACHE = "dra_conformance.kubelet.claim_cache:ClaimCache"
+REGISTRY = "dra_conformance.kubelet.cdi:CDIRegistry"
 POD_CLAIMS = "dra_conformance.kubelet.claims:pod_claims"
 
 
@@ -182,3 +183,28 @@ def _(patch: Patch) -> None:
         return any(entry["name"] == pod["metadata"]["name"] or entry["uid"] == uid_of(pod) for entry in entries)
 
     patch.replace("dra_conformance.kubelet.claims:reserved_for", reserved)
+
+
+@mutant("unresolvable-devices-left-out", rule="DRA-271d")
+def _(patch: Patch) -> None:
+    """A container starts without the devices that are in no specification."""
+
+    def make(original: Any) -> Any:
+        def resolve(self: Any, device_ids: Any) -> Any:
+            return original(self, [one for one in device_ids if one in self.devices])
+
+        return resolve
+
+    patch.wrap(f"{REGISTRY}.resolve", make)
+
+
+@mutant("versions-of-fields-not-checked", rule="DRA-271d")
+def _(patch: Patch) -> None:
+    """A CDI specification may use fields of later versions."""
+    patch.replace("dra_conformance.kubelet.cdi:required_version", lambda document: ("0.3.0", "it is the earliest"))
+
+
+@mutant("container-gets-the-first-device-only", rule="DRA-271c")
+def _(patch: Patch) -> None:
+    """Of the CDI devices of a container only the edits of the first one are made."""
+    patch.wrap(f"{REGISTRY}.resolve", lambda original: lambda self, device_ids: original(self, device_ids)[:1])

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError
+from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.cdi import given_ids
 from dra_conformance.steps.claim_holders import reserve
 from dra_conformance.steps.claims import pod_consumer
 from dra_conformance.steps.pods import BY_HAND, by_name, by_template, events_about, pod_object
+from dra_conformance.steps.uids import with_uids
 
 _UNNEEDED = "unneeded"
 """The entry of a pod for which no claim is needed."""
@@ -26,13 +29,15 @@ def _(world: World, pod: str, claims: str, datatable: list[list[str]]) -> None:
     """A pod with the containers of the table.
 
     Columns: name; the claims that it uses, one request only after a slash; optional: extended resources, one of each;
-    optional: kind, `init` or `sidecar`.
+    optional: env, literal variables; optional: kind, `init` or `sidecar`.
     """
     header, *rows = datatable
     containers, before = [], []
     for row in rows:
         cells = dict(zip(header, row, strict=True))
         container = container_of(cells["name"], words(cells["claims"]), words(cells.get("resources", "")))
+        variables = (one.partition("=") for one in words(cells.get("env", "")))
+        container["env"] = [{"name": variable, "value": value} for variable, _, value in variables]
         match cells.get("kind", ""):
             case "":
                 containers.append(container)
@@ -147,3 +152,20 @@ def _(world: World, pod: str, text: str) -> None:
         return any(wanted in message for message in seen), seen or "no event"
 
     world.eventually(f"an event of {pod}", look, expected=f"a message with {wanted!r}")
+
+
+@then('an event of pod "{pod}" has:')
+def _(world: World, pod: str, datatable: list[list[str]]) -> None:
+    """The fields of one event about the pod meet the expectations of the table."""
+    wanted = {path: expectation(with_uids(world, text), world.clock.now()) for path, text in datatable[1:]}
+
+    def look() -> Seen:
+        seen = []
+        for event in events_about(world, "Pod", pod):
+            found = {path: manifests.look_up(event, path) for path in wanted}
+            if all(one.is_met(found[path]) for path, one in wanted.items()):
+                return True, found
+            seen.append(found)
+        return False, seen or "no event"
+
+    world.eventually(f"an event of {pod}", look, expected=dict(datatable[1:]))

@@ -1,0 +1,127 @@
+@profile:kubelet @component:kubelet @needs:run-kubelet
+Feature: Containers get the edits of valid CDI specifications
+  A driver returns CDI device IDs. The container runtime of the node looks them up in the specifications of its CDI
+  folders and edits the containers.
+
+  Background:
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+
+  @DRA-271d @needs:virtual-clock
+  Scenario: A container does not start while its CDI device is in no valid specification
+    Given pods with a CDI device of the scripted driver "sim" on "n1":
+      | pod                 | version | edits                                                     | document                      |
+      | valid               | 0.5.0   | {env: [A=1]}                                              |                               |
+      | unknown-version     | 0.99.0  | {env: [A=1]}                                              |                               |
+      | no-version          | one     | {env: [A=1]}                                              |                               |
+      | early-mount-type    | 0.3.0   | {mounts: [{hostPath: /tmp, containerPath: /x, type: bind}]} |                             |
+      | early-host-path     | 0.4.0   | {deviceNodes: [{path: /dev/x, hostPath: /dev/null}]}      |                               |
+      | early-annotations   | 0.5.0   | {env: [A=1]}                                              | {annotations: {a: b}}         |
+      | early-groups        | 0.6.0   | {additionalGids: [5]}                                     |                               |
+      | early-intel-rdt     | 0.6.0   | {intelRdt: {closID: a}}                                   |                               |
+      | early-monitoring    | 1.0.0   | {intelRdt: {enableMonitoring: true}}                      |                               |
+      | early-schemata      | 1.0.0   | {intelRdt: {schemata: ["L3:0=f"]}}                        |                               |
+      | early-interface     | 1.0.0   | {netDevices: [{hostInterfaceName: a, name: b}]}           |                               |
+      | early-class         | 0.5.0   | {env: [A=1]}                                              | {kind: $(driver)/a.b}   |
+      | no-edits            | 0.5.0   | {}                                                        |                               |
+      | empty-edits         | 0.5.0   | {env: []}                                                 |                               |
+      | no-value            | 0.5.0   | {env: [A]}                                                |                               |
+      | no-variable         | 0.5.0   | {env: ["=1"]}                                             |                               |
+      | no-node             | 0.5.0   | {deviceNodes: [{hostPath: /dev/null}]}                    |                               |
+      | node-type           | 0.5.0   | {deviceNodes: [{path: /dev/x, type: x}]}                  |                               |
+      | node-permissions    | 0.5.0   | {deviceNodes: [{path: /dev/x, permissions: rx}]}          |                               |
+      | no-mount-path       | 0.5.0   | {mounts: [{hostPath: /tmp}]}                              |                               |
+      | no-mount-source     | 0.5.0   | {mounts: [{containerPath: /x}]}                           |                               |
+      | unknown-hook        | 0.5.0   | {hooks: [{hookName: before, path: /bin/true}]}            |                               |
+      | no-hook-path        | 0.5.0   | {hooks: [{hookName: prestart}]}                           |                               |
+      | unknown-edit        | 0.5.0   | {env: [A=1], color: red}                                  |                               |
+      | unknown-field       | 0.5.0   | {env: [A=1]}                                              | {color: red}                  |
+      | kind-without-class  | 0.5.0   | {env: [A=1]}                                              | {kind: vendor}                |
+      | no-devices          | 0.5.0   | {env: [A=1]}                                              | {devices: []}                 |
+      | same-device-twice   | 0.5.0   | {env: [A=1]}                                              | {devices: [{name: x, containerEdits: {env: [A=1]}}, {name: x, containerEdits: {env: [A=2]}}]} |
+      | 0-as-name           | 0.4.0   | {env: [A=1]}                                              |                               |
+      | another-device      | 0.5.0   | {env: [A=1]}                                              | {devices: [{name: x, containerEdits: {env: [A=1]}}]} |
+      | another-kind        | 0.5.0   | {env: [A=1]}                                              | {kind: vendor.dra.test/other} |
+    When all these pods are bound by hand to "n1"
+    Then pod "valid" reaches phase Running
+    And an event of each of the other pods says "unresolvable CDI devices"
+    And none of the other pods runs
+    When their CDI specifications are replaced by valid ones
+    And 30 seconds pass
+    Then all these pods reach phase Running
+
+  @DRA-271c
+  Scenario: Specifications of each version are used with the fields of this version
+    Given pods with a CDI device of the scripted driver "sim" on "n1":
+      | pod          | version | edits                                                  | unused device                                          | document                          |
+      | version-3    | 0.3.0   | {env: [A=1]}                                           | {hooks: [{hookName: prestart, path: /bin/true, args: [a], env: [B=1], timeout: 5}]} |      |
+      | version-4    | 0.4.0   | {env: [A=1]}                                           | {mounts: [{hostPath: /tmp, containerPath: /x, type: bind, options: [ro]}]} |               |
+      | version-5    | 0.5.0   | {env: [A=1]}                                           | {deviceNodes: [{path: /dev/x, hostPath: /dev/null, type: c, major: 1, minor: 3, fileMode: 384, permissions: r, uid: 0, gid: 0}]} | {containerEdits: {env: [B=1]}} |
+      | version-6    | 0.6.0   | {env: [A=1]}                                           | {env: [B=1], mounts: null}                             | {annotations: {vendor.dra.test/a: b}} |
+      | version-7    | 0.7.0   | {env: [A=1]}                                           | {additionalGids: [5], intelRdt: {closID: a, l3CacheSchema: b, memBwSchema: c}} |           |
+      | version-8    | 0.8.0   | {env: [A=1]}                                           | {hooks: [{hookName: poststop, path: /bin/true}, {hookName: createRuntime, path: /bin/true}]} | |
+      | version-10   | 1.0.0   | {env: [A=1]}                                           | {hooks: [{hookName: createContainer, path: /bin/true}, {hookName: startContainer, path: /bin/true}, {hookName: poststart, path: /bin/true}]} | |
+      | version-11   | 1.1.0   | {env: [A=1]}                                           | {netDevices: [{hostInterfaceName: a, name: b}], intelRdt: {enableMonitoring: true, schemata: [a]}} | |
+      | with-a-v     | v0.5.0  | {env: [A=1]}                                           |                                                        |                                   |
+      | class-dot    | 0.6.0   | {env: [A=1]}                                           |                                                        | {kind: $(driver)/a.b}             |
+    When all these pods are bound by hand to "n1"
+    Then all these pods reach phase Running
+    And container "main" of each of these pods on "n1" has the variable "A"
+
+  @DRA-271d @needs:virtual-clock
+  Scenario: Only files with the ending json or yaml are specifications, and two of them must not declare one device
+    Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "c" allocated to the scripted driver "sim" on "n1"
+    And the scripted driver "sim" writes no CDI file for "a"
+    And the scripted driver "sim" writes no CDI file for "b"
+    And the scripted driver "sim" writes no CDI file for "c"
+    And the CDI file "a.yaml" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: a-gpu, containerEdits: {env: [A=1]}}]}
+    And the CDI file "b.yml" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: b-gpu, containerEdits: {env: [B=1]}}]}
+    And the CDI file "c.json" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: c-gpu, containerEdits: {env: [C=1]}}]}
+    And the CDI file "d.yaml" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: c-gpu, containerEdits: {env: [C=1]}}, {name: d-gpu, containerEdits: {env: [D=1]}}]}
+    And the CDI file "broken.json" of the scripted driver "sim" is [
+    And a pod "yaml" with the reserved claims "a"
+    And a pod "yml" with the reserved claims "b"
+    And a pod "twice" with the reserved claims "c"
+    When pod "yaml" is bound by hand to "n1"
+    Then pod "yaml" reaches phase Running
+    When pod "yml" is bound by hand to "n1"
+    Then an event of pod "yml" says "unresolvable CDI devices"
+    When pod "twice" is bound by hand to "n1"
+    Then an event of pod "twice" says "unresolvable CDI devices"
+    And pod "yml" does not run
+    And pod "twice" does not run
+    When the CDI file "b.json" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: b-gpu, containerEdits: {env: [B=1]}}]}
+    And the CDI file "d.yaml" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: d-gpu, containerEdits: {env: [D=1]}}]}
+    And 30 seconds pass
+    Then pod "yml" reaches phase Running
+    And pod "twice" reaches phase Running
+
+  @DRA-271c
+  Scenario: The edits of two devices and of their specification are combined
+    Given a ResourceClaim "a" with requests "big, small" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And the scripted driver "sim" writes no CDI file for "a"
+    And claim "a" gets the CDI ids "$(kind)=a-big, $(kind)=a-extra, $(kind)=a-big, $(kind)=a-small" from the scripted driver "sim"
+    And the CDI file "a.json" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), containerEdits: {env: [COMMON=specification, BOTH=specification]}, devices: [{name: a-big, containerEdits: {env: [BOTH=big, SIZE=big], deviceNodes: [{path: /dev/both, hostPath: /dev/null, permissions: r}, {path: /dev/big, hostPath: /dev/null}]}}, {name: a-small, containerEdits: {env: [SIZE=small, LAST=a=b], deviceNodes: [{path: /dev/both, hostPath: /dev/zero, permissions: rw}]}}, {name: a-extra, containerEdits: {env: [EXTRA=yes]}}, {name: a-unused, containerEdits: {env: [UNUSED=yes]}}]}
+    And a pod "train" with the reserved claims "a, b" and the containers:
+      | name | claims | env              |
+      | main | a, b   | OWN=pod, SIZE=pod |
+      | none |        | OWN=none         |
+    When pod "train" is bound by hand to "n1"
+    Then container "main" of pod "train" on "n1" has:
+      | kind        | name            | value         |
+      | variable    | OWN             | pod           |
+      | variable    | COMMON          | specification |
+      | variable    | BOTH            | big           |
+      | variable    | SIZE            | small         |
+      | variable    | LAST            | a=b           |
+      | variable    | EXTRA           | yes           |
+      | variable    | DEVICE_B_GPU    | yes           |
+      | device node | /dev/both       | like 'rw.*'   |
+      | device node | /dev/big        | like 'rw.*'   |
+      | device node | /dev/b-gpu      | like 'rw.*'   |
+      | mount       | /scripted/b-gpu | set           |
+    And of the variables "UNUSED", container "main" of pod "train" on "n1" has only ""
+    And of the variables "[BCDELS]*", container "none" of pod "train" on "n1" has only ""

@@ -1,0 +1,160 @@
+@profile:kubelet @component:kubelet @needs:run-kubelet
+Feature: The kubelet reports its node and the pods that use claims
+  Schedulers read the Node object. Users read the status and the events of their pods.
+
+  @DRA-285b
+  Scenario: A kubelet registers its node
+    Given node "n1" with a kubelet
+    Then the Node "n1" has:
+      | path                                             | value            |
+      | metadata.labels['kubernetes.io/hostname']         | $(node:n1)       |
+      | metadata.labels['kubernetes.io/os']               | linux            |
+      | metadata.labels['kubernetes.io/arch']             | set              |
+      | status.conditions[type=Ready][0].status          | "True"           |
+      | status.conditions[type=Ready][0].reason          | KubeletReady     |
+      | status.addresses[type=Hostname][0].address       | $(node:n1)       |
+      | status.addresses[type=InternalIP][0].address     | set              |
+      | status.capacity.cpu                              | set              |
+      | status.capacity.memory                           | set              |
+      | status.capacity.pods                             | set              |
+      | status.allocatable.cpu                           | set              |
+      | status.allocatable.memory                        | set              |
+      | status.allocatable.pods                          | set              |
+
+  @DRA-265b @DRA-265c @needs:virtual-clock
+  Scenario: The status and an event of a pod show that its claims are not prepared
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And the scripted driver "sim" fails every claim
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "a" and the containers:
+      | name | claims |
+      | main | a      |
+      | side |        |
+    When pod "train" is bound by hand to "n1"
+    Then the Pod "train" has: [DRA-265b]
+      | path                                                             | value             |
+      | status.phase                                                     | Pending           |
+      | status.startTime                                                 | the present time  |
+      | status.containerStatuses[*].name                                 | [main, side]      |
+      | status.containerStatuses[*].ready                                | [false, false]    |
+      | status.containerStatuses[*].started                              | [false, false]    |
+      | status.containerStatuses[*].restartCount                         | [0, 0]            |
+      | status.containerStatuses[*].state.waiting.reason                 | [ContainerCreating, ContainerCreating] |
+      | status.conditions[type=PodReadyToStartContainers][0].status      | "False"           |
+      | status.conditions[type=Initialized][0].status                    | "True"            |
+      | status.conditions[type=Ready][0].status                          | "False"           |
+      | status.conditions[type=Ready][0].reason                          | ContainersNotReady |
+      | status.conditions[type=Ready][0].lastTransitionTime              | the present time  |
+      | status.conditions[type=ContainersReady][0].status                | "False"           |
+      | status.conditions[type=ContainersReady][0].reason                | ContainersNotReady |
+    And an event of pod "train" has: [DRA-265c]
+      | path               | value                                                  |
+      | type               | Warning                                                |
+      | reason             | FailedPrepareDynamicResources                          |
+      | message            | like ".*repare dynamic resources: .*scripted failure.*" |
+      | involvedObject.uid | $(uid:train)                                           |
+      | involvedObject.apiVersion | v1                                              |
+      | source.component   | kubelet                                                |
+      | source.host        | $(node:n1)                                             |
+      | reportingComponent | kubelet                                                |
+      | reportingInstance  | $(node:n1)                                             |
+      | firstTimestamp     | the present time                                       |
+      | lastTimestamp      | the present time                                       |
+      | count              | set                                                    |
+    When the scripted driver "sim" works
+    And 30 seconds pass
+    Then pod "train" reaches phase Running [DRA-265b]
+    And the Pod "train" has: [DRA-265b]
+      | path                                                             | value             |
+      | status.startTime                                                 | set               |
+      | status.containerStatuses[*].ready                                | [true, true]      |
+      | status.containerStatuses[*].started                              | [true, true]      |
+      | status.containerStatuses[*].state.running.startedAt              | set               |
+      | status.containerStatuses[0].state.waiting                        | null              |
+      | status.conditions[type=PodReadyToStartContainers][0].status      | "True"            |
+      | status.conditions[type=Initialized][0].status                    | "True"            |
+      | status.conditions[type=Ready][0].status                          | "True"            |
+      | status.conditions[type=Ready][0].reason                          | null              |
+      | status.conditions[type=ContainersReady][0].status                | "True"            |
+      | status.hostIP                                                    | set               |
+      | status.podIP                                                     | set               |
+
+  @DRA-265b @needs:virtual-clock
+  Scenario: The status of a pod shows that its CDI device is not found
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And the scripted driver "sim" writes no CDI file for "a"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "a"
+    When pod "train" is bound by hand to "n1"
+    Then the Pod "train" has:
+      | path                                                             | value                |
+      | status.phase                                                     | Pending              |
+      | status.containerStatuses[0].ready                                | false                |
+      | status.containerStatuses[0].state.waiting.reason                 | CreateContainerError |
+      | status.containerStatuses[0].state.waiting.message                | like ".*unresolvable CDI devices.*" |
+      | status.conditions[type=PodReadyToStartContainers][0].status      | "True"               |
+      | status.conditions[type=Ready][0].status                          | "False"              |
+      | status.conditions[type=Ready][0].reason                          | ContainersNotReady   |
+
+  @DRA-271 @DRA-265b @needs:own-kubelet
+  Scenario: Init containers and sidecars get the devices of their requests
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" with requests "big, small" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "a" and the containers:
+      | name  | claims  | kind    |
+      | first | a/big   | init    |
+      | side  | a/small | sidecar |
+      | main  | a       |         |
+      | none  |         |         |
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running [DRA-265b]
+    And of the variables "DEVICE_*", container "first" of pod "train" on "n1" has only "DEVICE_A_BIG" [DRA-271]
+    And of the variables "DEVICE_*", container "side" of pod "train" on "n1" has only "DEVICE_A_SMALL" [DRA-271]
+    And of the variables "DEVICE_*", container "main" of pod "train" on "n1" has only "DEVICE_A_BIG, DEVICE_A_SMALL" [DRA-271]
+    And of the variables "DEVICE_*", container "none" of pod "train" on "n1" has only "" [DRA-271]
+    And the Pod "train" has: [DRA-265b]
+      | path                                                        | value          |
+      | status.containerStatuses[*].name                            | [main, none]   |
+      | status.initContainerStatuses[*].name                        | [first, side]  |
+      | status.initContainerStatuses[*].ready                       | [true, true]   |
+      | status.initContainerStatuses[*].started                     | [false, true]  |
+      | status.initContainerStatuses[0].state.terminated.exitCode   | 0              |
+      | status.initContainerStatuses[0].state.terminated.reason     | Completed      |
+      | status.initContainerStatuses[1].state.running.startedAt     | set            |
+
+  @DRA-275b @needs:own-kubelet
+  Scenario Outline: The status of a pod whose containers ended: <phase>
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "a" and the containers:
+      | name | claims |
+      | main | a      |
+      | side |        |
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    When the containers of pod "train" on "n1" end in phase <phase>
+    Then the Pod "train" has:
+      | path                                                             | value              |
+      | status.phase                                                     | <phase>            |
+      | status.containerStatuses[*].name                                 | [main, side]       |
+      | status.containerStatuses[*].ready                                | [false, false]     |
+      | status.containerStatuses[*].state.terminated.exitCode            | [<code>, <code>]   |
+      | status.containerStatuses[*].state.terminated.reason              | [<why>, <why>]     |
+      | status.containerStatuses[0].state.terminated.finishedAt          | the present time   |
+      | status.containerStatuses[0].state.terminated.startedAt           | set                |
+      | status.containerStatuses[0].state.running                        | null               |
+      | status.conditions[type=PodReadyToStartContainers][0].status      | "False"            |
+      | status.conditions[type=Initialized][0].status                    | "True"             |
+      | status.conditions[type=Ready][0].status                          | "False"            |
+      | status.conditions[type=Ready][0].reason                          | <condition>        |
+      | status.conditions[type=ContainersReady][0].status                | "False"            |
+      | status.conditions[type=ContainersReady][0].reason                | <condition>        |
+
+    Examples:
+      | phase     | code | why       | condition    |
+      | Succeeded | 0    | Completed | PodCompleted |
+      | Failed    | 1    | Error     | PodFailed    |
