@@ -230,3 +230,19 @@ def _(patch: Patch) -> None:
         return repair
 
     patch.wrap(f"{PREPARER}.repair", make)
+
+
+@mutant("unfinished-claims-keep-their-gpu", rule="NV-181b")
+def _(patch: Patch) -> None:
+    """At start the GPUs of unfinished claims stay bound to vfio-pci."""
+    patch.replace("reference_impl.kubelet_plugin.prepare:ClaimPreparer.withdraw", lambda self, uid, entry: None)
+
+
+@mutant("memory-of-the-first-bar", rule="NV-175")
+def _(patch: Patch) -> None:
+    """The addressable memory is that of the registers."""
+
+    def make(original: Any) -> Any:
+        return lambda resource: 16 << 20
+
+    patch.wrap("reference_impl.kubelet_plugin.passthrough:addressable", make)

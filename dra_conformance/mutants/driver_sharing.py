@@ -474,3 +474,32 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The files of a daemon that did not start are kept."""
     patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)
+
+
+@mutant("one-daemon-for-all-configurations", rule="NV-092g")
+def _(patch: Patch) -> None:
+    """A claim has one control daemon, with the settings of its first configuration."""
+
+    def make(original: Any) -> Any:
+        def plan(self: Any, claim_uid: str, configured: Any) -> Any:
+            found = original(self, claim_uid, configured).get("mps")
+            if not found:
+                return {}
+            merged = {**found[0], "uuids": [uuid for one in found for uuid in one["uuids"]]}
+            return {"mps": [{**merged, "gpus": merged["uuids"]}]}
+
+        return plan
+
+    patch.wrap("reference_impl.kubelet_plugin.mps:Mps.plan", make)
+
+
+@mutant("multi-user-on-every-gpu", rule="NV-092h")
+def _(patch: Patch) -> None:
+    """The compute capability is not checked."""
+    patch.replace("reference_impl.kubelet_plugin.mps:_capability", lambda gpu: 9)
+
+
+@mutant("daemons-of-former-boots-kept", rule="NV-092i")
+def _(patch: Patch) -> None:
+    """Nothing of claims that are no longer in the checkpoint is removed at start."""
+    patch.replace("reference_impl.kubelet_plugin.mps:Mps.sweep", lambda self, claims: [])

@@ -379,3 +379,9 @@ def _(patch: Patch) -> None:
         return {name: sum(profile.amounts.get(name, 0) for profile in self.profiles) for name in names}
 
     patch.replace("reference_impl.kubelet_plugin.partitions:Partitioning.amounts", property(amounts))
+
+
+@mutant("live-instances-not-recognised", rule="NV-061b")
+def _(patch: Patch) -> None:
+    """Prepare creates the instances of every claim anew, also those that another claim has."""
+    patch.replace(f"{INSTANCES}.live", lambda self, slot: None)

@@ -43,7 +43,8 @@ def requests_for(class_name: str, results: Sequence[Mapping[str, Any]]) -> list[
 def full_results(world: World, node: str, results: Sequence[Mapping[str, Any]]) -> list[Obj]:
     """Fill in what short allocation results leave out: driver, pool and share id.
 
-    The device `free` is a device that no claim has; `deviceOf: CLAIM` is the first device of another claim.
+    The device `free` is a device that no claim has; `deviceOf: CLAIM` is the first device of another claim, with
+    `number: N` the one at this position.
     """
     # A driver may give its pool another name than the node's.
     own_pool = next((obj["spec"]["pool"]["name"] for obj in world.node(node).slices()), world.name(node))
@@ -56,8 +57,9 @@ def full_results(world: World, node: str, results: Sequence[Mapping[str, Any]]) 
         other = short.pop("deviceOf", None)
         foreign = short.get("driver", own_driver) != own_driver
         base: Obj = {"driver": own_driver, "pool": world.name(node) if foreign else own_pool}
+        number = short.pop("number", 0)
         if other is not None:
-            base = {key: own_results(world, other)[0][key] for key in ("driver", "pool", "device")}
+            base = {key: own_results(world, other)[number][key] for key in ("driver", "pool", "device")}
         elif short.get("device") == "free":
             base = next(free)
             del short["device"]

@@ -142,6 +142,18 @@ def _(world: World, node: str, claim: str) -> None:
     world.check(list(running.values()) == [wanted], "control daemons", expected=[wanted], observed=running or "none")
 
 
+@then('the MPS control daemons on "{node}" are:')
+def _(world: World, node: str, datatable: list[list[str]]) -> None:
+    """One daemon for the GPUs of each claim of the table runs, and no other, started with these arguments."""
+    lines = [line for line in mps_control(world.node(node)).recorded() if line.startswith("start ")]
+    found = {}
+    for pipe, devices in running_daemons(world, node).items():
+        line = next(one for one in reversed(lines) if f"pipe={pipe} " in one)
+        found[devices] = line.removeprefix("start ").partition(" pipe=")[0]
+    wanted = {uuids_of(world, node, claim): arguments for claim, arguments in datatable[1:]}
+    world.check(found == wanted, "control daemons", expected=wanted, observed=found)
+
+
 @then('the MPS control daemon on "{node}" received the command "{command}"')
 def _(world: World, node: str, command: str) -> None:
     """The control program received this command exactly once; `*` matches any text."""

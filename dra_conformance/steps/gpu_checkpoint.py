@@ -89,6 +89,21 @@ def _(world: World, node: str, state: str) -> None:
     CHANGES[state](checkpoint(world, node))
 
 
+@when('the checkpoint of the driver on "{node}" has claim "{claim}" as unfinished')
+def _(world: World, node: str, claim: str) -> None:
+    """Give a completed claim of the stopped driver the state before the end of its Prepare, as a SIGKILL leaves it."""
+    uid = reference_to(world, claim).uid
+
+    def change(document: Obj) -> None:
+        entry = document["v2"]["preparedClaims"][uid]
+        entry |= {"checkpointState": "PrepareStarted", "name": claim, "namespace": world.namespace}
+        for group in entry["preparedDevices"]:
+            group["devices"] = []
+        document["v1"]["preparedClaims"].pop(uid)
+
+    rewrite(checkpoint(world, node), change)
+
+
 @when('claim "{claim}" is prepared on "{node}" while {seconds:d} seconds pass')
 def _(world: World, claim: str, node: str, seconds: int) -> None:
     """Call NodePrepareResources, and advance the clock second by second until it returns."""

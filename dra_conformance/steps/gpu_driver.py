@@ -12,6 +12,7 @@ from dra_conformance.components.node import ScenarioNode
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then
 from dra_conformance.engine.world import World
+from dra_conformance.steps.gpu_devices import of_type
 from dra_conformance.steps.node_faults import pci_address, sysfs_link
 
 GIB = 1 << 30
@@ -76,6 +77,19 @@ def _(world: World, gpu: int, node: str) -> None:
     """NVML reports persistence mode 1; a GPU that was bound to its driver again has 0 until it is turned on."""
     mode = world.node(node).gpus.get(gpu, "persistence_mode")
     world.check(mode == 1, f"persistence mode of GPU {gpu}", expected=1, observed=mode)
+
+
+@then('the vfio devices on "{node}" are in the order of their PCI addresses, each with a uuid of its own')
+def _(world: World, node: str) -> None:
+    """gpu-vfio-<n> is the GPU with the n-th address; no other device has its uuid."""
+    devices = {device["name"]: device["attributes"] for device in of_type(world, node, "vfio")}
+    found = [
+        devices.get(f"gpu-vfio-{number}", {}).get("resource.kubernetes.io/pciBusID", {}).get("string")
+        for number in range(len(devices))
+    ]
+    uuids = [(a.get("uuid") or {}).get("string") for d in world.node(node).devices() for a in [d["attributes"]]]
+    world.check(bool(found) and found == sorted(map(str, found)), "order of devices", expected="sorted", observed=found)
+    world.check(len(set(uuids)) == len(uuids), "uuids of devices", expected="all different", observed=uuids)
 
 
 @then('the driver on "{node}" does not start with:')

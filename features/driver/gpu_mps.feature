@@ -49,11 +49,24 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
             kind: GpuConfig
             sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 101}}
       """
-    When claims "small, where, negative, more" are prepared on "n2" in one call
+    And a ResourceClaim "words" allocated on "n2" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: many}}}
+    And a ResourceClaim "list" allocated on "n2" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultPerDevicePinnedMemoryLimit: [1Gi]}}}
+    When claims "small, where, negative, more, words, list" are prepared on "n2" in one call
     Then claim "small" is refused because "invalid limit" [NV-090]
+    And claim "words" is refused because "invalid limit" [NV-090]
+    And claim "list" is refused [NV-090]
     And claim "where" is refused because "invalid device" [NV-090]
     And claim "negative" is refused because "must not be negative" [NV-091]
     And claim "more" is refused because "must not be greater than 100" [NV-091]
+    # A fake node has eight GPUs, and the refused claims have six of them.
+    Given a ResourceClaim "least" allocated on "n2" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 0, defaultPinnedDeviceMemoryLimit: 1Mi}}}
+    And a ResourceClaim "most" allocated on "n2" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 100}}}
+    When claims "least, most" are prepared on "n2" in one call
+    Then claim "least" is prepared [NV-090]
+    And claim "most" is prepared [NV-091]
+    And the MPS control daemon on "n2" received the command "set_default_active_thread_percentage 0" [NV-091]
+    And the MPS control daemon on "n2" received the command "set_default_active_thread_percentage 100" [NV-091]
+    And the MPS control daemon on "n2" received the command "set_default_device_pinned_mem_limit GPU-* 1M" [NV-090]
 
   @NV-066
   Scenario: MPS and shares exclude each other
@@ -124,3 +137,113 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And one MPS control daemon runs on "n1", for the GPUs of claim "train"
     When claim "train" is unprepared on "n1"
     Then no MPS control daemon and no file of one is left on "n1"
+
+  @NV-092b @NV-092c @NV-092e @NV-092g
+  Scenario: Each configuration of a claim has a daemon of its own
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" has a fake "nvidia-cuda-mps-control"
+    And node "n1" running the driver with "--feature-gates=MPSSupport=true"
+    And a ResourceClaim "one" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "two" allocated 2 devices of the driver on "n1"
+    And a ResourceClaim "plain" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results:
+        - {request: one, deviceOf: one}
+        - {request: two, deviceOf: two}
+        - {request: two, deviceOf: two, number: 1}
+        - {request: plain, deviceOf: plain}
+      config:
+        - requests: [one]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: MPS, mpsConfig: {multiUser: true}}
+        - requests: [two]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing:
+              strategy: MPS
+              mpsConfig: {defaultPinnedDeviceMemoryLimit: 3Gi, defaultPerDevicePinnedMemoryLimit: {"1": 5Gi}}
+      """
+    And a ResourceClaim "infer" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
+    When claims "train, infer" are prepared on "n1" in one call
+    Then claim "train" is prepared [NV-092g]
+    And claim "infer" is prepared [NV-092g]
+    And the MPS control daemons on "n1" are: [NV-092g]
+      | claim | arguments |
+      | one   | -d -M     |
+      | two   | -d        |
+      | infer | -d        |
+    And the MPS control daemon on "n1" received the command "set_default_device_pinned_mem_limit GPU-* 3072M" [NV-092b]
+    And the MPS control daemon on "n1" received the command "set_default_device_pinned_mem_limit GPU-* 5120M" [NV-092b]
+    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "two" is EXCLUSIVE_PROCESS [NV-092e]
+    And nvidia-smi on "n1" was run for the GPU of claim "plain" with "" [NV-092e]
+    When claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared [NV-092c]
+    And the MPS control daemons on "n1" are: [NV-092c]
+      | claim | arguments |
+      | infer | -d        |
+    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "one" is DEFAULT [NV-092c]
+    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "two" is DEFAULT [NV-092c]
+    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "infer" is EXCLUSIVE_PROCESS [NV-092c]
+
+  @NV-092h
+  Scenario: A daemon for several users needs GPUs from Volta on
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the GPUs of "n1" have in NVML:
+      | compute_capability_major | compute_capability_minor |
+      | 7                        | 0                        |
+      | 6                        | 1                        |
+    And node "n1" has a fake "nvidia-smi"
+    And node "n1" has a fake "nvidia-cuda-mps-control"
+    And node "n1" running the driver with "--feature-gates=MPSSupport=true"
+    And a ResourceClaim "both" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: gpu-0}, {request: gpu, device: gpu-1}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: MPS, mpsConfig: {multiUser: true}}
+      """
+    And a ResourceClaim "newer" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: gpu-0}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: MPS, mpsConfig: {multiUser: true}}
+      """
+    When claims "both, newer" are prepared on "n1" in one call
+    Then claim "both" is refused because "multiuser"
+    And claim "newer" is prepared
+
+  @NV-092i @needs:process-driver
+  Scenario: After a reboot nothing of a daemon is left
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" has a fake "nvidia-cuda-mps-control"
+    And node "n1" running the driver with "--feature-gates=MPSSupport=true"
+    And a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
+    And claim "train" is prepared on "n1"
+    When the driver on "n1" is stopped
+    And the checkpoint of the driver on "n1" is of an earlier boot
+    And the driver on "n1" is started
+    Then the driver on "n1" comes to be registered
+    And no MPS control daemon and no file of one is left on "n1"
+
+  @NV-092d
+  Scenario: A node without the control program fails the claim
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" running the driver with "--feature-gates=MPSSupport=true"
+    And a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
+    When claim "train" is prepared on "n1"
+    Then claim "train" is refused because "error starting MPS control daemon"
+    Given node "n1" has a fake "nvidia-cuda-mps-control"
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    And one MPS control daemon runs on "n1", for the GPUs of claim "train"

@@ -13,12 +13,20 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
       | field                                                | value              |
       | name                                                 | like 'gpu-vfio-.*' |
       | attributes.uuid.string                               | set                |
-      | attributes.vendorID.string                           | set                |
-      | attributes.deviceID.string                           | set                |
-      | attributes.productName.string                        | set                |
-      | attributes.iommuFDEnabled.bool                       | set                |
+      | attributes.vendorID.string                           | '0x10de'           |
+      | attributes.deviceID.string                           | like '0x[0-9a-f]{4}' |
+      | attributes.iommuFDEnabled.bool                       | false              |
       | attributes["resource.kubernetes.io/pciBusID"].string | set                |
-      | capacity.addressableMemory.value                     | like '[1-9].*'     |
+      | capacity.addressableMemory.value                     | 131088Mi           |
+    And the gpu and vfio devices on "n1" have the same "attributes.productName.string" [NV-175]
+    And the gpu and vfio devices on "n1" have the same "attributes['resource.kubernetes.io/pcieRoot'].string" [NV-175]
+    And the gpu and vfio devices on "n1" have the same "attributes['resource.kubernetes.io/numaNode']" [NV-175]
+    And the vfio devices on "n1" are in the order of their PCI addresses, each with a uuid of its own [NV-175]
+    Given node "n3" has an IOMMU with the IOMMUFD interface
+    And node "n3" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    Then every vfio device on "n3" has: [NV-175]
+      | field                          | value |
+      | attributes.iommuFDEnabled.bool | true  |
     Given node "n2" has an IOMMU with the VFIO interface
     And node "n2" running the driver with "--feature-gates=NVMLDeviceHealthCheck=false"
     Then every published device on "n2" has: [NV-175b]
@@ -37,16 +45,27 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-1" on "n1"
-    When claim "vm" is prepared on "n1"
+    And a ResourceClaim "pair" allocated the devices "gpu-vfio-3, gpu-vfio-5" on "n1"
+    When claims "vm, pair" are prepared on "n1" in one call
     Then claim "vm" is prepared [NV-176]
+    And claim "pair" is prepared [NV-176]
     And GPU 1 of "n1" is bound to vfio-pci [NV-176]
+    And GPU 3 of "n1" is bound to vfio-pci [NV-176]
+    And GPU 5 of "n1" is bound to vfio-pci [NV-176]
     And GPU 0 of "n1" is bound to nvidia [NV-176]
     And of the device nodes "*", claim "vm" adds only "/dev/vfio/1" on "n1" [NV-176]
+    And of the device nodes "*", claim "pair" adds only "/dev/vfio/3, /dev/vfio/5" on "n1" [NV-176]
+    And of the mounts "*", claim "vm" adds only "" on "n1" [NV-176]
     And the driver on "n1" comes to publish "gpu-vfio-1, gpu-0, gpu-vfio-0" and not "gpu-1" [NV-178]
     When claim "vm" is unprepared on "n1"
     Then claim "vm" is unprepared [NV-177]
     And GPU 1 of "n1" is bound to nvidia [NV-177]
-    And the driver on "n1" comes to publish "gpu-vfio-1, gpu-1" and not "" [NV-178]
+    And GPU 3 of "n1" is bound to vfio-pci [NV-177]
+    And GPU 5 of "n1" is bound to vfio-pci [NV-177]
+    And the driver on "n1" comes to publish "gpu-vfio-1, gpu-1" and not "gpu-3, gpu-5" [NV-178]
+    When claim "pair" is unprepared on "n1"
+    Then GPU 3 of "n1" is bound to nvidia [NV-177]
+    And GPU 5 of "n1" is bound to nvidia [NV-177]
 
   @NV-177b
   Scenario: A GPU that was passed through is in persistence mode again after Unprepare
@@ -96,9 +115,36 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
             kind: VfioDeviceConfig
             iommu: {backendPolicy: PreferIommuFD, enableAPIDevice: true}
       """
-    When claims "legacy, modern" are prepared on "n1" in one call
-    Then of the device nodes "*", claim "legacy" adds only "/dev/vfio/0, /dev/vfio/vfio" on "n1" [NV-180]
+    And a ResourceClaim "two" allocated on "n1" with:
+      """
+      results: [{request: vm, device: gpu-vfio-2}, {request: vm, device: gpu-vfio-4}]
+      config:
+        - requests: [vm]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {backendPolicy: PreferIommuFD}}
+      """
+    And a ResourceClaim "plain" allocated the devices "gpu-vfio-3, gpu-vfio-5" on "n1"
+    When claims "legacy, modern, two, plain" are prepared on "n1" in one call
+    Then claim "legacy" is prepared [NV-180]
+    And claim "modern" is prepared [NV-180b]
+    And of the device nodes "*", claim "legacy" adds only "/dev/vfio/0, /dev/vfio/vfio" on "n1" [NV-180]
+    And of the device nodes "*", claim "plain" adds only "/dev/vfio/3, /dev/vfio/5" on "n1" [NV-180]
     And of the device nodes "*", claim "modern" adds only "/dev/vfio/devices/vfio1, /dev/iommu" on "n1" [NV-180b]
+    And of the device nodes "*", claim "two" adds only "/dev/vfio/devices/vfio2, /dev/vfio/devices/vfio4" on "n1" [NV-180b]
+    Given node "n2" has an IOMMU with the VFIO interface
+    And node "n2" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "without" allocated on "n2" with:
+      """
+      results: [{request: vm, device: gpu-vfio-1}]
+      config:
+        - requests: [vm]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: VfioDeviceConfig
+            iommu: {backendPolicy: PreferIommuFD, enableAPIDevice: true}
+      """
+    When claim "without" is prepared on "n2"
+    Then claim "without" is prepared [NV-180b]
+    And of the device nodes "*", claim "without" adds only "/dev/vfio/1, /dev/vfio/vfio" on "n2" [NV-180b]
 
   @NV-180c @NV-180d
   Scenario: Invalid configuration of pass-through is refused
@@ -159,6 +205,23 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     Then claim "vm" is prepared
     And GPU 1 of "n1" is bound to vfio-pci
 
+  @NV-181b @needs:process-driver
+  Scenario: The GPU of an unfinished claim is bound to nvidia at the next start
+    Given node "n1" has an IOMMU with the VFIO interface
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "vm" allocated the devices "gpu-vfio-0" on "n1"
+    And a ResourceClaim "other" allocated the devices "gpu-vfio-1" on "n1"
+    And claims "vm, other" are prepared on "n1"
+    When the driver on "n1" is stopped
+    And the checkpoint of the driver on "n1" has claim "vm" as unfinished
+    And the driver on "n1" is started
+    Then the driver on "n1" comes to be registered
+    And GPU 0 of "n1" is bound to nvidia
+    And GPU 1 of "n1" is bound to vfio-pci
+    When claim "vm" is prepared on "n1"
+    Then claim "vm" is prepared
+    And GPU 0 of "n1" is bound to vfio-pci
+
   @NV-182
   Scenario: A GPU that is in use otherwise is not passed through
     Given node "n1" has an IOMMU with the VFIO interface
@@ -181,10 +244,15 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-0" on "n1"
     And claim "vm" is prepared on "n1"
-    When the driver on "n1" is restarted
+    When the driver on "n1" is stopped
+    And the CDI files of "n1" are lost
+    And the driver on "n1" is started
     Then the driver on "n1" comes to be registered
     And the driver on "n1" comes to publish "gpu-vfio-0, gpu-1" and not "gpu-0"
     And GPU 0 of "n1" is bound to vfio-pci
+    When claim "vm" is prepared on "n1"
+    Then all responses for claim "vm" are the same
+    And of the device nodes "*", claim "vm" adds only "/dev/vfio/0" on "n1"
     When claim "vm" is unprepared on "n1"
     Then GPU 0 of "n1" is bound to nvidia
     And the driver on "n1" comes to publish "gpu-0, gpu-vfio-0" and not ""
