@@ -17,7 +17,7 @@ from typing import Any, Final
 import click
 
 from dra_api.clock import RealClock
-from fake_nvml import call_log, faults
+from fake_nvml import call_log, faults, smi_lists
 from fake_nvml import smi as smi_text
 from fake_nvml.binding import load_pynvml
 from fake_nvml.describe import describe_lines
@@ -335,10 +335,10 @@ def smi(directory: Path | None, arguments: tuple[str, ...]) -> None:
     """Print what nvidia-smi prints: nothing (the table), -L, -q, mig -lgi, -lgip or -lgipp."""
     views: dict[tuple[str, ...], Callable[[Any], str]] = {
         (): table,
-        ("-L",): smi_text.list_gpus,
+        ("-L",): smi_lists.list_gpus,
         # `parts` is read when the view runs, with the node open.
         ("-q",): lambda nvml: query(nvml, parts),
-        ("mig", "-lgi"): smi_text.mig_instances,
+        ("mig", "-lgi"): smi_lists.mig_instances,
         ("mig", "-lgip"): smi_text.mig_profiles,
         ("mig", "-lgipp"): smi_text.mig_placements,
     }

@@ -1,4 +1,4 @@
-"""Text of `nvidia-smi -L`, `mig -lgi`, `mig -lgip` and `mig -lgipp` for a fake node.
+"""Text of `nvidia-smi mig -lgip` and `mig -lgipp` for a fake node.
 
 All values are read through an initialised `pynvml` module, so the text shows the values that any program gets.
 Pure functions from that module to text.
@@ -9,28 +9,10 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-from fake_nvml.smi_values import gpus, has_mig_on
+from fake_nvml.smi_values import gpus
 
 _WIDTH = 79
 _NO_PROFILES = "No GPU instance profiles found: Not Found\n"
-
-
-def list_gpus(nvml: Any) -> str:
-    """`nvidia-smi -L`."""
-    lines = []
-    for index, handle in gpus(nvml):
-        if handle is None:
-            lines.append(f"GPU {index}: GPU is lost")
-            continue
-        lines.append(f"GPU {index}: {nvml.nvmlDeviceGetName(handle)} (UUID: {nvml.nvmlDeviceGetUUID(handle)})")
-        for mig_index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(handle)):
-            try:
-                mig = nvml.nvmlDeviceGetMigDeviceHandleByIndex(handle, mig_index)
-            except nvml.NVMLError_NotFound:
-                continue
-            profile = nvml.nvmlDeviceGetName(mig).split(" MIG ", 1)[1]
-            lines.append(f"  MIG {profile:<11} Device  {mig_index}: (UUID: {nvml.nvmlDeviceGetUUID(mig)})")
-    return "\n".join(lines) + "\n" if lines else "No devices were found\n"
 
 
 def mig_profiles(nvml: Any) -> str:
@@ -45,7 +27,7 @@ def mig_profiles(nvml: Any) -> str:
     ]
     rows: list[str] = []
     for index, handle in gpus(nvml):
-        for profile in _profiles(nvml, handle):
+        for profile in profiles_of(nvml, handle):
             free = nvml.nvmlDeviceGetGpuInstanceRemainingCapacity(handle, profile.id)
             p2p = "Yes" if profile.isP2pSupported else "No"
             memory = f"{profile.memorySizeMB / 1024:.2f}"
@@ -63,7 +45,7 @@ def mig_placements(nvml: Any) -> str:
     """`nvidia-smi mig -lgipp`."""
     rows = []
     for index, handle in gpus(nvml):
-        for profile in _profiles(nvml, handle):
+        for profile in profiles_of(nvml, handle):
             count = ctypes.c_uint(0)
             nvml.nvmlDeviceGetGpuInstancePossiblePlacements(handle, profile.id, None, ctypes.byref(count))
             places = (nvml.c_nvmlGpuInstancePlacement_t * count.value)()
@@ -74,34 +56,7 @@ def mig_placements(nvml: Any) -> str:
     return "\n".join(rows) + "\n" if rows else _NO_PROFILES
 
 
-def mig_instances(nvml: Any) -> str:
-    """`nvidia-smi mig -lgi`."""
-    line = "+" + "-" * 55 + "+"
-    rows = [
-        line,
-        f"| {'GPU instances:':<54}|",
-        f"| {'GPU   Name             Profile  Instance   Placement':<54}|",
-        f"| {'                         ID       ID       Start:Size':<54}|",
-        "|" + "=" * 55 + "|",
-    ]
-    found = False
-    for index, handle in gpus(nvml):
-        if handle is None or not has_mig_on(nvml, handle):
-            continue
-        for profile in _profiles(nvml, handle):
-            array = (nvml.c_nvmlGpuInstance_t * max(profile.instanceCount, 1))()
-            count = ctypes.c_uint(profile.instanceCount)
-            nvml.nvmlDeviceGetGpuInstances(handle, profile.id, array, ctypes.byref(count))
-            for instance in array[: count.value]:
-                info = nvml.nvmlGpuInstanceGetInfo(instance)
-                place = f"{info.placement.start}:{info.placement.size}"
-                text = f"{index:>3}  {profile.name:<19}{info.profileId:>5}{info.id:>9}{place:>14}"
-                rows += [f"| {text:<54}|", line]
-                found = True
-    return "\n".join(rows) + "\n" if found else "No GPU instances found: Not Found\n"
-
-
-def _profiles(nvml: Any, handle: Any) -> list[Any]:
+def profiles_of(nvml: Any, handle: Any) -> list[Any]:
     """The MIG profiles of a GPU in the order that nvidia-smi lists them."""
     rows: list[Any] = []
     if handle is None:

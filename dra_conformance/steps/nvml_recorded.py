@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import re
+from collections.abc import Mapping
 from typing import Any, Final
 
 from dra_conformance.components import nvml_recorded
@@ -11,26 +13,29 @@ from dra_conformance.engine.world import World
 from fake_nvml.smi import mig_placements, mig_profiles
 from fake_nvml.smi_query import query
 
-MOVES: Final = frozenset(
-    {
-        "Timestamp",
-        "Serial Number",
-        "GPU UUID",
-        "GPU PDI",
-        "Module Id",  # 5 by nvmlDeviceGetModuleId on that GPU, and 2 in this text
-        "Tx Throughput",
-        "Rx Throughput",
-        "GPU Current Temp",
-        "GPU T.Limit Temp",
-        "Memory Current Temp",
-        "Average Power Draw",
-        "Instantaneous Power Draw",
-        "Graphics",
-        "SM",
-        "Video",
-    }
-)
-"""Lines of `nvidia-smi -q` that differ between two GPUs or moments, and one that NVML does not report."""
+_PRINTED: Final[Mapping[str, int | str]] = {
+    "serial": "0000000000000",
+    "module_id": 2,  # nvmlDeviceGetModuleId returned 5 on that GPU
+    "pcie_throughput_tx": 845,
+    "pcie_throughput_rx": 441,
+    "temperature_gpu": 41,
+    "margin_temperature": 46,
+    "temperature_memory": 38,
+    "clock_graphics": 1980,
+    "clock_sm": 1980,
+    "clock_video": 1545,
+    "power_usage": 128390,
+}
+"""Identities, which are blanked in the text, and readings of the moment at which `nvidia-smi -q` ran."""
+
+_FORMS: Final[Mapping[str, str]] = {
+    "Timestamp": r"[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4}",
+    "GPU UUID": r"GPU-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+    # NVML had one power reading; nvidia-smi printed two, and that of the memory.
+    "Average Power Draw": r"\d+\.\d\d W|N/A",
+    "Instantaneous Power Draw": r"\d+\.\d\d W|N/A",
+}
+"""Lines of `nvidia-smi -q` of which only the form is compared."""
 
 _MUST: Final = (
     "GetIndex",
@@ -73,19 +78,30 @@ _TEXT: Final = frozenset({"GetName", "GetUUID"})
 
 @then("its values render to the text that nvidia-smi printed on an H200")
 def _(world: World) -> None:
-    """Compare -q, mig -lgip and mig -lgipp line by line; `MOVES` names the lines that are left out."""
+    """Compare -q, mig -lgip and mig -lgipp line by line, with the readings of the moment at which -q was printed.
+
+    `_FORMS` names the lines of which only the form is compared.
+    """
     library = world.nvml()
+    for field, reading in _PRINTED.items():
+        library.node.set(0, field, reading)
     parts = [str(library.node.get(gpu.index, "gpu_part_number")) for gpu in library.node.gpus]
     got = query(library.module, parts).splitlines()
     want = nvml_recorded.printed("h200_nvidia_smi_q.txt")
     labels = [[line.split(":")[0].strip() for line in lines] for lines in (want, got)]
     world.check(labels[0] == labels[1], "labels of -q", expected=f"{len(want)} lines", observed=f"{len(got)} lines")
     rows = zip(labels[0], want, got, strict=True)
-    unlike = [(w, g) for label, w, g in rows if w != g and label not in MOVES]
+    unlike = [(w, g) for label, w, g in rows if w != g and not _has_form(label, w, g)]
     world.check(not unlike, "lines of -q that differ", expected=[], observed=unlike)
     table = (mig_profiles(library.module) + mig_placements(library.module)).splitlines()
     wanted = nvml_recorded.printed("h200_nvidia_smi_mig.txt")
     world.check(table == wanted, "mig -lgip and -lgipp", expected="as printed", observed=_unlike(wanted, table))
+
+
+def _has_form(label: str, wanted: str, line: str) -> bool:
+    """Return whether a line of `_FORMS` has its form, at the place where the other has its value."""
+    place = wanted.find(": ") + 2
+    return label in _FORMS and line[:place] == wanted[:place] and re.fullmatch(_FORMS[label], line[place:]) is not None
 
 
 def _unlike(want: list[str], got: list[str]) -> list[str]:

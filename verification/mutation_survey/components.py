@@ -67,11 +67,23 @@ COMPONENTS = (
     # kubelet/real starts the real kubelet and containerd; nothing of it is emulated.
     Component("kubelet", ("dra_conformance/kubelet",), ("dra_conformance/kubelet/real",)),
     Component("api-server", ("apiserver_emulator",)),
-    # The command line and the compiler call are tools around the fake library, not part of its behaviour.
+    # The command line, what only it uses, and the compiler call are tools around the fake library, not part of its
+    # behaviour: no NVML call and no file of a node depends on them.
     Component(
         "fake-nvml",
         ("fake_nvml",),
-        ("fake_nvml/cli.py", "fake_nvml/build.py", "fake_nvml/src", "fake_nvml/__main__.py", "fake_nvml/describe.py"),
+        (
+            "fake_nvml/__main__.py",
+            "fake_nvml/build.py",
+            "fake_nvml/call_log.py",
+            "fake_nvml/cli.py",
+            "fake_nvml/describe.py",
+            "fake_nvml/removal.py",
+            "fake_nvml/smi_lists.py",
+            "fake_nvml/smi_table.py",
+            "fake_nvml/src",
+            "fake_nvml/watch.py",
+        ),
     ),
 )
 
