@@ -138,9 +138,8 @@ def _(patch: Patch) -> None:
     """Claims of templates are not written."""
 
     def wrapped(original: Any) -> Any:
-        def commit(self: Any, claim: Obj, *args: Any, generated: bool) -> None:
-            if not generated:
-                original(self, claim, *args, generated=generated)
+        def commit(self: Any, claim: Obj, *args: Any, generated: bool) -> Any:
+            return claim if generated else original(self, claim, *args, generated=generated)
 
         return commit
 
@@ -214,10 +213,10 @@ def _(patch: Patch) -> None:
 
 
 def _in_two_steps(original: Any) -> Any:
-    def write(self: Any, claim: Obj, pod: Obj, allocation: Obj | None) -> None:
+    def write(self: Any, claim: Obj, pod: Obj, allocation: Obj | None) -> Any:
         if (claim.get("status") or {}).get("allocation"):
             claim = self._client.update_status(self.resource, {**claim, "status": {}})
-        original(self, claim, pod, allocation)
+        return original(self, claim, pod, allocation)
 
     return write
 

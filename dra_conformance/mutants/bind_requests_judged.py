@@ -235,9 +235,9 @@ def _(patch: Patch) -> None:
 
 def _with_tries(count: int) -> Callable[[Any], Any]:
     def wrapped(original: Any) -> Any:
-        def commit(self: Any, *args: Any, **more: Any) -> None:
+        def commit(self: Any, *args: Any, **more: Any) -> Any:
             self._options = dataclasses.replace(self._options, conflict_tries=count, conflict_delay=0.00001)
-            original(self, *args, **more)
+            return original(self, *args, **more)
 
         return commit
 
@@ -248,12 +248,13 @@ def _with_tries(count: int) -> Callable[[Any], Any]:
 def _(patch: Patch) -> None:
     """The status is written without a resource version, from an old copy."""
 
-    def write(self: Any, claim: Obj, pod: Obj, allocation: Obj | None) -> None:
+    def write(self: Any, claim: Obj, pod: Obj, allocation: Obj | None) -> Obj:
         status = self.new_status(claim, pod, allocation)
         if status is not None:
             name, namespace = claim["metadata"]["name"], claim["metadata"]["namespace"]
             # A patch without a resourceVersion never conflicts.
             self._client.patch(self.resource, name, {"status": status}, namespace, subresource="status")
+        return claim
 
     patch.replace(f"{WRITER}._write", write)
 
@@ -265,11 +266,11 @@ def _(patch: Patch) -> None:
 
 
 def _passing_over(original: Any) -> Any:
-    def commit(self: Any, *args: Any, **more: Any) -> None:
+    def commit(self: Any, claim: Obj, *args: Any, **more: Any) -> Any:
         try:
-            original(self, *args, **more)
+            return original(self, claim, *args, **more)
         except ApiError:
-            return
+            return claim
 
     return commit
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 from dra_api.client import ApiError, Conflict
@@ -45,12 +46,11 @@ def _(patch: Patch) -> None:
     """The pod is bound after the first of its claims is written; the others follow."""
 
     def wrapped(original: Any) -> Any:
-        def commit(self: Any, claim: Obj, pod: Obj, node: Obj, *args: Any, **more: Any) -> None:
-            original(self, claim, pod, node, *args, **more)
-            try:
+        def commit(self: Any, claim: Obj, pod: Obj, node: Obj, *args: Any, **more: Any) -> Any:
+            written = original(self, claim, pod, node, *args, **more)
+            with contextlib.suppress(ApiError):
                 self._client.bind(pod, node["metadata"]["name"], annotations={})
-            except ApiError:
-                return
+            return written
 
         return commit
 
@@ -73,7 +73,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """After a failed binding the whole status of the claim is cleared."""
 
-    def release(self: Any, claim: Obj, pod: Obj, allocation: Obj | None) -> None:
+    def release(self: Any, claim: Obj, pod: Obj) -> None:
         current = self._client.find(self.resource, claim["metadata"]["name"], claim["metadata"]["namespace"])
         self._client.update_status(self.resource, {**current, "status": {}})
 
@@ -84,7 +84,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """After a failed binding the oldest reservation is removed in place of the pod's own."""
 
-    def release(self: Any, claim: Obj, pod: Obj, allocation: Obj | None) -> None:
+    def release(self: Any, claim: Obj, pod: Obj) -> None:
         current = self._client.find(self.resource, claim["metadata"]["name"], claim["metadata"]["namespace"])
         status = {**current["status"], "reservedFor": current["status"]["reservedFor"][1:]}
         self._client.update_status(self.resource, {**current, "status": status})
@@ -167,12 +167,13 @@ def _ignore(patch: Patch, wanted: Any) -> None:
     """Let the binder go on if writing a claim fails as `wanted(error)` says."""
 
     def wrapped(original: Any) -> Any:
-        def commit(self: Any, *args: Any, **more: Any) -> None:
+        def commit(self: Any, claim: Obj, *args: Any, **more: Any) -> Any:
             try:
-                original(self, *args, **more)
+                return original(self, claim, *args, **more)
             except Exception as error:
                 if not wanted(error):
                     raise
+                return claim
 
         return commit
 
@@ -209,7 +210,7 @@ def _(patch: Patch) -> None:
 @mutant("binder-retries-every-second", rule="KAI-175")
 def _(patch: Patch) -> None:
     """The wait between two attempts does not grow."""
-    patch.replace("reference_impl.binder.attempts:retry_delay", lambda request, *, cap: 1.0)
+    patch.replace("reference_impl.binder.attempts:retry_delay", lambda request: 1.0)
 
 
 @mutant("binder-counts-the-first-attempt-only", rule="KAI-175")
@@ -421,9 +422,9 @@ def _(patch: Patch) -> None:
     """Only the devices of the pod's first claim are waited for."""
 
     def wrapped(original: Any) -> Any:
-        return lambda self, *args, **more: original(self, *args, **more)[:1]
+        return lambda self, pod, claims: original(self, pod, list(claims)[:1])
 
-    patch.wrap(f"{BINDER}.claims_to_use", wrapped)
+    patch.wrap("reference_impl.binder.devices:DeviceWaits.require_ready", wrapped)
 
 
 @mutant(

@@ -220,7 +220,7 @@ def _(patch: Patch) -> None:
 @mutant("failed-claim-write-ignored", rule="KAI-261")
 def _(patch: Patch) -> None:
     """The pod is bound although its claim could not be written."""
-    patch.wrap(f"{WRITER}.commit", _swallowing())
+    patch.wrap(f"{WRITER}.commit", _swallowing({}))
 
 
 @mutant("binder-resumes-from-now", rule="KAI-262")

@@ -13,6 +13,10 @@ Feature: The binder processes BindRequests
     And the Pod "plain" has "metadata.annotations['received-resource-type']" Regular [KAI-101]
     And the Pod "plain" has "metadata.annotations['kai.scheduler/numa-placement-predicted']" null [KAI-102]
     And the Pod "plain" has condition PodBound True with reason "Bound" [KAI-103]
+    And the Pod "plain" has: [KAI-103]
+      | field                                                  | value                 |
+      | status.conditions[type=PodBound][0].message            | containing $(node:n2) |
+      | status.conditions[type=PodBound][0].lastTransitionTime | the present time      |
     And pod "plain" gets a Normal event "Bound" that contains "$(node:n2)" [KAI-103]
 
   @KAI-186
@@ -22,15 +26,17 @@ Feature: The binder processes BindRequests
     When a BindRequest "plain" of pod "plain" to "n1" is created
     Then the BindRequest "plain" keeps "status.phase" Succeeded
 
-  @KAI-102
-  Scenario: Predicted NUMA zones become an annotation of the pod
+  @KAI-101 @KAI-102
+  Scenario: Resource type and predicted NUMA zones become annotations of the pod
     Given node "n1"
     And a pod "plain" without claims
     When a BindRequest "plain" of pod "plain" to "n1" is created with:
       """
+      receivedResourceType: MigInstance
       predictedNUMAZones: [{zone: "0", amount: {cpu: "2"}}]
       """
-    Then the Pod "plain" has:
+    Then the Pod "plain" has "metadata.annotations['received-resource-type']" MigInstance [KAI-101]
+    And the Pod "plain" has: [KAI-102]
       | field                                                          | value                                     |
       | metadata.annotations['kai.scheduler/numa-placement-predicted'] | as JSON [{zone: "0", amount: {cpu: "2"}}] |
 
@@ -116,6 +122,22 @@ Feature: The binder processes BindRequests
     Then pod "other" is bound to "n1" [KAI-100]
     And pod "plain" stays unbound [KAI-135]
     And the BindRequest "going" keeps "status.phase" null [KAI-135]
+
+  @KAI-100 @KAI-136 @needs:virtual-clock
+  Scenario: A BindRequest that is deleted between two attempts is not processed any more
+    Given a pod "plain" without claims
+    And a pod "other" without claims
+    And a BindRequest "plain" of pod "plain" to "n1" with:
+      """
+      backoffLimit: 5
+      """
+    Then BindRequest "plain" fails with a reason [KAI-136]
+    When the BindRequest "plain" is deleted
+    Given node "n1"
+    When 10 seconds pass
+    And a BindRequest "other" of pod "other" to "n1" is created
+    Then pod "other" is bound to "n1" [KAI-100]
+    And pod "plain" stays unbound [KAI-136]
 
   @KAI-184
   Scenario: BindRequests that are created while the binder is stopped are processed later

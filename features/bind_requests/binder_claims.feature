@@ -2,16 +2,17 @@
 Feature: The binder writes claims
   The binder copies the allocations of a BindRequest to the status of the claims, and reserves these for the pod.
 
-  @KAI-107
+  @KAI-041 @KAI-107
   Scenario: A named claim is allocated and reserved
     Given node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
     And a pod "train" using claim "claim" as "mine"
     When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-1" is created
-    Then claim "claim" has the allocation of entry "mine" in the BindRequest "train"
-    And claim "claim" is reserved for pod "train"
-    And claim "claim" is reserved for exactly the pods "train"
+    Then claim "claim" has the allocation of entry "mine" in the BindRequest "train" [KAI-041]
+    And claim "claim" has the allocation of entry "mine" in the BindRequest "train" [KAI-107]
+    And claim "claim" is reserved for pod "train" [KAI-107]
+    And claim "claim" is reserved for exactly the pods "train" [KAI-107]
 
   @KAI-107
   Scenario: Configuration is copied to the claim
@@ -52,6 +53,31 @@ Feature: The binder writes claims
     And claim "two" is allocated the devices "dev-2"
     And claim "one" is reserved for exactly the pods "train"
     And claim "two" is reserved for exactly the pods "train"
+
+  @KAI-108b
+  Scenario: A pod's claim from a template that is not its own is not used
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "foreign" for 1 of "accelerator"
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a pod "train" using template "one"
+    And "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu, resourceClaimName: foreign}]
+    When a BindRequest "train" of pod "train" to "n1" giving claim "gpu" the devices "dev-1" is created
+    Then BindRequest "train" fails with a reason
+    And pod "train" stays unbound
+    And claim "foreign" stays unallocated
+
+  @KAI-108c
+  Scenario: A pod is bound without a claim that it does not need
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a pod "train" using template "one"
+    And "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu}]
+    When a BindRequest "train" of pod "train" to "n1" is created
+    Then pod "train" is bound to "n1"
+    And claim "mine" stays unallocated
 
   @KAI-114
   Scenario: Several claims of one pod are allocated and reserved
@@ -139,6 +165,61 @@ Feature: The binder writes claims
     # KAI 0.17 binds the pod, a stricter binder refuses.
     Then the BindRequest "train" has "status.phase" like "Succeeded|Failed"
     And the ResourceClaim "claim" keeps "status.allocation.devices.results[*].device" in any order [dev-0]
+
+  @KAI-113b
+  Scenario Outline: A pod is not bound while its second claim has <other>
+    Given node "n1" with 3 devices
+    And node "n2" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "free" for 1 of "accelerator"
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And claim "claim" holds the devices "<held>" of "<node>"
+    And a pod "train" using claim "free, claim"
+    When a BindRequest "train" of pod "train" to "n1" is created giving:
+      """
+      free: dev-2
+      claim: dev-0
+      """
+    Then BindRequest "train" fails with a reason that names "claim"
+    And pod "train" stays unbound
+    And claim "free" stays unallocated
+    And claim "claim" is reserved for exactly the pods ""
+
+    Examples:
+      | other                                  | held         | node |
+      | another device                         | dev-1        | n1   |
+      | a device of this name in another pool  | dev-0        | n2   |
+      | one device more                        | dev-0, dev-1 | n1   |
+
+  @KAI-113c
+  Scenario: A pod is not bound to a node that cannot use the devices of its claim
+    Given node "n1" with 2 devices
+    And node "n2" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "here" for 1 of "accelerator"
+    And a ResourceClaim "there" for 1 of "accelerator"
+    And claim "here" holds the devices "dev-0" of "n1"
+    And claim "there" holds the devices "dev-0" of "n2"
+    And a pod "good" using claim "here"
+    And a pod "bad" using claim "here, there"
+    When a BindRequest "good" of pod "good" to "n1" is created
+    And a BindRequest "bad" of pod "bad" to "n1" is created
+    Then pod "good" is bound to "n1"
+    And claim "here" is reserved for exactly the pods "good"
+    And BindRequest "bad" fails with a reason that names "there"
+    And pod "bad" stays unbound
+
+  @KAI-115b
+  Scenario: A pod is not bound while one of its claims is neither allocated nor in the BindRequest
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "given" for 1 of "accelerator"
+    And a ResourceClaim "forgotten" for 1 of "accelerator"
+    And a pod "train" using claim "given, forgotten"
+    When a BindRequest "train" of pod "train" to "n1" giving claim "given" the devices "dev-0" is created
+    Then BindRequest "train" fails with a reason that names "forgotten"
+    And pod "train" stays unbound
+    And claim "given" stays unallocated
 
   @KAI-116
   Scenario: Entries for a pod without claims are ignored

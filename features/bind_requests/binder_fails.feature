@@ -11,9 +11,45 @@ Feature: Failed BindRequests
     Then BindRequest "plain" fails with a reason that names "$(node:never-was)" [KAI-134]
     And BindRequest "plain" fails with a reason [KAI-170]
     And the Pod "plain" has condition PodBound False with reason "BindingError" [KAI-170]
-    And pod "plain" gets a Warning event "BindingError" [KAI-170]
+    And the Pod "plain" has: [KAI-170]
+      | field                                                  | value                        |
+      | status.conditions[type=PodBound][0].message            | containing $(node:never-was) |
+      | status.conditions[type=PodBound][0].lastTransitionTime | the present time             |
+    And pod "plain" gets a Warning event "BindingError" that contains "$(node:never-was)" [KAI-170]
     And BindRequest "plain" counts 0 failed attempts [KAI-171]
     And pod "plain" stays unbound [KAI-134]
+
+  @KAI-132 @KAI-134
+  Scenario: A BindRequest without a node or a pod fails
+    Given node "n1"
+    And a pod "plain" without claims
+    And a pod "other" without claims
+    And a BindRequest "nodeless" of pod "plain" to "n1" with:
+      """
+      selectedNode: null
+      """
+    And a BindRequest "podless" of pod "other" to "n1" with:
+      """
+      podName: null
+      """
+    Then BindRequest "nodeless" fails with a reason [KAI-134]
+    And pod "plain" stays unbound [KAI-134]
+    And BindRequest "podless" fails with a reason [KAI-132]
+    And pod "other" stays unbound [KAI-132]
+
+  @KAI-170b @needs:virtual-clock
+  Scenario: The condition's time changes with its status only
+    Given node "n1"
+    And a pod "plain" without claims
+    And a BindRequest "plain" of pod "plain" to "never-was"
+    Then the Pod "plain" has condition PodBound False with reason "BindingError"
+    When "status.conditions[0].lastTransitionTime" of the Pod "plain" is set to "2026-01-01T00:00:00Z"
+    And "spec.selectedNode" of the BindRequest "plain" is set to still-missing
+    Then the Pod "plain" has "status.conditions[type=PodBound][0].message" containing still-missing
+    And the Pod "plain" has "status.conditions[type=PodBound][0].lastTransitionTime" "2026-01-01T00:00:00Z"
+    When "spec.selectedNode" of the BindRequest "plain" is set to $(node:n1)
+    Then the Pod "plain" has condition PodBound True with reason "Bound"
+    And the Pod "plain" has "status.conditions[type=PodBound][0].lastTransitionTime" the present time
 
   @KAI-134
   Scenario: A missing node leaves the claims unallocated
@@ -35,6 +71,124 @@ Feature: Failed BindRequests
     Then pod "late" is bound to "n1" [KAI-133, KAI-185]
     And the BindRequest "late" has "status.phase" Succeeded [KAI-133]
 
+  @KAI-185
+  Scenario Outline: A change of the <what> of a Failed BindRequest makes the binder try again
+    Given a pod "plain" without claims
+    And a BindRequest "plain" of pod "plain" to "<node>"
+    Then BindRequest "plain" fails with a reason
+    Given node "n1"
+    When "<field>" of the BindRequest "plain" is set to <value>
+    Then pod "plain" is bound to "n1"
+    And the BindRequest "plain" has "status.phase" Succeeded
+    And the BindRequest "plain" has "status.reason" null
+
+    Examples:
+      | what        | node      | field                | value            |
+      | annotations | n1        | metadata.annotations | {touched: "yes"} |
+      | labels      | n1        | metadata.labels      | {touched: "yes"} |
+      | spec        | never-was | spec.selectedNode    | $(node:n1)       |
+
+  @KAI-178 @needs:virtual-clock
+  Scenario: An attempt within the limit succeeds without a change of the BindRequest
+    Given a pod "plain" without claims
+    And a pod "late" without claims
+    And a BindRequest "plain" of pod "plain" to "n1" with:
+      """
+      backoffLimit: 2
+      """
+    And a BindRequest "late" of pod "late" to "n1" with:
+      """
+      backoffLimit: 9
+      """
+    Then BindRequest "plain" counts 1 failed attempts
+    And BindRequest "late" counts 1 failed attempts
+    Given node "n1"
+    When 2 seconds pass
+    Then pod "plain" is bound to "n1"
+    And pod "late" is bound to "n1"
+    And the BindRequest "plain" has "status.phase" Succeeded
+    And the BindRequest "late" has "status.phase" Succeeded
+
+  @KAI-174b @needs:virtual-clock
+  Scenario Outline: No attempt follows the last one of <limit>
+    Given a pod "plain" without claims
+    And a pod "other" without claims
+    And a BindRequest "plain" of pod "plain" to "n1" with:
+      """
+      backoffLimit: <limit>
+      """
+    Then BindRequest "plain" fails with a reason
+    When <wait> seconds pass
+    Then BindRequest "plain" counts <count> failed attempts
+    Given node "n1"
+    And a BindRequest "other" of pod "other" to "n1"
+    When 100 seconds pass
+    Then pod "other" is bound to "n1"
+    And pod "plain" stays unbound
+
+    Examples:
+      | limit | wait | count |
+      | null  | 1    | 0     |
+      | 0     | 1    | 0     |
+      | 1     | 1    | 1     |
+      | 3     | 9    | 3     |
+
+  @KAI-160b @needs:faults
+  Scenario: After the last attempt the pod's own reservations are released
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a ResourceClaim "shared" for 1 of "accelerator"
+    And claim "shared" holds the devices "dev-0" of "n1"
+    And a pod "first" using claim "shared"
+    And claim "shared" is reserved by hand for pods "first"
+    And a pod "train" using claim "one, two, shared"
+    And the API server answers 500 to the next 100 bindings of Pod
+    When a BindRequest "train" of pod "train" to "n1" is created giving:
+      """
+      one: dev-2
+      two: dev-1
+      shared: dev-0
+      """
+    Then BindRequest "train" fails with a reason
+    And claim "one" is deallocated
+    And claim "two" is deallocated
+    And claim "one" is reserved for exactly the pods ""
+    And claim "two" is reserved for exactly the pods ""
+    And the ResourceClaim "one" has "metadata.finalizers" without resource.kubernetes.io/delete-protection
+    And claim "shared" is reserved for exactly the pods "first"
+    And the ResourceClaim "shared" keeps "status.allocation.devices.results[*].device" [dev-0]
+
+  @KAI-181
+  Scenario: A request for a share of a GPU with a group and no amount does not stop the binder
+    Given node "n1"
+    And a pod "sharing" without claims
+    And a pod "plain" without claims
+    And a BindRequest "sharing" of pod "sharing" to "n1" with:
+      """
+      receivedResourceType: Fraction
+      selectedGPUGroups: [group]
+      receivedGPU: null
+      """
+    And a BindRequest "plain" of pod "plain" to "n1"
+    Then pod "plain" is bound to "n1"
+    And BindRequest "sharing" fails with a reason
+    And pod "sharing" stays unbound
+
+  @KAI-139
+  Scenario: A BindRequest that was made for another pod of that name binds no pod
+    Given the binder is stopped
+    And node "n1"
+    And a pod "plain" without claims
+    And a pod "other" without claims
+    And a BindRequest "plain" of pod "plain" to "n1"
+    And "metadata.ownerReferences" of the BindRequest "plain" is set to [{apiVersion: v1, kind: Pod, name: plain, uid: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}]
+    And a BindRequest "other" of pod "other" to "n1"
+    When the binder is started
+    Then pod "other" is bound to "n1"
+    And pod "plain" stays unbound
+
   @KAI-140
   Scenario: A pod of the same name in another namespace is not bound
     Given node "n1"
@@ -45,12 +199,31 @@ Feature: Failed BindRequests
 
   @KAI-137
   Scenario: A pod that is being deleted is not bound
-    Given node "n1"
-    And a pod "going" without claims
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "going" using claim "claim"
     And the Pod "going" is being deleted
-    When a BindRequest "going" of pod "going" to "n1" is created
+    When a BindRequest "going" of pod "going" to "n1" giving claim "claim" the devices "dev-1" is created
     Then BindRequest "going" fails with a reason
     And pod "going" stays unbound
+
+  @KAI-137b
+  Scenario Outline: A pod that ended as <phase> is not bound, and its claim is not allocated
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "done" using claim "claim"
+    And "status.phase" of the Pod "done" is set to <phase>
+    When a BindRequest "done" of pod "done" to "n1" giving claim "claim" the devices "dev-1" is created
+    Then BindRequest "done" fails with a reason
+    And pod "done" stays unbound
+    And claim "claim" stays unallocated
+
+    Examples:
+      | phase     |
+      | Succeeded |
+      | Failed    |
 
   @KAI-139 @needs:faults
   Scenario: A pod that replaces another of its name is not bound

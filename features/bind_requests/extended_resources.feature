@@ -53,7 +53,14 @@ Feature: Extended resources in BindRequests
       """
     Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1"
     And the ResourceClaim of pod "train" has "metadata.generateName" train-extended-resources-
-    And the ResourceClaim of pod "train" has "metadata.finalizers" [resource.kubernetes.io/delete-protection]
+    And the ResourceClaim of pod "train" has:
+      | field                                                               | value                                      |
+      | metadata.finalizers                                                 | [resource.kubernetes.io/delete-protection] |
+      | metadata.annotations['resource.kubernetes.io/extended-resource-claim'] | "true"                                   |
+      | metadata.ownerReferences[0].kind                                    | Pod                                        |
+      | metadata.ownerReferences[0].name                                    | train                                      |
+      | metadata.ownerReferences[0].controller                              | true                                       |
+      | spec.devices.requests[1].exactly.deviceClassName                    | $(class:nic)                               |
     And the ResourceClaim of pod "train" has "spec.devices.requests[*].name" [container-0-request-0, container-0-request-1]
     And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu"
     And the status of pod "train" maps container "main" to [container-0-request-1] of "$(suffix).dra.test/nic"
@@ -84,6 +91,36 @@ Feature: Extended resources in BindRequests
     And the extended resource claim of pod "train" is allocated the devices "dev-1"
     And claim "left" is allocated the devices "dev-1"
     And claim "another" stays unallocated
+
+  @KAI-119b @component:binder
+  Scenario Outline: A claim of an earlier attempt that <does> is replaced
+    Given node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
+    And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "gpu"
+    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
+    And claim "left" holds the devices "<held>" of "n1"
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      extendedResourceClaimAllocation:
+        deviceRequests:
+          - {name: <request>, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
+        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: <request>}]
+        allocation:
+          devices: {results: [{request: <request>, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
+          nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+      """
+    Then pod "train" is bound to "n1"
+    And the extended resource claim of pod "train" is allocated the devices "dev-1"
+    And the ResourceClaim "left" is gone
+    And the status of pod "train" maps container "main" to [<request>] of "$(suffix).dra.test/gpu"
+    And the ResourceClaim "another" still exists
+
+    Examples:
+      | does                   | held  | request               |
+      | has another allocation | dev-2 | container-0-request-0 |
+      | has another request    | dev-1 | container-0-request-1 |
 
   @KAI-162 @component:binder @needs:faults
   Scenario: The claim is deleted if the pod cannot be bound

@@ -324,7 +324,21 @@ Feature: Eviction of pods from tainted devices
     And pod "gone" is being deleted or gone
 
     Examples:
-      | what                                  | does                                                                    |
-      | the taint gets another effect         | device "dev-0" of "n1" is tainted "health=bad:NoSchedule"               |
-      | its driver removes the slice          | the ResourceSlice "pool-n1" is deleted                                  |
-      | the claim is not reserved for the pod | "status.reservedFor" of the ResourceClaim "brief" is set to null        |
+      | what                          | does                                                      |
+      | the taint gets another effect | device "dev-0" of "n1" is tainted "health=bad:NoSchedule" |
+      | its driver removes the slice  | the ResourceSlice "pool-n1" is deleted                    |
+
+  @DRA-224 @needs:virtual-clock @component:control-plane
+  Scenario: The eviction is cancelled when the claim is no longer reserved for the pod
+    Given node "n1" with 2 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    And pod "gone" runs on device "dev-1" of "n1" tolerating '{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    # No component reserves a claim that is being deleted again.
+    And the ResourceClaim "brief" is being deleted
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    And "status.reservedFor" of the ResourceClaim "brief" is set to null
+    Then pod "brief" gets a Normal event "DeviceTaintManagerEviction" that contains "Cancelling deletion"
+    When 60 seconds pass
+    Then the Pod "brief" still exists
+    And pod "gone" is being deleted or gone

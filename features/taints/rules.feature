@@ -196,7 +196,7 @@ Feature: DeviceTaintRules
     Given node "n1" with 4 devices
     And pod "first" runs on device "dev-0" of "n1"
     And pod "second" runs on device "dev-1" of "n1"
-    And pod "brief" runs on device "dev-2" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 100}'
+    And pod "brief" runs on device "dev-2" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
     When a DeviceTaintRule "maintenance" is created with:
       """
       deviceSelector: {driver: $(sim)}
@@ -213,7 +213,7 @@ Feature: DeviceTaintRules
       | field                                                            | value                                                                                                |
       | status.conditions[type=EvictionInProgress][0].message            | 1 pod needs to be evicted in 1 namespace. 2 pods evicted since starting the controller. |
     And the DeviceTaintRule "maintenance" has "status.conditions[type=dra.test/Seen][0].status" "True" [DRA-229d]
-    When 120 seconds pass
+    When 20 seconds pass
     Then pod "brief" is being deleted or gone [DRA-229]
     When 12 seconds pass
     Then the DeviceTaintRule "maintenance" has condition EvictionInProgress False with reason "Completed" [DRA-229]
@@ -262,6 +262,7 @@ Feature: DeviceTaintRules
     Given node "n1" with 2 devices
     And pod "longer" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 300}'
     And pod "other" runs on device "dev-1" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 300}'
+    And the ResourceClaim "other" is being deleted
     When a DeviceTaintRule "left" is created with:
       """
       deviceSelector: {driver: $(sim), device: dev-0}
@@ -273,7 +274,8 @@ Feature: DeviceTaintRules
       taint: {key: upkeep, effect: NoExecute}
       """
     Then the DeviceTaintRule "left" has condition EvictionInProgress True with reason "PodsPendingEviction"
-    When pod "longer" is force-deleted
+    When 12 seconds pass
+    And pod "longer" is force-deleted
     And 12 seconds pass
     Then the DeviceTaintRule "left" has condition EvictionInProgress False with reason "NotStarted"
     And the DeviceTaintRule "right" has condition EvictionInProgress True with reason "PodsPendingEviction"

@@ -40,9 +40,9 @@ def is_final(request: Obj, attempts: int) -> bool:
     return attempts >= limit_of(request)
 
 
-def retry_delay(request: Obj, *, cap: float) -> float:
-    """Return seconds until the retry after one more failure: 1, 2, 4 and so on, at most `cap`."""
-    return float(min(2.0 ** min(failed_attempts(request), 30), cap))
+def retry_delay(request: Obj) -> float:
+    """Return seconds until the retry after one more failure: 1, 2, 4 and so on (KAI-175)."""
+    return float(2 ** failed_attempts(request))
 
 
 def fingerprint(request: Obj) -> bytes:

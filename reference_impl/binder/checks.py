@@ -21,11 +21,8 @@ def spec_of(request: Obj) -> Obj:
 
 def owner_uid(request: Obj) -> str:
     """Return the uid of the pod that owns the request; empty when no pod does."""
-    pod_name = spec_of(request).get("podName")
-    for reference in meta(request).get("ownerReferences") or ():
-        if reference.get("kind") == "Pod" and reference.get("name") == pod_name:
-            return str(reference.get("uid") or "")
-    return ""
+    owners = (item for item in meta(request).get("ownerReferences") or () if item["kind"] == "Pod")
+    return next((str(item["uid"]) for item in owners), "")
 
 
 def fresh_enough(request: Obj, pod: Obj) -> bool:

@@ -17,13 +17,12 @@ dynamicresources/dra.go):
 from __future__ import annotations
 
 import threading
-from typing import Any
 
 from dra_api.allocations import results_of_allocation
 from dra_api.client import Conflict, KubeClient
 from dra_api.clock import Clock, timestamp
 from dra_api.informer import Informer
-from dra_api.objects import Obj, Resource, controller_of, meta, name_of, namespace_of, uid_of
+from dra_api.objects import Obj, controller_of, meta, name_of, namespace_of, uid_of
 from reference_impl import node_selector
 from reference_impl.binder.failure import BindFailure
 from reference_impl.binder.options import BinderOptions
@@ -40,10 +39,7 @@ def consumer(pod: Obj) -> Obj:
 
 def is_reserved_for(claim: Obj, pod: Obj) -> bool:
     """Return whether the claim's `reservedFor` names this very pod."""
-    return any(
-        not entry.get("apiGroup") and entry.get("resource") == "pods" and entry.get("uid") == uid_of(pod)
-        for entry in status_of(claim).get("reservedFor") or ()
-    )
+    return any(entry["uid"] == uid_of(pod) for entry in status_of(claim).get("reservedFor") or ())
 
 
 def status_of(claim: Obj) -> Obj:
@@ -85,19 +81,14 @@ def claim_name(pod: Obj, entry: Obj) -> str | None:
 
 
 def same_allocation(one: Obj, other: Obj) -> bool:
-    """Return whether two allocations mean the same: everything but `allocationTimestamp`, absent and empty alike."""
-    return bool(_plain(one, top=True) == _plain(other, top=True))
+    """Return whether two allocations give the same devices to the same requests, with the same configuration."""
+    return _devices(one) == _devices(other)
 
 
-def _plain(value: Any, *, top: bool = False) -> Any:
-    if isinstance(value, dict):
-        found = {key: _plain(item) for key, item in value.items() if not (top and key == "allocationTimestamp")}
-        if found.get("operator") == "Equal":
-            found.pop("operator")  # the default of a toleration's operator
-        return {key: item for key, item in found.items() if item not in (None, "", [], {}, False)}
-    if isinstance(value, list):
-        return [_plain(item) for item in value]
-    return value
+def _devices(allocation: Obj) -> tuple[list[tuple[str | None, ...]], list[Obj]]:
+    fields = ("request", "driver", "pool", "device", "shareID")
+    results = [tuple(result.get(field) for field in fields) for result in results_of_allocation(allocation)]
+    return results, (allocation.get("devices") or {}).get("config") or []
 
 
 class ClaimWriter:
@@ -109,14 +100,13 @@ class ClaimWriter:
     def __init__(
         self,
         client: KubeClient,
-        resource: Resource,
         informer: Informer,
         *,
         options: BinderOptions,
         clock: Clock,
         stopping: threading.Event,
     ) -> None:
-        self.resource = resource
+        self.resource = informer.resource
         self._client = client
         self._informer = informer
         self._options = options
@@ -153,7 +143,7 @@ class ClaimWriter:
 
     def check_same_allocation(self, claim: Obj, held: Obj, wanted: Obj) -> None:
         """Require that an existing allocation equals the requested one."""
-        if self._options.existing_allocation == "refuse" and not same_allocation(held, wanted):
+        if not same_allocation(held, wanted):
             raise BindFailure(
                 f"ResourceClaim {_ref(claim)} is already allocated to {describe(held)}, "
                 f"the BindRequest requests {describe(wanted)}"
@@ -161,9 +151,8 @@ class ClaimWriter:
 
     def check_node(self, claim: Obj, allocation: Obj | None, node: Obj) -> None:
         """Require that the selected node can use the devices."""
-        if allocation is None or self._options.existing_allocation == "keep":
-            return
-        if not node_selector.matches_if_valid(allocation.get("nodeSelector"), NodeFacts.of(node)):
+        selector = (allocation or {}).get("nodeSelector")
+        if not node_selector.matches_if_valid(selector, NodeFacts.of(node)):
             raise BindFailure(f"the allocation of ResourceClaim {_ref(claim)} cannot be used on node {name_of(node)}")
 
     def check_reservable(self, claim: Obj) -> None:
@@ -194,56 +183,47 @@ class ClaimWriter:
     def needs_finalizer(self, claim: Obj) -> bool:
         """Return whether delete protection is to be added before this claim is allocated or reserved."""
         found = meta(claim)
-        return "deletionTimestamp" not in found and DELETE_PROTECTION not in list(found.get("finalizers") or ())
+        return DELETE_PROTECTION not in list(found.get("finalizers") or ())
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
-    def commit(self, claim: Obj, pod: Obj, node: Obj, allocation: Obj | None, *, generated: bool) -> None:
-        """Allocate `claim` if it is not allocated yet, and reserve it for `pod`.
+    def commit(self, claim: Obj, pod: Obj, node: Obj, allocation: Obj | None, *, generated: bool) -> Obj:
+        """Allocate `claim` if it is not allocated yet, and reserve it for `pod`; return the claim as stored.
 
         A conflict is retried on a fresh copy, checks included; any other error is raised at once (KAI-157). Raises
-        BindFailure after too many conflicts (KAI-155) or after the timeout (KAI-163).
+        BindFailure after too many conflicts (KAI-155).
         """
         uid = uid_of(claim)
-        deadline = self._clock.monotonic() + self._options.bind_timeout
-        fresh = False
         for attempt in range(self._options.conflict_tries):
-            if attempt:
-                self._clock.wait(self._stopping, self._options.conflict_delay * attempt)
-                if self._clock.monotonic() >= deadline:
-                    raise BindFailure(f"deadline of {self._options.bind_timeout:g} s exceeded on {_ref(claim)}")
-            if attempt or (self.new_status(claim, pod, allocation) is None and not fresh):
+            self._clock.wait(self._stopping, self._options.conflict_delay * attempt)
+            if attempt or self.new_status(claim, pod, allocation) is None:
                 # After a conflict, and if the cached copy needs no change: the cache may be stale, so read it live.
-                claim, fresh = self._reread(claim, uid), True
+                claim = self._reread(claim, uid)
                 self.check(claim, pod, node, allocation, generated=generated)
             try:
-                self._write(claim, pod, allocation)
+                return self._write(claim, pod, allocation)
             except Conflict:
                 continue
-            return
         raise BindFailure(
             f"ResourceClaim {_ref(claim)} was changed by others in each of {self._options.conflict_tries} tries"
         )
 
-    def release(self, claim: Obj, pod: Obj, allocation: Obj | None) -> None:
-        """Undo `commit`: remove the pod's reservation and, if it was the last, `allocation` and the finalizer."""
+    def release(self, claim: Obj, pod: Obj) -> None:
+        """Undo `commit`: remove the pod's reservation and, if it was the last, the allocation and the finalizer."""
         for _ in range(self._options.conflict_tries):
             current = self._client.find(self.resource, name_of(claim), namespace_of(claim))
             if current is None or uid_of(current) != uid_of(claim) or not is_reserved_for(current, pod):
                 return
             status = dict(status_of(current))
-            remaining = [entry for entry in status["reservedFor"] if entry.get("uid") != uid_of(pod)]
+            remaining = [entry for entry in status["reservedFor"] if entry["uid"] != uid_of(pod)]
             status["reservedFor"] = remaining
-            held = allocation_of(current)
-            deallocate = not remaining and (allocation is None or held is None or same_allocation(held, allocation))
-            if deallocate:
+            if deallocate := not remaining:
+                # The entry's own allocation: a claim with another one was refused before it was reserved.
                 status.pop("allocation", None)
-            if not remaining:
-                del status["reservedFor"]
             try:
                 current = self._client.update_status(self.resource, {**current, "status": status})
                 # After the status: a claim must not lose its protection while it is allocated.
-                if deallocate and DELETE_PROTECTION in (meta(current).get("finalizers") or ()):
+                if deallocate:
                     current = self._client.update(self.resource, without_finalizer(current))
             except Conflict:
                 continue
@@ -256,15 +236,16 @@ class ClaimWriter:
             raise BindFailure(f"ResourceClaim {_ref(claim)} was deleted meanwhile")
         return found
 
-    def _write(self, claim: Obj, pod: Obj, allocation: Obj | None) -> None:
+    def _write(self, claim: Obj, pod: Obj, allocation: Obj | None) -> Obj:
         status = self.new_status(claim, pod, allocation)
         if status is None:
-            return
+            return claim
         if self.needs_finalizer(claim):
             # Protection first: a crash between the writes must not leave an allocated claim without it.
             claim = self._client.update(self.resource, with_finalizer(claim))
         claim = self._client.update_status(self.resource, {**claim, "status": status})
         self._informer.assume(claim)
+        return claim
 
 
 def with_finalizer(claim: Obj) -> Obj:
@@ -284,8 +265,7 @@ def _with_finalizers(claim: Obj, finalizers: list[str]) -> Obj:
 def describe(allocation: Obj) -> str:
     """Return the devices of an allocation in a few words."""
     results = results_of_allocation(allocation)
-    names = [f"{item.get('driver')}/{item.get('pool')}/{item.get('device')}" for item in results]
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "") or "no device"
+    return ", ".join(f"{item['driver']}/{item['pool']}/{item['device']}" for item in results) or "no device"
 
 
 def _ref(claim: Obj) -> str:

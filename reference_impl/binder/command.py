@@ -21,29 +21,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="pods bound at a time (default: %(default)s)",
     )
     parser.add_argument(
-        "--bind-timeout", type=float, default=120.0, metavar="SECONDS", help="for the claim writes of one attempt"
-    )
-    parser.add_argument(
         "--binding-timeout",
         type=float,
         default=600.0,
         metavar="SECONDS",
         help="give up an allocation whose devices are not ready by then (default: %(default)g)",
-    )
-    parser.add_argument(
-        "--existing-allocation",
-        choices=("refuse", "keep"),
-        default="refuse",
-        help="what to do if a claim has another allocation than requested (KAI 0.17 keeps it; default: refuse)",
-    )
-    parser.add_argument(
-        "--uncovered-claims",
-        choices=("refuse", "bind"),
-        default="refuse",
-        help="pods with a claim that is neither in the BindRequest nor allocated (KAI 0.17 binds; default: refuse)",
-    )
-    parser.add_argument(
-        "--no-rollback", action="store_true", help="leave reservations of a failed request in place, as KAI 0.17 does"
     )
 
 
@@ -52,10 +34,6 @@ def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Compone
     options = BinderOptions(
         workers=args.workers,
         dynamic_resource_allocation=args.feature_gates.get("DynamicResourceAllocation"),
-        bind_timeout=args.bind_timeout,
         binding_timeout=args.binding_timeout,
-        existing_allocation=args.existing_allocation,
-        uncovered_claims=args.uncovered_claims,
-        rollback=not args.no_rollback,
     )
     return Binder(client, clock=clock, options=options)

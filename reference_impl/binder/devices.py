@@ -21,7 +21,6 @@ from dra_api.objects import Obj, key_of, name_of, namespace_of
 from reference_impl import binding_conditions
 from reference_impl.binder.claims import ClaimWriter
 from reference_impl.binder.failure import DevicesLost, DevicesPending
-from reference_impl.recorder import EventRecorder
 
 Key = tuple[str, str]
 
@@ -29,17 +28,14 @@ Key = tuple[str, str]
 class DeviceWaits:
     """The pods that wait for their devices. `wake` queues a pod again."""
 
-    def __init__(
-        self, writer: ClaimWriter, *, clock: Clock, timeout: float, recorder: EventRecorder, wake: Callable[[Key], None]
-    ) -> None:
+    def __init__(self, writer: ClaimWriter, *, clock: Clock, timeout: float, wake: Callable[[Key], None]) -> None:
         self._writer = writer
         self._clock = clock
         self._timeout = timeout
-        self._recorder = recorder
         self._wake = wake
         self._waiting: set[Key] = set()
 
-    def require_ready(self, pod: Obj, node: Obj, claims: Iterable[Obj]) -> None:
+    def require_ready(self, pod: Obj, claims: Iterable[Obj]) -> None:
         """Raise unless all devices of the pod's claims are ready.
 
         Raises DevicesPending while they are being prepared, DevicesLost if they failed.
@@ -48,15 +44,10 @@ class DeviceWaits:
         if not slow:
             return
         key = key_of(pod)
-        first = key not in self._waiting
         self._waiting.add(key)  # before the claims are read, so that no later change is lost
         current = [self._writer.find(name_of(claim), namespace_of(claim), live=True) for claim in slow]
         progress = binding_conditions.progress(current, self._clock.now(), self._timeout)
         if progress.waits:
-            if first:
-                message = f"waiting for binding conditions for device on node {name_of(node)}"
-                about = {**pod, "apiVersion": "v1", "kind": "Pod"}
-                self._recorder.event(about, "Normal", "BindingConditionsPending", message)
             raise DevicesPending(progress.seconds)
         self.forget(key)
         if progress.lost:

@@ -66,8 +66,8 @@ class ExtendedClaims:
                 return claim
         return None
 
-    def commit(self, pod: Obj, node: Obj, entry: Obj) -> None:
-        """Make (or find), allocate and reserve the claim, and record it in the pod's status."""
+    def commit(self, pod: Obj, node: Obj, entry: Obj) -> Obj:
+        """Make (or find), allocate and reserve the claim, record it in the pod's status, and return it."""
         allocation = entry.get("allocation")
         if not allocation:
             raise BindFailure("extendedResourceClaimAllocation has no allocation")
@@ -79,11 +79,12 @@ class ExtendedClaims:
             claim = self._client.create(self._writer.resource, self.claim_for(pod, entry))
             self._informer.assume(claim)
         self._writer.check(claim, pod, node, allocation, generated=True)
-        self._writer.commit(claim, pod, node, allocation, generated=True)
+        claim = self._writer.commit(claim, pod, node, allocation, generated=True)
         status = {"resourceClaimName": name_of(claim), "requestMappings": entry.get("containerMappings") or []}
         # A retry after a crash writes nothing that an earlier attempt has written.
         if pod.get("status", {}).get("extendedResourceClaimStatus") != status:
             self._record(pod, status)
+        return claim
 
     def roll_back(self, pod: Obj) -> None:
         """Remove the pod's claim and forget it in the pod's status (KAI-162)."""

@@ -12,7 +12,8 @@ Differences from KAI 0.17 (pkg/binder/controllers/bindrequest_controller.go), wh
 - KAI-177: the event Bound and PodBound=True are written for a bound pod only; every failed attempt is a BindingError.
   (KAI reports Bound after the second failure; upstream #2155.)
 - KAI-139: the BindRequest's owner reference must name this pod's uid, else it was made for an earlier pod.
-- KAI-115, KAI-113: see `BinderOptions`.
+- KAI-113: KAI keeps an allocation that differs from the requested one and still binds; it is a failure here.
+- KAI-115: KAI binds a pod whose claim is neither in the BindRequest nor allocated; it is a failure here.
 - KAI-137: a pod that is terminating or finished is refused before its claims are written, not after.
 - KAI-159, KAI-160: after the last attempt, reservations of the failed request are released, unless the pod is bound
   after all (a response may have been lost). KAI leaves them until the pod is deleted.
@@ -27,7 +28,7 @@ GPU sharing (`receivedResourceType: Fraction`) does not belong to DRA: a request
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from dra_api.client import ApiError, Conflict, KubeClient, NotFound
@@ -39,7 +40,6 @@ from dra_api.objects import (
     PODS,
     RESOURCE_CLAIMS,
     Obj,
-    Resource,
     meta,
     name_of,
     namespace_of,
@@ -63,7 +63,7 @@ from reference_impl.binder.pods import PodWriter
 from reference_impl.binder.report import Outcome, Reporter
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
-from reference_impl.runtime import ComponentError
+from reference_impl.runtime import require_served
 
 log = logging.getLogger(__name__)
 
@@ -105,13 +105,14 @@ class Binder:
         self.pods = Informer(client, PODS, clock=clock)
         self.nodes = Informer(client, NODES, clock=clock)
         self.dra_enabled = self._dra_enabled()
-        resource = self._claim_resource()
-        self.claims = Informer(client, resource, clock=clock)
+        if self.dra_enabled:
+            require_served(client, RESOURCE_CLAIMS)
+        self.claims = Informer(client, RESOURCE_CLAIMS, clock=clock)
         self.claims.add_index(extended.OWNER_INDEX, extended.owners)
         informers = [self.bind_requests, self.pods, self.nodes]
         if self.dra_enabled:
             informers.append(self.claims)
-        self.recorder = EventRecorder(client, component=self.options.event_source, clock=clock)
+        self.recorder = EventRecorder(client, component="binder", clock=clock)
         self.loop: Loop[Key] = Loop(
             self.name,
             self.reconcile,
@@ -122,7 +123,7 @@ class Binder:
             base_delay=0.1,
         )
         self.claim_writer = ClaimWriter(
-            client, resource, self.claims, options=self.options, clock=clock, stopping=self.loop.stopping
+            client, self.claims, options=self.options, clock=clock, stopping=self.loop.stopping
         )
         self.extended_claims = ExtendedClaims(client, self.claims, self.claim_writer)
         self.pod_writer = PodWriter(client, clock=clock)
@@ -130,7 +131,6 @@ class Binder:
             self.claim_writer,
             clock=clock,
             timeout=self.options.binding_timeout,
-            recorder=self.recorder,
             wake=self.loop.queue.add,
         )
         self.claims.on_change(self.devices.on_claim)
@@ -150,12 +150,9 @@ class Binder:
     # -- which requests are reconciled, and when ----------------------------------------------------------------------
 
     def _on_bind_request(self, change: Change) -> None:
-        # A new list can deliver a deleted and recreated request as one MODIFIED change with another uid.
-        gone = change.object if change.type == "DELETED" else change.old
-        if gone is not None and (change.type == "DELETED" or uid_of(gone) != uid_of(change.object)):
-            self._memory.pop(uid_of(gone), None)
-            self._unwritten.pop(uid_of(gone), None)
         if change.type == "DELETED":
+            self._memory.pop(uid_of(change.object), None)
+            self._unwritten.pop(uid_of(change.object), None)
             self.devices.forget(self._key(change.object))
             return
         self.loop.queue.add(self._key(change.object))
@@ -165,11 +162,8 @@ class Binder:
         return namespace_of(request), str(spec_of(request).get("podName") or "")
 
     def reconcile(self, key: Key) -> None:
-        """Carry out all BindRequests that name one pod, oldest first."""
-        namespace, pod_name = key
-        requests = list(self.bind_requests.by_index("pod", f"{namespace}/{pod_name}"))
-        requests.sort(key=lambda obj: (meta(obj).get("creationTimestamp") or "", name_of(obj)))
-        for request in requests:
+        """Carry out all BindRequests that name one pod."""
+        for request in self.bind_requests.by_index("pod", "/".join(key)):
             if self.needs_attempt(request):
                 self.reconcile_request(request)
 
@@ -221,7 +215,7 @@ class Binder:
             return
         due = None
         if not outcome.final:
-            delay = attempts.retry_delay(request, cap=self.options.max_retry_delay)
+            delay = attempts.retry_delay(request)
             due = self._clock.monotonic() + delay
             self.loop.queue.add_after(self._key(request), delay)
         self._memory[uid_of(request)] = _Memory(attempts.fingerprint(request), due)
@@ -265,12 +259,14 @@ class Binder:
         checks.check_resource_type(request)
         node = self.find_node(request)
         planned = self.plan_claims(request, pod, node)
-        for item in planned:
+        used = [
             self.claim_writer.commit(item.claim, pod, node, item.allocation, generated=item.generated)
+            for item in planned
+        ]
         if (entry := spec_of(request).get("extendedResourceClaimAllocation")) is not None:
             self.check_dra_enabled()
-            self.extended_claims.commit(pod, node, entry)
-        self.devices.require_ready(pod, node, self.claims_to_use(pod, planned, extended=entry is not None))
+            used.append(self.extended_claims.commit(pod, node, entry))
+        self.devices.require_ready(pod, used)
         try:
             self.pod_writer.bind(pod, name_of(node), pods.annotations_for(request))
         except Conflict:
@@ -280,17 +276,6 @@ class Binder:
                 raise
             return pods.node_of(current)
         return name_of(node)
-
-    def claims_to_use(self, pod: Obj, planned: Sequence[PlannedClaim], *, extended: bool) -> list[Obj]:
-        """Return the pod's claims as just written; the cached copies may not have the allocations yet."""
-        found = []
-        for item in planned:
-            claim = self.claims.get(name_of(item.claim), namespace_of(item.claim)) or item.claim
-            if item.allocation is not None and not claims.allocation_of(claim):
-                claim = {**claim, "status": {**claims.status_of(claim), "allocation": item.allocation}}
-            found.append(claim)
-        special = self.extended_claims.find(pod) if extended else None
-        return found if special is None else [*found, special]
 
     def find_pod(self, request: Obj) -> Obj:
         """Return the pod that the request names. Raises BindFailure when there is none (KAI-132)."""
@@ -344,8 +329,6 @@ class Binder:
         name = claims.claim_name(pod, wanted)
         if name is None:
             return None
-        if entry is None and self.options.uncovered_claims == "bind":
-            return None
         allocation = entry["allocation"] if entry else None
         generated = not wanted.get("resourceClaimName")
         claim = self.claim_writer.find(name, namespace_of(pod))
@@ -370,7 +353,7 @@ class Binder:
         """Turn a failure into an outcome; release reservations if no retry follows, as for a failure `for_good`."""
         count = attempts.limit_of(request) if for_good else attempts.after_failure(request)
         final = attempts.is_final(request, count)
-        if final and pod is not None and self.options.rollback and (node := self.roll_back(request, pod)):
+        if final and pod is not None and (node := self.roll_back(request, pod)):
             return Outcome(node=node, unreported=pod)
         self.reporter.report_failure(request, pod, reason)
         return Outcome(reason=reason, attempts=count, final=final)
@@ -393,7 +376,7 @@ class Binder:
                 name = claims.claim_name(pod, wanted) if wanted else None
                 claim = self.claims.get(name, namespace_of(pod)) if name else None
                 if claim is not None and claims.is_reserved_for(claim, pod):
-                    self.claim_writer.release(claim, pod, entry.get("allocation"))
+                    self.claim_writer.release(claim, pod)
             if spec.get("extendedResourceClaimAllocation"):
                 self.extended_claims.roll_back(pod)
         except (BindFailure, ApiError, TransportError, OSError) as error:
@@ -415,12 +398,3 @@ class Binder:
         if self.options.dynamic_resource_allocation is not None:
             return self.options.dynamic_resource_allocation
         return self._client.carries(RESOURCE_CLAIMS)
-
-    def _claim_resource(self) -> Resource:
-        if not self.dra_enabled:
-            return RESOURCE_CLAIMS
-        try:
-            self._client.require(RESOURCE_CLAIMS)
-            return RESOURCE_CLAIMS
-        except LookupError as error:
-            raise ComponentError(f"DynamicResourceAllocation is on, but {error}") from error

@@ -1,0 +1,188 @@
+"""Faults of the binder with requests that it has to refuse, to give up, or to leave alone; for bind_requests."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from dra_api.objects import Obj
+from dra_conformance.engine.mutation import Patch, mutant
+
+BINDER = "reference_impl.binder.reconcile:Binder"
+WRITER = "reference_impl.binder.claims:ClaimWriter"
+CHECKS = "reference_impl.binder.checks"
+EXTENDED = "reference_impl.binder.extended:ExtendedClaims"
+
+
+@mutant("binder-needs-a-flag-for-claims", rule="KAI-041")
+def _(patch: Patch) -> None:
+    """Without the flag the binder does not process claims."""
+    patch.replace(f"{BINDER}._dra_enabled", lambda self: bool(self.options.dynamic_resource_allocation))
+
+
+@mutant("binder-uses-claims-of-other-owners", rule="KAI-108b")
+def _(patch: Patch) -> None:
+    """The owner of a claim from a template is not compared with the pod."""
+    patch.replace(f"{WRITER}.check_owner", lambda self, claim, pod, *, generated: None)
+
+
+@mutant("binder-waits-for-needless-claims", rule="KAI-108c")
+def _(patch: Patch) -> None:
+    """A template entry without a claim's name counts as one whose claim is not made yet."""
+    from reference_impl.binder.failure import BindFailure
+
+    def wrapped(original: Any) -> Any:
+        def claim_name(pod: Obj, entry: Obj) -> Any:
+            name = original(pod, entry)
+            if name is None:
+                raise BindFailure(f"claim {entry['name']} is not made yet")
+            return name
+
+        return claim_name
+
+    patch.wrap("reference_impl.binder.claims:claim_name", wrapped)
+
+
+@mutant("binder-keeps-other-allocations", rule="KAI-113b")
+def _(patch: Patch) -> None:
+    """A pod is bound with the allocation that its claim has, as KAI 0.17 does."""
+    patch.replace(f"{WRITER}.check_same_allocation", lambda self, *args: None)
+
+
+@mutant("binder-compares-device-names-only", rule="KAI-113b")
+def _(patch: Patch) -> None:
+    """Two allocations are the same if their devices have the same names."""
+
+    def names(allocation: Obj) -> list[str]:
+        return [result["device"] for result in allocation["devices"]["results"]]
+
+    patch.replace("reference_impl.binder.claims:same_allocation", lambda one, other: names(one) == names(other))
+
+
+@mutant("binder-ignores-the-node-selector", rule="KAI-113c")
+def _(patch: Patch) -> None:
+    """The node selector of an existing allocation is not compared with the node."""
+    patch.replace(f"{WRITER}.check_node", lambda self, *args: None)
+
+
+@mutant("binder-binds-with-unallocated-claims", rule="KAI-115b")
+def _(patch: Patch) -> None:
+    """A claim that is neither allocated nor in the BindRequest is only reserved."""
+    patch.replace(f"{CHECKS}:check_uncovered", lambda wanted, claim: None)
+
+
+@mutant("binder-retries-deleted-requests", rule="KAI-136")
+def _(patch: Patch) -> None:
+    """A failed BindRequest is tried again from memory, also after its deletion."""
+    failed: dict[str, Obj] = {}
+
+    def remembering(original: Any) -> Any:
+        def remember(self: Any, request: Obj, outcome: Any) -> None:
+            original(self, request, outcome)
+            failed[request["spec"].get("podName") or ""] = copy.deepcopy(request)
+
+        return remember
+
+    def repeating(original: Any) -> Any:
+        def reconcile(self: Any, key: Any) -> None:
+            original(self, key)
+            if (request := failed.get(key[1])) is not None:
+                self.attempt(request)
+
+        return reconcile
+
+    patch.wrap(f"{BINDER}.remember", remembering)
+    patch.wrap(f"{BINDER}.reconcile", repeating)
+
+
+@mutant("binder-binds-finished-pods", rule="KAI-137b")
+def _(patch: Patch) -> None:
+    """The phase of the pod is not checked."""
+    patch.replace("reference_impl.binder.pods:is_finished", lambda pod: False)
+
+
+@mutant("binder-ignores-the-owner-of-the-request", rule="KAI-139")
+def _(patch: Patch) -> None:
+    """A BindRequest is carried out for any pod of the name."""
+    patch.replace(f"{CHECKS}:owner_uid", lambda request: "")
+
+
+@mutant("binder-keeps-reservations", rule="KAI-160b")
+def _(patch: Patch) -> None:
+    """Claims stay allocated and reserved after the last attempt, as in KAI 0.17."""
+    patch.replace(f"{WRITER}.release", lambda self, claim, pod: None)
+
+
+@mutant("binder-releases-its-first-claim", rule="KAI-160b")
+def _(patch: Patch) -> None:
+    """Only the first claim of the BindRequest is released."""
+    released: set[str] = set()
+
+    def wrapped(original: Any) -> Any:
+        def release(self: Any, claim: Obj, pod: Obj) -> None:
+            if not released or claim["metadata"]["name"] in released:
+                released.add(claim["metadata"]["name"])
+                original(self, claim, pod)
+
+        return release
+
+    patch.wrap(f"{WRITER}.release", wrapped)
+
+
+@mutant("binder-keeps-delete-protection", rule="KAI-160b")
+def _(patch: Patch) -> None:
+    """A claim that is released keeps the finalizer."""
+    patch.replace("reference_impl.binder.claims:without_finalizer", lambda claim: claim)
+
+
+@mutant("binder-renews-the-condition", rule="KAI-170b")
+def _(patch: Patch) -> None:
+    """The condition gets a new lastTransitionTime with each message."""
+
+    def wrapped(original: Any) -> Any:
+        def set_bound_condition(self: Any, pod: Obj, **more: str) -> None:
+            original(self, {**pod, "status": {}}, **more)
+
+        return set_bound_condition
+
+    patch.wrap("reference_impl.binder.pods:PodWriter.set_bound_condition", wrapped)
+
+
+@mutant("binder-keeps-the-first-time", rule="KAI-170b")
+def _(patch: Patch) -> None:
+    """The condition keeps its first lastTransitionTime."""
+
+    def wrapped(original: Any) -> Any:
+        def patch_pod(self: Any, resource: Any, name: str, body: Any, *args: Any, **more: Any) -> Any:
+            for condition in ((body or {}).get("status") or {}).get("conditions") or ():
+                if condition.get("type") == "PodBound" and condition["status"] == "True":
+                    condition.pop("lastTransitionTime")
+            return original(self, resource, name, body, *args, **more)
+
+        return patch_pod
+
+    patch.wrap("dra_api.client:KubeClient.patch", wrapped)
+
+
+@mutant("binder-never-gives-up", rule="KAI-174b")
+def _(patch: Patch) -> None:
+    """Retries have no end, as in KAI 0.17."""
+    patch.replace("reference_impl.binder.attempts:is_final", lambda request, attempts: False)
+
+
+@mutant("binder-binds-shares-as-whole-devices", rule="KAI-181")
+def _(patch: Patch) -> None:
+    """A request for a share of a GPU is bound like one for whole devices."""
+    patch.replace(f"{CHECKS}:check_resource_type", lambda request: None)
+
+
+@mutant("binder-uses-leftovers-as-they-are", rule="KAI-119b")
+def _(patch: Patch) -> None:
+    """A claim of an earlier attempt is used whatever it requests."""
+    patch.replace(f"{EXTENDED}.fits", lambda self, claim, entry: True)
+
+
+@mutant("binder-leaves-leftovers", rule="KAI-119b")
+def _(patch: Patch) -> None:
+    """A new claim is created beside the one of an earlier attempt."""
+    patch.replace(f"{EXTENDED}._remove", lambda self, claim: None)
