@@ -65,10 +65,17 @@ def _(patch: Patch) -> None:
     patch.replace(f"{WRITER}.check_node", lambda self, *args: None)
 
 
-@mutant("binder-binds-with-unallocated-claims", rule="KAI-115b")
+@mutant("binder-passes-over-claims-without-entry", rule="KAI-115b")
 def _(patch: Patch) -> None:
-    """A claim that is neither allocated nor in the BindRequest is only reserved."""
-    patch.replace(f"{CHECKS}:check_uncovered", lambda wanted, claim: None)
+    """A pod is bound without those of its claims that the BindRequest does not name, as KAI 0.17 does."""
+
+    def wrapped(original: Any) -> Any:
+        def plan_claim(self: Any, pod: Obj, node: Obj, wanted: Obj, entry: Obj | None) -> Any:
+            return original(self, pod, node, wanted, entry) if entry else None
+
+        return plan_claim
+
+    patch.wrap(f"{BINDER}.plan_claim", wrapped)
 
 
 @mutant("binder-retries-deleted-requests", rule="KAI-136")
@@ -99,12 +106,6 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The phase of the pod is not checked."""
     patch.replace("reference_impl.binder.pods:is_finished", lambda pod: False)
-
-
-@mutant("binder-ignores-the-owner-of-the-request", rule="KAI-139")
-def _(patch: Patch) -> None:
-    """A BindRequest is carried out for any pod of the name."""
-    patch.replace(f"{CHECKS}:owner_uid", lambda request: "")
 
 
 @mutant("binder-keeps-reservations", rule="KAI-160b")

@@ -169,12 +169,13 @@ Feature: The binder writes claims
   @KAI-113b
   Scenario Outline: A pod is not bound while its second claim has <other>
     Given node "n1" with 3 devices
-    And node "n2" with 3 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "free" for 1 of "accelerator"
     And a ResourceClaim "claim" for 1 of "accelerator"
-    And claim "claim" holds the devices "<held>" of "<node>"
+    And "status.allocation" of the ResourceClaim "claim" is set to {devices: {results: <results>}}
     And a pod "train" using claim "free, claim"
+    And the ResourceClaim "free" is remembered
+    And the ResourceClaim "claim" is remembered
     When a BindRequest "train" of pod "train" to "n1" is created giving:
       """
       free: dev-2
@@ -182,14 +183,15 @@ Feature: The binder writes claims
       """
     Then BindRequest "train" fails with a reason that names "claim"
     And pod "train" stays unbound
-    And claim "free" stays unallocated
-    And claim "claim" is reserved for exactly the pods ""
+    And the ResourceClaim "free" is unchanged
+    And the ResourceClaim "claim" is unchanged
 
     Examples:
-      | other                                  | held         | node |
-      | another device                         | dev-1        | n1   |
-      | a device of this name in another pool  | dev-0        | n2   |
-      | one device more                        | dev-0, dev-1 | n1   |
+      | other                                   | results                                                                                                                              |
+      | another device                          | [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-1}]                                                                    |
+      | a device of this name in another pool   | [{request: gpu, driver: $(sim), pool: other, device: dev-0}]                                                                         |
+      | a device of this name of another driver | [{request: gpu, driver: other.dra.test, pool: $(node:n1), device: dev-0}]                                                            |
+      | one device more                         | [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-0}, {request: gpu, driver: $(sim), pool: $(node:n1), device: dev-1}] |
 
   @KAI-113c
   Scenario: A pod is not bound to a node that cannot use the devices of its claim
@@ -216,10 +218,11 @@ Feature: The binder writes claims
     And a ResourceClaim "given" for 1 of "accelerator"
     And a ResourceClaim "forgotten" for 1 of "accelerator"
     And a pod "train" using claim "given, forgotten"
+    And the ResourceClaim "given" is remembered
     When a BindRequest "train" of pod "train" to "n1" giving claim "given" the devices "dev-0" is created
     Then BindRequest "train" fails with a reason that names "forgotten"
     And pod "train" stays unbound
-    And claim "given" stays unallocated
+    And the ResourceClaim "given" is unchanged
 
   @KAI-116
   Scenario: Entries for a pod without claims are ignored

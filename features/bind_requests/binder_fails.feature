@@ -176,19 +176,6 @@ Feature: Failed BindRequests
     And BindRequest "sharing" fails with a reason
     And pod "sharing" stays unbound
 
-  @KAI-139
-  Scenario: A BindRequest that was made for another pod of that name binds no pod
-    Given the binder is stopped
-    And node "n1"
-    And a pod "plain" without claims
-    And a pod "other" without claims
-    And a BindRequest "plain" of pod "plain" to "n1"
-    And "metadata.ownerReferences" of the BindRequest "plain" is set to [{apiVersion: v1, kind: Pod, name: plain, uid: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}]
-    And a BindRequest "other" of pod "other" to "n1"
-    When the binder is started
-    Then pod "other" is bound to "n1"
-    And pod "plain" stays unbound
-
   @KAI-140
   Scenario: A pod of the same name in another namespace is not bound
     Given node "n1"
