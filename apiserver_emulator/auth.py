@@ -16,10 +16,11 @@ from datetime import datetime
 from typing import Any
 
 from apiserver_emulator.node_authorizer import NodeAuthorizer
+from apiserver_emulator.selectors import parse_fields
 from apiserver_emulator.store import Store
 from dra_api.gotext import go_quote
 from dra_api.request import RequestInfo, User
-from dra_api.status import StatusError, qualified
+from dra_api.status import StatusError, bad_request, qualified
 
 Obj = dict[str, Any]
 
@@ -31,6 +32,7 @@ ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 # about themselves (system:basic-user).
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY_PATHS = ("/api", "/apis", "/openapi", "/healthz", "/livez", "/readyz", "/version")
+_NAME_IS = ("metadata.name", "=")
 _SELF_REVIEWS = frozenset({"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"})
 
 
@@ -101,14 +103,18 @@ def impersonated(
     `request`: the request itself, which releases with ConstrainedImpersonation (1.36) name in the refusal.
     """
     name = headers.get("impersonate-user", "")
+    groups = tuple(g.strip() for g in headers.get("impersonate-group", "").split(",") if g.strip())
     if not name:
-        return user
+        shown = ", ".join(go_quote(group) for group in groups)
+        raise bad_request(
+            f'requested &user.DefaultInfo{{Name:"", UID:"", Groups:[]string{{{shown}}}, '
+            "Extra:map[string][]string(nil)} without impersonating a user name"
+        )
     impersonation = RequestInfo("impersonate", "", "", "v1", "", "users", name)
     if not (user.is_master or rbac.allowed(user, impersonation)):
         if request is not None:
             impersonation = replace(request, verb=f"impersonate-on:user-info:{request.verb}")
         raise denied(user, impersonation)
-    groups = tuple(g.strip() for g in headers.get("impersonate-group", "").split(",") if g.strip())
     extra = {
         key.removeprefix("impersonate-extra-").replace("%2f", "/"): tuple(v.strip() for v in value.split(","))
         for key, value in headers.items()
@@ -118,9 +124,17 @@ def impersonated(
     if name.startswith("system:serviceaccount:") and not groups:
         namespace, _, account = name.removeprefix("system:serviceaccount:").partition(":")
         return service_account_user(namespace, account, extra=extra)
-    if "system:authenticated" not in groups and name != "system:anonymous":
+    if name != "system:anonymous" and not {"system:authenticated", "system:unauthenticated"} & {*groups}:
         groups = (*groups, "system:authenticated")
     return User(name, uid=headers.get("impersonate-uid", ""), groups=groups, extra=extra)
+
+
+def named_by_selector(info: RequestInfo) -> RequestInfo:
+    """Return a request as authorizers get it: a list of one name, by field selector, has that name."""
+    if info.verb not in ("list", "watch", "deletecollection") or not info.field_selector:
+        return info
+    names = [value for field, operator, value in parse_fields(info.field_selector) if (field, operator) == _NAME_IS]
+    return replace(info, name=names[0]) if names else info
 
 
 def denied(user: User, info: RequestInfo, reason: str = "") -> StatusError:
@@ -210,10 +224,6 @@ class RbacAuthorizer:
                 if _binds(binding, user, namespace):
                     yield from self._role_rules(binding["roleRef"], namespace)
 
-    def cluster_rules(self, user: User) -> Iterator[Obj]:
-        """Rules that bind the user cluster-wide only."""
-        return self.rules(user, "")
-
     def _objects(self, plural: str, namespace: str) -> list[Obj]:
         return [record.obj for record in self._store.snapshot((RBAC, plural), namespace)[0]]
 
@@ -246,7 +256,7 @@ def _has(values: Any, wanted: str) -> bool:
 def _rule_allows(rule: Obj, info: RequestInfo) -> bool:
     if not (_has(rule.get("verbs"), info.verb) and _has(rule.get("apiGroups"), info.group)):
         return False
-    # A request without a name (list, create) never matches a rule with resourceNames.
+    # A request without a name (create, most lists) never matches a rule with resourceNames.
     names = rule.get("resourceNames")
     if names and info.name not in names:
         return False

@@ -14,6 +14,7 @@ from typing import Any
 
 from apiserver_emulator.selectors import parse_fields
 from apiserver_emulator.store import Store
+from apiserver_emulator.strategy import RequestContext
 from dra_api.request import RequestInfo, User
 from dra_api.status import StatusError
 
@@ -66,11 +67,16 @@ class NodeAuthorizer:
         if target == ("", "nodes"):
             return self._node(node, info)
         if target == ("coordination.k8s.io", "leases"):
-            own = info.namespace == "kube-node-lease" and (info.name == node or info.verb == "create")
-            return own and info.verb in ("get", "create", "update", "patch", "delete"), _unrelated(node)
+            return self._lease(node, info)
         if target == ("storage.k8s.io", "csinodes"):
             return info.name == node or info.verb == "create", _unrelated(node)
-        if target in (("", "configmaps"), ("", "secrets"), ("resource.k8s.io", "resourceclaims")):
+        if target in (("", "configmaps"), ("", "secrets")):
+            if info.verb not in _READ:
+                return False, "can only read resources of this type"
+            return self._referenced(node, info)
+        if target == ("resource.k8s.io", "resourceclaims"):
+            if info.verb != "get":
+                return False, "can only get individual resources of this type"
             return self._referenced(node, info)
         if target == ("", "serviceaccounts") and info.subresource in ("", "token"):
             accounts = {
@@ -104,32 +110,41 @@ class NodeAuthorizer:
             )
         if info.subresource not in ("", "status"):
             return False, ""
+        # NodeRestriction checks the pod that is deleted or whose status is changed.
+        if info.verb in (("update", "patch") if info.subresource else ("delete",)):
+            return True, ""
+        if info.verb != "get" or info.subresource:
+            return False, ""
         record = self._store.get(PODS, (info.namespace, info.name))
         own = record is not None and (record.obj.get("spec") or {}).get("nodeName") == node
-        verbs = ("update", "patch") if info.subresource else ("get", "delete")
-        return own and info.verb in verbs, _unrelated(node)
+        return own, _unrelated(node)
+
+    @staticmethod
+    def _lease(node: str, info: RequestInfo) -> tuple[bool, str]:
+        if info.verb not in ("get", "create", "update", "patch", "delete"):
+            return False, "can only get, create, update, patch, or delete a node lease"
+        if info.namespace != "kube-node-lease":
+            return False, 'can only access leases in the "kube-node-lease" system namespace'
+        if info.verb != "create" and info.name != node:
+            return False, "can only access node lease with the same name as the requesting node"
+        return True, ""
 
     @staticmethod
     def _node(node: str, info: RequestInfo) -> tuple[bool, str]:
-        if info.verb == "create":
+        # NodeRestriction checks the object of a write.
+        if info.verb in ("create", "update", "patch"):
             return True, ""
-        if info.verb in ("list", "watch"):
-            return _selects(info, "metadata.name", node), f"node '{node}' can only list/watch its own Node object"
-        if info.verb in ("get", "update", "patch"):
-            return info.name == node, f"node '{node}' cannot read '{info.name}', only its own Node object"
+        if info.verb in _READ:
+            what = f"'{info.name}'" if info.name else "all nodes"
+            return info.name == node, f"node '{node}' cannot read {what}, only its own Node object"
         return False, ""
 
     def _referenced(self, node: str, info: RequestInfo) -> tuple[bool, str]:
-        name = info.name
-        if info.verb in ("list", "watch"):
-            name = next((v for f, op, v in parse_fields(info.field_selector) if f == "metadata.name" and op == "="), "")
-        elif info.verb != "get":
-            return False, ""
-        if not name:
-            return False, "can only get individual resources of this type"
+        if not info.name:
+            return False, "No Object name found"
         wanted = info.resource
         for pod in self._pods(node):
-            if pod["metadata"].get("namespace", "") == info.namespace and name in _references(pod, wanted):
+            if pod["metadata"].get("namespace", "") == info.namespace and info.name in references(pod, wanted):
                 return True, ""
         return False, _unrelated(node)
 
@@ -147,7 +162,7 @@ def _selects(info: RequestInfo, field: str, value: str) -> bool:
     return (field, "=", value) in parse_fields(info.field_selector)
 
 
-def _references(pod: Obj, resource: str) -> set[str]:
+def references(pod: Obj, resource: str) -> set[str]:
     """Return the names of the objects of a resource that a pod refers to."""
     if resource == "resourceclaims":
         found = _claims(pod)
@@ -188,22 +203,63 @@ def _in_environment(pod: Obj, field: str) -> Iterator[str | None]:
             yield ((env.get("valueFrom") or {}).get(f"{field}KeyRef") or {}).get("name")
 
 
-def restrict_pod(pod: Obj | None, user: User, verb: str) -> None:
-    """NodeRestriction for pods: a node creates mirror pods of its own only, without claims. Raises 403."""
+def restrict_pod(pod: Obj | None, old: Obj | None, user: User, ctx: RequestContext) -> None:
+    """NodeRestriction for pods: a node writes its own pods, and creates mirror pods of its own. Raises 403."""
     node = node_name(user)
-    if not node or pod is None or verb != "create":
+    if not node:
         return
-    name = pod["metadata"].get("name", "")
-    spec = pod.get("spec") or {}
+    metadata = ((pod or old or {}).get("metadata")) or {}
+    name = metadata.get("name", "")
     why = ""
-    if "kubernetes.io/config.mirror" not in (pod["metadata"].get("annotations") or {}):
-        why = f'pod does not have "kubernetes.io/config.mirror" annotation, node "{node}" can only create mirror pods'
-    elif spec.get("nodeName") != node:
-        why = f'node "{node}" can only create pods with spec.nodeName set to itself'
-    elif spec.get("serviceAccountName") not in (None, "", "default"):
-        why = f'node "{node}" can not create pods that reference a service account'
-    elif spec.get("resourceClaims"):
-        why = f'node "{node}" can not create pods that reference resourceclaims'
+    if pod is None:
+        if ((old or {}).get("spec") or {}).get("nodeName") != node:
+            why = f'node "{node}" can only delete pods with spec.nodeName set to itself'
+    elif old is not None:
+        if ctx.subresource == "status" and (old.get("spec") or {}).get("nodeName") != node:
+            action = "can only update pod status for pods with spec.nodeName set to itself"
+            why = f'node "{node}" {action}'
+    else:
+        why = _why_no_mirror(pod, node, ctx)
     if why:
-        details: Obj = {"name": name, "kind": "pods"}
-        raise StatusError(403, "Forbidden", f'pods "{name}" is forbidden: {why}', details=details)
+        raise _forbidden("pods", name, why)
+
+
+def _why_no_mirror(pod: Obj, node: str, ctx: RequestContext) -> str:
+    """Return why a node may not create a pod; empty if it may."""
+    metadata, spec = pod["metadata"], pod.get("spec") or {}
+    if "kubernetes.io/config.mirror" not in (metadata.get("annotations") or {}):
+        return f'pod does not have "kubernetes.io/config.mirror" annotation, node "{node}" can only create mirror pods'
+    if spec.get("nodeName") != node:
+        return f'node "{node}" can only create pods with spec.nodeName set to itself'
+    owners = metadata.get("ownerReferences") or []
+    mine = {"apiVersion": "v1", "kind": "Node", "name": node, "controller": True}
+    if len(owners) != 1 or {key: owners[0].get(key) for key in mine} != mine or owners[0].get("blockOwnerDeletion"):
+        return f'node "{node}" can only create pods with an owner reference set to itself'
+    stored = ctx.lookup("", "nodes", "", node)
+    if stored is None or stored["metadata"]["uid"] != owners[0].get("uid"):
+        return f'node "{node}" UID mismatch: expected "{owners[0].get("uid")}" got "{_uid_of(stored)}"'
+    if spec.get("resourceClaims"):
+        return f'node "{node}" can not create pods that reference resourceclaims'
+    return ""
+
+
+def _uid_of(node: Obj | None) -> str:
+    return str(node["metadata"]["uid"]) if node else ""
+
+
+def restrict_node(name: str, user: User) -> None:
+    """NodeRestriction for nodes: a node writes its own Node only. Raises 403."""
+    node = node_name(user)
+    if node and name != node:
+        raise _forbidden("nodes", name, f'node "{node}" is not allowed to modify node "{name}"')
+
+
+def restrict_token(account: str, reference: Obj | None, user: User) -> None:
+    """NodeRestriction for tokens: a node gets tokens that are bound to a pod. Raises 403."""
+    if node_name(user) and (reference or {}).get("kind") != "Pod":
+        raise _forbidden("serviceaccounts", account, "node requested token not bound to a pod")
+
+
+def _forbidden(plural: str, name: str, why: str) -> StatusError:
+    details: Obj = {"name": name, "kind": plural}
+    return StatusError(403, "Forbidden", f'{plural} "{name}" is forbidden: {why}', details=details)

@@ -14,6 +14,7 @@ from apiserver_emulator.auth import ANONYMOUS, Authenticator, RbacAuthorizer, se
 from apiserver_emulator.core import Core
 from apiserver_emulator.decoding import decode_body
 from apiserver_emulator.discovery import REVIEWS
+from apiserver_emulator.node_authorizer import restrict_token
 from apiserver_emulator.registry.admission import admit
 from apiserver_emulator.resource_types import ResourceType
 from dra_api.clock import timestamp
@@ -61,10 +62,8 @@ class Reviews:
         """One review."""
         kind = REVIEWS[(info.group, info.resource)][0]
         body: Obj = {}
-        if request.body:
-            body = decode_body(request.body, request.headers.get("content-type", "")).obj
-        if body.get("kind") not in (None, "", kind):
-            raise bad_request(f"the request wants an object of kind {kind}, not {body.get('kind')}")
+        if request.body or kind != "SelfSubjectReview":
+            body = _decoded(request, kind, info.group)
         user = request.user or ANONYMOUS
         spec = body.get("spec") or {}
         if kind in ("SelfSubjectAccessReview", "SubjectAccessReview", "LocalSubjectAccessReview"):
@@ -137,16 +136,17 @@ class Reviews:
         account = self._core.store.get(("", "serviceaccounts"), (info.namespace, info.name))
         if account is None:
             raise not_found("", "serviceaccounts", info.name)
-        body = decode_body(request.body, request.headers.get("content-type", "")).obj if request.body else {}
+        body = _decoded(request, "TokenRequest", "authentication.k8s.io")
         spec = dict(body.get("spec") or {})
         seconds = spec.get("expirationSeconds", DEFAULT_TOKEN_S)
         if seconds < MIN_TOKEN_S:
             raise invalid_object(
                 "authentication.k8s.io",
                 "TokenRequest",
-                info.name,
+                "",
                 [invalid("spec.expirationSeconds", seconds, "may not specify a duration less than 10 minutes")],
             )
+        restrict_token(info.name, spec.get("boundObjectRef"), request.user or ANONYMOUS)
         resource = ResourceType(info.group, info.resource, "TokenRequest", ("v1",), "v1")
         metadata = {"name": info.name, "namespace": info.namespace}
         made = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": metadata, "spec": spec}
@@ -186,7 +186,7 @@ class Reviews:
         if reference.get("uid") and reference["uid"] != uid:
             raise conflict(
                 "",
-                "pods",
+                "Pod",
                 name,
                 f"the UID in the bound object reference ({reference['uid']}) does not match the UID in record. The "
                 "object might have been deleted and then recreated",
@@ -199,6 +199,19 @@ class Reviews:
             if record is not None:
                 extra[NODE_UID] = (record.obj["metadata"]["uid"],)
         return extra
+
+
+def _decoded(request: Request, kind: str, group: str) -> Obj:
+    """Return the object in the body. Raises 400 for another kind."""
+    found = decode_body(request.body, request.headers.get("content-type", ""), kind=kind).obj
+    if found.get("kind") not in (None, "", kind):
+        sent, version = found["kind"], found.get("apiVersion", "")
+        # The Go types, as upstream's scheme names them.
+        types = f"({version.rpartition('/')[2]}.{sent}) to ({group.partition('.')[0]}.{kind})"
+        raise bad_request(
+            f'{sent} in version "{version}" cannot be handled as a {kind}: converting {types}: unknown conversion'
+        )
+    return found
 
 
 def _user_info(user: User) -> Obj:

@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import orjson
 
 from apiserver_emulator import deprecation, discovery, openapi, reviews, schemas
-from apiserver_emulator.auth import ADMIN, Authenticator, RbacAuthorizer, denied, impersonated
+from apiserver_emulator.auth import ADMIN, Authenticator, RbacAuthorizer, denied, impersonated, named_by_selector
 from apiserver_emulator.builtin import table as builtin_table
 from apiserver_emulator.controllers import Controllers
 from apiserver_emulator.core import Core, WriteObserver
@@ -38,7 +38,7 @@ from apiserver_emulator.watch_stream import ErrorStream, WatchStream
 from apiserver_emulator.webhooks import ValidatingWebhooks
 from dra_api.clock import Clock, RealClock
 from dra_api.request import Request, RequestInfo, User, request_info
-from dra_api.status import StatusError, method_not_supported, not_found
+from dra_api.status import StatusError, not_found
 from dra_api.transport import Response
 
 Obj = dict[str, Any]
@@ -204,14 +204,15 @@ class ApiServer:
             if request.user is None:
                 request.user = self.authenticator.authenticate(request.headers)
             info = request_info(request)
-            if "impersonate-user" in request.headers:
+            if any(name.startswith("impersonate-") for name in request.headers):
                 # Releases with ConstrainedImpersonation (1.36) name the impersonated request in the refusal.
                 named = info if tuple(map(int, self.kubernetes_version.split("."))) >= (1, 36) else None
                 request.user = impersonated(request.user, request.headers, self.rbac, request=named)
             self._count(info)
-            allowed, why_not = self.rbac.decide(request.user, info)
+            attributes = named_by_selector(info)
+            allowed, why_not = self.rbac.decide(request.user, attributes)
             if not allowed:
-                raise denied(request.user, info, why_not)
+                raise denied(request.user, attributes, why_not)
             # A refusal is an answer here, so that node taints and deprecation warnings follow it too.
             answer = self._serve(request, info)
             self._nodes.settle()
@@ -271,7 +272,7 @@ class ApiServer:
         if info.resource == "bindings":
             return self._pods.legacy_binding(request, info)
         if info.verb != "create":
-            raise method_not_supported(info.group, info.resource, info.verb)
+            raise _no_method()
         return self._reviews.answer(request, info)
 
     def _resource(self, resource: ResourceType, request: Request, info: RequestInfo) -> Answer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apiserver_emulator.node_authorizer import restrict_node
 from apiserver_emulator.node_lifecycle import taint_new
 from apiserver_emulator.pods.field_checks import taint_errors
 from apiserver_emulator.strategy import BaseStrategy, RequestContext
@@ -38,6 +39,11 @@ class NodeStrategy(BaseStrategy):
     def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
         """A node may be created with its status, as kubelets do; admission taints it."""
         taint_new(obj)
+
+    def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
+        """NodeRestriction."""
+        if found := obj or old:
+            restrict_node(found["metadata"].get("name", ""), ctx.user)
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """Taints are well formed."""

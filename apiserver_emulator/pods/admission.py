@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from apiserver_emulator.node_authorizer import references
 from apiserver_emulator.strategy import RequestContext
 from dra_api.status import forbidden
 
@@ -18,6 +19,7 @@ _TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a 
 # 60 * 60 + 7: upstream's WarnOnlyBoundTokenExpirationPeriod.
 _TOKEN_SECONDS = 3607
 _MODE = 420
+MIRROR = "kubernetes.io/config.mirror"
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
@@ -31,6 +33,9 @@ def admit(pod: Obj, ctx: RequestContext) -> None:
 
 def _account(pod: Obj, ctx: RequestContext) -> None:
     spec = pod["spec"]
+    if MIRROR in (pod["metadata"].get("annotations") or {}):
+        _check_mirror(pod)
+        return
     name = spec.setdefault("serviceAccountName", "default")
     spec["serviceAccount"] = name
     account = ctx.lookup("", "serviceaccounts", ctx.namespace, name)
@@ -40,8 +45,17 @@ def _account(pod: Obj, ctx: RequestContext) -> None:
         detail = f'error looking up service account {ctx.namespace}/{name}: serviceaccount "{name}" not found'
         raise forbidden("", "pods", pod["metadata"].get("name", ""), detail)
     wanted = spec.get("automountServiceAccountToken", (account or {}).get("automountServiceAccountToken", True))
-    if wanted and "kubernetes.io/config.mirror" not in (pod["metadata"].get("annotations") or {}):
+    if wanted:
         _mount_token(pod)
+
+
+def _check_mirror(pod: Obj) -> None:
+    """Raise 403 if a mirror pod refers to objects that the kubelet of a static pod cannot read."""
+    what = "service accounts" if pod["spec"].get("serviceAccountName") else ""
+    if not what and references(pod, "secrets"):
+        what = "secrets"
+    if what:
+        raise forbidden("", "pods", pod["metadata"].get("name", ""), f"a mirror pod may not reference {what}")
 
 
 def _suffix(uid: str) -> str:

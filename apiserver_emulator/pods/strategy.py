@@ -111,8 +111,8 @@ class PodStrategy(BaseStrategy):
 
     def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
         """NodeRestriction."""
-        if not ctx.subresource:
-            restrict_pod(obj, ctx.user, ctx.verb)
+        if ctx.subresource in ("", "status") and (obj is not None or old is not None):
+            restrict_pod(obj, old, ctx.user, ctx)
 
     def grace_period(self, obj: Obj, options: Obj) -> int:
         """Return the seconds that the kubelet gets before the pod object is deleted (CheckGracefulDelete)."""

@@ -113,7 +113,7 @@ class _RunningProbe:
     def _send(self, step: Step) -> Response | str:
         path, body, query = self._filled(step)
         try:
-            return self._prober.transport(step.user).request(
+            return self._prober.transport(self._user(step)).request(
                 step.method,
                 path,
                 query=query,
@@ -126,10 +126,13 @@ class _RunningProbe:
             # Messages of errors differ between transports, the type can be compared.
             return f"no answer: {type(error.__cause__).__name__}"
 
+    def _user(self, step: Step) -> tuple[str, tuple[str, ...]] | None:
+        return (self._fill(step.user[0]), step.user[1]) if step.user else None
+
     def _watch(self, step: Step) -> None:
         path, _, query = self._filled(step)
         query = [("watch", "true"), ("timeoutSeconds", str(step.seconds)), *query]
-        opened = self._prober.transport(step.user).stream(
+        opened = self._prober.transport(self._user(step)).stream(
             path, query=query, headers={**_AGENT, **step.headers}, timeout=step.seconds + 5.0
         )
         # The server refused the watch before it began.

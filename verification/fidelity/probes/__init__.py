@@ -10,6 +10,7 @@ from verification.fidelity.probes import (
     builtins,
     custom,
     endpoints,
+    identities,
     lifecycle,
     lists,
     metadata,
@@ -20,7 +21,21 @@ from verification.fidelity.probes import (
     webhooks,
 )
 
-_TABLES = (verbs, builtins, metadata, patches, lists, lifecycle, pods, custom, access, endpoints, webhooks, resources)
+_TABLES = (
+    verbs,
+    identities,
+    builtins,
+    metadata,
+    patches,
+    lists,
+    lifecycle,
+    pods,
+    custom,
+    access,
+    endpoints,
+    webhooks,
+    resources,
+)
 
 
 def all_probes() -> Sequence[Probe]:
