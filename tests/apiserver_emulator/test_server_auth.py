@@ -14,6 +14,7 @@ from dra_api.objects import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
     CONFIG_MAPS,
+    NODES,
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
@@ -216,6 +217,11 @@ def test_nodes_have_access_to_their_pods_and_claims(plane: ApiServerEmulator, cl
         node.get(RESOURCE_CLAIMS, "unused", "default")
     mirror: Obj = {"metadata": {"name": "m", "namespace": "default"}, "spec": spec}
     mirror["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    with pytest.raises(Forbidden, match="can only create pods with an owner reference set to itself"):
+        node.create(PODS, mirror)
+    owner = client.create(NODES, {"metadata": {"name": "n1"}})["metadata"]["uid"]
+    reference = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": owner, "controller": True}
+    mirror["metadata"]["ownerReferences"] = [reference]
     with pytest.raises(Forbidden, match="can not create pods that reference resourceclaims"):
         node.create(PODS, mirror)
 
