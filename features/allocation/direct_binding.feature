@@ -134,3 +134,33 @@ Feature: Schedulers that bind pods themselves
       | change                             |
       | is replaced by another of its name |
       | is changed                         |
+
+  @DRA-139 @needs:faults
+  Scenario: A pod that cannot be bound leaves the reservations of other pods
+    Given the scheduler binds pods itself
+    And node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "shared" for 1 of "gpu"
+    And a ResourceClaim "own" for 1 of "gpu"
+    And a pod "first" using claim "shared"
+    Then pod "first" is bound to "n1"
+    Given the API server answers 403 to the next 1000 bindings of the Pod "second"
+    When a pod "second" using claim "own, shared" is created
+    Then claim "own" is allocated the devices "dev-1"
+    And claim "own" is reserved for exactly the pods ""
+    And claim "shared" is reserved for exactly the pods "first"
+    And the ResourceClaim "own" keeps "status.allocation.devices.results[*].device" in any order [dev-1]
+
+  @DRA-106
+  Scenario: A pod does not use a claim of a former pod of its name
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "former" for 1 of "gpu"
+    And "metadata.ownerReferences" of the ResourceClaim "former" is set to [{apiVersion: v1, kind: Pod, name: train, uid: 0d6b4f5e-0000-4000-8000-000000000000, controller: true}]
+    And a ResourceClaim "own" for 1 of "gpu"
+    And a pod "train" using template "unused"
+    And "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu, resourceClaimName: former}]
+    When a pod "later" using claim "own" is created
+    Then pod "later" is bound to "n1"
+    And pod "train" stays unbound

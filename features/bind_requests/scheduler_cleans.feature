@@ -10,6 +10,23 @@ Feature: The scheduler cleans up failed BindRequests
     When "status" of the BindRequest of pod "plain" is set to {phase: Failed, reason: by hand}
     Then the BindRequest of pod "plain" is replaced
 
+  @KAI-070
+  Scenario: All failed BindRequests of a pod are deleted, and those of other pods are kept
+    Given the scheduler is stopped
+    And node "n1"
+    And a pod "plain" without claims
+    And a pod "other" without claims
+    And a BindRequest "first" of pod "plain" to "n1"
+    And a BindRequest "second" of pod "plain" to "n1"
+    And a BindRequest "kept" of pod "other" to "n1"
+    And "status" of the BindRequest "first" is set to {phase: Failed, reason: by hand}
+    And "status" of the BindRequest "second" is set to {phase: Failed, reason: by hand}
+    When the scheduler is started
+    Then the BindRequest "first" is gone
+    And the BindRequest "second" is gone
+    And pod "plain" gets exactly one BindRequest
+    And the BindRequest "kept" still exists
+
   @KAI-010 @KAI-071 @KAI-072 @KAI-077
   Scenario: A BindRequest with attempts left is kept
     Given the scheduler is stopped

@@ -26,6 +26,35 @@ Feature: Devices in BindRequests are in use
     When the scheduler is started
     Then the BindRequest of pod "train-2" gives claim "train-2" the devices "dev-1"
 
+  @KAI-052
+  Scenario: Devices of all claims in an existing BindRequest are not allocated again until it is deleted
+    Given the scheduler is stopped
+    And node "n1" with 4 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "left" for 1 of "accelerator"
+    And a ResourceClaim "right" for 1 of "accelerator"
+    And a ResourceClaim "pair" for 2 of "accelerator"
+    And a ResourceClaim "more" for 3 of "accelerator"
+    When a pod "first" using claim "left" is created with:
+      """
+      resourceClaims: [{name: left, resourceClaimName: right}, {name: other, resourceClaimName: left}]
+      """
+    And a pod "second" using claim "pair" is created
+    And a pod "third" using claim "more" is created
+    Given a BindRequest "promised" of pod "first" to "n1" with:
+      """
+      resourceClaimAllocations:
+        - {name: unknown, allocation: {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-3}]}}}
+        - {name: left, allocation: {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-0}]}}}
+        - {name: other, allocation: {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-2}]}}}
+      """
+    When the scheduler is started
+    Then the BindRequest of pod "second" gives claim "pair" the devices "dev-1, dev-3"
+    And pod "third" gets no BindRequest
+    When pod "first" is force-deleted
+    And pod "second" is force-deleted
+    Then the BindRequest of pod "third" gives claim "more" the devices "dev-0, dev-1, dev-2"
+
   @KAI-051
   Scenario: Allocation mode All selects all devices of a node
     Given node "n1" with 3 devices

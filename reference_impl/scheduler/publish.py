@@ -17,11 +17,10 @@ from typing import Protocol
 
 from dra_api.client import AlreadyExists, ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
-from dra_api.objects import BIND_REQUESTS, PODS, Obj, Resource, controller_of, meta, name_of, namespace_of, uid_of
+from dra_api.objects import BIND_REQUESTS, PODS, Obj, Resource, meta, name_of, namespace_of, uid_of
 from dra_api.transport import TransportError
-from reference_impl.scheduler import bind_requests, pod_resources
+from reference_impl.scheduler import bind_requests, extended_resources, pod_resources
 from reference_impl.scheduler.cycle import Decision, ExtendedDecision
-from reference_impl.scheduler.extended_resources import ANNOTATION
 from reference_impl.scheduler.options import Revision
 
 log = logging.getLogger(__name__)
@@ -110,13 +109,6 @@ class BindRequestPublisher:
         self._unanswered.pop(uid_of(pod), None)
 
 
-def is_for_extended_resources_of(claim: Obj, pod: Obj) -> bool:
-    """Return whether a claim was made for the extended resources of this very pod."""
-    owner = controller_of(claim)
-    annotations = meta(claim).get("annotations") or {}
-    return owner is not None and owner.get("uid") == uid_of(pod) and annotations.get(ANNOTATION) == "true"
-
-
 def extended_entry(decision: Decision) -> Obj | None:
     """Return the entry for the claim behind extended resources (KAI-064); None if there is none (KAI-065)."""
     if decision.extended is None:
@@ -198,7 +190,7 @@ class DirectPublisher:
         stored = self._client.list(self._claims, namespace_of(pod)).items
         # Only now: if the list fails, the next try has to list again.
         self._unanswered.discard(uid_of(pod))
-        return next((claim for claim in stored if is_for_extended_resources_of(claim, pod)), None)
+        return next((claim for claim in stored if extended_resources.is_claim_of(claim, pod)), None)
 
     def claims_of(self, decision: Decision) -> list[Obj]:
         """Return the claims that were reserved for a decision, with the one made for extended resources."""

@@ -9,10 +9,11 @@ side; rules DRA-122 to DRA-131, KAI-026, KAI-027, KAI-034, KAI-040, KAI-041, KAI
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 
-from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
@@ -42,6 +43,8 @@ from reference_impl.scheduler.engines import engine_for
 from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
 from reference_impl.scheduler.publish import BindRequestPublisher, DirectPublisher, Publisher
 from reference_impl.scheduler.waiting import Waiting
+
+log = logging.getLogger(__name__)
 
 
 class Scheduler:
@@ -246,19 +249,12 @@ class Scheduler:
 
     def _clean_up(self, key: PodKey, pod: Obj, stale: list[Obj]) -> None:
         """Delete BindRequests that failed; the pod is scheduled anew after a back-off (KAI-070, KAI-232)."""
-        first: ApiError | None = None
         for request in stale:
-            if meta(request).get("deletionTimestamp"):
-                continue
             try:
                 self._client.delete(BIND_REQUESTS, name_of(request), namespace_of(request), uid=uid_of(request))
-            # Deleted meanwhile, or replaced by another request of the same name (uid precondition).
-            except (NotFound, Conflict):
-                continue
-            except ApiError as error:  # the others are deleted all the same (KAI-078)
-                first = first or error
-        if first is not None:
-            raise first
+            # Gone or replaced meanwhile, or to be deleted in the next attempt; the others are deleted all the same.
+            except ApiError as error:
+                log.info("BindRequest %s/%s is not deleted: %s", namespace_of(request), name_of(request), error)
         self.retry_later(key, pod)
 
     def look_again(self, key: PodKey) -> None:

@@ -61,8 +61,6 @@ def round_up_to_range(requested: Quantity, valid: Obj) -> Quantity:
     if valid.get("step") is None:
         return requested
     base, step = amount(minimum), amount(valid["step"])
-    if step <= 0:
-        return requested
     # Division that rounds up.
     steps = -(-(requested.scaled_value(-9) - base) // step)
     return from_amount(base + steps * step, requested.format)

@@ -54,20 +54,15 @@ def give_back(device: Device, left: dict[tuple[str, str], int]) -> None:
         left[counter] += value
 
 
-def least_needed(choices: Sequence[tuple[int, Sequence[Device]]]) -> dict[str, int]:
-    """Return a lower bound of what several picks need, by counter name over all sets of a pool.
+def least_needed(devices: Sequence[Device]) -> dict[str, int]:
+    """Return a lower bound of what any of `devices` consumes, by counter name over all sets of their pool.
 
-    `choices` are (how many, of which devices). Sets of one pool are added up: what one partition takes from one GPU's
-    set, another may take from the next GPU's, but the pool as a whole must have enough.
+    Sets of one pool are added up: what one partition takes from one GPU's set, another may take from the next GPU's,
+    but the pool as a whole must have enough.
     """
-    needed: dict[str, int] = {}
-    for count, devices in choices:
-        if not devices or not count:
-            continue
-        totals = [_by_name(device) for device in devices]
-        for name in set.intersection(*(set(total) for total in totals)):
-            needed[name] = needed.get(name, 0) + count * min(total[name] for total in totals)
-    return needed
+    totals = [_by_name(device) for device in devices]
+    names = set.intersection(*(set(total) for total in totals))
+    return {name: min(total[name] for total in totals) for name in names}
 
 
 def _by_name(device: Device) -> dict[str, int]:

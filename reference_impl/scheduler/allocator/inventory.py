@@ -198,7 +198,7 @@ class NodeInventory:
         if mask not in self._least:
             devices = [self.devices[position] for position in bits(mask)]
             homes = {device.id.pool_id for device in devices}
-            least = counters.least_needed([(1, devices)]) if len(homes) == 1 else {}
+            least = counters.least_needed(devices) if len(homes) == 1 else {}
             if len(self._least) > MAX_KEPT:
                 self._least.clear()
             self._least[mask] = (homes.pop(), least) if least else None

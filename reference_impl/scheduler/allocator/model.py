@@ -83,9 +83,6 @@ class Taint:
         """Read a v1.DeviceTaint."""
         return cls(str(raw.get("key") or ""), str(raw.get("value") or ""), str(raw.get("effect") or ""))
 
-    def __str__(self) -> str:
-        return f"{self.key}={self.value}:{self.effect}" if self.value else f"{self.key}:{self.effect}"
-
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
@@ -311,11 +308,6 @@ class Claim:
         wishes = [sub for request in self.requests for sub in request.alternatives]
         least = sum(min(sub.count for sub in request.alternatives) for request in self.requests)
         return 0 < least <= MAX_RESULTS and not any(sub.all_devices or sub.admin_access for sub in wishes)
-
-    @cached_property
-    def class_names(self) -> tuple[str, ...]:
-        """Return every DeviceClass that a request names, once each, in order."""
-        return tuple(dict.fromkeys(sub.class_name for request in self.requests for sub in request.alternatives))
 
 
 def _subrequest(raw: Obj, *, name: str, parent: str) -> SubRequest:

@@ -53,11 +53,8 @@ def selects(rule: TaintRule, device: DeviceId) -> bool:
 
 
 def apply(item: Slice, rules: Sequence[TaintRule]) -> Slice:
-    """Return the slice with the taints of all rules that select its devices; the slice itself if none does."""
-    devices = tuple(with_taints(device, rules) for device in item.devices)
-    if all(new is old for new, old in zip(devices, item.devices, strict=True)):
-        return item
-    return replace(item, devices=devices)
+    """Return the slice with the taints of all rules that select its devices."""
+    return replace(item, devices=tuple(with_taints(device, rules) for device in item.devices))
 
 
 def with_taints(device: Device, rules: Sequence[TaintRule]) -> Device:

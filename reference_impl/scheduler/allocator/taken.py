@@ -74,7 +74,3 @@ class Taken:
         """Return the devices of `pool` that anyone uses, shared ones too."""
         yield from self.exclusive.get(pool, ())
         yield from self.shared.get(pool, ())
-
-    def in_use(self, pool: PoolId, device: str) -> bool:
-        """Return whether a device is in exclusive use."""
-        return device in self.exclusive.get(pool, ())

@@ -226,7 +226,7 @@ class Walk:
             return not pickers or number not in pickers
         if pickers:
             return False
-        if self._taken.in_use(device.id.pool_id, device.id.device):
+        if device.id.device in self._taken.exclusive.get(device.id.pool_id, ()):
             return False
         return self._features.consumable_capacity or device.id.device not in self._taken.shared.get(
             device.id.pool_id, ()

@@ -1,0 +1,168 @@
+@profile:scheduler-core @component:scheduler @component:binder
+Feature: Pods with several claims
+  A pod is scheduled when all of its claims can be used, whichever of them is missing, being deleted or in use.
+
+  @DRA-122
+  Scenario: A pod waits for each of its claims to be created
+    Given node "n1" with 4 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a pod "early" using claim "first, second, third"
+    Then pod "early" stays unbound
+    And claim "first" stays unallocated
+    Given a ResourceClaim "second" for 1 of "gpu"
+    Then pod "early" stays unbound
+    And claim "second" stays unallocated
+    When a pod "serve" using claim "other" is created
+    Then pod "serve" is bound to "n1"
+    Given a ResourceClaim "third" for 1 of "gpu"
+    Then pod "early" is bound to "n1"
+
+  @DRA-123
+  Scenario: A pod is not scheduled while the second of its claims is being deleted
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    And the ResourceClaim "second" is being deleted
+    When a pod "train" using claim "first, second" is created
+    And a pod "plain" using claim "first" is created
+    Then pod "plain" is bound to "n1"
+    And pod "train" stays unbound
+    And claim "first" is reserved for exactly the pods "plain"
+    And claim "second" stays unallocated
+
+  Scenario Outline: A pod waits for the class of <what>
+    Given node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "plain" for 1 of "gpu"
+    And a ResourceClaim "mine" with:
+      """
+      requests:
+        - {name: a, exactly: {deviceClassName: $(class:gpu)}}
+        - <request>
+      """
+    And a pod "train" using claim "plain, mine"
+    Then the message of condition PodScheduled of the Pod "train" contains "$(class:late)"
+    And claim "plain" stays unallocated
+    And claim "mine" stays unallocated
+    When a DeviceClass "late" selecting 'device.driver == "$(sim)"' is created
+    Then pod "train" is bound to "n1"
+    And claim "plain" is reserved for exactly the pods "train"
+
+    @DRA-124
+    Examples:
+      | what                 | request                                              |
+      | a second request     | {name: b, exactly: {deviceClassName: $(class:late)}} |
+
+    @DRA-188 @gate:DRAPrioritizedList
+    Examples:
+      | what                 | request                                                                                                      |
+      | a second alternative | {name: b, firstAvailable: [{name: x, deviceClassName: $(class:gpu)}, {name: y, deviceClassName: $(class:late)}]} |
+
+  @DRA-107
+  Scenario: A pod needs the claims of its other entries if it needs none for one
+    Given node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created with:
+      """
+      resourceClaims: [{name: unneeded, resourceClaimTemplateName: unused}, {name: mine, resourceClaimName: mine}]
+      """
+    Then pod "train" stays unbound
+    And claim "mine" stays unallocated
+    When "status.resourceClaimStatuses" of the Pod "train" is set to [{name: unneeded}]
+    Then pod "train" is bound to "n1"
+    And claim "mine" is reserved for exactly the pods "train"
+
+  @DRA-128
+  Scenario: A claim that a pod names twice is allocated and reserved once
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "other" for 1 of "gpu"
+    When a pod "train" using claim "mine" is created with:
+      """
+      resourceClaims: [{name: mine, resourceClaimName: mine}, {name: again, resourceClaimName: mine}]
+      """
+    Then pod "train" is bound to "n1"
+    And claim "mine" is reserved for exactly the pods "train"
+    When a pod "serve" using claim "other" is created
+    Then pod "serve" is bound to "n1"
+
+  @DRA-130
+  Scenario: A pod with claims on two nodes waits, and one with two claims on one node runs there
+    Given node "n1" with 3 devices
+    And node "n2" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "here" for 1 of "gpu"
+    And a ResourceClaim "there" for 1 of "gpu"
+    And a ResourceClaim "there-too" for 1 of "gpu"
+    And a ResourceClaim "new" for 2 of "gpu"
+    And a pod "other" without claims
+    And claim "here" holds the devices "dev-0" of "n1"
+    And claim "there" holds the devices "dev-0" of "n2"
+    And claim "there-too" holds the devices "dev-2" of "n2"
+    And claim "here" is reserved by hand for pods "other"
+    And claim "there" is reserved by hand for pods "other"
+    And claim "there-too" is reserved by hand for pods "other"
+    When a pod "torn" using claim "there, here" is created
+    And a pod "train" using claim "there, there-too" is created
+    Then pod "train" is bound to "n2"
+    And pod "torn" stays unbound
+    When a pod "greedy" using claim "there, new" is created
+    Then pod "greedy" stays unbound
+    And claim "new" stays unallocated
+
+  @DRA-134
+  Scenario: Of three claims none is allocated if the last does not fit, on two nodes
+    Given node "n1" with 2 devices
+    And node "n2" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    And a ResourceClaim "third" for 2 of "gpu"
+    And a ResourceClaim "fourth" for 1 of "gpu"
+    When a pod "greedy" using claim "first, second, third" is created
+    And a pod "modest" using claim "first, fourth, second" is created
+    Then pod "modest" is bound to "n2"
+    And pod "greedy" stays unbound
+    And claim "third" stays unallocated
+
+  @DRA-140 @gate:DRAPrioritizedList
+  Scenario: Of three nodes the one with the better alternatives of two requests is preferred
+    Given node "n1" with 2 devices
+    And node "n2" with 3 devices
+    And node "n3" with 4 devices
+    And a DeviceClass "a" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].model == "a"'
+    And a DeviceClass "b" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].model == "b"'
+    And a ResourceClaim "one" with:
+      """
+      requests:
+        - {name: a, firstAvailable: [{name: two, deviceClassName: $(class:a), count: 2}, {name: one, deviceClassName: $(class:a)}]}
+        - {name: b, firstAvailable: [{name: two, deviceClassName: $(class:b), count: 2}, {name: one, deviceClassName: $(class:b)}]}
+      """
+    And a ResourceClaim "two" with:
+      """
+      requests:
+        - {name: a, firstAvailable: [{name: two, deviceClassName: $(class:a), count: 2}, {name: one, deviceClassName: $(class:a)}]}
+        - {name: b, firstAvailable: [{name: two, deviceClassName: $(class:b), count: 2}, {name: one, deviceClassName: $(class:b)}]}
+      """
+    When a pod "first" using claim "one" is created
+    Then pod "first" is bound to "n3"
+    When a pod "second" using claim "two" is created
+    Then pod "second" is bound to "n2"
+    And the ResourceClaim "two" has "status.allocation.devices.results[*].request" [a/two, a/two, b/one]
+
+  @DRA-178 @DRA-179
+  Scenario: Each of two claims has the configuration of its own classes and requests
+    Given node "n1" with 4 devices
+    And the objects of the manifest "allocation/configured_twice"
+    And a DeviceClass "plain" for those devices
+    And a ResourceClaim "none" for 1 of "plain"
+    When a pod "train" using claim "none, configured" is created
+    Then the ResourceClaim "none" has "status.allocation.devices.config" null [DRA-178]
+    And the ResourceClaim "configured" has: [DRA-179]
+      | field                                                                      | value |
+      | status.allocation.devices.config[opaque.parameters.by=for-any][*].requests | [[c]] |
