@@ -11,6 +11,7 @@ import msgspec
 from dra_api.quantity import Quantity
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.scheduler.allocator.model import AllocationError, amount
+from reference_impl.scheduler.pod_claims import NotReady
 
 Obj = dict[str, Any]
 
@@ -912,3 +913,19 @@ def _(patch: Patch) -> None:
         return request
 
     patch.wrap(f"{_ALLOCATOR}.model:_request", make)
+
+
+@mutant("claim-named-twice-refused", rule="DRA-128b")
+def _(patch: Patch) -> None:
+    """A pod with two entries for one claim is not scheduled."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def resolve(pod: Obj, find: Any) -> Any:
+            found = original(pod, find)
+            if len({one.claim["metadata"]["name"] for one in found}) < len(found):
+                raise NotReady("a claim is named twice")
+            return found
+
+        return resolve
+
+    patch.wrap(f"{_SCHEDULER}.pod_claims:resolve", make)

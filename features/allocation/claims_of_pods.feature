@@ -76,7 +76,7 @@ Feature: Pods with several claims
     Then pod "train" is bound to "n1"
     And claim "mine" is reserved for exactly the pods "train"
 
-  @DRA-128
+  @DRA-128b
   Scenario: A claim that a pod names twice is allocated and reserved once
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices
@@ -100,13 +100,21 @@ Feature: Pods with several claims
     And a ResourceClaim "there" for 1 of "gpu"
     And a ResourceClaim "there-too" for 1 of "gpu"
     And a ResourceClaim "new" for 2 of "gpu"
-    And a pod "other" without claims
-    And claim "here" holds the devices "dev-0" of "n1"
-    And claim "there" holds the devices "dev-0" of "n2"
-    And claim "there-too" holds the devices "dev-2" of "n2"
-    And claim "here" is reserved by hand for pods "other"
-    And claim "there" is reserved by hand for pods "other"
-    And claim "there-too" is reserved by hand for pods "other"
+    When a pod "one" using claim "here" is created with:
+      """
+      nodeSelector: {kubernetes.io/hostname: $(node:n1)}
+      """
+    And a pod "two" using claim "there" is created with:
+      """
+      nodeSelector: {kubernetes.io/hostname: $(node:n2)}
+      """
+    And a pod "three" using claim "there-too" is created with:
+      """
+      nodeSelector: {kubernetes.io/hostname: $(node:n2)}
+      """
+    Then pod "one" is bound to "n1"
+    And pod "two" is bound to "n2"
+    And pod "three" is bound to "n2"
     When a pod "torn" using claim "there, here" is created
     And a pod "train" using claim "there, there-too" is created
     Then pod "train" is bound to "n2"
