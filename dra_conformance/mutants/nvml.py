@@ -558,3 +558,31 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Instances that exist when the node is made have no capability files."""
     patch.replace("fake_nvml.driver_root:sync", lambda root, state: None)
+
+
+@mutant("processes-of-all-gpus-in-every-list", rule="NVML-008")
+def _(patch: Patch) -> None:
+    """The list of every GPU has the processes of all GPUs."""
+
+    def everywhere(original: Callable[..., None]) -> Callable[..., None]:
+        def set_process(self: Any, gpu: int, pid: int, **options: Any) -> None:
+            for index in range(len(self.gpus)):
+                original(self, index, pid, **options)
+
+        return set_process
+
+    patch.wrap("fake_nvml.node:Node.set_process", everywhere)
+
+
+@mutant("reset-of-one-gpu-resets-all", rule="NVML-032")
+def _(patch: Patch) -> None:
+    """The pending modes of every GPU become current when one is reset."""
+
+    def everywhere(original: Callable[..., None]) -> Callable[..., None]:
+        def reset(self: Any, gpu: int) -> None:
+            for index in range(len(self.gpus)):
+                original(self, index)
+
+        return reset
+
+    patch.wrap("fake_nvml.node:Node.reset", everywhere)

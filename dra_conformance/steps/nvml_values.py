@@ -479,3 +479,9 @@ def _(gpu: Gpu, size: int, function: str) -> object:
         return gpu.library.error_name(code)
     # The process id is the first field in all versions of the entries.
     return [int.from_bytes(buffer.raw[size * n : size * n + 4], "little") for n in range(count.value)]
+
+
+@value("memory of its processes")
+def _(gpu: Gpu) -> object:
+    rows = gpu.nvml.nvmlDeviceGetComputeRunningProcesses(gpu.handle)
+    return sorted(f"{row.pid} {row.usedGpuMemory}" for row in rows)

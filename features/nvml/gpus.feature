@@ -122,7 +122,10 @@ Feature: NVML's GPUs
     When XID 48 is reported on GPU 1
     And XID 79 is reported on GPU 1
     And XID 95 is reported on GPU 2
-    And XID 79 is reported on GPU 2
+    And the fake node changes
+      """
+      - {at: 0, lose: {gpu: 2}}
+      """
     Then these calls return
       | call                                   | returns     |
       | nvmlDeviceGetHandleByIndex_v2(1, &gpu) | GPU_IS_LOST |
@@ -172,6 +175,36 @@ Feature: NVML's GPUs
       | value                         | expected                      |
       | fabric information, version 2 | fabric information, version 1 |
       | fabric information, version 3 | fabric information, version 1 |
+
+  @NVML-066 @needs:chosen-gpus
+  Scenario: All versions of the fabric information agree in every state of the registration
+    Given NVML on the GPUs of "gb200-nvl72-node"
+    When the fake node changes
+      """
+      - {at: 0, set: {gpu: 0, fabric_state: 1}}
+      - {at: 0, set: {gpu: 1, fabric_state: 2}}
+      - {at: 0, set: {gpu: 2, fabric_status: 17}}
+      - {at: 0, set: {gpu: 3, fabric_clique_id: 5}}
+      """
+    Then these values agree for every GPU
+      | value                         | expected                      |
+      | fabric information, version 2 | fabric information, version 1 |
+      | fabric information, version 3 | fabric information, version 1 |
+    And these values agree for GPU 0
+      | value        | expected |
+      | fabric state | 1        |
+    And these values agree for GPU 1
+      | value        | expected |
+      | fabric state | 2        |
+    And these values agree for GPU 2
+      | value         | expected |
+      | fabric state  | 3        |
+      | fabric status | 17       |
+      | fabric clique | 2        |
+    And these values agree for GPU 3
+      | value         | expected |
+      | fabric status | 0        |
+      | fabric clique | 5        |
 
   @NVML-067 @needs:chosen-gpus
   Scenario: A node with its own NVLink switches has no cluster UUID
@@ -230,6 +263,19 @@ Feature: NVML's GPUs
     And these values agree for every GPU but GPU 2
       | value                          | expected                      |
       | GPUs that it reaches by NVLink | all GPUs but itself and GPU 2 |
+    When the fake node changes
+      """
+      - {at: 0, link: {gpu: 2, link: 5, active: true}}
+      - {at: 0, link: {gpu: 3, link: 0, active: false}}
+      """
+    Then these values agree for GPU 2
+      | value                          | expected            |
+      | GPUs that it reaches by NVLink | 0, 1, 3, 4, 5, 6, 7 |
+      | NVLinks that are up            | 5                   |
+    And these values agree for GPU 3
+      | value                          | expected                                                      |
+      | GPUs that it reaches by NVLink | 0, 1, 2, 4, 5, 6, 7                                           |
+      | NVLinks that are up            | 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17     |
 
   @NVML-083
   Scenario: Monitoring programs can list the GPUs

@@ -63,6 +63,10 @@ Feature: NVML as a shared library
       | nvmlDeviceGetBAR1MemoryInfo().bar1Free          | 10485760    |
       | nvmlDeviceGetUtilizationRates().gpu             | 17          |
       | nvmlDeviceGetUtilizationRates().memory          | 19          |
+    And these values agree for every GPU but GPU 0
+      | value                                       | expected     |
+      | nvmlDeviceGetUtilizationRates().gpu         | 0            |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).used | 0            |
 
   @NVML-006
   Scenario Outline: <function> rejects wrong versions and writes nothing
@@ -107,6 +111,41 @@ Feature: NVML as a shared library
       | process ids in the 16-byte entries of nvmlDeviceGetComputeRunningProcesses    | 1001, 1002, 1003 |
       | process ids in the 24-byte entries of nvmlDeviceGetComputeRunningProcesses_v2 | 1001, 1002, 1003 |
       | process ids in the 24-byte entries of nvmlDeviceGetComputeRunningProcesses_v3 | 1001, 1002, 1003 |
+
+  @NVML-008 @needs:fake-nvml
+  Scenario: Each GPU lists its own processes
+    Given NVML
+    When the fake node changes
+      """
+      - {at: 0, process: {gpu: 0, pid: 1001, memory: 1048576}}
+      - {at: 0, process: {gpu: 0, pid: 1002, memory: 2097152}}
+      - {at: 0, process: {gpu: 1, pid: 1001, memory: 4194304, utilization: 30}}
+      - {at: 0, process: {gpu: 0, pid: 1002, memory: 8388608}}
+      """
+    Then these values agree for GPU 0
+      | value                                                                         | expected                   |
+      | process ids in the 24-byte entries of nvmlDeviceGetComputeRunningProcesses_v3 | 1001, 1002                 |
+      | memory of its processes                                                       | 1001 1048576, 1002 8388608 |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).used                                   | 9437184                    |
+      | process ids in the 24-byte entries of nvmlDeviceGetGraphicsRunningProcesses_v3 | none                      |
+    And these values agree for GPU 1
+      | value                                       | expected     |
+      | memory of its processes                     | 1001 4194304 |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).used | 4194304      |
+    And these values agree for GPU 2
+      | value                   | expected |
+      | memory of its processes | none     |
+    When the fake node changes
+      """
+      - {at: 0, process: {gpu: 0, pid: 1001, memory: 0}}
+      """
+    Then these values agree for GPU 0
+      | value                                       | expected     |
+      | memory of its processes                     | 1002 8388608 |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).used | 8388608      |
+    And these values agree for GPU 1
+      | value                   | expected     |
+      | memory of its processes | 1001 4194304 |
 
   @NVML-009
   Scenario: NULL instead of a result's address is an invalid argument

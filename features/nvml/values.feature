@@ -182,6 +182,32 @@ Feature: NVML's values
       | platform peerType                                         | 1                                        |
       | platform moduleId                                         | 47                                       |
 
+  @NVML-005 @needs:chosen-gpus
+  Scenario: A changed value is one of its GPU only
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    When the fake node changes
+      """
+      - {at: 0, set: {gpu: GPU-01234567-89ab-cdef-0123-456789abcdef, temperature_gpu: 77 C, name: Changed, power_usage: N/A}}
+      - {at: 0, set: {gpu: 3, margin_temperature: -5, recovery_action: 2, memory_used: 2 GiB}}
+      """
+    Then these values agree for GPU 0
+      | value                         | expected      |
+      | nvmlDeviceGetTemperature(0)   | 77            |
+      | nvmlDeviceGetName()           | Changed       |
+      | nvmlDeviceGetPowerUsage()     | NOT_SUPPORTED |
+      | nvmlDeviceGetMarginTemperature() | -43        |
+    And these values agree for GPU 2
+      | value                         | expected      |
+      | nvmlDeviceGetTemperature(0)   | 34            |
+      | nvmlDeviceGetName()           | NVIDIA H200   |
+      | nvmlDeviceGetPowerUsage()     | 76289         |
+    And these values agree for GPU 3
+      | value                         | expected      |
+      | nvmlDeviceGetMarginTemperature() | -5         |
+      | field value 230               | 2             |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).used | 2147483648 |
+      | nvmlDeviceGetTemperature(0)   | 34            |
+
   @NVML-022 @NVML-024 @NVML-030 @needs:chosen-gpus
   Scenario: GPUs of several PCI domains have their own addresses, CPUs and neighbours
     Given NVML on the GPUs of this suite's inventory "distinct"
