@@ -176,6 +176,14 @@ class PluginServer:
         """Remove the registration socket and continue to serve."""
         self._registration.stop()
 
+    def stop_service(self) -> None:
+        """End the service and stay registered, as a driver that hangs or crashes without removing its socket."""
+        self._plugin.stop(grace=0.2)
+
+    def start_service(self) -> None:
+        """Serve again after `stop_service`."""
+        self._plugin.start()
+
     def _dra_handler(self, version: codec.DRACodec) -> grpc.GenericRpcHandler[Any, Any]:
         def prepare(data: bytes, context: grpc.ServicerContext) -> bytes:
             claims = _decoded(context, lambda: version.decode_claims(data, unprepare=False))

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import orjson
 
-from dra_api.rpc import DRA_VERSIONS, ClaimRef, PluginServer, PreparedDevice, PrepareResult
+from dra_api.rpc import DRA_PLUGIN_TYPE, DRA_VERSIONS, ClaimRef, PluginServer, PreparedDevice, PrepareResult
 
 Poke = Callable[[], None]
 STRANGER = "00000000-0000-0000-0000-000000000000"
@@ -102,22 +102,25 @@ class ScriptedDriver:
     def start(
         self,
         *,
-        versions: Sequence[str] = DRA_VERSIONS,
-        extra_versions: Sequence[str] = (),
+        announced: Sequence[str] = DRA_VERSIONS,
+        plugin_type: str = DRA_PLUGIN_TYPE,
         endpoint: str | None = None,
     ) -> None:
-        """Serve and register."""
+        """Serve and register.
+
+        `announced` are the services in the response to GetInfo; only those that the suite implements are served.
+        """
         self.server = PluginServer(
             self,
             self.name,
             self.plugin_socket,
             self.registration_socket,
-            versions=versions,
-            extra_versions=extra_versions,
+            versions=[version for version in announced if version in DRA_VERSIONS],
             endpoint=endpoint,
             # Concurrent calls of the kubelet must reach the scenario as such.
             serialize=False,
         )
+        self.server.info = replace(self.server.info, type=plugin_type, supported_versions=tuple(announced))
         self.server.start()
 
     def stop(self) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
-from dra_conformance.kubelet.errors import KubeletError, PrepareFailed
+from dra_conformance.kubelet.errors import KubeletError, PrepareFailed, RegistrationRefused
 
 PLUGINS = "dra_conformance.kubelet.plugins:PluginManager"
 CLAIMS = "dra_conformance.kubelet.claims:ClaimManager"
@@ -38,6 +38,35 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A plugin without a known service is registered."""
     patch.replace("dra_conformance.kubelet.plugins:choose_version", lambda versions: "v1.DRAPlugin")
+
+
+@mutant("registers-plugins-of-any-type", rule="DRA-259b")
+def _(patch: Patch) -> None:
+    """The type of a plugin is not looked at."""
+
+    def make(original: Any) -> Any:
+        return lambda self, info, path: original(self, replace(info, type="DRAPlugin"), path)
+
+    patch.wrap(f"{PLUGINS}._admit", make)
+
+
+@mutant("registers-a-plugin-once", rule="DRA-260b")
+def _(patch: Patch) -> None:
+    """A driver that was registered before is refused."""
+
+    def make(original: Any) -> Any:
+        known: set[tuple[str, str]] = set()
+
+        def admit(self: Any, info: Any, path: Any) -> Any:
+            if (str(path), info.name) in known:
+                raise RegistrationRefused(f"{info.name} was registered before")
+            instance = original(self, info, path)
+            known.add((str(path), info.name))
+            return instance
+
+        return admit
+
+    patch.wrap(f"{PLUGINS}._admit", make)
 
 
 @mutant("removed-socket-ignored", rule="DRA-260")

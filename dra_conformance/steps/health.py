@@ -180,6 +180,20 @@ def _(world: World, device: str, node: str, health: str, details: str) -> None:
     report(world, device, node, health, message=message, seconds=int(given_details.get("timeout", 0)))
 
 
+@when('the driver of "{node}" that reports health {action:word}')
+def _(world: World, node: str, action: str) -> None:
+    """The harness's driver `stops` and is unregistered, or `returns` with the same reports."""
+    driver = health_driver(world, node)
+    match action:
+        case "stops":
+            driver.stop()
+        case "returns":
+            driver.take_streams()
+            driver.start()
+        case _:
+            raise SpecificationError(f"a driver stops or returns; it does not {action!r}")
+
+
 @when('the driver of "{node}" {action:word} health streams')
 def _(world: World, node: str, action: str) -> None:
     """The harness's driver `ends` its health streams and rejects new ones, or `accepts` new ones again."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
-from dra_api.rpc import DRA_VERSIONS, ClaimRef
+from dra_api.rpc import ClaimRef
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
@@ -85,10 +85,10 @@ def make(world: World, alias: str, node: str) -> ScriptedDriver:
     return driver
 
 
-def run(world: World, alias: str, node: str, **options: Sequence[str]) -> ScriptedDriver:
+def run(world: World, alias: str, node: str) -> ScriptedDriver:
     """Start an instance and wait until the kubelet is connected to it; until then the kubelet calls an older one."""
     driver = make(world, alias, node)
-    driver.start(**options)  # type: ignore[arg-type]
+    driver.start()
     try:
         world.node(node).kubelet.wait_registered(driver.name, 10.0, instances=len(instances(world, alias)))
     except KubeletError as error:
@@ -145,12 +145,18 @@ def _(world: World, driver: str, node: str) -> None:
 @when('a scripted driver "{driver}" that announces "{versions}" starts on "{node}"')
 def _(world: World, driver: str, versions: str, node: str) -> None:
     """Start a scripted driver that announces these services in this order (`none`: no service)."""
-    announced = [] if versions == "none" else words(versions)
-    # Only services that the suite implements can be served; other names are announced without one.
-    served = [version for version in announced if version in DRA_VERSIONS]
-    extra = [version for version in announced if version not in DRA_VERSIONS]
-    made = make(world, driver, node)
-    made.start(versions=served, extra_versions=extra)
+    make(world, driver, node).start(announced=announced_services(versions))
+
+
+def announced_services(text: str) -> list[str]:
+    """Return the services in a sentence; `none` is an empty list."""
+    return [] if text == "none" else words(text)
+
+
+@when('a scripted driver "{driver}" of the plugin type "{kind}" starts on "{node}"')
+def _(world: World, driver: str, kind: str, node: str) -> None:
+    """Start a scripted driver whose GetInfo returns this type."""
+    make(world, driver, node).start(plugin_type=kind)
 
 
 @when('a scripted driver "{driver}" starts on "{node}" with the endpoint of its first instance')
@@ -186,6 +192,14 @@ def behave(world: World, alias: str, behaviour: str) -> None:
             stop_newest(world, alias)
         case "starts again":
             start_newest_again(world, alias)
+        case "is started again":
+            driver.start()
+        case "stops to serve" if driver.server is not None:
+            driver.server.stop_service()
+        case "serves again" if driver.server is not None:
+            driver.server.start_service()
+        case _ if behaviour.startswith("is started again with "):
+            driver.start(announced=announced_services(behaviour.removeprefix("is started again with ").strip('"')))
         case "removes its registration socket":
             if driver.server is not None:
                 driver.server.stop_registration()

@@ -18,6 +18,8 @@ Feature: The kubelet registers drivers
       | announced                       | chosen            |
       | v1.DRAPlugin, v1beta1.DRAPlugin | v1.DRAPlugin      |
       | v1beta1.DRAPlugin, v1.DRAPlugin | v1beta1.DRAPlugin |
+      | v1beta1.DRAPlugin               | v1beta1.DRAPlugin |
+      | v99.DRAPlugin, v1.DRAPlugin     | v1.DRAPlugin      |
 
   @DRA-259
   Scenario Outline: A driver without a known service is refused: <announced>
@@ -67,6 +69,162 @@ Feature: The kubelet registers drivers
     When pod "train" is deleted
     Then the Pod "train" is gone [DRA-273]
     And the scripted driver "sim" has received 0 Unprepare calls [DRA-273]
+
+  @DRA-259b
+  Scenario: A plugin of an unknown type is refused
+    Given node "n1" with a kubelet
+    When a scripted driver "sim" of the plugin type "OtherPlugin" starts on "n1"
+    Then NotifyRegistrationStatus of the scripted driver "sim" has registered false and the error "OtherPlugin"
+
+  @DRA-258 @DRA-275
+  Scenario Outline: Claims are prepared and unprepared through the announced service: <announced>
+    Given node "n1" with a kubelet
+    When a scripted driver "sim" that announces "<announced>" starts on "n1"
+    Then calls to the scripted driver "sim" on "n1" use service "<announced>" [DRA-258]
+    Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "a"
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running [DRA-258]
+    And of the variables "DEVICE_*", container "main" of pod "train" on "n1" has only "DEVICE_A_GPU" [DRA-258]
+    When pod "train" is deleted
+    Then the Pod "train" is gone [DRA-275]
+    And the scripted driver "sim" has received in this order: Prepare a, Unprepare a [DRA-275]
+
+    Examples:
+      | announced         |
+      | v1.DRAPlugin      |
+      | v1beta1.DRAPlugin |
+
+  @DRA-260 @DRA-260b @needs:virtual-clock
+  Scenario: Of two drivers one is unregistered, and is called again after it registered again
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a scripted driver "other" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "other" on "n1"
+    And a pod "train" with the reserved claims "a"
+    And a pod "beside" with the reserved claims "b"
+    When the scripted driver "sim" stops
+    And pod "train" is bound by hand to "n1"
+    Then an event of pod "train" says "is not registered" [DRA-260]
+    When pod "beside" is bound by hand to "n1"
+    Then pod "beside" reaches phase Running [DRA-260]
+    When the scripted driver "sim" is started again
+    And 60 seconds pass
+    Then pod "train" reaches phase Running [DRA-260b]
+    And the scripted driver "sim" has received in this order: Prepare a [DRA-260b]
+
+  @DRA-260b
+  Scenario: A driver that was refused registers with another service
+    Given node "n1" with a kubelet
+    When a scripted driver "sim" that announces "none" starts on "n1"
+    Then NotifyRegistrationStatus of the scripted driver "sim" has registered false and the error "empty list"
+    When the scripted driver "sim" stops
+    And the scripted driver "sim" is started again with "v1beta1.DRAPlugin"
+    Then NotifyRegistrationStatus of the scripted driver "sim" has registered true and the error ""
+    And calls to the scripted driver "sim" on "n1" use service "v1beta1.DRAPlugin"
+    When the scripted driver "sim" stops
+    And the scripted driver "sim" is started again with "v1.DRAPlugin, v1beta1.DRAPlugin"
+    Then NotifyRegistrationStatus of the scripted driver "sim" has registered true and the error ""
+    And calls to the scripted driver "sim" on "n1" use service "v1.DRAPlugin"
+
+  @DRA-260b @DRA-257 @needs:virtual-clock
+  Scenario: Drivers are registered again after a restart of the kubelet
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a scripted driver "other" on "n1"
+    And a ResourceClaim "a" allocated on "n1" to:
+      | request | driver |
+      | big     | sim    |
+      | small   | other  |
+    And a pod "train" with the reserved claims "a"
+    And a pod "late" with the reserved claims "a"
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running [DRA-260b]
+    When the kubelet of "n1" is restarted
+    Then calls to the scripted driver "sim" on "n1" use service "v1.DRAPlugin" [DRA-257]
+    And calls to the scripted driver "other" on "n1" use service "v1.DRAPlugin" [DRA-257]
+    When pod "late" is bound by hand to "n1"
+    And 60 seconds pass
+    Then pod "late" reaches phase Running [DRA-260b]
+    When pod "train" is deleted
+    Then the Pod "train" is gone [DRA-260b]
+    When pod "late" is deleted
+    Then the scripted driver "sim" receives one Unprepare call for "a" [DRA-260b]
+    And the scripted driver "other" receives one Unprepare call for "a" [DRA-260b]
+
+  @DRA-261 @needs:virtual-clock
+  Scenario: Calls go to the newest instance that serves
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a scripted driver "sim" on "n1"
+    And a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And a pod "first" with the reserved claims "a"
+    And a pod "second" with the reserved claims "b"
+    When the scripted driver "sim" stops to serve
+    And 5 seconds pass
+    And pod "first" is bound by hand to "n1"
+    And 20 seconds pass
+    Then Prepare calls go to instance 2 of the scripted driver "sim"
+    When the scripted driver "sim" serves again
+    And 5 seconds pass
+    And pod "first" is deleted
+    Then the Pod "first" is gone
+
+  @DRA-285
+  Scenario: A starting kubelet deletes the slices of all drivers of its node
+    Given a slice "own" of the scripted driver "sim" for "n1"
+    And a slice "own-too" of the scripted driver "other" for "n1"
+    And a slice "foreign" of the scripted driver "sim" for "n11"
+    And a slice "shared" of the scripted driver "sim" for "all nodes"
+    When the kubelet of "n1" is started
+    Then the ResourceSlice "own" is gone
+    And the ResourceSlice "own-too" is gone
+    And the ResourceSlice "foreign" still exists
+    And the ResourceSlice "shared" still exists
+
+  @DRA-286 @needs:virtual-clock
+  Scenario: Only the slices of the stopped driver and of this node are deleted
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a scripted driver "other" on "n1"
+    And a slice "own" of the scripted driver "sim" for "n1"
+    And a slice "own-too" of the scripted driver "sim" for "n1"
+    And a slice "foreign" of the scripted driver "sim" for "n2"
+    And a slice "beside" of the scripted driver "other" for "n1"
+    When the scripted driver "sim" stops
+    And 40 seconds pass
+    Then the ResourceSlice "own" is gone
+    And the ResourceSlice "own-too" is gone
+    And the ResourceSlice "foreign" still exists
+    And the ResourceSlice "beside" still exists
+
+  @DRA-286 @needs:virtual-clock
+  Scenario: The 30 seconds begin again with each loss of the driver
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a slice "own" of the scripted driver "sim" for "n1"
+    When the scripted driver "sim" stops
+    And 20 seconds pass
+    And the scripted driver "sim" starts again
+    And 5 seconds pass
+    And the scripted driver "sim" stops
+    And 20 seconds pass
+    Then the ResourceSlice "own" still exists
+    When 15 seconds pass
+    Then the ResourceSlice "own" is gone
+
+  @DRA-286 @needs:virtual-clock
+  Scenario: The slices of a driver with one of two instances left are kept
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a scripted driver "sim" on "n1"
+    And a slice "own" of the scripted driver "sim" for "n1"
+    When the scripted driver "sim" stops
+    And 60 seconds pass
+    Then the ResourceSlice "own" still exists
 
   @DRA-285
   Scenario: A starting kubelet deletes the slices of its node only

@@ -75,6 +75,85 @@ Feature: The pod status shows the health of devices
     When 12 seconds pass
     Then pod "train" shows the health "Unknown" for "claim:train"
 
+  @DRA-295
+  Scenario: Each container shows the health of its own claims
+    Given node "n1" running a driver that reports the health of 3 devices
+    And a ResourceClaim "one" for 1 of "gpu"
+    And a ResourceClaim "two" for 2 of "gpu"
+    And claim "one" holds the devices "dev-0" of "n1"
+    And claim "two" holds the devices "dev-1, dev-2" of "n1"
+    And a pod "train" with the reserved claims "one, two" and the containers:
+      | name | claims   |
+      | none |          |
+      | main | one, two |
+      | side | two      |
+    When pod "train" is bound by hand to "n1"
+    And device "dev-2" of "n1" is reported Unhealthy with {message: XID 48}
+    Then container "side" of pod "train" shows only the health "Healthy, Unhealthy" for "claim:two"
+    And the Pod "train" has:
+      | path                                                    | value |
+      | status.containerStatuses[name=main][0].allocatedResourcesStatus | in any order [{name: 'claim:one', resources: [{resourceID: $(sim)/$(node:n1)/dev-0, health: Healthy}]}, {name: 'claim:two', resources: [{resourceID: $(sim)/$(node:n1)/dev-1, health: Healthy}, {resourceID: $(sim)/$(node:n1)/dev-2, health: Unhealthy, message: XID 48}]}] |
+      | status.containerStatuses[name=none][0].allocatedResourcesStatus | null |
+    When device "dev-2" of "n1" is reported Unknown
+    Then container "side" of pod "train" shows only the health "Healthy, Unknown" for "claim:two"
+    And the Pod "train" has "status.containerStatuses[name=side][0].allocatedResourcesStatus[0].resources" in any order [{resourceID: $(sim)/$(node:n1)/dev-1, health: Healthy}, {resourceID: $(sim)/$(node:n1)/dev-2, health: Unknown}]
+
+  @DRA-296
+  Scenario: Containers show the health of requests or of the whole claim
+    Given node "n1" running a driver that reports the health of 2 devices
+    And pod "beside" runs on devices "dev-0, dev-1" of "n1", a container for each
+    And a pod "train" with the reserved claims "beside" and the containers:
+      | name  | claims                       |
+      | both  | beside                       |
+      | each  | beside/dev-0, beside/dev-1   |
+    When pod "train" is bound by hand to "n1"
+    And device "dev-1" of "n1" is reported Unhealthy
+    Then container "both" of pod "train" shows only the health "Healthy, Unhealthy" for "claim:beside"
+    And the Pod "train" has "status.containerStatuses[name=each][0].allocatedResourcesStatus" in any order [{name: 'claim:beside/dev-0', resources: [{resourceID: $(sim)/$(node:n1)/dev-0, health: Healthy}]}, {name: 'claim:beside/dev-1', resources: [{resourceID: $(sim)/$(node:n1)/dev-1, health: Unhealthy}]}]
+
+  @DRA-297 @needs:virtual-clock
+  Scenario: Each report of a device starts its timeout again
+    Given node "n1" running a driver that reports the health of 2 devices
+    And pod "train" runs on device "dev-0" of "n1"
+    When device "dev-0" of "n1" is reported Unhealthy
+    Then pod "train" shows the health "Unhealthy" for "claim:train"
+    When 20 seconds pass
+    And device "dev-1" of "n1" is reported Unhealthy
+    And 20 seconds pass
+    Then pod "train" still shows the health "Unhealthy" for "claim:train"
+    When 12 seconds pass
+    Then pod "train" shows the health "Unknown" for "claim:train"
+    When device "dev-1" of "n1" is reported Healthy
+    Then pod "train" shows the health "Unhealthy" for "claim:train"
+
+  @DRA-298 @needs:virtual-clock
+  Scenario: The health of devices is unknown while their driver is not registered
+    Given node "n1" running a driver that reports the health of 1 devices
+    And a second driver that reports the health of 1 devices on "n1"
+    And pod "train" runs on device "dev-0" of "n1"
+    And pod "train" has shown the health "Healthy" for "claim:train"
+    When the driver of "n1" that reports health stops
+    And 40 seconds pass
+    Then pod "train" shows the health "Unknown" for "claim:train"
+    When the driver of "n1" that reports health returns
+    And 10 seconds pass
+    Then pod "train" shows the health "Healthy" for "claim:train"
+    When device "dev-0" of "n1" is reported Unhealthy
+    Then pod "train" shows the health "Unhealthy" for "claim:train"
+
+  @DRA-295 @needs:virtual-clock
+  Scenario: A restarted kubelet shows the health again
+    Given node "n1" running a driver that reports the health of 1 devices
+    And pod "train" runs on device "dev-0" of "n1"
+    When device "dev-0" of "n1" is reported Unhealthy
+    Then pod "train" shows the health "Unhealthy" for "claim:train"
+    When the kubelet of "n1" is restarted
+    And device "dev-0" of "n1" is reported Healthy
+    And 10 seconds pass
+    Then pod "train" shows the health "Healthy" for "claim:train"
+    When device "dev-0" of "n1" is reported Unhealthy
+    Then pod "train" shows the health "Unhealthy" for "claim:train"
+
   @DRA-297 @needs:virtual-clock
   Scenario: A driver can set the timeout of its reports
     Given node "n1" running a driver that reports the health of 2 devices
