@@ -47,11 +47,17 @@ def parse(kind: str, body: bytes) -> Any:
                 f"error decoding patch: json: cannot unmarshal {_go_kind(found)} into Go value of type "
                 "[]handlers.jsonPatchOp"
             )
+        if wrong := next((each for each in found if not isinstance(each, dict)), None):
+            raise bad_request(
+                f"error decoding patch: json: cannot unmarshal {_go_kind(wrong)} into Go value of type "
+                "handlers.jsonPatchOp"
+            )
         if len(found) > MAX_OPERATIONS:
             raise StatusError(
                 413,
                 "RequestEntityTooLarge",
-                f"The allowed maximum operations in a JSON patch is {MAX_OPERATIONS}, got {len(found)}",
+                "Request entity too large: The allowed maximum operations in a JSON patch is "
+                f"{MAX_OPERATIONS}, got {len(found)}",
             )
     elif found is None and kind == STRATEGIC:
         return {}

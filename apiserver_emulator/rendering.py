@@ -145,7 +145,10 @@ def table(
     rows = []
     for record in records:
         cells = [column.cell(record.obj) for column in columns]
-        cells = [age(str(c), now) if col.type == "date" else c for c, col in zip(cells, columns, strict=True)]
+        cells = [
+            age(str(c), now) if col.type == "date" and c is not None else c
+            for c, col in zip(cells, columns, strict=True)
+        ]
         if with_age:
             cells.append(age(record.obj["metadata"].get("creationTimestamp", ""), now))
         row: Obj = {"cells": cells}

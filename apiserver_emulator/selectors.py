@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from apiserver_emulator.metadata import qualified_name_problems
 from dra_api.gotext import go_quote
 from dra_api.status import StatusError, bad_request
 
@@ -17,9 +18,8 @@ Predicate = Callable[[Obj], bool]
 LabelPredicate = Callable[[Mapping[str, str]], bool]
 
 _TOKEN = re.compile(r"\s*(?:(?P<op>==|!=|=|!|<|>|\(|\)|,)|(?P<word>[^\s=!<>(),]+))")
-_NAME = re.compile(r"^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)$")
-_PREFIX = re.compile(r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$")
-_VALUE = re.compile(r"^(([A-Za-z0-9][-A-Za-z0-9_.]{0,61})?[A-Za-z0-9])?$")
+_VALUE_MAX = 63
+_VALUE = re.compile(r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")
 
 
 def _unable(text: str, why: str) -> StatusError:
@@ -27,21 +27,19 @@ def _unable(text: str, why: str) -> StatusError:
 
 
 def _check_key(text: str, key: str) -> None:
-    prefix, slash, name = key.rpartition("/")
-    if not _NAME.match(name) or (slash and not _PREFIX.match(prefix)):
-        raise _unable(
-            text,
-            f"<nil>: Invalid value: {go_quote(key)}: name part must consist of alphanumeric characters, '-', '_' or "
-            "'.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or "
-            "'123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
-        )
+    if problems := qualified_name_problems(key):
+        why = "; ".join(problems).replace("a qualified name must", "a valid label key must")
+        raise _unable(text, f"<nil>: Invalid value: {go_quote(key)}: {why}")
 
 
-def _check_value(text: str, key: str, value: str) -> None:
+def _check_value(text: str, key: str, value: str, at: int = 0) -> None:
+    where = f"values[{at}][{key}]: Invalid value: {go_quote(value)}: "
+    if len(value.encode()) > _VALUE_MAX:
+        raise _unable(text, f"{where}must be no more than {_VALUE_MAX} bytes")
     if not _VALUE.match(value):
         raise _unable(
             text,
-            f"values[0][{key}]: Invalid value: {go_quote(value)}: a valid label must be an empty string or consist of "
+            f"{where}a valid label must be an empty string or consist of "
             "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
             "'MyValue',  or 'my_value',  or '12345', regex used for validation is "
             "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
@@ -82,6 +80,9 @@ class _Parser:
                 return found
             if value != ",":
                 raise bad_request(f"found '{value}', expected: ',' or 'end of string'")
+            kind, value = self.peek()
+            if kind != "word" and value != "!":
+                raise bad_request(f"found '{value}', expected: identifier after ','")
 
     def _requirement(self) -> LabelPredicate:
         kind, value = self.take()
@@ -90,7 +91,7 @@ class _Parser:
             _check_key(self.text, key)
             return lambda labels: key not in labels
         if kind != "word":
-            raise _unable(self.text, f"found '{value}', expected: !, identifier, or 'end of string'")
+            raise bad_request(f"found '{value}', expected: !, identifier, or 'end of string'")
         key = value
         _check_key(self.text, key)
         kind, value = self.peek()
@@ -98,14 +99,17 @@ class _Parser:
             return lambda labels: key in labels
         self.take()
         if value in ("=", "==", "!="):
-            wanted = self.take()[1] if self.peek()[0] == "word" else ""
+            # Nothing stands for the empty value.
+            wanted = "" if self.peek()[1] in ("", ",") else self._word()
             _check_value(self.text, key, wanted)
             if value == "!=":
                 # Like notin, != selects objects without the label.
                 return lambda labels: labels.get(key) != wanted
             return lambda labels: labels.get(key) == wanted
         if value in ("in", "notin"):
-            values = frozenset(self._values(key))
+            values = frozenset(self._values())
+            for at, one in enumerate(sorted(values)):
+                _check_value(self.text, key, one, at)
             if value == "notin":
                 return lambda labels: labels.get(key) not in values
             return lambda labels: labels.get(key) in values
@@ -116,7 +120,7 @@ class _Parser:
     def _compare(self, key: str, operator: str) -> LabelPredicate:
         text = self._word()
         if not re.fullmatch(r"-?\d+", text):
-            raise _unable(self.text, f"values[0][{key}]: Invalid value: {go_quote(text)}: for 'Gt', 'Lt' operators, "
+            raise _unable(self.text, f"values[0]: Invalid value: {go_quote(text)}: for 'Gt', 'Lt' operators, "
                           "the value must be an integer")  # fmt: skip
         bound = int(text)
 
@@ -134,15 +138,14 @@ class _Parser:
             raise _unable(self.text, f"found '{value}', expected: identifier")
         return value
 
-    def _values(self, key: str) -> list[str]:
+    def _values(self) -> list[str]:
         if self.take() != ("op", "("):
-            raise _unable(self.text, f"found '{self.tokens[self.at - 1][1]}', expected: '('")
+            raise _unable(self.text, f"found '{self.tokens[self.at - 1][1]}' expected: '('")
         values: list[str] = []
         expecting = True
         while True:
             kind, value = self.take()
             if kind == "word":
-                _check_value(self.text, key, value)
                 values.append(value)
                 expecting = False
             elif value == ",":
@@ -155,7 +158,8 @@ class _Parser:
                     values.append("")
                 return values
             else:
-                raise _unable(self.text, f"found '{value}', expected: ',', ')' or identifier")
+                wanted = "',', ')' or identifier" if expecting else "',' or ')'"
+                raise _unable(self.text, f"found '{value}', expected: {wanted}")
 
 
 def label_selector(text: str) -> LabelPredicate | None:
@@ -225,7 +229,22 @@ def _split_escaped(text: str) -> list[str]:
 
 
 def _unescape(value: str) -> str:
-    return re.sub(r"\\(.)", r"\1", value)
+    """Return the value without escapes. Raises 400 for another escape, and for a character that needs one."""
+    found, escaped = "", False
+    for char in value:
+        if escaped:
+            if char not in "\\,=":
+                raise bad_request(f"invalid field selector: invalid escape sequence: \\{char}")
+            found, escaped = found + char, False
+        elif char == "\\":
+            escaped = True
+        elif char == "=":
+            raise bad_request(f"invalid field selector: unescaped character in value: {ord(char)}")
+        else:
+            found += char
+    if escaped:
+        raise bad_request("invalid field selector: invalid escape sequence: \\")
+    return found
 
 
 def field_selector(

@@ -6,6 +6,7 @@ $deleteFromPrimitiveList/; merge keys from the OpenAPI extensions).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import orjson
@@ -33,7 +34,9 @@ def strategic_merge(current: Obj, change: Obj, node: Node | None) -> Obj:
     if directive == "delete":
         return {}
     if directive not in (None, "merge"):
-        raise bad_request(f"unknown patch type found: {directive}")
+        raise StatusError(
+            500, "", f"unknown patch type: {directive} in map: {_go_map({_DIRECTIVE: directive, **change})}"
+        )
     retain = change.pop(_RETAIN, None)
     if retain is not None:
         for name in [name for name in current if name not in retain]:
@@ -101,15 +104,19 @@ def _merge_list(current: list[Any], change: list[Any], typed: Node | None) -> li
         return change
     key = typed.merge_key
     if not key:
-        return [*current, *(item for item in change if item not in current)]
+        merged = [*current, *(item for item in change if item not in current)]
+        return _patched_first(merged, change, current, lambda item: item)
     merged = list(current)
     for item in change:
         if not isinstance(item, dict):
             raise bad_request("a list of objects is merged with something that is not an object")
         directive = item.get(_DIRECTIVE)
         if key not in item:
-            shown = " ".join(f"{name}:{item[name]}" for name in sorted(item))
-            raise StatusError(500, "", f"map: map[{shown}] does not contain declared merge key: {key}")
+            raise StatusError(500, "", f"map: {_go_map(item)} does not contain declared merge key: {key}")
+        if directive == "merge":
+            raise StatusError(500, "", "merging lists cannot yet be specified in the patch")
+        if directive not in (None, "delete"):
+            raise StatusError(500, "", f"unknown patch type: {directive} in map: {_go_map(item)}")
         indexes = [at for at, have in enumerate(merged) if isinstance(have, dict) and have.get(key) == item[key]]
         if directive == "delete":
             merged = [have for at, have in enumerate(merged) if at not in indexes]
@@ -118,20 +125,26 @@ def _merge_list(current: list[Any], change: list[Any], typed: Node | None) -> li
         else:
             merged.append(strategic_merge({}, item, typed.items))
     named = [item[key] for item in change if item.get(_DIRECTIVE) != "delete"]
-    return _patched_first(merged, named, [have.get(key) for have in current if isinstance(have, dict)], key)
+    before = [have.get(key) for have in current if isinstance(have, dict)]
+    return _patched_first(merged, named, before, lambda item: item[key])
 
 
-def _patched_first(items: list[Any], named: list[Any], before: list[Any], key: str) -> list[Any]:
+def _go_map(item: Obj) -> str:
+    """Return an object as Go prints a map."""
+    return f"map[{' '.join(f'{name}:{item[name]}' for name in sorted(item))}]"
+
+
+def _patched_first(items: list[Any], named: list[Any], before: list[Any], identity: Callable[[Any], Any]) -> list[Any]:
     """Sort a merged list as upstream does (normalizeElementOrder, mergeSortedSlice).
 
     Items in the patch keep the order of the patch. Any other item precedes the first item of the patch that followed
     it before.
     """
-    patched = sorted((item for item in items if item[key] in named), key=lambda item: named.index(item[key]))
-    others = [item for item in items if item[key] not in named]
+    patched = sorted((item for item in items if identity(item) in named), key=lambda item: named.index(identity(item)))
+    others = [item for item in items if identity(item) not in named]
     result: list[Any] = []
     while patched and others:
-        mine, other = patched[0][key], others[0][key]
+        mine, other = identity(patched[0]), identity(others[0])
         in_front = mine in before and other in before and before.index(other) < before.index(mine)
         result.append((others if in_front else patched).pop(0))
     return [*result, *patched, *others]

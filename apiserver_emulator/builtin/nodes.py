@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from apiserver_emulator.node_authorizer import restrict_node
 from apiserver_emulator.node_lifecycle import taint_new
@@ -94,3 +94,18 @@ def node_roles(obj: Obj) -> object:
     labels = obj["metadata"].get("labels") or {}
     roles = sorted(k.removeprefix(prefix) for k in labels if k.startswith(prefix) and k != prefix)
     return ",".join(roles) or "<none>"
+
+
+def node_address(kind: str) -> Callable[[Obj], str]:
+    """Return a function that reads the first address of a kind."""
+
+    def read(obj: Obj) -> str:
+        addresses = (obj.get("status") or {}).get("addresses") or ()
+        return next((each["address"] for each in addresses if each.get("type") == kind), "<none>")
+
+    return read
+
+
+def node_info(field: str) -> Callable[[Obj], str]:
+    """Return a function that reads a field of status.nodeInfo."""
+    return lambda obj: ((obj.get("status") or {}).get("nodeInfo") or {}).get(field) or "<unknown>"

@@ -20,7 +20,7 @@ from apiserver_emulator.builtin.events import (
     event_object,
 )
 from apiserver_emulator.builtin.namespaces import NamespaceStrategy, namespace_fields
-from apiserver_emulator.builtin.nodes import NodeStrategy, node_fields, node_roles, node_status
+from apiserver_emulator.builtin.nodes import NodeStrategy, node_address, node_fields, node_info, node_roles, node_status
 from apiserver_emulator.builtin.rbac import RoleBindingStrategy, RoleStrategy
 from apiserver_emulator.builtin.simple import (
     GenerationStrategy,
@@ -102,6 +102,11 @@ _CORE = (
             Column("Roles", node_roles),
             Column("Age", _at("metadata", "creationTimestamp"), type="date"),
             Column("Version", _at("status", "nodeInfo", "kubeletVersion")),
+            Column("Internal-IP", node_address("InternalIP"), priority=1),
+            Column("External-IP", node_address("ExternalIP"), priority=1),
+            Column("OS-Image", node_info("osImage"), priority=1),
+            Column("Kernel-Version", node_info("kernelVersion"), priority=1),
+            Column("Container-Runtime", node_info("containerRuntimeVersion"), priority=1),
         ),
     ),
     _core(

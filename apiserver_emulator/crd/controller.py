@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import orjson
+
 from apiserver_emulator.controllers.namespaces import CRD_FINALIZER, CRDS
 from apiserver_emulator.core import Core
 from apiserver_emulator.crd.definition_checks import LABEL, LABEL_TEXT, version_errors
@@ -219,7 +221,7 @@ class CrdController:
         )
 
 
-_STEP = re.compile(r"""\.?([A-Za-z0-9_\-]+|\\\.)|\[\?\(@\.([A-Za-z0-9_]+)\s*==\s*['"]([^'"]*)['"]\)\]|\[(\d+|\*)\]""")
+_STEP = re.compile(r"""\.?([A-Za-z0-9_\-/\0]+)|\[\?\(@\.([A-Za-z0-9_]+)\s*==\s*['"]([^'"]*)['"]\)\]|\[(\d+|\*)\]""")
 
 
 def _column(definition: Obj) -> Column:
@@ -256,5 +258,5 @@ def json_path(obj: Obj, path: str) -> object:
         else:
             found = found[int(index)] if isinstance(found, list) and int(index) < len(found) else None
         if found is None:
-            return ""
-    return found if isinstance(found, (str, int, float, bool)) else str(found)
+            return None
+    return found if isinstance(found, (str, int, float, bool)) else orjson.dumps(found).decode()

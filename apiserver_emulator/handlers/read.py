@@ -74,7 +74,7 @@ class Reader:
                     resource,
                     [record],
                     now=self._core.clock.now(),
-                    include=request.param("includeObject", "Metadata"),
+                    include=_include(request),
                     metadata={"resourceVersion": record.obj["metadata"].get("resourceVersion", "")},
                     convert=convert,
                 )
@@ -160,7 +160,7 @@ class Reader:
                     resource,
                     records,
                     now=self._core.clock.now(),
-                    include=request.param("includeObject", "Metadata"),
+                    include=_include(request),
                     metadata=meta,
                     convert=convert,
                 )
@@ -285,7 +285,7 @@ class Reader:
     def _encoder(self, resource: ResourceType, version: str, view: View, request: Request) -> Callable[[Record], bytes]:
         convert = self._core.converter(resource, version)
         if view.kind == "Table":
-            include = request.param("includeObject", "Metadata")
+            include = _include(request)
             # Only the first event of a watch has column definitions.
             first = [True]
 
@@ -385,3 +385,14 @@ def _read_token(token: str) -> tuple[int, tuple[str, str]]:
         return int(found["rv"]), (namespace, name)
     except (binascii.Error, ValueError, KeyError, TypeError) as error:
         raise bad_request("continue key is not valid: the token was not issued by this server") from error
+
+
+def _include(request: Request) -> str:
+    """Return the parameter includeObject of a table. Raises 400."""
+    found = request.param("includeObject") or "Metadata"
+    if found not in ("Metadata", "Object", "None"):
+        raise bad_request(
+            f'Unable to convert to Table as requested: includeObject: Invalid value: "{found}": must be '
+            "'Metadata', 'Object', 'None', or empty"
+        )
+    return found

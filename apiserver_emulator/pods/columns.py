@@ -60,4 +60,8 @@ def pod_columns() -> tuple[Column, ...]:
         Column("Age", lambda pod: pod["metadata"].get("creationTimestamp", ""), type="date"),
         Column("IP", lambda pod: (pod.get("status") or {}).get("podIP") or "<none>", priority=1),
         Column("Node", node, priority=1),
+        Column(
+            "Nominated Node", lambda pod: (pod.get("status") or {}).get("nominatedNodeName") or "<none>", priority=1
+        ),
+        Column("Readiness Gates", lambda pod: "<none>", priority=1),
     )

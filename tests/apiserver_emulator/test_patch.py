@@ -83,7 +83,7 @@ def test_strategic_replaces_atomic_lists_and_merges_primitive_sets() -> None:
         "spec": {"tolerations": [{"key": "y"}]},
     }
     found = strategic(current, change)
-    assert found["metadata"]["finalizers"] == ["b", "c"]
+    assert found["metadata"]["finalizers"] == ["c", "b"]  # upstream puts the items of the patch first
     assert found["spec"]["tolerations"] == [{"key": "y"}]
 
 

@@ -213,7 +213,7 @@ def test_kubectl_tables(client: KubeClient, plane: ApiServerEmulator, pod: MakeP
     found = json.loads(answer.body)
     assert found["kind"] == "Table"
     assert [c["name"] for c in found["columnDefinitions"]] == [
-        "Name", "Ready", "Status", "Restarts", "Age", "IP", "Node",
+        "Name", "Ready", "Status", "Restarts", "Age", "IP", "Node", "Nominated Node", "Readiness Gates",
     ]  # fmt: skip
     assert found["rows"][0]["cells"][:4] == ["p", "0/1", "Pending", "0"]
     assert found["rows"][0]["object"]["kind"] == "PartialObjectMetadata"

@@ -9,6 +9,7 @@ from verification.fidelity.probes import (
     access,
     builtins,
     custom,
+    details,
     endpoints,
     identities,
     lifecycle,
@@ -23,6 +24,7 @@ from verification.fidelity.probes import (
 
 _TABLES = (
     verbs,
+    details,
     identities,
     builtins,
     metadata,
