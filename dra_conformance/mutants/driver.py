@@ -810,6 +810,30 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PUBLISHER}.sync", make)
 
 
+@mutant("surplus-slices-kept", rule="DRA-289b")
+def _(patch: Patch) -> None:
+    """Slices of the pool that are no longer needed are not deleted."""
+
+    def make(original: Any) -> Any:
+        def plan(self: Any, wanted: Any, there: Any, node: Any) -> Any:
+            found = original(self, wanted, there, node)
+            return replace(found, delete=[old for old in found.delete if not self.is_mine(old)])
+
+        return plan
+
+    patch.wrap(f"{PUBLISHER}.plan", make)
+
+
+@mutant("repeated-response-has-one-device", rule="NV-051b")
+def _(patch: Patch) -> None:
+    """The response to a repeated Prepare has the first device of the claim only."""
+
+    def make(original: Any) -> Any:
+        return lambda self, claim, entry: original(self, claim, entry)[:1]
+
+    patch.wrap(f"{PREPARER}.repeat", make)
+
+
 # -- gpu.nvidia.com ----------------------------------------------------------------------------------------------------
 
 CONFIGS = "reference_impl.kubelet_plugin.configs"

@@ -442,3 +442,17 @@ def _(patch: Patch) -> None:
         ]
 
     patch.wrap(SHOWN, _entries(change))
+
+
+@mutant("one-unmonitored-gpu-taints-all", rule="NV-122")
+def _(patch: Patch) -> None:
+    """A GPU without events makes all GPUs of the node unmonitored."""
+
+    def make(original: Any) -> Any:
+        def unmonitored(self: Any, uuid: str, reason: str) -> None:
+            for gpu in self._found.gpus:
+                original(self, gpu.uuid, reason)
+
+        return unmonitored
+
+    patch.wrap("reference_impl.kubelet_plugin.health:DeviceHealthBook.unmonitored", make)

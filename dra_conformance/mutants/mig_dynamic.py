@@ -381,7 +381,20 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.kubelet_plugin.partitions:Partitioning.amounts", property(amounts))
 
 
-@mutant("live-instances-not-recognised", rule="NV-061b")
+@mutant("live-instances-not-recognised", rule="NV-052e")
 def _(patch: Patch) -> None:
-    """Prepare creates the instances of every claim anew, also those that another claim has."""
+    """Prepare creates the instances of a claim anew if its CDI specification is lost."""
     patch.replace(f"{INSTANCES}.live", lambda self, slot: None)
+
+
+@mutant("admin-access-creates-instances", rule="NV-061b")
+def _(patch: Patch) -> None:
+    """A claim with admin access destroys the instance of another claim and creates it anew."""
+
+    def make(original: Original) -> Original:
+        def realize(self: Any, uid: str, configured: Any, held: Any) -> Any:
+            return original(self, uid, configured, {} if configured.result.admin_access else held)
+
+        return realize
+
+    patch.wrap(f"{PREPARER}.realize", make)

@@ -181,6 +181,17 @@ def _(world: World, node: str) -> None:
     world.eventually("slices of the next generation", look, expected=f"more than {len(before)}, generation above")
 
 
+@then('the driver on "{node}" comes to have one slice')
+def _(world: World, node: str) -> None:
+    """All but one slice of the driver are deleted."""
+
+    def look() -> Seen:
+        found = [name_of(obj) for obj in world.node(node).slices()]
+        return len(found) == 1, found
+
+    world.eventually("slices of the driver", look, expected="one slice")
+
+
 @then('every slice of the driver on "{node}" is owned by the Node')
 def _(world: World, node: str) -> None:
     """Slices with a node name have the Node as owner, so that they are deleted with it."""

@@ -43,3 +43,16 @@ Feature: A driver next to other drivers of its node
       | kind     | name       | value |
       | variable | NET_DEVICE | set   |
       | variable | FPGA_UNIT  | set   |
+    Given a ResourceClaim "next" allocated on "n1" with:
+      """
+      results:
+        - {request: first, driver: nic.dra.test, device: nic-0}
+        - {request: second, driver: fpga.dra.test, device: board-0}
+      """
+    And a pod "next" using claim "next"
+    And claim "next" is reserved by hand for pods "next"
+    When pod "train" is deleted
+    Then the Pod "train" is gone [DRA-359]
+    When pod "next" is bound by hand to "n1"
+    Then pod "next" reaches phase Running [DRA-359]
+    And container "main" of pod "next" on "n1" sees the devices of "next" only [DRA-359]

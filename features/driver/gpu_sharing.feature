@@ -22,6 +22,9 @@ Feature: The driver gpu.nvidia.com sets time slices
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared [NV-085]
     And nvidia-smi on "n1" was run for the GPU of claim "train" with "-c DEFAULT, --set-timeslice <number>" [NV-085]
+    When claim "train" is prepared on "n1"
+    Then all responses for claim "train" are the same [NV-085]
+    And nvidia-smi on "n1" was run for the GPU of claim "train" with "-c DEFAULT, --set-timeslice <number>" [NV-085]
     When claim "train" is unprepared on "n1"
     Then claim "train" is unprepared [NV-111]
     And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "train" is 0 [NV-111]

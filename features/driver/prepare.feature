@@ -44,6 +44,22 @@ Feature: A driver prepares the devices of a claim
     And every CDI id of the response for claim "other" resolves on "n1" [NV-049d]
     And the response for claim "train" has every device that the claim was allocated [NV-049]
 
+  @NV-051 @NV-051b @needs:several-gpus
+  Scenario: Prepare of a claim of two requests may be repeated
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results: [{request: first, device: free}, {request: second, device: free}]
+      """
+    And a ResourceClaim "infer" allocated 1 devices of the driver on "n1"
+    And claims "train, infer" are prepared on "n1"
+    When claims "infer, train" are prepared on "n1" in one call
+    Then claim "train" is prepared [NV-051]
+    And claim "infer" is prepared [NV-051]
+    And every CDI id of the response for claim "train" resolves on "n1" [NV-051]
+    And all responses for claim "train" are the same [NV-051b]
+    And all responses for claim "infer" are the same [NV-051b]
+
   @NV-051 @NV-051b
   Scenario: Prepare may be repeated
     Given node "n1" running the driver

@@ -59,3 +59,9 @@ Feature: A driver publishes its devices
     And the driver on "n1" is started with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false"
     Then the driver on "n1" comes to be registered [DRA-289b]
     And the driver on "n1" comes to have more slices, all of the next generation [DRA-289b]
+    When the driver on "n1" is stopped
+    And the driver on "n1" is started with "--feature-gates=NVMLDeviceHealthCheck=false"
+    Then the driver on "n1" comes to be registered [DRA-289b]
+    And the driver on "n1" publishes the same devices as before [DRA-289b]
+    And every pool of the driver on "n1" comes to be complete [DRA-289b]
+    And the driver on "n1" comes to have one slice [DRA-289b]

@@ -36,14 +36,22 @@ Feature: NVML events become taints and health states
     Given node "n1" has the fault "NVML events not supported"
     And node "n1" running the driver
     Then the driver taints every device on "n1" with "gpu.nvidia.com/unmonitored:None" only
+    Given node "n2" has the fault "NVML events of GPU 3 not supported"
+    And node "n2" running the driver
+    Then the driver taints device "gpu-3" on "n2" with "gpu.nvidia.com/unmonitored:None" only
+    And no device on "n2" but device "gpu-3" is tainted
 
   @NV-123 @gate:DRADeviceTaints
   Scenario: A later XID replaces the taint of an earlier one
     Given node "n1" running the driver
     When XID 48 happens on GPU 0 of "n1"
+    And XID 48 happens on GPU 1 of "n1"
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     When XID 43 happens on GPU 0 of "n1"
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=43:None" only
+    And the driver taints device "gpu-1" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    When XID 79 happens on GPU 0 of "n1"
+    Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=79:NoSchedule" only
 
   @NV-124 @gate:DRADeviceTaints
   Scenario: An XID of a MIG device taints that MIG device only

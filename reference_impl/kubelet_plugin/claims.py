@@ -8,7 +8,7 @@ NV-068.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from dra_api.allocations import results_of_status
 from dra_api.client import ApiError, KubeClient
@@ -28,9 +28,9 @@ class Result:
     request: str
     pool: str
     device: str
-    admin_access: bool = False
-    share_id: str | None = None
-    consumed: Obj = field(default_factory=dict)
+    admin_access: bool
+    share_id: str | None
+    consumed: Obj
 
     @property
     def request_name(self) -> str:

@@ -105,7 +105,7 @@ class Passthrough:
         folder = self._root.sysfs / "bus/pci/devices" / address
         vendor, device = f"0x{number_in(folder / 'vendor'):04x}", f"0x{number_in(folder / 'device'):04x}"
         try:
-            group = int((folder / "iommu_group").resolve(strict=True).name)
+            group = int((folder / "iommu_group").resolve().name)
         except (OSError, ValueError) as error:
             raise ComponentError(f"{address} has no IOMMU group, so it cannot be passed through: {error}") from error
         return Vfio(

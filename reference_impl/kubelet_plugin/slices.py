@@ -311,7 +311,7 @@ class SlicePublisher:
     def owner(self, node: Obj) -> Obj:
         """Return the owner reference to the Node, which makes the garbage collector delete its slices (rule NV-019)."""
         node = {"apiVersion": NODES.api_version, "kind": NODES.kind, **node}
-        return owner_reference(node, controller=True)
+        return owner_reference(node)
 
     def _same(self, index: int, spec: Obj, old: Obj, node: Obj) -> bool:
         # The Node was recreated: with the old owner the garbage collector would delete the slice.

@@ -62,7 +62,7 @@ def test_one_slice_with_all_gpus(lab: Bench) -> None:
     assert sorted(device["name"] for device in spec["devices"]) == [f"gpu-{i}" for i in range(8)]
     assert name_of(published).startswith("00000-gpu.nvidia.com-n1-")
     (owner,) = published["metadata"]["ownerReferences"]
-    assert (owner["kind"], owner["name"], owner["controller"]) == ("Node", "n1", True)
+    assert (owner["kind"], owner["name"]) == ("Node", "n1")
 
 
 def test_restart_keeps_the_slice_and_the_claims(lab: Bench) -> None:

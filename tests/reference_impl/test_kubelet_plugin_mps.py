@@ -35,7 +35,11 @@ def config(**mps: object) -> GpuConfig:
 
 
 def configured(device: Gpu, settings: GpuConfig) -> ConfiguredDevice:
-    return ConfiguredDevice(Result(request="gpu", pool="n1", device=device.name), device, settings)
+    return ConfiguredDevice(
+        Result(request="gpu", pool="n1", device=device.name, admin_access=False, share_id=None, consumed={}),
+        device,
+        settings,
+    )
 
 
 def daemons(tmp_path: Path) -> Mps:

@@ -69,7 +69,11 @@ DEFAULT = VfioDeviceConfig()
 
 
 def configured(device: Vfio, config: VfioDeviceConfig = DEFAULT) -> ConfiguredDevice:
-    return ConfiguredDevice(Result(request="gpu", pool="n1", device=device.name), device, config)
+    return ConfiguredDevice(
+        Result(request="gpu", pool="n1", device=device.name, admin_access=False, share_id=None, consumed={}),
+        device,
+        config,
+    )
 
 
 def entry(planned: dict[str, object]) -> ClaimEntry:

@@ -69,9 +69,7 @@ def test_first_publication() -> None:
     ((index, new),) = plan.create
     assert (index, plan.update, plan.delete) == (0, [], [])
     assert new["metadata"]["generateName"] == "00000-gpu.nvidia.com-n1-"
-    assert new["metadata"]["ownerReferences"] == [
-        {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "node-uid", "controller": True}
-    ]
+    assert new["metadata"]["ownerReferences"] == [{"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": "node-uid"}]
     assert new["spec"]["pool"] == {"name": "n1", "generation": 1, "resourceSliceCount": 1}
     assert new["spec"]["nodeName"] == "n1"
 

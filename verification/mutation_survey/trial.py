@@ -35,6 +35,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
     },
     "gates": {"feature_gates": ("DRADeviceTaintRules=true", "DRAListTypeAttributes=true")},
     "oldest": {"kubernetes_version": "1.34"},
+    # Counters of partitionable devices in the form of that release, where their gate is off by default.
+    "oldest-gates": {"kubernetes_version": "1.34", "feature_gates": ("DRAPartitionableDevices=true",)},
 }
 """Names and options of the runs. Each scenario belongs to the first run in which it passes.
 
