@@ -167,7 +167,9 @@ def _(world: World) -> None:
 
 @when("a review of it is sent to the webhook {variant}")
 def _(world: World, variant: str) -> None:
-    """The same `without TLS`, `as an update` (from no configuration), or `with a duplicate FIELD` of the first one."""
+    """The same `without TLS`, `as a dry run`, `as a deletion` or `for the group "NAME"`; `as an update` from no
+    configuration, or `as an update of` a configuration (YAML); or `with a duplicate FIELD` in the first configuration.
+    """
     obj = draft(world)
     match variant.split():
         case ["without", "TLS"]:
@@ -176,11 +178,33 @@ def _(world: World, variant: str) -> None:
             old = orjson.loads(orjson.dumps(obj))
             (old["spec"].get("spec") or old["spec"])["devices"].pop("config", None)
             send(world, orjson.dumps(review(world, obj, old=old)))
+        case ["as", "an", "update", "of", *_]:
+            old = orjson.loads(orjson.dumps(obj))
+            parameters = manifests.parse_value(variant.partition(" of ")[2])
+            for entry in (old["spec"].get("spec") or old["spec"])["devices"]["config"]:
+                entry["opaque"]["parameters"] = parameters
+            send(world, orjson.dumps(review(world, obj, old=old)))
+        case ["as", "a", "dry", "run"]:
+            found = review(world, obj)
+            found["request"]["dryRun"] = True
+            found["request"]["options"]["dryRun"] = ["All"]
+            send(world, orjson.dumps(found))
+        case ["for", "the", "group", name]:
+            found = review(world, obj)
+            found["request"]["resource"]["group"] = name.strip('"')
+            send(world, orjson.dumps(found))
+        case ["as", "a", "deletion"]:
+            found = review(world, obj)
+            found["request"] |= {"operation": "DELETE", "object": None, "oldObject": obj}
+            send(world, orjson.dumps(found))
         case ["with", "a", "duplicate", name]:
             parameters = manifests.look_up(obj, "spec.devices.config[0].opaque.parameters")
+            *parents, last = name.split(".")
+            for step in parents:
+                parameters = parameters[step]
             # JSON libraries do not write a field twice, so the duplicate is added to the bytes.
             once = orjson.dumps(parameters)
-            twice = orjson.dumps({name: parameters[name]})[:-1] + b"," + once[1:]
+            twice = orjson.dumps({last: parameters[last]})[:-1] + b"," + once[1:]
             send(world, orjson.dumps(review(world, obj)).replace(once, twice, 1))
         case _:
             raise SpecificationError(f"{world.scenario.where}: no review can be sent {variant!r}")
@@ -190,6 +214,20 @@ def _(world: World, variant: str) -> None:
 def _(world: World, body: str, content_type: str) -> None:
     """Send this body to the path of the webhook for reviews."""
     send(world, body.encode(), content_type=content_type)
+
+
+@when("a body of {count:d} nested lists is sent to the webhook")
+def _(world: World, count: int) -> None:
+    """Send a JSON document of lists in lists, deeper than decoders permit."""
+    send(world, b"[" * count + b"]" * count)
+
+
+@when('a review of it is sent to the path "{path}" of the webhook')
+def _(world: World, path: str) -> None:
+    """Send the manifest in a review of a creation to another path than that of reviews."""
+    body, there = orjson.dumps(review(world, draft(world))), endpoint(world)
+    reply = there.call("POST", path, body, content_type="application/json", timeout=world.run.patience)
+    _remember(world, reply, f"POST {path}", body)
 
 
 @when('"{path}" of the webhook is requested')

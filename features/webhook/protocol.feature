@@ -34,6 +34,13 @@ Feature: The protocol of an admission webhook
       | A missing kind     | {"request": {"uid": "1"}}                                                                 |
       | Another kind       | {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}                            |
       | An unknown version | {"apiVersion": "admission.k8s.io/v9", "kind": "AdmissionReview", "request": {"uid": "1"}} |
+      | A list             | [{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}]                        |
+      | A value NaN        | {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"resource": NaN}} |
+
+  @NV-130
+  Scenario: A body that is nested too deeply is a bad request
+    When a body of 200000 nested lists is sent to the webhook
+    Then the reply of the webhook has "code" 400
 
   @NV-131 @NV-131a @NV-131b
   Scenario: The response has the uid and the version of the review
@@ -44,6 +51,23 @@ Feature: The protocol of an admission webhook
     And the reply of the webhook has "apiVersion" admission.k8s.io/v1 [NV-131a]
     And the reply of the webhook has "kind" AdmissionReview [NV-131a]
     And the reply of the webhook has "contentType" application/json [NV-131b]
+
+  @NV-131
+  Scenario: A large review is answered
+    Given the manifest "webhook/claim-v1"
+    # As large as the annotations of an object can be.
+    And "metadata.annotations.notes" is the text "note" 65000 times
+    When a review of it is sent to the webhook
+    Then the reply of the webhook has "response.uid" $(review)
+    And the reply of the webhook has "response.allowed" true
+
+  @NV-131d
+  Scenario: Another path is not answered with a review
+    Given the manifest "webhook/claim-v1"
+    When a review of it is sent to the path "/other" of the webhook
+    Then the reply of the webhook has "code" 404
+    When "/other" of the webhook is requested
+    Then the reply of the webhook has "code" 404
 
   @NV-131 @NV-131a
   Scenario: A refusal has the uid and the version of the review
@@ -65,6 +89,7 @@ Feature: The protocol of an admission webhook
     When a review of it is sent to the webhook
     Then the reply of the webhook has "response.allowed" false
     And the reply of the webhook has "response.status.reason" BadRequest
+    And the reply of the webhook has "response.status.message" containing resourceclaim
 
     Examples:
       | what                             | manifest        | version            |
@@ -73,19 +98,43 @@ Feature: The protocol of an admission webhook
       | a claim of an unknown version    | claims/claim    | resource.k8s.io/v9 |
       | a template of an unknown version | claims/template | resource.k8s.io/v9 |
 
+  @NV-132
+  Scenario: A review of claims of another group is refused
+    Given the manifest "webhook/claim-v1"
+    When a review of it is sent to the webhook for the group "example.com"
+    Then the reply of the webhook has "response.allowed" false
+    And the reply of the webhook has "response.status.reason" BadRequest
+
   @NV-132a
   Scenario Outline: <what> is refused as a bad request
-    Given the manifest "claims/claim"
+    Given the manifest "webhook/<manifest>"
     And "<path>" is <value>
     When a review of it is sent to the webhook
     Then the reply of the webhook has "response.allowed" false
     And the reply of the webhook has "response.status.reason" BadRequest
+    And the reply of the webhook has "response.status.message" set
 
     Examples:
-      | what                                    | path                | value      |
-      | A claim whose spec is a string          | spec                | everything |
-      | A claim whose devices are a list        | spec.devices        | [a]        |
-      | A claim whose configuration is a string | spec.devices.config | everything |
+      | what                                        | manifest      | path                           | value              |
+      | A claim whose spec is a string              | claim-v1      | spec                           | everything         |
+      | A claim whose devices are a list            | claim-v1beta2 | spec.devices                   | [a]                |
+      | A claim whose configuration is a string     | claim-v1beta1 | spec.devices.config            | everything         |
+      | A claim whose configuration is a list       | claim-v1      | spec.devices.config            | [[a]]              |
+      | A claim whose opaque configuration is a list | claim-v1     | spec.devices.config            | [{opaque: [a]}]    |
+      | A template whose spec is a number           | template-v1   | spec.spec                      | 3                  |
+      | A template whose configuration is an object | template-v1   | spec.spec.devices.config       | {opaque: {}}       |
+
+  @NV-133i
+  Scenario Outline: A deletion in <manifest> is admitted
+    Given the manifest "webhook/<manifest>"
+    And it is configured for "gpu.nvidia.com" with {kind: Nonsense}
+    When a review of it is sent to the webhook as a deletion
+    Then the webhook admits it
+
+    Examples:
+      | manifest         |
+      | claim-v1         |
+      | template-v1beta1 |
 
   @NV-136
   Scenario Outline: Configuration in <kind> for another driver is not validated
@@ -95,18 +144,36 @@ Feature: The protocol of an admission webhook
     Then the webhook admits it
 
     Examples:
-      | kind       | manifest    |
-      | a claim    | claim-v1    |
-      | a template | template-v1 |
+      | kind                  | manifest         |
+      | a claim               | claim-v1         |
+      | a claim in v1beta1    | claim-v1beta1    |
+      | a template            | template-v1      |
+      | a template in v1beta2 | template-v1beta2 |
 
   @NV-133
-  Scenario Outline: A claim without configuration is admitted in <version>
-    Given the manifest "webhook/claim-<version>"
+  Scenario Outline: A <kind> without configuration is admitted in <version>
+    Given the manifest "webhook/<kind>-<version>"
     When a review of it is sent to the webhook
     Then the webhook admits it
 
     Examples:
-      | version |
-      | v1      |
-      | v1beta2 |
-      | v1beta1 |
+      | kind     | version |
+      | claim    | v1      |
+      | claim    | v1beta2 |
+      | claim    | v1beta1 |
+      | template | v1      |
+      | template | v1beta2 |
+      | template | v1beta1 |
+
+  @NV-133
+  Scenario Outline: A claim without <what> is admitted
+    Given the manifest "webhook/<manifest>"
+    And "<path>" is null
+    When a review of it is sent to the webhook
+    Then the webhook admits it
+
+    Examples:
+      | what                 | manifest    | path              |
+      | devices              | claim-v1    | spec.devices      |
+      | spec                 | claim-v1    | spec              |
+      | devices in a template | template-v1 | spec.spec.devices |

@@ -28,15 +28,15 @@ def read(body: bytes) -> object:
 
 
 def repeated_fields(value: object, where: str = "") -> list[str]:
-    """Return the paths of the fields that occur more than once in a document from `read`."""
+    """Return the paths of the fields that occur more than once in a document from `read`.
+
+    Lists are not searched: no kind of configuration has one, so that decoding refuses them.
+    """
     found: list[str] = []
     if isinstance(value, dict):
         found += [f"{where}{name}" for name in getattr(value, "repeated", ())]
         for name, content in value.items():
             found += repeated_fields(content, f"{where}{name}.")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            found += repeated_fields(item, f"{where.removesuffix('.')}[{index}].")
     return found
 
 

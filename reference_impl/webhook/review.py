@@ -78,9 +78,7 @@ def problems_in(obj: object, where: tuple[str, ...], *, gates: EnabledSharing) -
     """Return the problems of each configuration of this driver, with its path (NV-134, NV-135). Raises
     UnreadableObject.
     """
-    if not isinstance(obj, dict):
-        raise UnreadableObject("the request has no object that could be read")
-    devices = obj
+    devices = _a(obj, dict, "the object of the request")
     for depth, step in enumerate(where, start=1):
         devices = _a(devices.get(step), dict, ".".join(where[:depth]))
     base = f"{'.'.join(where)}.config"

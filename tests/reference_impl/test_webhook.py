@@ -93,7 +93,6 @@ def test_a_gate_that_is_off_is_named() -> None:
 @pytest.mark.parametrize(
     "obj",
     [
-        None,
         "text",
         {"spec": "all"},
         {"spec": {"devices": []}},
@@ -106,6 +105,12 @@ def test_an_object_of_another_shape_is_a_bad_request(obj: Any) -> None:
     body = review()
     body["request"]["object"] = obj
     assert verdict(body)["status"]["reason"] == "BadRequest"
+
+
+def test_a_request_without_an_object_is_admitted() -> None:
+    body = review()
+    body["request"] |= {"operation": "DELETE", "object": None}
+    assert verdict(body) == {"uid": "u-1", "allowed": True}
 
 
 def test_nothing_in_a_request_brings_it_down() -> None:

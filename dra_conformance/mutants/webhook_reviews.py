@@ -1,0 +1,199 @@
+"""Mutants of the reference webhook: unusual requests, and the parts of a configuration that a check can overlook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.webhook import CONFIGS, DOCUMENT, REVIEW, SERVER, change_answer, change_handler
+
+
+def _decide(change: Callable[[Callable[..., Any], dict[str, Any]], Any]) -> Callable[[Patch], None]:
+    """Decide on a request by `change`, which gets the original decision and the request."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decide(request: Any, **more: Any) -> Any:
+            return change(lambda changed: original(changed, **more), request)
+
+        return decide
+
+    return lambda patch: patch.wrap(f"{REVIEW}:decide", make)
+
+
+@mutant("webhook-disconnects-on-deep-nesting", rule="NV-130")
+def _(patch: Patch) -> None:
+    """A document that is nested too deeply closes the connection."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def read(body: bytes) -> Any:
+            if body.startswith(b"[["):
+                raise OSError("stack overflow")
+            return original(body)
+
+        return read
+
+    patch.wrap(f"{DOCUMENT}:read", make)
+
+
+@mutant("webhook-accepts-nan", rule="NV-130")
+def _(patch: Patch) -> None:
+    """NaN is read as a number, which is not in JSON."""
+    patch.replace(f"{DOCUMENT}:_no_number", lambda text: float("nan"))
+
+
+@mutant("webhook-reads-small-reviews-only", rule="NV-131")
+def _(patch: Patch) -> None:
+    """A review of more than 64 KiB is refused."""
+    patch.replace(f"{SERVER}:_BODY_LIMIT", 64 * 1024)
+
+
+@mutant("webhook-validates-on-every-path", rule="NV-131d")
+def _(patch: Patch) -> None:
+    """Reviews are answered on every path."""
+
+    def mixin(base: Any) -> type:
+        class Handler(base):  # type: ignore[misc]
+            def do_POST(self) -> None:  # noqa: N802 - the name is that of http.server
+                self.path = "/validate-resource-claim-parameters"
+                super().do_POST()
+
+        return Handler
+
+    change_handler(patch, mixin)
+
+
+@mutant("webhook-ready-on-every-path", rule="NV-131d")
+def _(patch: Patch) -> None:
+    """Every GET is answered as if it were one of /readyz."""
+
+    def mixin(base: Any) -> type:
+        class Handler(base):  # type: ignore[misc]
+            def do_GET(self) -> None:  # noqa: N802 - the name is that of http.server
+                self._send(200, b"ok", "text/plain")
+
+        return Handler
+
+    change_handler(patch, mixin)
+
+
+@mutant("webhook-ignores-group", rule="NV-132")
+def _(patch: Patch) -> None:
+    """Claims of every group are validated."""
+
+    def change(original: Callable[..., Any], request: Any) -> Any:
+        return original({**request, "resource": {**request["resource"], "group": "resource.k8s.io"}})
+
+    _decide(change)(patch)
+
+
+@mutant("webhook-refuses-without-message", rule="NV-132")
+def _(patch: Patch) -> None:
+    """The refusal of another resource has no message."""
+
+    def change(found: dict[str, Any]) -> None:
+        status = found["response"].get("status") or {}
+        if status.get("reason") == "BadRequest":
+            status["message"] = ""
+
+    change_answer(patch, change)
+
+
+@mutant("webhook-accepts-malformed-templates", rule="NV-132a")
+def _(patch: Patch) -> None:
+    """A template of the wrong shape is treated as empty."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def a(value: Any, kind: type, where: str) -> Any:
+            template = where.startswith("spec.spec") and not isinstance(value, kind)
+            return kind() if template else original(value, kind, where)
+
+        return a
+
+    patch.wrap(f"{REVIEW}:_a", make)
+
+
+@mutant("webhook-supports-templates-in-v1-only", rule="NV-133")
+def _(patch: Patch) -> None:
+    """Templates in older versions are refused."""
+
+    def change(original: Callable[..., Any], request: Any) -> Any:
+        resource = request["resource"]
+        old = resource["resource"] == "resourceclaimtemplates" and resource["version"] != "v1"
+        return original({**request, "resource": {**resource, "version": "v0"}}) if old else original(request)
+
+    _decide(change)(patch)
+
+
+@mutant("webhook-refuses-claims-without-devices", rule="NV-133")
+def _(patch: Patch) -> None:
+    """A claim without devices is refused as unreadable."""
+
+    def change(original: Callable[..., Any], request: Any) -> Any:
+        claim = (request.get("object") or {}).get("spec") or {}
+        if "devices" not in (claim.get("spec") or claim):
+            return {"allowed": False, "status": {"reason": "BadRequest", "message": "no devices"}}
+        return original(request)
+
+    _decide(change)(patch)
+
+
+@mutant("webhook-admits-dry-runs", rule="NV-133a")
+def _(patch: Patch) -> None:
+    """Dry runs are not validated."""
+    _decide(lambda original, request: {"allowed": True} if request.get("dryRun") else original(request))(patch)
+
+
+@mutant("webhook-reports-first-unknown-field-only", rule="NV-133a")
+def _(patch: Patch) -> None:
+    """The refusal has the first unknown field of a configuration only."""
+    patch.wrap(f"{CONFIGS}:_unknown", lambda original: lambda *what: original(*what)[:1])
+
+
+@mutant("webhook-admits-parameters-that-are-no-object", rule="NV-133b")
+def _(patch: Patch) -> None:
+    """Parameters that are no object count as absent, and are admitted."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(parameters: Any, **more: Any) -> None:
+            if isinstance(parameters, dict):
+                original(parameters, **more)
+
+        return check
+
+    patch.wrap(f"{REVIEW}:check", make)
+
+
+@mutant("webhook-validates-the-old-object", rule="NV-133d")
+def _(patch: Patch) -> None:
+    """The old object of an update is validated as well."""
+
+    def change(original: Callable[..., Any], request: Any) -> Any:
+        found = original(request)
+        if request.get("operation") == "UPDATE" and found["allowed"]:
+            return original({**request, "object": request["oldObject"]})
+        return found
+
+    _decide(change)(patch)
+
+
+@mutant("webhook-accepts-nested-duplicate-fields", rule="NV-133e")
+def _(patch: Patch) -> None:
+    """Duplicates are looked for among the outermost fields only."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda value, where="": [] if where else original(value, where)
+
+    patch.wrap(f"{REVIEW}:repeated_fields", make)
+    patch.wrap(f"{DOCUMENT}:repeated_fields", make)
+
+
+@mutant("webhook-validates-deletions", rule="NV-133i")
+def _(patch: Patch) -> None:
+    """A deletion is validated by the old object."""
+
+    def change(original: Callable[..., Any], request: Any) -> Any:
+        deleted = request.get("operation") == "DELETE"
+        return original({**request, "object": request["oldObject"]} if deleted else request)
+
+    _decide(change)(patch)
