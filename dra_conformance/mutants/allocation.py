@@ -10,6 +10,7 @@ import msgspec
 
 from dra_api.objects import PODS
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.scheduler.allocator.model import MissingClass
 
 Obj = dict[str, Any]
 
@@ -77,10 +78,17 @@ def _(patch: Patch) -> None:
 @mutant("condition-without-missing-class", rule="DRA-124")
 def _(patch: Patch) -> None:
     """The condition does not name the missing class."""
-    patch.wrap(
-        f"{_SCHEDULER}.cycle:Cycle.missing_class",
-        lambda original: lambda self, claim: "something is missing" if original(self, claim) else None,
-    )
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def check(claim: Any, classes: Any, features: Any) -> None:
+            try:
+                original(claim, classes, features)
+            except MissingClass:
+                raise MissingClass("something is missing") from None
+
+        return check
+
+    patch.wrap(f"{_ALLOCATOR}.allocate:check_claim", make)
 
 
 @mutant("changed-class-ignored", rule="DRA-125")

@@ -357,5 +357,3 @@ def _(patch: Patch) -> None:
         return init
 
     patch.wrap(f"{_ALLOCATOR}.allocate:Allocator.__init__", make)
-    # The scheduler checks the classes of all alternatives before the search.
-    patch.replace(f"{_SCHEDULER}.cycle:Cycle.missing_class", lambda self, claim: None)

@@ -45,6 +45,7 @@ Feature: Pods with several claims
       """
     And a pod "train" using claim "plain, mine"
     Then the message of condition PodScheduled of the Pod "train" contains "$(class:late)"
+    And the Pod "train" has condition PodScheduled False with reason "Unschedulable"
     And claim "plain" stays unallocated
     And claim "mine" stays unallocated
     When a DeviceClass "late" selecting 'device.driver == "$(sim)"' is created

@@ -66,13 +66,11 @@ class ClaimLedger:
 
     def forget_claim(self, key: ClaimKey) -> bool:
         """Forget a deleted claim. Return True if devices became free."""
-        entry = self._entries.get(key)
-        if entry is None:
+        entry = self._entries.pop(key, None)
+        if entry is None or entry.counted is None:
             return False
-        entry.status = None
-        entry.pending.clear()
-        entry.assumed.clear()
-        return self._recount(key, entry)
+        self.taken.remove(results_of_allocation(entry.counted))
+        return True
 
     def promise(self, source: str, key: ClaimKey, allocation: Obj) -> None:
         """Add an allocation that a BindRequest (uid `source`) carries for a claim."""

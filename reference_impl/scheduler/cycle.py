@@ -19,7 +19,7 @@ from dra_api.objects import Obj, key_of
 from reference_impl import binding_conditions, node_selector
 from reference_impl.scheduler import extended_resources, node_filter, pod_claims
 from reference_impl.scheduler.allocator import AllocationError, Claim, decode_claim
-from reference_impl.scheduler.allocator.model import Allocation, Features
+from reference_impl.scheduler.allocator.model import Allocation, Features, MissingClass
 from reference_impl.scheduler.claim_ledger import ClaimKey
 from reference_impl.scheduler.cluster_view import ClusterView, NodeState
 from reference_impl.scheduler.engines import Correct, Engine, PodAllocator
@@ -102,14 +102,14 @@ class _Attempt:
     held: dict[ClaimKey, Obj]
     wanted: list[Claim]
     allocator: PodAllocator | None
+    hopeless: set[ClaimKey]  # allocated, but its devices will not be ready
+    extended: dict[str, str]  # resources that classes stand for
+    by_resources: dict[frozenset[str], tuple[Wanted | None, PodAllocator | None]]
+    steps: int
     refused: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     unfitting: list[NodeState] = field(default_factory=list)
     stranded: set[ClaimKey] = field(default_factory=set)
-    hopeless: set[ClaimKey] = field(default_factory=set)  # allocated, but its devices will not be ready
-    steps: int = _STEPS_PER_POD
-    extended: dict[str, str] = field(default_factory=dict)  # resources that classes stand for
-    by_resources: dict[frozenset[str], tuple[Wanted | None, PodAllocator | None]] = field(default_factory=dict)
 
 
 class Cycle:
@@ -177,15 +177,14 @@ class Cycle:
             extended = extended_resources.requested(self._view.pod_needs(pod), self._view.extended.class_of)
             if extended and self._makes_claims and (old := self._view.extended.claim_of(pod)) is not None:
                 return Refusal("cannot schedule extended resource claim", leftover=old)
-        for claim in wanted.values():
-            if (missing := self.missing_class(claim)) is not None:
-                return Refusal(missing)
         allocator = None
         if wanted:
             try:
                 allocator = self._engine.allocator(
                     [*wanted.values()], self._view.classes, features=self._features, max_steps=self._max_steps
                 )
+            except MissingClass as error:
+                return Refusal(str(error))
             except AllocationError as error:
                 return Refusal(str(error), reason="SchedulerError")
         return _Attempt(
@@ -221,14 +220,6 @@ class Cycle:
             return set()
         now, timeout = self._now(), self._binding_timeout
         return {key_of(e.claim) for e in claims if binding_conditions.given_up(e.claim, now, timeout)}
-
-    def missing_class(self, claim: Claim) -> str | None:
-        """Return a message about a request whose DeviceClass does not exist (DRA-124, DRA-188)."""
-        for request in claim.requests:
-            for sub in request.alternatives:
-                if sub.class_name not in self._view.classes:
-                    return f"request {sub.name}: device class {sub.class_name} does not exist"
-        return None
 
     # -- one node --------------------------------------------------------------------------------------------------
 

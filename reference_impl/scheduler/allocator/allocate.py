@@ -25,6 +25,7 @@ from reference_impl.scheduler.allocator.model import (
     Classes,
     Device,
     Features,
+    MissingClass,
     Outcome,
     Request,
     SubRequest,
@@ -67,7 +68,7 @@ def check_claim(claim: Claim, classes: Classes, features: Features) -> None:
         for sub in request.alternatives:
             where = f"claim {claim.key}, request {sub.name}"
             if sub.class_name not in classes:
-                raise AllocationError(f"request {sub.name}: device class {sub.class_name} does not exist")
+                raise MissingClass(f"request {sub.name}: device class {sub.class_name} does not exist")
             if sub.mode not in MODES:
                 raise AllocationError(f"{where}: unsupported allocation mode {sub.mode}")
             if sub.admin_access and not features.admin_access:

@@ -406,5 +406,9 @@ class AllocationError(Exception):
         self.steps = 0
 
 
+class MissingClass(AllocationError):
+    """A request names a DeviceClass that does not exist; the claim can be allocated once it does (DRA-124, DRA-188)."""
+
+
 Classes: TypeAlias = Mapping[str, DeviceClass]
 Slices: TypeAlias = Sequence[Slice]
