@@ -187,3 +187,10 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A new claim is created beside the one of an earlier attempt."""
     patch.replace(f"{EXTENDED}._remove", lambda self, claim: None)
+
+
+@mutant("binder-creates-a-claim-for-each-attempt", rule="KAI-119")
+def _(patch: Patch) -> None:
+    """A claim whose creation was answered too late is not looked for."""
+    patch.replace(f"{EXTENDED}.stored", lambda self, pod: None)
+    patch.replace(f"{EXTENDED}.find", lambda self, pod: None)

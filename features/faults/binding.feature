@@ -121,6 +121,28 @@ Feature: A binder whose requests fail
       | answers 500 to       | status updates of Pod           |
       | loses its answers to | status updates of Pod           |
 
+  @KAI-119 @gate:DRAExtendedResource @profile:faults
+  Scenario: A claim whose creation was processed without a response is used
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
+    And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "gpu"
+    And the API server loses its answers to the next 1 creations of ResourceClaim
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      backoffLimit: 3
+      extendedResourceClaimAllocation:
+        deviceRequests: [{name: r, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}]
+        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: r}]
+        allocation:
+          devices: {results: [{request: r, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
+          nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+      """
+    Then pod "train" is bound to "n1"
+    And the extended resource claim of pod "train" is allocated the devices "dev-1"
+    And claim "another" stays unallocated
+
   @KAI-260 @KAI-261 @gate:DRAExtendedResource @profile:fault-sweep
   Scenario Outline: A BindRequest fails cleanly when binding fails and the API server <does> the deletion of its claim
     Given node "n1" with 2 devices

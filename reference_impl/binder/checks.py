@@ -15,8 +15,7 @@ from reference_impl.binder.failure import BindFailure, InvalidBindRequest, Stale
 
 def spec_of(request: Obj) -> Obj:
     """Return the spec; an empty dict if there is none."""
-    found = request.get("spec")
-    return found if isinstance(found, dict) else {}
+    return request.get("spec") or {}
 
 
 def owner_uid(request: Obj) -> str:

@@ -29,7 +29,6 @@ from reference_impl.binder.options import BinderOptions
 from reference_impl.node_selector import NodeFacts
 
 DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
-RESERVED_FOR_LIMIT = 256
 
 
 def consumer(pod: Obj) -> Obj:
@@ -44,14 +43,12 @@ def is_reserved_for(claim: Obj, pod: Obj) -> bool:
 
 def status_of(claim: Obj) -> Obj:
     """Return the claim's status; an empty dict if it has none."""
-    found = claim.get("status")
-    return found if isinstance(found, dict) else {}
+    return claim.get("status") or {}
 
 
 def allocation_of(claim: Obj) -> Obj | None:
     """Return `status.allocation`, or None."""
-    found = status_of(claim).get("allocation")
-    return found if isinstance(found, dict) else None
+    return status_of(claim).get("allocation")
 
 
 def pod_claim(pod: Obj, name: str) -> Obj | None:
@@ -156,13 +153,9 @@ class ClaimWriter:
             raise BindFailure(f"the allocation of ResourceClaim {_ref(claim)} cannot be used on node {name_of(node)}")
 
     def check_reservable(self, claim: Obj) -> None:
-        """Refuse a claim that is being deleted or has the maximum number of consumers (KAI-158)."""
+        """Refuse a claim that is being deleted; the API server refuses a consumer too many (KAI-158)."""
         if meta(claim).get("deletionTimestamp"):
             raise BindFailure(f"ResourceClaim {_ref(claim)} is being deleted")
-        if len(status_of(claim).get("reservedFor") or ()) >= RESERVED_FOR_LIMIT:
-            raise BindFailure(
-                f"ResourceClaim {_ref(claim)} is reserved for {RESERVED_FOR_LIMIT} consumers, the maximum"
-            )
 
     def new_status(self, claim: Obj, pod: Obj, allocation: Obj | None) -> Obj | None:
         """Return the status that the claim needs for this pod, or None when it has it already."""
