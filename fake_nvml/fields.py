@@ -204,9 +204,6 @@ STRINGS: Final[dict[str, str]] = {
     "platform_chassis_serial": "nvmlDeviceGetPlatformInfo, at most 15 bytes are answered",
 }
 
-#: Texts of the node as a whole.
-NODE_STRINGS: Final[tuple[str, ...]] = ("driver_version", "nvml_version", "driver_branch")
-
 #: Fields whose value is signed.
 SIGNED: Final[frozenset[str]] = frozenset(
     {"numa_node", "margin_temperature", "gpc_clock_offset", "memory_clock_offset"}
