@@ -93,6 +93,8 @@ def _pool_name(value: str, path: str) -> list[FieldError]:
     for at, segment in enumerate(value.split("/")):
         if not segment:
             found.append(invalid(path, value, f"segment {at}: must not be empty"))
+        elif size(segment) > 253:
+            found.append(invalid(path, segment, f"segment {at}: must be no more than 253 bytes"))
         elif not SUBDOMAIN.fullmatch(segment):
             found.append(invalid(path, segment, f"segment {at}: {SUBDOMAIN_TEXT}"))
     return found

@@ -10,6 +10,7 @@ from verification.fidelity.probes import (
     builtins,
     custom,
     details,
+    dra_statuses,
     endpoints,
     identities,
     lifecycle,
@@ -24,6 +25,7 @@ from verification.fidelity.probes import (
 
 _TABLES = (
     verbs,
+    dra_statuses,
     details,
     identities,
     builtins,
