@@ -304,3 +304,52 @@ def _(patch: Patch) -> None:
         return nodes_of
 
     patch.wrap(f"{STATUS}:nodes_of", make)
+
+
+CLIQUES = "reference_impl.compute_domain.cliques"
+
+
+@mutant("daemons-never-reuse-an-index", rule="NV-173")
+def _(patch: Patch) -> None:
+    """A new daemon gets an index above all others."""
+    patch.replace(
+        f"{CLIQUES}:lowest_free_index",
+        lambda daemons, *, limit=18: max([daemon["index"] for daemon in daemons], default=-1) + 1,
+    )
+
+
+@mutant("daemons-numbered-by-name", rule="NV-173")
+def _(patch: Patch) -> None:
+    """The daemons of a clique are numbered again when one of them joins."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args, **named: [{**one, "index": at} for at, one in enumerate(original(*args, **named))]
+
+    patch.wrap(f"{CLIQUES}:joined", make)
+
+
+@mutant("domains-share-a-clique", rule="NV-359")
+def _(patch: Patch) -> None:
+    """The status lists the nodes of all ComputeDomains in a clique."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def of_clique(self: Any, domain: Any) -> Any:
+            return [item for informer in self._informers.values() for item in informer.list() if _is_member(item)]
+
+        return of_clique
+
+    patch.wrap(f"{CONTROLLER}._cliques_of", make)
+    patch.wrap(f"{CONTROLLER}._pods_of", make)
+
+
+def _is_member(item: dict[str, Any]) -> bool:
+    return "daemons" in item or "nodeName" in (item.get("spec") or {})
+
+
+@mutant("first-daemon-owns-clique", rule="NV-387")
+def _(patch: Patch) -> None:
+    """Only the pod of the first daemon owns a clique."""
+    patch.wrap(
+        f"{CLIQUES}:_with_owner",
+        lambda original: lambda owners, pod: owners or original(owners, pod),
+    )

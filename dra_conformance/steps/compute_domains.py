@@ -263,6 +263,27 @@ def _(world: World, name: str, nodes: str) -> None:
     world.eventually(f"nodes in the cliques of ComputeDomain {name}", look, expected=wanted)
 
 
+@then('the clique "{number}" of ComputeDomain "{name}" is labelled, and owned by the daemon pods of "{nodes}"')
+def _(world: World, number: str, name: str, nodes: str) -> None:
+    """The ComputeDomainClique <uid>.<clique> has both labels and each of these pods as an owner, not as controller."""
+    uid = uid_of(domain(world, name))
+    wanted = sorted(world.name(node) for node in words(nodes))
+
+    def look() -> Seen:
+        found = world.client.find(COMPUTE_DOMAIN_CLIQUES, f"{uid}.{number}", DRIVER_NAMESPACE)
+        if found is None:
+            return False, "no such clique"
+        pods = world.client.list(PODS, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
+        node_of = {uid_of(pod): pod["spec"].get("nodeName") for pod in pods}
+        owners = meta(found).get("ownerReferences") or []
+        labels = meta(found).get("labels") or {}
+        seen = sorted(str(node_of.get(owner["uid"])) for owner in owners if not owner.get("controller"))
+        ok = seen == wanted and labels.get(LABEL) == uid and labels.get(CLIQUE_LABEL) == number
+        return ok, {"owners": owners, "labels": labels}
+
+    world.eventually(f"clique {number} of ComputeDomain {name}", look, expected={"owners": wanted})
+
+
 def look_label(world: World, node: str, name: str) -> Seen:
     """Return whether the label of a node has the uid of a domain; `none`: whether it has no such label."""
     found = (meta(world.seen(NODES, world.name(node)) or {}).get("labels") or {}).get(LABEL)

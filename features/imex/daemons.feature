@@ -1,0 +1,58 @@
+@profile:imex @component:compute-domain-controller @needs:compute-domain @needs:compute-domain-plugin
+Feature: Daemons of a ComputeDomain in their cliques
+  The daemons of the nodes in one NVLink clique share an object, in which each has an index of its own. The index is
+  part of the name under which the other daemons find it, so it must stay.
+
+  Background:
+    Given the IMEX daemons of ComputeDomains are simulated
+    And node "n1"
+    And node "n2"
+    And node "n3"
+    And node "n4"
+    And "metadata.labels['nvidia.com/gpu.clique']" of the Node "n1" is set to rack.0
+    And "metadata.labels['nvidia.com/gpu.clique']" of the Node "n2" is set to rack.0
+    And "metadata.labels['nvidia.com/gpu.clique']" of the Node "n3" is set to rack.0
+
+  @NV-173 @NV-150 @NV-152
+  Scenario: A daemon joins with the lowest free index, and the others keep theirs
+    Given a ComputeDomain "job" for 2 nodes
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n1" is set to $(uid:job)
+    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n1), cliqueID: rack.0, index: 0, status: Ready} [NV-173]
+    And the ComputeDomain "job" keeps "status.status" NotReady [NV-150]
+    When "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n2" is set to $(uid:job)
+    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n2), cliqueID: rack.0, index: 1, status: Ready} [NV-173]
+    And the ComputeDomain "job" has "status.status" Ready [NV-150]
+    When "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n1" is set to null
+    Then the cliques of ComputeDomain "job" come to have the nodes "n2" [NV-173]
+    And the ComputeDomain "job" has "status.status" NotReady [NV-150]
+    When "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n3" is set to $(uid:job)
+    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n3), cliqueID: rack.0, index: 0, status: Ready} [NV-173]
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n2), cliqueID: rack.0, index: 1, status: Ready} [NV-173]
+    When "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n4" is set to $(uid:job)
+    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n4), cliqueID: "", index: -1, status: Ready} [NV-152]
+    And the cliques of ComputeDomain "job" come to have the nodes "n2, n3" [NV-173]
+
+  @NV-173 @NV-359
+  Scenario: Two ComputeDomains in one clique have nodes of their own
+    Given a ComputeDomain "job" for 2 nodes
+    And a ComputeDomain "other" for 1 nodes
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n1" is set to $(uid:job)
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n2" is set to $(uid:other)
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n3" is set to $(uid:job)
+    Then the cliques of ComputeDomain "job" come to have the nodes "n1, n3" [NV-173]
+    And the cliques of ComputeDomain "other" come to have the nodes "n2" [NV-173]
+    And the ComputeDomain "other" has "status.nodes" containing {name: $(node:n2), cliqueID: rack.0, index: 0, status: Ready} [NV-359]
+    And the ComputeDomain "other" keeps "status.nodes" without {name: $(node:n1)} [NV-359]
+    And the ComputeDomain "job" keeps "status.nodes" without {name: $(node:n2)} [NV-359]
+    When the ComputeDomain "other" is deleted
+    Then nothing is left of the ComputeDomain "other" [NV-359]
+    And the cliques of ComputeDomain "job" come to have the nodes "n1, n3" [NV-359]
+    And the ComputeDomain "job" keeps "status.status" Ready [NV-359]
+
+  @NV-387
+  Scenario: The pods of all daemons of a clique own it
+    Given a ComputeDomain "job" for 2 nodes
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n1" is set to $(uid:job)
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n2" is set to $(uid:job)
+    Then the cliques of ComputeDomain "job" come to have the nodes "n1, n2"
+    And the clique "rack.0" of ComputeDomain "job" is labelled, and owned by the daemon pods of "n1, n2"
