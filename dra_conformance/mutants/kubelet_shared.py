@@ -208,3 +208,14 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Of the CDI devices of a container only the edits of the first one are made."""
     patch.wrap(f"{REGISTRY}.resolve", lambda original: lambda self, device_ids: original(self, device_ids)[:1])
+
+
+@mutant(
+    "skipped-operations-called",
+    rule="DRA-281",
+    kubernetes_version="1.37",
+    feature_gates=("DRAOptionalNodeOperations=true",),
+)
+def _(patch: Patch) -> None:
+    """Every driver is called, whatever its results skip."""
+    patch.replace(f"{CLAIMS}._to_call", lambda self, record, claim, method: sorted(record.drivers))

@@ -87,17 +87,19 @@ def shown_health(resources: list[Obj]) -> list[str]:
     return sorted(str(resource.get("health")) for resource in resources)
 
 
-@given('the kubelet of "{node}" has the gate {gate:word} off')
-def _(world: World, node: str, gate: str) -> None:
-    """Turn off a feature gate of a kubelet that has not started yet."""
+@given('the kubelet of "{node}" has the gate {gate:word} {state:word}')
+def _(world: World, node: str, gate: str, state: str) -> None:
+    """Turn a feature gate of a kubelet that has not started yet `on` or `off`."""
     fields = {
         "ResourceHealthStatus": "resource_health_status",
         "ResourceHealthStatusMessage": "resource_health_status_message",
+        "DRAOptionalNodeOperations": "optional_node_operations",
+        "DRAExtendedResource": "extended_resource",
     }
     if gate not in fields:
         raise SpecificationError(f"the kubelet's gate is one of {', '.join(fields)}, not {gate}")
     kubelet = world.node(node).harness_kubelet
-    kubelet.gates = dataclasses.replace(kubelet.gates, **{fields[gate]: False})
+    kubelet.gates = dataclasses.replace(kubelet.gates, **{fields[gate]: state == "on"})
 
 
 @given('node "{node}" running a driver that reports the health of {count:d} devices')

@@ -277,6 +277,18 @@ def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
     claim_for(world, claim, node, [(request, driver) for request, driver in datatable[1:]])
 
 
+@given('the device for request "{request}" of claim "{claim}" skips the node operations "{operations}"')
+def _(world: World, request: str, claim: str, operations: str) -> None:
+    """Allocate the claim again with `skipNodeOperations` in the result of this request."""
+    held = world.get(RESOURCE_CLAIMS, claim)["status"]["allocation"]
+    for result in held["devices"]["results"]:
+        if result["request"] == request:
+            result["skipNodeOperations"] = words(operations)
+    # An allocation cannot be changed, only removed and written again.
+    world.update(RESOURCE_CLAIMS, claim, lambda obj: obj["status"].pop("allocation"), subresource="status")
+    world.update(RESOURCE_CLAIMS, claim, lambda obj: obj["status"].update(allocation=held), subresource="status")
+
+
 @given('a slice "{name}" of the scripted driver "{driver}" for "{node}"')
 def _(world: World, name: str, driver: str, node: str) -> None:
     """A hand-written slice of a node that may not exist yet; `all nodes`: devices that every node can use."""

@@ -32,7 +32,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     # Scenarios of behaviour that needs a newer or older release, or a gate that is off by default.
     "newest": {
         "kubernetes_version": "1.37",
-        "feature_gates": ("DRADeviceTaintRules=true", "DRAListTypeAttributes=true"),
+        "feature_gates": ("DRADeviceTaintRules=true", "DRAListTypeAttributes=true", "DRAOptionalNodeOperations=true"),
     },
     "gates": {"feature_gates": ("DRADeviceTaintRules=true", "DRAListTypeAttributes=true")},
     "oldest": {"kubernetes_version": "1.34"},

@@ -1,0 +1,47 @@
+@profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
+Feature: The kubelet skips operations that a driver does not need
+  Since Kubernetes 1.37 a driver can say that it has nothing to do on the node for a device.
+
+  @DRA-281
+  Scenario Outline: A driver is not called for <skipped> when all of its devices skip it
+    Given the kubelet of "n1" has the gate DRAOptionalNodeOperations on
+    And node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a scripted driver "other" on "n1"
+    And a ResourceClaim "a" allocated on "n1" to:
+      | request | driver |
+      | big     | sim    |
+      | small   | other  |
+      | extra   | other  |
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And the device for request "big" of claim "a" skips the node operations "<skipped>"
+    And the device for request "small" of claim "a" skips the node operations "<skipped>"
+    And a pod "train" with the reserved claims "a, b"
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    When pod "train" is deleted
+    Then the Pod "train" is gone
+    And the scripted driver "sim" has received in this order: <calls>
+    And the scripted driver "other" has received in this order: Prepare a, Unprepare a
+
+    Examples:
+      | skipped                | calls                      |
+      | *                      | Prepare b, Unprepare b     |
+      | NodeUnprepareResources | Prepare a b, Unprepare b   |
+
+  @DRA-281
+  Scenario: A driver that skips all operations need not be registered
+    Given the kubelet of "n1" has the gate DRAOptionalNodeOperations on
+    And node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated on "n1" to:
+      | request | driver |
+      | big     | sim    |
+      | small   | absent |
+    And the device for request "small" of claim "a" skips the node operations "*"
+    And a pod "train" with the reserved claims "a"
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    When pod "train" is deleted
+    Then the Pod "train" is gone
+    And the scripted driver "sim" has received in this order: Prepare a, Unprepare a
