@@ -679,3 +679,9 @@ def _(patch: Patch) -> None:
         return mounts
 
     patch.wrap(f"{ROOT}.mounts", make)
+
+
+@mutant("specifications-of-former-boots-kept", rule="NV-102b")
+def _(patch: Patch) -> None:
+    """At start no CDI specification is removed."""
+    patch.replace(f"{CDI}.clean", lambda self, keep: [])

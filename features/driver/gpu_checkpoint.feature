@@ -21,19 +21,25 @@ Feature: The driver gpu.nvidia.com restores its checkpoint
     And the checkpoint of the driver on "n1" has claim "there" as PrepareStarted [NV-105]
     And the checkpoint of the driver on "n1" has claim "done" as PrepareCompleted [NV-106]
 
-  @NV-102 @needs:fake-nvml
+  @NV-102 @NV-102b @needs:fake-nvml
   Scenario: Claims from before a reboot are removed from the checkpoint
     Given node "n1" running the driver
     And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "second" allocated the same device as claim "first" on "n1"
-    And claim "first" is prepared on "n1"
+    And a ResourceClaim "third" allocated 1 devices of the driver on "n1"
+    And the CDI files of "n1" are remembered
+    And claims "first, third" are prepared on "n1"
     When the driver on "n1" is stopped
     And the checkpoint of the driver on "n1" is of an earlier boot
     And the driver on "n1" is started
-    Then the driver on "n1" comes to be registered
-    And the checkpoint of the driver on "n1" comes to be without claim "first"
-    When claim "second" is prepared on "n1"
-    Then claim "second" is prepared
+    Then the driver on "n1" comes to be registered [NV-102]
+    And the checkpoint of the driver on "n1" comes to be without claim "first" [NV-102]
+    And the checkpoint of the driver on "n1" comes to be without claim "third" [NV-102]
+    And the CDI files of "n1" are the remembered ones within 0 seconds [NV-102b]
+    When claims "second, third" are prepared on "n1" in one call
+    Then claim "second" is prepared [NV-102]
+    And claim "third" is prepared [NV-102]
+    And every CDI id of the response for claim "third" resolves on "n1" [NV-102]
 
   @NV-103 @NV-103b @needs:fake-nvml
   Scenario: The checkpoint of an older driver is migrated

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
-from dra_api.rpc import PluginServer
 from reference_impl.inventory_plugin.inventory import Inventory
 from reference_impl.inventory_plugin.prepare import InventoryPreparer
 from reference_impl.kubelet_plugin.node_service import ClaimStorage, publish, serve, slice_publisher, wait_published
@@ -35,7 +34,6 @@ class InventoryPlugin:
         self.preparer = InventoryPreparer(driver=options.driver_name, inventory=inventory, storage=storage)
         self.service = DriverService(claims=storage.claims, preparer=self.preparer)
         self.publisher = slice_publisher(self._client, options, clock=clock, name=self.name)
-        self.server: PluginServer | None = None
 
     def start(self) -> None:
         """Repair what a killed predecessor left, serve, register and publish. Raises ComponentError when it cannot."""
@@ -45,7 +43,7 @@ class InventoryPlugin:
         with ExitStack() as ending:
             options.make_data_dir()
             self.preparer.repair()
-            self.server = serve(self.service, options, ending, clock=self._clock)
+            serve(self.service, options, ending, clock=self._clock)
             publish(self.publisher, layout(self._inventory.devices, self._inventory.shared_counters), ending)
             self._ending = ending.pop_all()
         wait_published(self.publisher, self.name)

@@ -16,7 +16,7 @@ from types import ModuleType
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock
 from dra_api.objects import Obj
-from dra_api.rpc import HealthFeed, PluginServer
+from dra_api.rpc import HealthFeed
 from dra_api.transport import TransportError
 from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.kubelet_plugin.devices import AnyDevice, Vfio, full_gpu, to_slice_device
@@ -99,7 +99,6 @@ class KubeletPlugin:
         self.publisher = slice_publisher(self._client, options, clock=clock, name=self.name)
         self._book: DeviceHealthBook | None = None
         self._monitor: HealthMonitor | None = None
-        self._server: PluginServer | None = None
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -123,7 +122,7 @@ class KubeletPlugin:
             self._raw_driver_version = self._nvml.raw_driver_version()
             self.preparer.repair()
             service = self._service(ending)
-            self._server = serve(service, options, ending, clock=self._clock)
+            serve(service, options, ending, clock=self._clock)
             publish(self.publisher, self.slices(), ending)
             cleaner = threading.Thread(target=self._clean_up, name="claim-cleanup", daemon=True)
             cleaner.start()
@@ -142,16 +141,6 @@ class KubeletPlugin:
             ending.close()
 
     # -- devices ---------------------------------------------------------------------------------------------------
-
-    @property
-    def found(self) -> Found:
-        """Return the node's devices, once started."""
-        return self._found
-
-    @property
-    def server(self) -> PluginServer | None:
-        """Return the two sockets, once started."""
-        return self._server
 
     def _discover(self) -> Found:
         found = self._nvml.discover(self._root.sysfs, dynamic_mig=self.options.gates.DynamicMIG)
