@@ -148,24 +148,15 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And a ResourceClaim "plain" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "train" allocated on "n1" with:
       """
-      results:
-        - {request: one, deviceOf: one}
-        - {request: two, deviceOf: two}
-        - {request: two, deviceOf: two, number: 1}
-        - {request: plain, deviceOf: plain}
+      results: [{request: one, deviceOf: one}, {request: two, deviceOf: two}, {request: two, deviceOf: two, number: 1},
+        {request: plain, deviceOf: plain}]
       config:
         - requests: [one]
-          parameters:
-            apiVersion: resource.nvidia.com/v1beta1
-            kind: GpuConfig
-            sharing: {strategy: MPS, mpsConfig: {multiUser: true}}
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig,
+            sharing: {strategy: MPS, mpsConfig: {multiUser: true}}}
         - requests: [two]
-          parameters:
-            apiVersion: resource.nvidia.com/v1beta1
-            kind: GpuConfig
-            sharing:
-              strategy: MPS
-              mpsConfig: {defaultPinnedDeviceMemoryLimit: 3Gi, defaultPerDevicePinnedMemoryLimit: {"1": 5Gi}}
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig:
+            {defaultPinnedDeviceMemoryLimit: 3Gi, defaultPerDevicePinnedMemoryLimit: {"1": 5Gi}}}}
       """
     And a ResourceClaim "infer" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
     When claims "train, infer" are prepared on "n1" in one call

@@ -42,21 +42,14 @@ Feature: The driver gpu.nvidia.com sets time slices
     And a ResourceClaim "plain" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "train" allocated on "n1" with:
       """
-      results:
-        - {request: short, deviceOf: short}
-        - {request: long, deviceOf: long}
-        - {request: plain, deviceOf: plain}
+      results: [{request: short, deviceOf: short}, {request: long, deviceOf: long}, {request: plain, deviceOf: plain}]
       config:
         - requests: [short]
-          parameters:
-            apiVersion: resource.nvidia.com/v1beta1
-            kind: GpuConfig
-            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Short}}
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig,
+            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Short}}}
         - requests: [long]
-          parameters:
-            apiVersion: resource.nvidia.com/v1beta1
-            kind: GpuConfig
-            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig,
+            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}}
       """
     And a ResourceClaim "infer" allocated on "n1" with:
       """
