@@ -71,3 +71,24 @@ Feature: Admin access
       | status.allocation.devices.results[request=work][0].adminAccess  | null   |
     When a pod "late" using claim "other" is created
     Then claim "other" stays unallocated
+
+  @DRA-235
+  Scenario: Two requests of a claim with admin access get different devices
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And node "n1" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "both" with:
+      """
+      requests:
+        - {name: a, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}
+        - {name: b, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}
+      """
+    And a ResourceClaim "use" for 1 of "gpu"
+    When a pod "monitor" using claim "both" is created
+    Then the Pod "monitor" has condition PodScheduled False with reason "Unschedulable"
+    And claim "both" stays unallocated
+    Given node "n2" with 2 devices
+    Then pod "monitor" is bound to "n2"
+    And claim "both" is allocated the devices "dev-0, dev-1"
+    When a pod "train" using claim "use" is created
+    Then pod "train" is bound

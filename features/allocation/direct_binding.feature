@@ -164,3 +164,18 @@ Feature: Schedulers that bind pods themselves
     When a pod "later" using claim "own" is created
     Then pod "later" is bound to "n1"
     And pod "train" stays unbound
+
+  @DRA-128
+  Scenario: A pod that is created again under its name is bound, and so is one of another name
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    Then pod "train" is bound to "n1"
+    When pod "train" is force-deleted
+    And a pod "train" using claim "other, mine" is created
+    Then pod "train" is bound to "n1"
+    And claim "other" is reserved for exactly the pods "train"
+    And claim "mine" is reserved for pod "train"
