@@ -201,11 +201,13 @@ def _nodes() -> Iterator[Probe]:
     by_template = _bound(resourceClaims=[{"name": "g", "resourceClaimTemplateName": "t"}])
     entry = patch(status, {"status": {"resourceClaimStatuses": [{"name": "g", "resourceClaimName": "c"}]}}, keep="none")
     got = get(CLAIMS + "/c", user=_NODE, keep="status")
-    yield Probe("identity/claim-template", (made_claim, by_template, got, entry, got), pods=True)
+    # The graph of kube-apiserver's Node authorizer follows the pod a moment later.
+    granted = get(CLAIMS + "/c", user=_NODE, keep="status", until=200, patience=5.0)
+    yield Probe("identity/claim-template", (made_claim, by_template, got, entry, granted), pods=True)
     extended = patch(
         status, {"status": {"extendedResourceClaimStatus": {"resourceClaimName": "c", "requestMappings": []}}}
     )
-    yield Probe("identity/claim-extended", (made_claim, _bound(), got, extended, got), pods=True)
+    yield Probe("identity/claim-extended", (made_claim, _bound(), got, extended, granted), pods=True)
     mirror = {"kubernetes.io/config.mirror": "x"}
 
     def static(**more: Any) -> dict[str, Any]:
