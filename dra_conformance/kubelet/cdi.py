@@ -169,9 +169,9 @@ def validate_spec(document: object) -> list[str]:
     version = str(document["cdiVersion"]).removeprefix("v")
     if version not in VERSIONS:
         return [f"cdiVersion: {version} is no released version of CDI (latest: {VERSIONS[-1]})"]
-    needed, because = required_version(document)
+    needed = required_version(document)
     if VERSIONS.index(needed) > VERSIONS.index(version):
-        reasons.append(f"cdiVersion: must be at least {needed} because {because}")
+        reasons.append(f"cdiVersion: must be at least {needed} for the fields of the document")
     seen: set[str] = set()
     for device in document["devices"]:
         name = device["name"]
@@ -183,27 +183,27 @@ def validate_spec(document: object) -> list[str]:
     return reasons
 
 
-def required_version(document: Mapping[str, Any]) -> tuple[str, str]:
-    """The lowest version that has everything a valid document uses, and the field that needs it."""
+def required_version(document: Mapping[str, Any]) -> str:
+    """The lowest version that has every field of a valid document."""
     edits = [document.get("containerEdits") or {}, *(d["containerEdits"] for d in document["devices"])]
     rdt = [e["intelRdt"] for e in edits if e.get("intelRdt") is not None]
     # From the newest field to the oldest, so that the first match needs the highest version.
     if any(e.get("netDevices") for e in edits):
-        return "1.1.0", "netDevices came with it"
+        return "1.1.0"
     if any(r.get("schemata") is not None or r.get("enableMonitoring") for r in rdt):
-        return "1.1.0", "intelRdt.schemata and enableMonitoring came with it"
+        return "1.1.0"
     if rdt:
-        return "0.7.0", "intelRdt came with it"
+        return "0.7.0"
     if any(e.get("additionalGids") for e in edits):
-        return "0.7.0", "additionalGids came with it"
+        return "0.7.0"
     if document.get("annotations") or any(d.get("annotations") for d in document["devices"]):
-        return "0.6.0", "annotations came with it"
+        return "0.6.0"
     if "." in str(document["kind"]).split("/", 1)[1]:
-        return "0.6.0", "a dot in the class came with it"
+        return "0.6.0"
     if any(d["name"][0].isdigit() for d in document["devices"]):
-        return "0.5.0", "device names that begin with a digit came with it"
+        return "0.5.0"
     if any(node.get("hostPath") for e in edits for node in e.get("deviceNodes") or ()):
-        return "0.5.0", "deviceNodes.hostPath came with it"
+        return "0.5.0"
     if any(mount.get("type") for e in edits for mount in e.get("mounts") or ()):
-        return "0.4.0", "mounts.type came with it"
-    return "0.3.0", "it is the earliest supported"
+        return "0.4.0"
+    return "0.3.0"

@@ -108,14 +108,13 @@ class ScriptedDriver:
     ) -> None:
         """Serve and register.
 
-        `announced` are the services in the response to GetInfo; only those that the suite implements are served.
+        `announced` are the services in the response to GetInfo; all that the suite implements are served.
         """
         self.server = PluginServer(
             self,
             self.name,
             self.plugin_socket,
             self.registration_socket,
-            versions=[version for version in announced if version in DRA_VERSIONS],
             endpoint=endpoint,
             # Concurrent calls of the kubelet must reach the scenario as such.
             serialize=False,

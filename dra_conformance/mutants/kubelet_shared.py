@@ -201,7 +201,7 @@ def _(patch: Patch) -> None:
 @mutant("versions-of-fields-not-checked", rule="DRA-271d")
 def _(patch: Patch) -> None:
     """A CDI specification may use fields of later versions."""
-    patch.replace("dra_conformance.kubelet.cdi:required_version", lambda document: ("0.3.0", "it is the earliest"))
+    patch.replace("dra_conformance.kubelet.cdi:required_version", lambda document: "0.3.0")
 
 
 @mutant("container-gets-the-first-device-only", rule="DRA-271c")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError
@@ -16,6 +18,13 @@ from dra_conformance.steps.uids import with_uids
 
 _UNNEEDED = "unneeded"
 """The entry of a pod for which no claim is needed."""
+
+
+@dataclass(slots=True)
+class Start:
+    """Why the last start of a kubelet failed; empty if it did not."""
+
+    error: str = ""
 
 
 @given('a pod "{pod}" with the reserved claims "{claims}"')
@@ -113,6 +122,25 @@ def _(world: World, pod: str, claim: str, datatable: list[list[str]]) -> None:
     ]
     status = {"resourceClaimName": claim, "requestMappings": mappings}
     world.update(PODS, pod, lambda obj: obj["status"].update(extendedResourceClaimStatus=status), subresource="status")
+
+
+@when('a kubelet starts on "{node}"')
+def _(world: World, node: str) -> None:
+    """Start the node's kubelet. `the kubelet of "n1" has started` checks the outcome."""
+    if world.has_real_kubelet:  # it may lack something on this machine, which is not its fault
+        world.node(node).start_kubelet()
+        return
+    try:
+        world.node(node).kubelet.start()
+    except Exception as error:  # any failure is one of the kubelet under test
+        world.state(Start).error = f"{type(error).__name__}: {error}"
+
+
+@then('the kubelet of "{node}" has started')
+def _(world: World, node: str) -> None:
+    """The last start of the kubelet raised no error."""
+    error = world.state(Start).error
+    world.check(not error, f"the kubelet of {node} starts", expected="a running kubelet", observed=error or "it runs")
 
 
 @when('the containers of pod "{pod}" on "{node}" end in phase {phase:word}')

@@ -4,8 +4,9 @@ Feature: The kubelet reports its node and the pods that use claims
 
   @DRA-285b
   Scenario: A kubelet registers its node
-    Given node "n1" with a kubelet
-    Then the Node "n1" has:
+    When a kubelet starts on "n1"
+    Then the kubelet of "n1" has started
+    And the Node "n1" has:
       | path                                             | value            |
       | metadata.labels['kubernetes.io/hostname']         | $(node:n1)       |
       | metadata.labels['kubernetes.io/os']               | linux            |

@@ -69,7 +69,7 @@ def _set(*path: Any, value: Any) -> Any:
         (_set("kind", value="gpu"), "kind:"),
         (_set("kind", value="vendor.com/gpu-"), "kind:"),
         (_set("cdiVersion", value="0.9.0"), "0.9.0 is no released version"),
-        (_set("cdiVersion", value="0.6.0"), "must be at least 0.7.0 because additionalGids"),
+        (_set("cdiVersion", value="0.6.0"), "must be at least 0.7.0"),
         (_set("extra", value=1), "extra"),
         (_set("devices", value=[]), "devices:"),
         (_set("devices", 0, "name", value="a b"), "devices.0.name"),
