@@ -175,11 +175,11 @@ Feature: Extended resources backed by devices
   @DRA-239 @DRA-240
   Scenario: A pod requests a resource by its name and by the name of the class
     Given node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
-    When a pod "train" requesting {$(suffix).dra.test/gpu: 1, deviceclass.resource.kubernetes.io/$(class:gpu): 2} is created
+    And a DeviceClass "gpu" for those devices with extended resource "zz-$(suffix).dra.test/gpu"
+    When a pod "train" requesting {zz-$(suffix).dra.test/gpu: 1, deviceclass.resource.kubernetes.io/$(class:gpu): 2} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1, dev-2" [DRA-239]
-    And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-240]
-    And the status of pod "train" maps container "main" to [container-0-request-1] of "deviceclass.resource.kubernetes.io/$(class:gpu)" [DRA-240]
+    And the status of pod "train" maps container "main" to [container-0-request-1] of "zz-$(suffix).dra.test/gpu" [DRA-240]
+    And the status of pod "train" maps container "main" to [container-0-request-0] of "deviceclass.resource.kubernetes.io/$(class:gpu)" [DRA-240]
 
   @DRA-239
   Scenario: A pod has devices of a claim of its own beside those of an extended resource
