@@ -62,9 +62,15 @@ Feature: NVML's GPUs
     Given NVML
     Then these values agree for every GPU
       | value                              | expected                         |
-      | sysfs folder of busId without its first four digits | exists |
       | nvmlDeviceGetPciInfo().busId       | PCI address with 8 domain digits |
       | nvmlDeviceGetPciInfo().busIdLegacy | PCI address with 4 domain digits |
+
+  @NVML-024
+  Scenario: busId without its first four digits is a PCI device in sysfs
+    Given NVML
+    Then these values agree for every GPU
+      | value                                               | expected |
+      | sysfs folder of busId without its first four digits | exists   |
 
   @NVML-025
   Scenario: The parts of the memory add up to its total
