@@ -349,6 +349,7 @@ def fault(old: str, new: str, path: str = "tiny/sums.py") -> faults.Fault:
 
 def test_a_fault_has_the_scenarios_of_all_its_lines(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(faults, "COMPONENTS", (Component("tiny", ("tiny",)),))
+    monkeypatch.setattr(reach, "COMPONENTS", faults.COMPONENTS)
     old = "    found = 0\n    for value in values or []:\n"
     new = "    found = 0\n    for value in (values or [])[1:]:\n"
     made = faults.edited(fault(old, new), tiny)
