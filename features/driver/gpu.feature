@@ -236,3 +236,25 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     When node "n1" recovers from "plugin lock held by another process"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared [NV-069b]
+
+  @NV-108c @NV-051 @NV-060 @needs:several-gpus
+  Scenario: Two of three claims are unprepared in one call
+    Given node "n1" running the driver
+    And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "second" allocated on "n1" with:
+      """
+      results: [{request: one, device: free}, {request: two, device: free}]
+      """
+    And a ResourceClaim "third" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "rival" allocated the same device as claim "third" on "n1"
+    And claims "first, second, third" are prepared on "n1"
+    When claims "second, first" are unprepared on "n1" in one call
+    Then claim "second" is unprepared [NV-108c]
+    And claim "first" is unprepared [NV-108c]
+    And every CDI id of the response for claim "third" resolves on "n1" [NV-108c]
+    When claims "third, second" are prepared on "n1" in one call
+    Then claim "third" is prepared [NV-051]
+    And all responses for claim "third" are the same [NV-051]
+    And claim "second" is prepared [NV-051]
+    When claim "rival" is prepared on "n1"
+    Then claim "rival" is refused [NV-060]

@@ -30,8 +30,6 @@ Feature: A driver prepares the devices of a claim
   @NV-049 @NV-049b @NV-049c @NV-049d @needs:several-gpus
   Scenario: The response for a claim of two requests has the devices of both
     Given node "n1" running the driver
-    And a ResourceClaim "other" allocated 1 devices of the driver on "n1"
-    And claim "other" is prepared on "n1"
     And a ResourceClaim "train" allocated on "n1" with:
       """
       results: [{request: first, device: free}, {request: second, device: free}]
@@ -41,7 +39,6 @@ Feature: A driver prepares the devices of a claim
     And the response has one entry for each of "train" and no other [NV-049b]
     And the response for claim "train" has only devices that the claim was allocated [NV-049c]
     And every CDI id of the response for claim "train" resolves on "n1" [NV-049d]
-    And every CDI id of the response for claim "other" resolves on "n1" [NV-049d]
     And the response for claim "train" has every device that the claim was allocated [NV-049]
 
   @NV-051 @NV-051b @needs:several-gpus
@@ -51,14 +48,11 @@ Feature: A driver prepares the devices of a claim
       """
       results: [{request: first, device: free}, {request: second, device: free}]
       """
-    And a ResourceClaim "infer" allocated 1 devices of the driver on "n1"
-    And claims "train, infer" are prepared on "n1"
-    When claims "infer, train" are prepared on "n1" in one call
+    And claim "train" is prepared on "n1"
+    When claim "train" is prepared on "n1"
     Then claim "train" is prepared [NV-051]
-    And claim "infer" is prepared [NV-051]
     And every CDI id of the response for claim "train" resolves on "n1" [NV-051]
     And all responses for claim "train" are the same [NV-051b]
-    And all responses for claim "infer" are the same [NV-051b]
 
   @NV-051 @NV-051b
   Scenario: Prepare may be repeated

@@ -48,28 +48,20 @@ Feature: A driver unprepares devices
   Scenario: Unprepare of one claim does not affect another
     Given node "n1" running the driver
     And a ResourceClaim "first" allocated a device of the driver on "n1" that cannot be shared
-    And a ResourceClaim "second" allocated on "n1" with:
-      """
-      results: [{request: one, device: free}]
-      """
-    And a ResourceClaim "third" allocated a device of the driver on "n1" that cannot be shared
-    And a ResourceClaim "rival" allocated the same device as claim "third" on "n1"
-    And claims "first, second, third" are prepared on "n1"
-    When claims "second, first" are unprepared on "n1" in one call
-    Then claim "second" is unprepared [NV-108c]
-    And claim "first" is unprepared [NV-108c]
-    And every CDI id of the response for claim "third" resolves on "n1" [NV-108c]
-    When claim "third" is prepared on "n1"
-    Then claim "third" is prepared [NV-108c]
+    And a ResourceClaim "second" allocated a device of the driver on "n1" that cannot be shared
+    And a ResourceClaim "rival" allocated the same device as claim "second" on "n1"
+    And claims "first, second" are prepared on "n1"
+    When claim "first" is unprepared on "n1"
+    Then claim "first" is unprepared [NV-108c]
+    And every CDI id of the response for claim "second" resolves on "n1" [NV-108c]
+    When claim "second" is prepared on "n1"
+    Then claim "second" is prepared [NV-108c]
     When claim "rival" is prepared on "n1"
     Then claim "rival" is refused [NV-060]
 
   @NV-096 @needs:several-gpus
   Scenario: Unprepare removes the CDI files of the claim
     Given node "n1" running the driver
-    And a ResourceClaim "earlier" allocated 1 devices of the driver on "n1"
-    And claim "earlier" is prepared on "n1"
-    And claim "earlier" is unprepared on "n1"
     And a ResourceClaim "other" allocated 1 devices of the driver on "n1"
     And claim "other" is prepared on "n1"
     And the CDI files of "n1" are remembered
