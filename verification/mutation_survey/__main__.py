@@ -49,7 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{unobservable.FILE.name}: {problem}", file=sys.stderr)
     print(page.table(results, classes))
     if options.write:
-        page.write(results, classes, seed=options.seed, sample=options.sample)
+        written = [one for one in store.of(digest).values() if one.mutant.operator == faults.OPERATOR]
+        page.write(results, classes, seed=options.seed, sample=options.sample, written=written)
     return 0 if len(results) == len(chosen) else 1
 
 

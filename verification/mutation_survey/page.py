@@ -124,10 +124,19 @@ def _diff(result: Result) -> str:
         return f"(the source has changed since)\n- {one.before}\n+ {one.after}"
 
 
-def write(results: Sequence[Result], classes: Mapping[str, Entry], *, seed: int, sample: int) -> None:
-    """Write the page of the documentation."""
-    date = max((one.date for one in results), default="")
+def write(
+    results: Sequence[Result], classes: Mapping[str, Entry], *, seed: int, sample: int, written: Sequence[Result]
+) -> None:
+    """Write the page of the documentation. `written` are the results of the faults that a reader wrote."""
     text = _TEMPLATE.read_text()
-    for name, value in {"SEED": seed, "SAMPLE": sample, "DATE": date, "TABLE": table(results, classes)}.items():
+    values = {
+        "SEED": seed,
+        "SAMPLE": sample,
+        "DATE": max((one.date for one in results), default=""),
+        "TABLE": table(results, classes) if results else "Not run with this source.",
+        "FAULTS": len(faults.load(sorted(faults.FOLDER.glob("*.yaml")))),
+        "FAULT_TABLE": table(written, classes) if written else "Not run with this source.",
+    }
+    for name, value in values.items():
         text = text.replace("{" + name + "}", str(value))
     FILE.write_text(text)
