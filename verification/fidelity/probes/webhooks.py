@@ -104,7 +104,7 @@ def _responses() -> Iterator[Probe]:
 
 
 def _requests() -> Iterator[Probe]:
-    """What a webhook is sent: `/echo` denies with the request as message."""
+    """Yield probes of the reviews that a webhook receives: `/echo` denies with the request as message."""
     first = post(MAPS, config_map(), keep="none")
     guarded = post(MAPS, config_map(finalizers=["example.com/x"]), keep="none")
     dry = (("dryRun", "All"),)
