@@ -333,7 +333,8 @@ def _(world: World, node: str, name: str) -> None:
 
 def left_of(world: World, uid: str, namespace: str) -> list[str]:
     """Return the objects, and the labels of nodes, that a domain left behind."""
-    nodes = [node for node in world.observer.list(NODES) if (meta(node).get("labels") or {}).get(LABEL) == uid]
+    # From the API server: the harness's own watch may be behind the removal of a label.
+    nodes = world.client.list(NODES, label_selector=f"{LABEL}={uid}").items
     return [
         *(shown(resource, obj) for resource, obj in objects_of(world, uid, namespace)),
         *(f"label of {name_of(node)}" for node in nodes),
