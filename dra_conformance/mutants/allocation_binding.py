@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
+from dra_api.clock import parse_timestamp, timestamp
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binding_conditions import results_with_conditions, true_conditions
 from reference_impl.scheduler.allocator.model import Features
@@ -33,13 +35,14 @@ def _results(patch: Patch, change: Callable[[Obj], None]) -> None:
 
 @mutant("allocations-have-an-old-time", rule="DRA-129")
 def _(patch: Patch) -> None:
-    """The allocationTimestamp is not the time of the allocation."""
+    """The allocationTimestamp is five minutes before the time of the allocation."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def update_status(self: Any, res: Any, obj: Obj) -> Any:
             allocation = (obj.get("status") or {}).get("allocation") or {}
-            if "allocationTimestamp" in allocation:
-                allocation["allocationTimestamp"] = "2020-01-01T00:00:00Z"
+            if written := allocation.get("allocationTimestamp"):
+                # Within the binding timeout of ten minutes, after which the claim would be deallocated.
+                allocation["allocationTimestamp"] = timestamp(parse_timestamp(written) - timedelta(minutes=5))
             return original(self, res, obj)
 
         return update_status
