@@ -197,5 +197,7 @@ TARGETS: tuple[DeadTarget, ...] = (
     ),
     DeadTarget("webhook", "webhook", "does not listen", _silent_webhook),
     DeadTarget("webhook that listens", "webhook", "returns `{}` for every request", _empty_webhook),
-    DeadTarget("kubelet", "kubelet", "creates its Node object and does nothing else", _kubelet),
+    DeadTarget(
+        "kubelet", "kubelet", "creates its Node object and does nothing else", _kubelet, met=frozenset({"DRA-285b"})
+    ),
 )
