@@ -58,7 +58,8 @@ class World:
             suffix=suffix,
             namespace=self.namespace,
             driver=run.options.driver_name,
-            uid_of_pod=lambda pod: uid_of(self.seen(PODS, pod) or {}),
+            # The harness's own watch may be behind the creation of the pod.
+            uid_of_pod=lambda pod: uid_of(self.seen(PODS, pod) or self.client.find(PODS, pod, self.namespace) or {}),
         )
         self.name = self.names.name
         self.alias = self.names.alias

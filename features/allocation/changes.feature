@@ -87,9 +87,18 @@ Feature: Objects that change
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "one" for 1 of "gpu"
     And a ResourceClaim "two" for 1 of "gpu"
+    And a ResourceClaim "newer" for 1 of "gpu" selecting 'device.attributes["dra.test"].?newer.orValue(false)'
     When the ResourceSlice "first" is deleted
     And the ResourceSlice "all-nodes" is deleted
-    And a pod "train" using claim "one" is created
+    # A scheduler that allocates from this slice has received the deletions before it.
+    And a ResourceSlice "newer" is published with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: newer, attributes: {dra.test/newer: {bool: true}}}]
+      """
+    And a pod "early" using claim "newer" is created
+    Then claim "newer" is allocated the devices "newer"
+    When a pod "train" using claim "one" is created
     Then claim "one" is allocated the devices "here"
     When a pod "late" using claim "two" is created
     Then claim "two" stays unallocated
