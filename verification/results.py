@@ -28,10 +28,10 @@ def write(page: Path, ended: Iterable[Finished]) -> None:
         cells = (one.name, one.summary.replace("|", "/"), f"{one.seconds:.0f}", "FAILED" if one.exit_code else "ok")
         rows.append(f"| {' | '.join(cells)} |\n")
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    page.write_text(_HEAD.format(date=today, commit=_commit()) + "".join(rows))
+    page.write_text(_HEAD.format(date=today, commit=commit()) + "".join(rows))
 
 
-def _commit() -> str:
+def commit() -> str:
     """Return the commit of the working tree, marked if files differ from it."""
     found = subprocess.run(
         ["git", "describe", "--always", "--dirty", "--abbrev=12"], check=False, capture_output=True, text=True

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from verification import results
 from verification.stability import page, runs
 from verification.third_party.catalogue import load
 
@@ -24,7 +24,7 @@ def main() -> int:
     options = parser.parse_args()
     setting = options.program or runs.REFERENCE
     lag = options.watch_lag
-    commit = _commit()
+    commit = results.commit()
     made = []
     with tempfile.TemporaryDirectory(prefix="dra-stability-") as folder:
         work = (
@@ -47,11 +47,6 @@ def main() -> int:
     for ident in changing:
         print(f"unstable: {ident}")
     return int(bool(changing) or (not options.program and any(run.not_passed for run in made)))
-
-
-def _commit() -> str:
-    words = ["git", "-C", str(Path(__file__).parent), "rev-parse", "--short", "HEAD"]
-    return subprocess.run(words, check=False, capture_output=True, text=True).stdout.strip()
 
 
 if __name__ == "__main__":
