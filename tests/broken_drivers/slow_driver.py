@@ -7,10 +7,11 @@ A slow driver is not a broken one: a kubelet waits one second for GetInfo and 45
 from __future__ import annotations
 
 import sys
-import time
+import threading
 from collections.abc import Callable
 from typing import Any
 
+from dra_api.clock import RealClock
 from dra_api.rpc import codec
 from reference_impl.runtime import main as reference
 
@@ -19,7 +20,7 @@ def slow(call: Callable[..., Any], seconds: float) -> Callable[..., Any]:
     """Return the function with a delay before it."""
 
     def delayed(*given: Any) -> Any:
-        time.sleep(seconds)
+        RealClock().wait(threading.Event(), seconds)  # the delay is what this program is for
         return call(*given)
 
     return delayed

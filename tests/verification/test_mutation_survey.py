@@ -380,6 +380,11 @@ def test_a_fault_that_does_not_fit_the_source_is_refused(
         faults.edited(fault(old, new, path), tiny)
 
 
+def test_every_committed_fault_fits_the_source() -> None:
+    for one in faults.load(sorted(faults.FOLDER.glob("*.yaml"))):
+        faults.edited(one)
+
+
 def test_a_wrong_file_of_faults_is_named(tmp_path: Path) -> None:
     (tmp_path / "wrong.yaml").write_text("- {fault: x, path: y}\n")
     with pytest.raises(faults.FaultError, match=r"wrong\.yaml.*old"):

@@ -1,8 +1,8 @@
-"""Faults that a reader of the source wrote: mistakes that a developer could make, in YAML files.
+"""Faults written by hand from the source: mistakes that a developer could make, in YAML files.
 
 Operators make small changes of syntax. A person makes others: a loop that ends too early, a comparison of names in
-place of uids, a status that is written before the work is done. The authors of such a file read the component and the
-documents of upstream, and neither the scenarios nor the mutants of the suite.
+place of uids, a status that is written before the work is done. They are written from the component and the documents
+of upstream, without the scenarios and mutants of the suite at hand.
 """
 
 from __future__ import annotations

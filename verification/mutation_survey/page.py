@@ -127,7 +127,7 @@ def _diff(result: Result) -> str:
 def write(
     results: Sequence[Result], classes: Mapping[str, Entry], *, seed: int, sample: int, written: Sequence[Result]
 ) -> None:
-    """Write the page of the documentation. `written` are the results of the faults that a reader wrote."""
+    """Write the page of the documentation. `written` are the results of the faults written from the source."""
     text = _TEMPLATE.read_text()
     values = {
         "SEED": seed,

@@ -21,8 +21,11 @@ from verification.mutation_survey import loader, reach
 from verification.mutation_survey.mutants import Mutant
 
 PATIENCE = 4.0
-"""Seconds that a check waits for an expected event. More than the 1.5 s of the hand-written mutants, which are
-    retried alone: on a busy machine a check that something does not happen would be made too early."""
+"""Seconds that a check waits for an expected event.
+
+The hand-written mutants have 1.5 s, and survivors are retried alone. Here, a check that something does not happen must
+not be made too early on a busy machine.
+"""
 ERRORS_MAX = 6
 """The run of a mutant ends after so many scenarios without a judgement; the harness cannot run with this mutant."""
 
