@@ -211,8 +211,6 @@ def _execute(names: Sequence[str], variant: str, judge: Judge, scratch: Path) ->
     # Every run matches all steps of all scenarios first, which takes a third of the time of a mutant. The run that
     # collected the map has done it.
     vocabulary.check = _unchecked
-    # It has the tests of the feature files that the previous run selected; pytest would not import it again.
-    sys.modules.pop("dra_conformance.scenarios", None)
     with tempfile.TemporaryDirectory(dir=scratch) as folder:
         execute(_options(folder, names, patience=PATIENCE, **VARIANTS[variant]), plugins=[judge])
         return _problems(Path(folder) / "report.json")
