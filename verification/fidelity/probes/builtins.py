@@ -6,14 +6,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from verification.fidelity.probe import JSON_PATCH, Probe, Step, delete, get, patch, post, put, watch
-from verification.fidelity.probes.objects import CORE, MAPS, NODE_AT_REST, NS, RBAC, config_map
+from verification.fidelity.probes.objects import (
+    CORE,
+    LEASES,
+    MAPS,
+    NODE_AT_REST,
+    NODES,
+    NS,
+    RBAC,
+    config_map,
+)
 
 _EVENTS = NS + "/events"
 _NEW_EVENTS = "/apis/events.k8s.io/v1/namespaces/{ns}/events"
-_NODES = CORE + "/nodes"
-_ONE_NODE = _NODES + "/{id}"
+_ONE_NODE = NODES + "/{id}"
 _SECRETS = NS + "/secrets"
-_LEASES = "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases"
 _TIME = "2020-01-02T03:04:05.123456Z"
 
 
@@ -172,7 +179,7 @@ def _namespaces() -> Iterator[Probe]:
 
 
 def _nodes() -> Iterator[Probe]:
-    made = (post(_NODES, {"metadata": {"name": "{id}"}}, keep="none"), get(_ONE_NODE, until_body=NODE_AT_REST))
+    made = (post(NODES, {"metadata": {"name": "{id}"}}, keep="none"), get(_ONE_NODE, until_body=NODE_AT_REST))
     spec = {"spec": {"providerID": "one://x"}}
     again = {"spec": {"providerID": "two://y"}}
     keep = ("spec",)
@@ -196,7 +203,7 @@ def _nodes() -> Iterator[Probe]:
         keep_ = ("spec.taints.key", "spec.taints.effect", "spec.taints.value")
         yield Probe(f"node/taint-{name}", (*made, patch(_ONE_NODE, body, keep=keep_)))
         named = {"metadata": {"name": "{id}"}, "spec": {"taints": entries}}
-        yield Probe(f"node/create-taint-{name}", (post(_NODES, named, keep="code"),))
+        yield Probe(f"node/create-taint-{name}", (post(NODES, named, keep="code"),))
     status = {
         "status": {
             "capacity": {"cpu": "4", "example.com/gpu": "2"},
@@ -216,7 +223,7 @@ def _nodes() -> Iterator[Probe]:
     for field in ("spec.unschedulable=false", "spec.unschedulable=true"):
         query = (("fieldSelector", f"{field},metadata.name={{id}}"),)
         steps = (*made, patch(_ONE_NODE + "/status", ready, keep="none"))
-        yield Probe(f"node/field-{field}", (*steps, get(_NODES, query=query, keep=("items.metadata.name",))))
+        yield Probe(f"node/field-{field}", (*steps, get(NODES, query=query, keep=("items.metadata.name",))))
 
 
 def _roles() -> Iterator[Probe]:
@@ -282,9 +289,9 @@ def _leases() -> Iterator[Probe]:
         "none": {"metadata": {"name": "l"}},
     }
     for name, body in table.items():
-        yield Probe(f"lease/{name}", (post(_LEASES, body), get(_LEASES + "/l")))
-    first = post(_LEASES, lease(holderIdentity="me"), keep="none")
-    one = _LEASES + "/l"
+        yield Probe(f"lease/{name}", (post(LEASES, body), get(LEASES + "/l")))
+    first = post(LEASES, lease(holderIdentity="me"), keep="none")
+    one = LEASES + "/l"
     yield Probe("lease/patched", (first, patch(one, {"spec": {"leaseTransitions": -2}})))
     versioned = {
         **lease(holderIdentity="you"),

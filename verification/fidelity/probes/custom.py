@@ -6,7 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from verification.fidelity.probe import JSON_PATCH, STRATEGIC, Probe, Step, apply, delete, get, patch, post, put
-from verification.fidelity.probes.objects import CRDS
+from verification.fidelity.probes.objects import (
+    CRDS,
+    PROTOBUF,
+    TABLE,
+)
 
 _SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -237,14 +241,14 @@ def probes() -> Iterator[Probe]:
             first,
             get(
                 _THINGS,
-                headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"},
+                headers=TABLE,
                 keep=("kind", "columnDefinitions.name"),
             ),
         ),
         "delete": (first, delete(_ONE)),
         "absent": (get(_ONE), delete(_ONE)),
         "subresource-unknown": (first, get(_ONE + "/scale")),
-        "protobuf": (first, get(_ONE, headers={"Accept": "application/vnd.kubernetes.protobuf"})),
+        "protobuf": (first, get(_ONE, headers={"Accept": PROTOBUF})),
         "version-unknown": (get(_THINGS.replace("/v1/", "/v2/")),),
         "discovery": (get(f"/apis/{_GROUP}/v1"),),
         "group": (get(f"/apis/{_GROUP}", until=200),),

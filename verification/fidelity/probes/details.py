@@ -13,18 +13,19 @@ from verification.fidelity.probes.objects import (
     CORE,
     CRDS,
     DRA,
+    LEASES,
     MAPS,
     NS,
     PODS,
+    PROTOBUF,
     SLICES,
+    TABLE,
     claim,
     config_map,
     pod,
 )
 from verification.fidelity.probes.verbs import KINDS
 
-_TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
-_PROTOBUF = "application/vnd.kubernetes.protobuf"
 _GROUP = "{id}.example.com"
 _THINGS = f"/apis/{_GROUP}/v1/namespaces/{{ns}}/things"
 
@@ -35,21 +36,21 @@ def _tables() -> Iterator[Probe]:
         path, body = KINDS[kind]
         one = f"{path}/{body['metadata']['name']}"
         keep = ("kind", "columnDefinitions.name", "columnDefinitions.priority", "rows.object.kind")
-        yield Probe(f"table/{kind}", (post(path, body, keep="none"), get(one, headers=_TABLE, keep=keep)))
+        yield Probe(f"table/{kind}", (post(path, body, keep="none"), get(one, headers=TABLE, keep=keep)))
     made = post(MAPS, config_map("a", labels={"both": "yes"}), keep="none")
     parts = ("columnDefinitions.name", "rows.cells", "rows.object", "metadata.remainingItemCount", "kind")
     for include in ("None", "Metadata", "Object", "Wrong"):
         query = (("includeObject", include), ("labelSelector", "both"))
-        yield Probe(f"table/include-{include}", (made, get(MAPS, query=query, headers=_TABLE, keep=parts)))
+        yield Probe(f"table/include-{include}", (made, get(MAPS, query=query, headers=TABLE, keep=parts)))
     since = (("resourceVersion", "0"), ("labelSelector", "both"))
     changed = patch(MAPS + "/a", {"data": {"k": "w"}}, keep="none")
-    yield Probe("table/watch", (made, watch(MAPS, 2, changed, query=since, headers=_TABLE, keep="status")))
+    yield Probe("table/watch", (made, watch(MAPS, 2, changed, query=since, headers=TABLE, keep="status")))
     none = (*since, ("includeObject", "None"))
-    yield Probe("table/watch-none", (made, watch(MAPS, 1, query=none, headers=_TABLE, keep="status")))
+    yield Probe("table/watch-none", (made, watch(MAPS, 1, query=none, headers=TABLE, keep="status")))
     two = (("limit", "1"), ("labelSelector", "both"))
     second = post(MAPS, config_map("b", labels={"both": "yes"}), keep="none")
-    yield Probe("table/page", (made, second, get(MAPS, query=two, headers=_TABLE, keep=parts)))
-    yield Probe("table/empty", (get(MAPS, query=(("labelSelector", "x=y"),), headers=_TABLE, keep=("kind", "rows")),))
+    yield Probe("table/page", (made, second, get(MAPS, query=two, headers=TABLE, keep=parts)))
+    yield Probe("table/empty", (get(MAPS, query=(("labelSelector", "x=y"),), headers=TABLE, keep=("kind", "rows")),))
     statuses: dict[str, dict[str, Any]] = {
         "running": {"phase": "Running", "podIP": "192.0.2.1"},
         "waiting": {"containerStatuses": [_container("main", waiting={"reason": "ImagePullBackOff"})]},
@@ -66,23 +67,23 @@ def _tables() -> Iterator[Probe]:
         steps = (
             post(PODS, pod(nodeName="n-1"), keep="none"),
             patch(PODS + "/p/status", {"status": status}, STRATEGIC, keep="code"),
-            get(PODS + "/p", headers=_TABLE, keep=("columnDefinitions.name", "rows.cells")),
+            get(PODS + "/p", headers=TABLE, keep=("columnDefinitions.name", "rows.cells")),
         )
         yield Probe(f"table/pod-{name}", steps, pods=True)
     gated = post(PODS, pod(schedulingGates=[{"name": "example.com/a"}]), keep="none")
-    yield Probe("table/pod-gated", (gated, get(PODS + "/p", headers=_TABLE, keep=("rows.cells",))), pods=True)
+    yield Probe("table/pod-gated", (gated, get(PODS + "/p", headers=TABLE, keep=("rows.cells",))), pods=True)
     going = (post(PODS, pod(nodeName="n-1"), keep="none"), delete(PODS + "/p", keep="none"))
-    yield Probe("table/pod-deleted", (*going, get(PODS + "/p", headers=_TABLE, keep=("rows.cells",))), pods=True)
+    yield Probe("table/pod-deleted", (*going, get(PODS + "/p", headers=TABLE, keep=("rows.cells",))), pods=True)
     node = CORE + "/nodes"
     for name, condition in {"ready": "True", "not-ready": "False", "unknown": "Unknown"}.items():
         status = {"status": {"conditions": [{"type": "Ready", "status": condition}]}}
         body = {"metadata": {"name": "{id}", "labels": {"node-role.kubernetes.io/gpu": "", "a": "b"}}}
         before = (post(node, body, keep="none"), patch(node + "/{id}/status", status, keep="none"))
-        yield Probe(f"table/node-{name}", (*before, get(node + "/{id}", headers=_TABLE, keep=("rows.cells",))))
+        yield Probe(f"table/node-{name}", (*before, get(node + "/{id}", headers=TABLE, keep=("rows.cells",))))
     cordoned = {"metadata": {"name": "{id}"}, "spec": {"unschedulable": True}}
     yield Probe(
         "table/node-cordoned",
-        (post(node, cordoned, keep="none"), get(node + "/{id}", headers=_TABLE, keep=("rows.cells",))),
+        (post(node, cordoned, keep="none"), get(node + "/{id}", headers=TABLE, keep=("rows.cells",))),
     )
 
 
@@ -131,7 +132,7 @@ def _ages() -> Iterator[Probe]:
         body = {"apiVersion": f"{_GROUP}/v1", "kind": "Thing", "metadata": metadata, "spec": spec}
         if name == "hours":
             body["spec"] = {"size": 1, "free": {"a": 1}}
-        yield Probe(f"age/{name}", (*ready, post(_THINGS, body, keep="code"), get(_THINGS, headers=_TABLE, keep=keep)))
+        yield Probe(f"age/{name}", (*ready, post(_THINGS, body, keep="code"), get(_THINGS, headers=TABLE, keep=keep)))
 
 
 def _selectors() -> Iterator[Probe]:
@@ -349,11 +350,11 @@ def _unknown(version: str, kind: str, raw: bytes, **more: bytes) -> bytes:
 
 
 def _protobuf() -> Iterator[Probe]:
-    accept = {"Accept": _PROTOBUF}
+    accept = {"Accept": PROTOBUF}
     name = _field(1, b"a")
 
     def sent(path: str, version: str, kind: str, raw: bytes, **more: bytes) -> Step:
-        return post(path, _unknown(version, kind, raw, **more), content_type=_PROTOBUF)
+        return post(path, _unknown(version, kind, raw, **more), content_type=PROTOBUF)
 
     data = _field(2, _field(1, b"k") + _field(2, b"v"))
     maps: dict[str, bytes] = {
@@ -379,21 +380,21 @@ def _protobuf() -> Iterator[Probe]:
                 post(
                     MAPS,
                     _unknown("v1", "ConfigMap", raw),
-                    content_type=_PROTOBUF,
+                    content_type=PROTOBUF,
                     keep="all" if label in ("data", "labels", "binary", "immutable", "empty") else "status",
                 ),
             ),
         )
     as_json = _unknown("v1", "ConfigMap", b'{"metadata":{"name":"a"}}', media=b"application/json")
-    yield Probe("protobuf/json-inside", (post(MAPS, as_json, content_type=_PROTOBUF, keep="status"),))
+    yield Probe("protobuf/json-inside", (post(MAPS, as_json, content_type=PROTOBUF, keep="status"),))
     packed = _unknown("v1", "ConfigMap", _field(1, name), encoding=b"gzip")
-    yield Probe("protobuf/encoding", (post(MAPS, packed, content_type=_PROTOBUF, keep="status"),))
+    yield Probe("protobuf/encoding", (post(MAPS, packed, content_type=PROTOBUF, keep="status"),))
     yield Probe("protobuf/other-kind", (sent(MAPS, "v1", "Secret", _field(1, name)),))
     yield Probe("protobuf/no-kind", (sent(MAPS, "", "", _field(1, name)),))
     # Lease: spec{holderIdentity=1, leaseDurationSeconds=2, acquireTime=3, renewTime=4, leaseTransitions=5}
     moment = _field(1, 1577934245) + _field(2, 123456000)
     spec = _field(1, b"me") + _field(2, 15) + _field(3, moment) + _field(4, moment) + _field(5, 2)
-    leases = "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases"
+    leases = LEASES
     lease = sent(leases, "coordination.k8s.io/v1", "Lease", _field(1, name) + _field(2, spec))
     yield Probe("protobuf/lease", (lease, get(leases + "/a", headers=accept), get(leases + "/a")))
     # Event: involvedObject=2, reason=3, message=4, firstTimestamp=6, count=8, type=9, eventTime=10
@@ -406,7 +407,7 @@ def _protobuf() -> Iterator[Probe]:
     for label, amount in {"text": _field(1, 1) + _field(3, b"50%"), "number": _field(1, 0) + _field(2, 2)}.items():
         budget = _field(1, name) + _field(2, _field(1, amount))
         steps = (
-            post(budgets, _unknown("policy/v1", "PodDisruptionBudget", budget), content_type=_PROTOBUF, keep=("spec",)),
+            post(budgets, _unknown("policy/v1", "PodDisruptionBudget", budget), content_type=PROTOBUF, keep=("spec",)),
             get(budgets + "/a", headers=accept, keep=("spec",)),
         )
         yield Probe(f"protobuf/budget-{label}", steps)
@@ -445,7 +446,7 @@ def _protobuf() -> Iterator[Probe]:
     yield Probe("protobuf/delete", (post(CLAIMS, claim(), keep="none"), delete(CLAIMS + "/c", headers=accept)))
     managed = apply(CLAIMS + "/c", claim(), keep="none")
     yield Probe("protobuf/managed", (managed, get(CLAIMS + "/c", headers=accept, managed=True)))
-    wanted = {"Accept": f"{_PROTOBUF},application/json"}
+    wanted = {"Accept": f"{PROTOBUF},application/json"}
     yield Probe("protobuf/or-json", (post(CLAIMS, claim(), keep="none"), get(CLAIMS + "/c", headers=wanted)))
     yield Probe("protobuf/discovery", (get(DRA, headers=accept, keep=("kind", "groupVersion")),))
 

@@ -5,9 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from verification.fidelity.probe import Probe, Step, delete, get, patch, post, put
-from verification.fidelity.probes.objects import CLAIMS, CORE, DRA, MAPS, PODS, SLICES, at, claim, config_map, pod
-
-_PROTOBUF = "application/vnd.kubernetes.protobuf"
+from verification.fidelity.probes.objects import (
+    CLAIMS,
+    CORE,
+    DRA,
+    MAPS,
+    PODS,
+    PROTOBUF,
+    SLICES,
+    at,
+    claim,
+    config_map,
+    pod,
+)
 
 
 def _unknown() -> Iterator[Probe]:
@@ -69,7 +79,7 @@ def _types() -> Iterator[Probe]:
         yield Probe(f"type/accept-{name}", (first, get(MAPS + "/a", headers={"Accept": accept}, keep=keep)))
     yield Probe("type/accept-text-list", (get(MAPS, headers={"Accept": "text/plain"}),))
     yield Probe("type/error-yaml", (get(MAPS + "/a", headers={"Accept": "application/yaml"}, keep="code"),))
-    protobuf = {"Accept": _PROTOBUF}
+    protobuf = {"Accept": PROTOBUF}
     yield Probe("protobuf/get", (first, get(MAPS + "/a", headers=protobuf)))
     yield Probe("protobuf/claim", (post(CLAIMS, claim(), keep="none"), get(CLAIMS + "/c", headers=protobuf)))
     # Other probes create slices at the same time: this selector matches none of them.
@@ -77,13 +87,13 @@ def _types() -> Iterator[Probe]:
     yield Probe("protobuf/slices", (get(SLICES, query=none, headers=protobuf),))
     yield Probe("protobuf/pods", (post(PODS, pod(), keep="none"), get(PODS, headers=protobuf)), pods=True)
     yield Probe("protobuf/missing", (get(CLAIMS + "/c", headers=protobuf),))
-    yield Probe("protobuf/not-protobuf", (post(MAPS, b"{}", content_type=_PROTOBUF),))
-    yield Probe("protobuf/short", (post(MAPS, b"k8s\x00", content_type=_PROTOBUF),))
+    yield Probe("protobuf/not-protobuf", (post(MAPS, b"{}", content_type=PROTOBUF),))
+    yield Probe("protobuf/short", (post(MAPS, b"k8s\x00", content_type=PROTOBUF),))
     # a ConfigMap named a: Unknown{typeMeta{v1, ConfigMap}, raw{metadata{name: a}}}
     body = b"k8s\x00" + b"\x0a\x0f\x0a\x02v1\x12\x09ConfigMap" + b"\x12\x05\x0a\x03\x0a\x01a"
-    yield Probe("protobuf/post", (post(MAPS, body, content_type=_PROTOBUF), get(MAPS + "/a")))
+    yield Probe("protobuf/post", (post(MAPS, body, content_type=PROTOBUF), get(MAPS + "/a")))
     # Request and response in protobuf, as typed clients of client-go send them.
-    both = (post(MAPS, body, content_type=_PROTOBUF, headers=protobuf), get(MAPS + "/a"))
+    both = (post(MAPS, body, content_type=PROTOBUF, headers=protobuf), get(MAPS + "/a"))
     yield Probe("protobuf/post-both", both)
 
 

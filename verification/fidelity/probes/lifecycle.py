@@ -11,6 +11,7 @@ from verification.fidelity.probes.objects import (
     CORE,
     MAPS,
     NODE_AT_REST,
+    NODES,
     NS,
     SLICES,
     allocation,
@@ -18,8 +19,6 @@ from verification.fidelity.probes.objects import (
     config_map,
     slice_of,
 )
-
-_NODES = CORE + "/nodes"
 
 
 def _owned(**more: Any) -> Any:
@@ -65,7 +64,7 @@ def _collected() -> Iterator[Probe]:
         ],
     )
     yield Probe("gc/owner-never-there", (post(MAPS, absent, keep="code"), gone))
-    node = post(_NODES, {"metadata": {"name": "{id}"}}, keep="none")
+    node = post(NODES, {"metadata": {"name": "{id}"}}, keep="none")
     owner = {"apiVersion": "v1", "kind": "Node", "name": "{id}", "uid": "{0.metadata.uid}", "controller": True}
     owned = slice_of(metadata={"ownerReferences": [owner]})
     yield Probe(
@@ -73,7 +72,7 @@ def _collected() -> Iterator[Probe]:
         (
             node,
             post(SLICES, owned),
-            delete(_NODES + "/{id}", keep="code"),
+            delete(NODES + "/{id}", keep="code"),
             get(SLICES + "/{id}", until=404, keep="status"),
         ),
     )
@@ -150,19 +149,19 @@ def _statuses() -> Iterator[Probe]:
     yield Probe("status/slice-none", (post(SLICES, slice_of(), keep="none"), get(SLICES + "/{id}/status")))
     yield Probe("status/delete", (make, delete(status)))
     yield Probe("status/create", (make, post(status, new)))
-    made = post(_NODES, {"metadata": {"name": "{id}"}, "status": {"capacity": {"cpu": "4"}}})
-    node = (made, get(_NODES + "/{id}", until_body=NODE_AT_REST))
+    made = post(NODES, {"metadata": {"name": "{id}"}, "status": {"capacity": {"cpu": "4"}}})
+    node = (made, get(NODES + "/{id}", until_body=NODE_AT_REST))
     capacity = {"status": {"capacity": {"cpu": "4"}, "allocatable": {"cpu": "3900m"}}}
-    yield Probe("status/node", (*node, patch(_NODES + "/{id}/status", capacity)))
+    yield Probe("status/node", (*node, patch(NODES + "/{id}/status", capacity)))
     ready = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "Up"}]}}
-    yield Probe("status/node-condition", (*node, patch(_NODES + "/{id}/status", ready)))
+    yield Probe("status/node-condition", (*node, patch(NODES + "/{id}/status", ready)))
     taint = {"spec": {"taints": [{"key": "a", "effect": "Sometimes"}]}}
-    yield Probe("status/node-taint-bad", (*node, patch(_NODES + "/{id}", taint)))
-    off = patch(_NODES + "/{id}", {"spec": {"unschedulable": True}}, keep="code")
-    cordoned = get(_NODES + "/{id}", until_body={"spec.taints.effect": ["NoSchedule"]}, keep=("spec.taints.key",))
+    yield Probe("status/node-taint-bad", (*node, patch(NODES + "/{id}", taint)))
+    off = patch(NODES + "/{id}", {"spec": {"unschedulable": True}}, keep="code")
+    cordoned = get(NODES + "/{id}", until_body={"spec.taints.effect": ["NoSchedule"]}, keep=("spec.taints.key",))
     yield Probe("status/node-cordoned", (*node, off, cordoned))
     taint = {"spec": {"taints": [{"key": "a", "effect": "NoSchedule"}]}}
-    yield Probe("status/node-taint", (*node, patch(_NODES + "/{id}", taint, keep=("spec",))))
+    yield Probe("status/node-taint", (*node, patch(NODES + "/{id}", taint, keep=("spec",))))
     applied = {**new, "metadata": {"name": "c"}}
     yield Probe("status/claim-apply", (make, apply(status, applied, managed=True)))
     for endpoint in ("scale", "nonsense"):

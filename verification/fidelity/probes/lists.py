@@ -13,6 +13,7 @@ from verification.fidelity.probes.objects import (
     MAPS,
     PODS,
     SLICES,
+    TABLE,
     claim,
     config_map,
     pod,
@@ -121,7 +122,7 @@ def _lists() -> Iterator[Probe]:
     yield Probe(
         "list/node-field", (get(CORE + "/nodes", query=(("fieldSelector", "spec.unschedulable=true"),), keep="code"),)
     )
-    table = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    table = TABLE
     yield Probe(
         "list/as-table", (_THREE[0], get(MAPS + "/a", headers=table, keep=("kind", "apiVersion", "rows.cells")))
     )

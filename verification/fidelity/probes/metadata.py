@@ -9,7 +9,9 @@ from verification.fidelity.probe import JSON_PATCH, Probe, delete, get, patch, p
 from verification.fidelity.probes.objects import (
     CLAIMS,
     CLASSES,
+    LEASES,
     MAPS,
+    NODES,
     SLICES,
     claim,
     config_map,
@@ -113,9 +115,9 @@ def _generation() -> Iterator[Probe]:
         "class-spec": (CLASSES, "{id}", device_class(), {"spec": {"selectors": []}}),
         "claim-label": (CLAIMS, "c", claim(), {"metadata": {"labels": {"a": "b"}}}),
         "configmap-data": (MAPS, "a", config_map(), {"data": {"k": "w"}}),
-        "node-spec": ("/api/v1/nodes", "{id}", {"metadata": {"name": "{id}"}}, {"spec": {"unschedulable": True}}),
+        "node-spec": (NODES, "{id}", {"metadata": {"name": "{id}"}}, {"spec": {"unschedulable": True}}),
         "pod-none": (
-            "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases",
+            LEASES,
             "l",
             {"metadata": {"name": "l"}},
             {"spec": {"holderIdentity": "x"}},

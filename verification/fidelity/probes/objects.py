@@ -17,6 +17,10 @@ SLICES = DRA + "/resourceslices"
 CLASSES = DRA + "/deviceclasses"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
+NODES = CORE + "/nodes"
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases"
+TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
 def at(version: str, path: str) -> str:

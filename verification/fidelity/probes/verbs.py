@@ -10,6 +10,7 @@ from verification.fidelity.probes.objects import (
     CLAIMS,
     CLASSES,
     CORE,
+    LEASES,
     MAPS,
     NODE_AT_REST,
     NS,
@@ -40,7 +41,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "secret": (NS + "/secrets", {"metadata": {"name": "{id}"}, "stringData": {"a": "b"}}),
     "service-account": (NS + "/serviceaccounts", {"metadata": {"name": "{id}"}}),
     "lease": (
-        "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases",
+        LEASES,
         {"metadata": {"name": "{id}"}, "spec": {"holderIdentity": "me", "leaseDurationSeconds": 15}},
     ),
     "event": (
