@@ -42,7 +42,7 @@ def informer(
         made.stop()
 
 
-def told(changes: Sequence[Change]) -> list[tuple[str, str]]:
+def delivered(changes: Sequence[Change]) -> list[tuple[str, str]]:
     return [(change.type, change.object["metadata"]["name"]) for change in changes]
 
 
@@ -59,7 +59,7 @@ def test_a_list_and_then_what_changes() -> None:
     with informer([pods(10, pod("a", 5))], [feed]) as (made, transport, changes, _):
         assert made.wait_synced(10)
         assert made.wait_for(lambda: made.resource_version == "13", 10)
-        assert told(changes) == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
+        assert delivered(changes) == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "a"), ("DELETED", "b")]
         assert changes[2].old == pod("a", 5) | {"apiVersion": "v1", "kind": "Pod"}
         assert [obj["metadata"]["name"] for obj in made.list()] == ["a"]
         assert made.get("a", "ns") == pod("a", 12, x=1)
@@ -73,7 +73,7 @@ def test_a_watch_that_ends_is_resumed_where_it_stopped() -> None:
         transport.wait(lambda asked: sum(m == "WATCH" for m, _, _ in asked) == 3)
         assert versions(transport) == ["10", "11", "40"]
         assert lists_made(transport) == 1
-        assert told(changes) == [("ADDED", "a")]
+        assert delivered(changes) == [("ADDED", "a")]
 
 
 def test_410_lists_again_at_once_and_reports_the_differences() -> None:
@@ -81,7 +81,7 @@ def test_410_lists_again_at_once_and_reports_the_differences() -> None:
     lists = [pods(10, pod("a", 5), pod("b", 6), pod("c", 7)), pods(50, pod("a", 5), pod("b", 44), pod("d", 45))]
     with informer(lists, feeds) as (made, transport, changes, _clock):
         transport.wait(lambda asked: versions(transport) == ["10", "50"])
-        assert told(changes)[3:] == [("DELETED", "c"), ("MODIFIED", "b"), ("ADDED", "d")]
+        assert delivered(changes)[3:] == [("DELETED", "c"), ("MODIFIED", "b"), ("ADDED", "d")]
         assert made.get("c", "ns") is None
 
 
@@ -127,7 +127,7 @@ def test_own_writes_are_seen_before_the_watch_brings_them_and_never_undone() -> 
         feed.say("ADDED", pod("z", 21))
         assert made.wait_for(lambda: made.get("z", "ns") is not None, 10)
         assert made.get("a", "ns") == pod("a", 20, mine=True)
-        assert told(changes) == [("ADDED", "a"), ("MODIFIED", "a"), ("ADDED", "z")]
+        assert delivered(changes) == [("ADDED", "a"), ("MODIFIED", "a"), ("ADDED", "z")]
 
 
 def test_what_was_deleted_meanwhile_is_not_brought_back_by_an_old_answer() -> None:
@@ -148,7 +148,7 @@ def test_a_new_object_of_an_old_name_replaces_it() -> None:
         feed.say("DELETED", pod("a", 31)).say("ADDED", pod("a", 32, uid="new"))
         assert made.wait_for(lambda: made.resource_version == "32", 10)
         assert made.get("a", "ns") == pod("a", 32, uid="new")
-        assert told(changes) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
+        assert delivered(changes) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
 
 
 def test_a_new_list_shows_a_replaced_object_as_a_deletion_and_an_addition() -> None:
@@ -156,7 +156,7 @@ def test_a_new_list_shows_a_replaced_object_as_a_deletion_and_an_addition() -> N
     lists = [pods(10, old), pods(21, new)]
     with informer(lists, [Feed().say("ERROR", GONE), Feed()]) as (made, _, changes, _clock):
         assert made.wait_for(lambda: made.resource_version == "21", 10)
-        assert told(changes) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
+        assert delivered(changes) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "a")]
         assert [change.object["metadata"]["uid"] for change in changes] == ["old-a", "old-a", "new-a"]
         assert changes[2].old is None
 
@@ -185,7 +185,7 @@ def test_a_failing_handler_is_reported_and_does_not_affect_other_handlers(report
         made.on_change(late.append)
         feed.say("ADDED", pod("b", 11))
         assert made.wait_for(lambda: len(late) == 2, 10)
-        assert told(late) == [("ADDED", "a"), ("ADDED", "b")] == told(changes)
+        assert delivered(late) == [("ADDED", "a"), ("ADDED", "b")] == delivered(changes)
     assert reported == ["ADDED"]
 
 
