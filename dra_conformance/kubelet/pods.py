@@ -213,20 +213,13 @@ class PodWorkers:
 
     def _on_pod(self, change: Change) -> None:
         pod = change.object
-        uids = {uid_of(pod)}
         with self._lock:
             if change.type == "DELETED":
                 self._pods.pop(uid_of(pod), None)
             else:
                 self._pods[uid_of(pod)] = pod
-            # The informer is keyed by name: after a new list, a pod may replace another one without a DELETED between
-            # them.
-            if change.old is not None and uid_of(change.old) not in uids:
-                self._pods.pop(uid_of(change.old), None)
-                uids.add(uid_of(change.old))
             self.changed.notify_all()
-        for uid in uids:
-            self._queue.add(uid)
+        self._queue.add(uid_of(pod))
 
     def _work(self) -> None:
         while (uid := self._queue.get()) is not None:

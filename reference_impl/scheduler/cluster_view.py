@@ -250,9 +250,6 @@ class ClusterView:
                 self._needs.pop(uid_of(change.object), None)
             else:
                 self.pods[key] = change.object
-                # A new list can deliver a deleted and recreated pod as one MODIFIED change.
-                if change.old is not None and uid_of(change.old) != uid_of(change.object):
-                    self._needs.pop(uid_of(change.old), None)
             freed = self._place(key)
             for uid in tuple(self._requests_of_pod.get(key, ())):
                 freed = self._hold(self.requests[uid]) or freed
@@ -358,7 +355,6 @@ def _matters(before: Obj, after: Obj) -> bool:
     status_before, status_after = before.get("status") or {}, after.get("status") or {}
     return (
         before.get("spec") != after.get("spec")
-        or meta(before).get("uid") != meta(after).get("uid")
         or meta(before).get("deletionTimestamp") != meta(after).get("deletionTimestamp")
         or status_before.get("resourceClaimStatuses") != status_after.get("resourceClaimStatuses")
         or status_before.get("extendedResourceClaimStatus") != status_after.get("extendedResourceClaimStatus")
