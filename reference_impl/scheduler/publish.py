@@ -281,8 +281,10 @@ class DirectPublisher:
         status = updated.setdefault("status", {})
         if status.get("allocation") is None:
             status["allocation"] = {**allocation, "allocationTimestamp": timestamp(self._clock.now())}
-        # Allocated and reserved already, for example by a try whose response was lost.
-        if not add_consumer(status, pod) and updated == current:
+        if not is_reserved(current, pod):
+            status.setdefault("reservedFor", []).append({"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)})
+        # Allocated and reserved already (DRA-128), for example by a try whose response was lost.
+        if updated == current:
             return
         self._updated(self._client.update_status(self._claims, updated))
 
@@ -344,11 +346,3 @@ def is_reserved(claim: Obj, pod: Obj) -> bool:
     """Return whether the claim is reserved for the pod."""
     consumers = (claim.get("status") or {}).get("reservedFor") or ()
     return any(entry.get("uid") == uid_of(pod) for entry in consumers)
-
-
-def add_consumer(status: Obj, pod: Obj) -> bool:
-    """Add the pod to `status.reservedFor`; False when it was there (DRA-128)."""
-    if is_reserved({"status": status}, pod):
-        return False
-    status.setdefault("reservedFor", []).append({"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)})
-    return True
