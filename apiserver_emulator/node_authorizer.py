@@ -16,13 +16,15 @@ from apiserver_emulator.selectors import parse_fields
 from apiserver_emulator.store import Store
 from apiserver_emulator.strategy import RequestContext
 from dra_api.request import RequestInfo, User
-from dra_api.status import StatusError
+from dra_api.status import forbidden
 
 Obj = dict[str, Any]
 
 PREFIX = "system:node:"
 GROUP = "system:nodes"
 PODS = ("", "pods")
+MIRROR = "kubernetes.io/config.mirror"
+"""The annotation of a mirror pod: the pod object that a kubelet creates for a static pod."""
 
 _READ = frozenset({"get", "list", "watch"})
 _COLLECTION = frozenset({"list", "watch", "deletecollection"})
@@ -203,32 +205,27 @@ def _in_environment(pod: Obj, field: str) -> Iterator[str | None]:
             yield ((env.get("valueFrom") or {}).get(f"{field}KeyRef") or {}).get("name")
 
 
-def restrict_pod(pod: Obj | None, old: Obj | None, user: User, ctx: RequestContext) -> None:
+def restrict_pod(pod: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
     """NodeRestriction for pods: a node writes its own pods, and creates mirror pods of its own. Raises 403."""
-    node = node_name(user)
-    if not node:
+    node, found = node_name(ctx.user), pod or old
+    # A list, or the deletion of a collection as a whole, has neither.
+    if not node or found is None:
         return
-    metadata = ((pod or old or {}).get("metadata")) or {}
-    name = metadata.get("name", "")
     why = ""
-    if pod is None:
-        if ((old or {}).get("spec") or {}).get("nodeName") != node:
-            why = f'node "{node}" can only delete pods with spec.nodeName set to itself'
-    elif old is not None:
-        if ctx.subresource == "status" and (old.get("spec") or {}).get("nodeName") != node:
-            action = "can only update pod status for pods with spec.nodeName set to itself"
-            why = f'node "{node}" {action}'
-    else:
-        why = _why_no_mirror(pod, node, ctx)
+    if old is None:
+        why = _why_no_mirror(found, node, ctx)
+    elif (old.get("spec") or {}).get("nodeName") != node and (pod is None or ctx.subresource == "status"):
+        action = "delete pods" if pod is None else "update pod status for pods"
+        why = f'node "{node}" can only {action} with spec.nodeName set to itself'
     if why:
-        raise _forbidden("pods", name, why)
+        raise forbidden("", "pods", found["metadata"].get("name", ""), why)
 
 
 def _why_no_mirror(pod: Obj, node: str, ctx: RequestContext) -> str:
     """Return why a node may not create a pod; empty if it may."""
     metadata, spec = pod["metadata"], pod.get("spec") or {}
-    if "kubernetes.io/config.mirror" not in (metadata.get("annotations") or {}):
-        return f'pod does not have "kubernetes.io/config.mirror" annotation, node "{node}" can only create mirror pods'
+    if MIRROR not in (metadata.get("annotations") or {}):
+        return f'pod does not have "{MIRROR}" annotation, node "{node}" can only create mirror pods'
     if spec.get("nodeName") != node:
         return f'node "{node}" can only create pods with spec.nodeName set to itself'
     owners = metadata.get("ownerReferences") or []
@@ -251,15 +248,10 @@ def restrict_node(name: str, user: User) -> None:
     """NodeRestriction for nodes: a node writes its own Node only. Raises 403."""
     node = node_name(user)
     if node and name != node:
-        raise _forbidden("nodes", name, f'node "{node}" is not allowed to modify node "{name}"')
+        raise forbidden("", "nodes", name, f'node "{node}" is not allowed to modify node "{name}"')
 
 
 def restrict_token(account: str, reference: Obj | None, user: User) -> None:
     """NodeRestriction for tokens: a node gets tokens that are bound to a pod. Raises 403."""
     if node_name(user) and (reference or {}).get("kind") != "Pod":
-        raise _forbidden("serviceaccounts", account, "node requested token not bound to a pod")
-
-
-def _forbidden(plural: str, name: str, why: str) -> StatusError:
-    details: Obj = {"name": name, "kind": plural}
-    return StatusError(403, "Forbidden", f'{plural} "{name}" is forbidden: {why}', details=details)
+        raise forbidden("", "serviceaccounts", account, "node requested token not bound to a pod")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from apiserver_emulator.node_authorizer import references
+from apiserver_emulator.node_authorizer import MIRROR, references
 from apiserver_emulator.strategy import RequestContext
 from dra_api.status import forbidden
 
@@ -19,7 +19,6 @@ _TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a 
 # 60 * 60 + 7: upstream's WarnOnlyBoundTokenExpirationPeriod.
 _TOKEN_SECONDS = 3607
 _MODE = 420
-MIRROR = "kubernetes.io/config.mirror"
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 

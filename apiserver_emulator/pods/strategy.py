@@ -6,7 +6,7 @@ release 1.36.
 
 from __future__ import annotations
 
-from apiserver_emulator.node_authorizer import restrict_pod
+from apiserver_emulator.node_authorizer import MIRROR, restrict_pod
 from apiserver_emulator.pods import admission, field_checks
 from apiserver_emulator.pods.validation import (
     _CONTAINER_LISTS,
@@ -23,7 +23,6 @@ from dra_api.objects import Obj
 from dra_api.status import FieldError, forbidden_field
 
 DEFAULT_GRACE_S = 30
-MIRROR = "kubernetes.io/config.mirror"
 
 
 class PodStrategy(BaseStrategy):
@@ -111,8 +110,8 @@ class PodStrategy(BaseStrategy):
 
     def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
         """NodeRestriction."""
-        if ctx.subresource in ("", "status") and (obj is not None or old is not None):
-            restrict_pod(obj, old, ctx.user, ctx)
+        if ctx.subresource in ("", "status"):
+            restrict_pod(obj, old, ctx)
 
     def grace_period(self, obj: Obj, options: Obj) -> int:
         """Return the seconds that the kubelet gets before the pod object is deleted (CheckGracefulDelete)."""
