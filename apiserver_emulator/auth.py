@@ -59,11 +59,6 @@ class Authenticator:
             self._tokens[token] = Token(user, expires)
         return token
 
-    def revoke(self, token: str) -> None:
-        """Revoke a token."""
-        with self._lock:
-            self._tokens.pop(token, None)
-
     def user(self, token: str) -> User | None:
         """Whose token this is; None when it is unknown or expired."""
         # Without the lock: one dict lookup is atomic.

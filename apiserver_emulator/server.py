@@ -47,7 +47,6 @@ Answer = Response | WatchStream | ErrorStream
 MAX_BODY = 3 * 1024 * 1024  # the API server's limit for a request body
 
 _JSON = {"content-type": "application/json"}
-_OBJECT_METHODS = {"get": "GET", "update": "PUT", "patch": "PATCH", "delete": "DELETE"}
 
 
 class ApiServer:
@@ -432,6 +431,3 @@ def _no_method() -> StatusError:
     return StatusError(
         405, "MethodNotAllowed", "the server does not allow this method on the requested resource", details={}
     )
-
-
-AnswerCallback = Callable[[Answer], None]

@@ -31,12 +31,6 @@ A watch that starts before the oldest event gets 410, as after etcd's compaction
 """
 
 
-def clone(obj: Obj) -> Obj:
-    """A private deep copy."""
-    copied: Obj = orjson.loads(orjson.dumps(obj))
-    return copied
-
-
 class Record:
     """One stored version of an object: the dict (shared, read-only), its JSON, its resource version.
 

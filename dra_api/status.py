@@ -232,12 +232,6 @@ def expired(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
 
 
-def method_not_supported(group: str, plural: str, action: str) -> StatusError:
-    """405 MethodNotAllowed."""
-    message = f"{action} is not supported on resources of kind {go_quote(qualified(plural, group))}"
-    return StatusError(405, "MethodNotAllowed", message, details=_details(group, plural))
-
-
 def too_many_requests(message: str, retry_after_seconds: int) -> StatusError:
     """429 TooManyRequests."""
     return StatusError(
