@@ -121,7 +121,7 @@ class Core:
     def context(
         self, request: Request, info: RequestInfo, *, dry_run: bool = False, options: Obj | None = None
     ) -> RequestContext:
-        """The strategy's view of a request. `options` are those of the write without `dryRun`."""
+        """The strategy's view of a request. `options` are those of the write."""
         user = request.user or User("system:anonymous", groups=("system:unauthenticated",))
 
         def allowed(verb: str, group: str, resource: str, subresource: str, namespace: str, name: str) -> bool:
