@@ -10,18 +10,14 @@ import copy
 import gzip
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any, Literal, NamedTuple
-
-import jsonschema_rs
+from typing import Any, NamedTuple
 
 from apiserver_emulator.field_validation import conform
 from apiserver_emulator.schema_tree import Node, SchemaIndex
-from dra_api.gotext import go_quote
 
-__all__ = ["GVK", "MINORS", "ListInfo", "Schemas", "UnknownKindError", "load"]
+__all__ = ["GVK", "MINORS", "Schemas", "UnknownKindError", "load"]
 
 Obj = dict[str, Any]
 
@@ -44,20 +40,6 @@ class UnknownKindError(KeyError):
         super().__init__(f"Kubernetes {minor} has no built-in kind {gvk.kind} in {group_version}")
 
 
-@dataclass(frozen=True, slots=True)
-class ListInfo:
-    """How a list merges: `atomic` (replaced as a whole), `set` (by value) or `map` (by `keys`).
-
-    `type` is x-kubernetes-list-type, for server-side apply. `merge_key` and `patch_strategies` are the older
-    extensions for strategic merge patch, empty if the list has none.
-    """
-
-    type: Literal["atomic", "set", "map"]
-    keys: tuple[str, ...] = ()
-    merge_key: str = ""
-    patch_strategies: frozenset[str] = frozenset()
-
-
 @lru_cache(maxsize=len(MINORS))
 def load(version: str) -> Schemas:
     """The definitions of a minor ("1.36", "v1.36" or "1.36.2"). Raises ValueError for a minor without any."""
@@ -75,8 +57,6 @@ class Schemas:
         self.minor = minor
         self.definitions = definitions
         self.index = SchemaIndex(definitions)
-        self._strict: Obj | None = None
-        self._validators: dict[tuple[GVK, bool], jsonschema_rs.Draft202012Validator] = {}
 
     def kinds(self) -> Iterator[GVK]:
         """Every kind that the definitions name."""
@@ -90,7 +70,10 @@ class Schemas:
 
     def definition(self, gvk: GVK) -> Obj:
         """The definition of a kind (shared: never change it); references are `#/definitions/<name>`."""
-        found: Obj = self.definitions[self._name(gvk)]
+        name = self.index.name(*gvk)
+        if not name:
+            raise UnknownKindError(gvk, self.minor)
+        found: Obj = self.definitions[name]
         return found
 
     def root(self, gvk: GVK) -> Node:
@@ -100,15 +83,6 @@ class Schemas:
             raise UnknownKindError(gvk, self.minor)
         return found
 
-    def validator(self, gvk: GVK, *, strict: bool = False) -> jsonschema_rs.Draft202012Validator:
-        """A compiled JSON Schema validator of a kind; `strict` refuses unknown fields."""
-        found = self._validators.get((gvk, strict))
-        if found is None:
-            definitions = self._strict_definitions() if strict else self.definitions
-            schema = {"$ref": f"#/definitions/{self._name(gvk)}", "definitions": definitions}
-            found = self._validators[(gvk, strict)] = jsonschema_rs.Draft202012Validator(schema)
-        return found
-
     def unknown_fields(self, gvk: GVK, obj: Obj) -> list[str]:
         """Paths of the fields that the kind does not have, as `spec.devices[0].foo`. Leaves `obj` alone.
 
@@ -116,42 +90,8 @@ class Schemas:
         """
         return self.prune(gvk, copy.deepcopy(obj))
 
-    def strict_errors(self, gvk: GVK, obj: Obj) -> list[str]:
-        """Kubernetes' messages for fieldValidation=Strict (`strict decoding error: unknown field "spec.foo"`)."""
-        return [f"strict decoding error: unknown field {go_quote(path)}" for path in self.unknown_fields(gvk, obj)]
-
     def prune(self, gvk: GVK, obj: Obj) -> list[str]:
         """Drop unknown fields and nulls in place, as the API server does for built-in kinds; return their paths."""
         unknown: list[str] = []
         conform(obj, self.root(gvk), "", unknown)
         return unknown
-
-    def list_info(self, gvk: GVK, path: tuple[str, ...]) -> ListInfo | None:
-        """Return how the list at a path of field names (without indices) merges; None if the field is no list."""
-        node: Node | None = self.root(gvk)
-        for name in path:
-            while node is not None and node.type == "array":
-                node = node.items
-            node = node.child(name) if node is not None else None
-        if node is None or node.type != "array":
-            return None
-        kind: Literal["atomic", "set", "map"] = "atomic"
-        if node.list_type == "set":
-            kind = "set"
-        elif node.list_type == "map":
-            kind = "map"
-        return ListInfo(kind, node.map_keys, node.merge_key, node.patch_strategies)
-
-    def _name(self, gvk: GVK) -> str:
-        name = self.index.name(*gvk)
-        if not name:
-            raise UnknownKindError(gvk, self.minor)
-        return name
-
-    def _strict_definitions(self) -> Obj:
-        if self._strict is None:
-            self._strict = {
-                name: {**schema, "additionalProperties": False} if "properties" in schema else schema
-                for name, schema in self.definitions.items()
-            }
-        return self._strict

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from apiserver_emulator.field_validation import TypeMismatchError
-from apiserver_emulator.schemas import GVK, MINORS, ListInfo, UnknownKindError, load
+from apiserver_emulator.schema_tree import Node
+from apiserver_emulator.schemas import GVK, MINORS, UnknownKindError, load
 from apiserver_emulator.schemas.openapi import OpenApiResource, openapi_v3
 
 POD = GVK("", "v1", "Pod")
@@ -38,7 +39,6 @@ def test_every_minor_has_the_kinds_that_the_server_serves(minor: str) -> None:
         GVK("policy", "v1", "Eviction"),
     ):
         assert schemas.has(gvk), gvk
-        assert schemas.validator(gvk) is schemas.validator(gvk)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,6 @@ def test_unknown_fields_are_found_and_pruned() -> None:
     schemas = load("1.36")
     assert schemas.unknown_fields(SLICE, obj) == ["spec.pool.x", "spec.devices[0].foo", "spec.bar"]
     assert "bar" in obj["spec"]
-    assert schemas.strict_errors(SLICE, {"spec": {"foo": 1}}) == ['strict decoding error: unknown field "spec.foo"']
     schemas.prune(SLICE, obj)
     assert obj["spec"] == {"driver": "d", "pool": {"name": "p"}, "devices": [{"name": "a"}]}
 
@@ -97,38 +96,52 @@ def test_a_wrong_json_type_raises() -> None:
     )
 
 
-def test_validators_accept_and_refuse() -> None:
-    schemas = load("1.36")
-    good = {"spec": {"driver": "d", "pool": {"name": "p", "generation": 1, "resourceSliceCount": 1}, "extra": 1}}
-    assert schemas.validator(SLICE).is_valid(good)
-    assert not schemas.validator(SLICE, strict=True).is_valid(good)
-    assert not schemas.validator(SLICE).is_valid({"spec": {"driver": 1}})
+MERGED = frozenset({"merge"})
 
 
 @pytest.mark.parametrize(
-    ("gvk", "path", "expected"),
+    ("gvk", "path", "list_type", "map_keys", "merge_key", "patch_strategies"),
     [
-        (POD, ("spec", "containers"), ListInfo("map", ("name",), "name", frozenset({"merge"}))),
-        (
-            POD,
-            ("spec", "containers", "ports"),
-            ListInfo("map", ("containerPort", "protocol"), "containerPort", frozenset({"merge"})),
-        ),
-        (POD, ("metadata", "finalizers"), ListInfo("set", (), "", frozenset({"merge"}))),
-        (SLICE, ("spec", "devices"), ListInfo("atomic")),
-        (CLAIM, ("status", "devices"), ListInfo("map", ("driver", "device", "pool", "shareID"))),
-        (CLAIM, ("status", "reservedFor"), ListInfo("map", ("uid",), "uid", frozenset({"merge"}))),
-        (CLAIM, ("spec", "devices", "requests"), ListInfo("atomic")),
-        (POD, ("spec", "nodeName"), None),
-        (POD, ("spec", "nowhere"), None),
+        (POD, ("spec", "containers"), "map", ("name",), "name", MERGED),
+        (POD, ("spec", "containers", "ports"), "map", ("containerPort", "protocol"), "containerPort", MERGED),
+        (POD, ("metadata", "finalizers"), "set", (), "", MERGED),
+        (SLICE, ("spec", "devices"), "atomic", (), "", frozenset()),
+        (CLAIM, ("status", "devices"), "map", ("driver", "device", "pool", "shareID"), "", frozenset()),
+        (CLAIM, ("status", "reservedFor"), "map", ("uid",), "uid", MERGED),
+        (CLAIM, ("spec", "devices", "requests"), "atomic", (), "", frozenset()),
     ],
 )
-def test_list_info(gvk: GVK, path: tuple[str, ...], expected: ListInfo | None) -> None:
-    found = load("1.36").list_info(gvk, path)
-    if expected is not None and found is not None and expected.type == "set":
-        assert found.type == "set"
-        return
-    assert found == expected
+def test_lists_have_their_extensions(
+    gvk: GVK,
+    path: tuple[str, ...],
+    list_type: str,
+    map_keys: tuple[str, ...],
+    merge_key: str,
+    patch_strategies: frozenset[str],
+) -> None:
+    """Server-side apply reads the first two, strategic merge patches the others."""
+    node = at(gvk, path)
+    assert node is not None
+    assert node.type == "array"
+    found = (node.list_type, node.map_keys, node.merge_key, node.patch_strategies)
+    assert found == (list_type, map_keys, merge_key, patch_strategies)
+
+
+def test_a_text_is_no_list_and_an_unknown_field_has_no_type() -> None:
+    text = at(POD, ("spec", "nodeName"))
+    assert text is not None
+    assert text.type == "string"
+    assert at(POD, ("spec", "nowhere")) is None
+
+
+def at(gvk: GVK, path: tuple[str, ...]) -> Node | None:
+    """Return the type at a path of field names, without indices."""
+    node: Node | None = load("1.36").root(gvk)
+    for name in path:
+        while node is not None and node.type == "array":
+            node = node.items
+        node = node.child(name) if node is not None else None
+    return node
 
 
 def test_openapi_v3_is_closed_and_has_the_field_validation_parameter() -> None:
