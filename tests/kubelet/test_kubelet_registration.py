@@ -110,7 +110,7 @@ def test_calls_go_to_the_newest_connected_instance_and_fall_back(node: World) ->
     claim = ClaimRef("a", "u", "c")
     handle.prepare([claim])
     assert (len(old.prepared), len(new.prepared)) == (0, 1)
-    second._plugin.stop(grace=0)  # the process is gone, its registration socket is still there
+    second.stop_service()  # the process is gone, its registration socket is still there
     node.log.wait(lambda: not node.kubelet.plugins.instances(DRIVER)[-1].connected)
     handle.prepare([claim])
     assert (len(old.prepared), len(new.prepared)) == (1, 1)
