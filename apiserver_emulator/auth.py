@@ -20,7 +20,7 @@ from apiserver_emulator.selectors import parse_fields
 from apiserver_emulator.store import Store
 from dra_api.gotext import go_quote
 from dra_api.request import RequestInfo, User
-from dra_api.status import StatusError, bad_request, qualified
+from dra_api.status import StatusError, bad_request, forbidden
 
 Obj = dict[str, Any]
 
@@ -136,8 +136,7 @@ def denied(user: User, info: RequestInfo, reason: str = "") -> StatusError:
     """The 403 of the authorization filter; `reason` is the authorizer's."""
     who = f"User {go_quote(user.name)} cannot {info.verb} "
     if not info.is_resource:
-        text = f"{who}path {go_quote(info.path)}"
-        return StatusError(403, "Forbidden", f"forbidden: {text}", details={})
+        return forbidden("", "", "", f"{who}path {go_quote(info.path)}")
     resource = info.resource + (f"/{info.subresource}" if info.subresource else "")
     text = f"{who}resource {go_quote(resource)} in API group {go_quote(info.group)}"
     if info.namespace:
@@ -146,18 +145,7 @@ def denied(user: User, info: RequestInfo, reason: str = "") -> StatusError:
         text += " at the cluster scope"
     if reason:
         text += f": {reason}"
-    details: Obj = {"kind": info.resource}
-    if info.name:
-        details["name"] = info.name
-    if info.group:
-        details["group"] = info.group
-    named = f' "{info.name}"' if info.name else ""
-    return StatusError(
-        403,
-        "Forbidden",
-        f"{qualified(info.resource, info.group)}{named} is forbidden: {text}",
-        details=details,
-    )
+    return forbidden(info.group, info.resource, info.name, text)
 
 
 class RbacAuthorizer:

@@ -405,7 +405,7 @@ def _check_scope(resource: ResourceType, info: RequestInfo) -> None:
     if info.namespace:
         return
     if info.verb == "create":
-        raise StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+        raise _no_method()
     if info.name or info.verb not in ("list", "watch", "get"):
         raise _no_resource()
 
@@ -424,10 +424,8 @@ def _nothing_here() -> Response:
 
 
 def _no_resource() -> StatusError:
-    return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
+    return StatusError(404, "NotFound", "the server could not find the requested resource")
 
 
 def _no_method() -> StatusError:
-    return StatusError(
-        405, "MethodNotAllowed", "the server does not allow this method on the requested resource", details={}
-    )
+    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
