@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,16 @@ class ScenarioNode:
         if self._nvml is None:
             self._nvml = self._machine_nvml() if self.real else self.world.run.pynvml_pool.load(self.gpus)
         return self._nvml
+
+    @contextmanager
+    def nvml_session(self) -> Iterator[Any]:
+        """Yield the node's pynvml between nvmlInit and nvmlShutdown."""
+        nvml = self.nvml
+        nvml.nvmlInit()
+        try:
+            yield nvml
+        finally:
+            nvml.nvmlShutdown()
 
     # -- the driver under test -------------------------------------------------------------------------------------
 

@@ -29,9 +29,7 @@ def full_gpus(world: World, node: str) -> list[Obj]:
 
 def nvml_gpus(world: World, node: str) -> dict[str, dict[str, Any]]:
     """Return what NVML reports for each GPU, by the device name `gpu-<minor number>`."""
-    nvml = world.node(node).nvml
-    nvml.nvmlInit()
-    try:
+    with world.node(node).nvml_session() as nvml:
         found = {}
         for index in range(nvml.nvmlDeviceGetCount()):
             handle = nvml.nvmlDeviceGetHandleByIndex(index)
@@ -46,8 +44,6 @@ def nvml_gpus(world: World, node: str) -> dict[str, dict[str, Any]]:
                 "PCI address": str(nvml.nvmlDeviceGetPciInfo(handle).busId).lower()[4:],
             }
         return found
-    finally:
-        nvml.nvmlShutdown()
 
 
 def _semantic(version: str) -> str:

@@ -43,26 +43,17 @@ def mig_device(world: World, node: str, profile: str) -> Obj:
 
 def instance_of(world: World, node: str, device: Obj) -> Instance:
     """Return NVML's identity of a published MIG device. Raises Untestable if NVML does not know it."""
-    nvml = world.node(node).nvml
-    nvml.nvmlInit()
-    try:
-        handle = nvml.nvmlDeviceGetHandleByUUID(str(attribute(device, "uuid")))
-        parent = nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
-        return Instance(
-            gpu=int(nvml.nvmlDeviceGetIndex(parent)),
-            gpu_instance=int(nvml.nvmlDeviceGetGpuInstanceId(handle)),
-            compute_instance=int(nvml.nvmlDeviceGetComputeInstanceId(handle)),
-        )
-    except nvml.NVMLError as error:
-        raise Untestable(f"NVML does not know the device {device['name']}: {error}") from error
-    finally:
-        nvml.nvmlShutdown()
-
-
-def mig_of_gpu(world: World, node: str, gpu: int) -> list[Obj]:
-    """Return the published MIG devices of one GPU, by its index."""
-    uuid = world.node(node).gpus.get(gpu, "uuid")
-    return [device for device in world.node(node).devices() if attribute(device, "parentUUID") == uuid]
+    with world.node(node).nvml_session() as nvml:
+        try:
+            handle = nvml.nvmlDeviceGetHandleByUUID(str(attribute(device, "uuid")))
+            parent = nvml.nvmlDeviceGetDeviceHandleFromMigDeviceHandle(handle)
+            return Instance(
+                gpu=int(nvml.nvmlDeviceGetIndex(parent)),
+                gpu_instance=int(nvml.nvmlDeviceGetGpuInstanceId(handle)),
+                compute_instance=int(nvml.nvmlDeviceGetComputeInstanceId(handle)),
+            )
+        except nvml.NVMLError as error:
+            raise Untestable(f"NVML does not know the device {device['name']}: {error}") from error
 
 
 def capability_minor(world: World, node: str, path: str) -> int:
@@ -78,16 +69,13 @@ def capability_minor(world: World, node: str, path: str) -> int:
 @given('MIG is on for GPU {gpu:d} of "{node}", without instances')
 def _(world: World, gpu: int, node: str) -> None:
     """Switch MIG on through NVML before the driver starts, and reset the GPU if its mode changes only by a reset."""
-    nvml = world.node(node).nvml
-    nvml.nvmlInit()
-    try:
-        handle = nvml.nvmlDeviceGetHandleByIndex(gpu)
-        nvml.nvmlDeviceSetMigMode(handle, nvml.NVML_DEVICE_MIG_ENABLE)
-        current, pending = nvml.nvmlDeviceGetMigMode(handle)
-    except nvml.NVMLError as error:
-        raise Untestable(f"MIG mode of GPU {gpu} cannot be turned on: {error}") from error
-    finally:
-        nvml.nvmlShutdown()
+    with world.node(node).nvml_session() as nvml:
+        try:
+            handle = nvml.nvmlDeviceGetHandleByIndex(gpu)
+            nvml.nvmlDeviceSetMigMode(handle, nvml.NVML_DEVICE_MIG_ENABLE)
+            current, pending = nvml.nvmlDeviceGetMigMode(handle)
+        except nvml.NVMLError as error:
+            raise Untestable(f"MIG mode of GPU {gpu} cannot be turned on: {error}") from error
     if current != pending:
         world.node(node).gpus.reset(gpu)
 

@@ -32,9 +32,7 @@ from dra_conformance.steps.mig_published import ENDING, PLACEMENT, mig_devices, 
 
 def instances(world: World, node: str, gpu: int) -> list[str] | None:
     """Return the GPU instances that NVML lists, as profile id and start; None if MIG is off."""
-    nvml = world.node(node).nvml
-    nvml.nvmlInit()
-    try:
+    with world.node(node).nvml_session() as nvml:
         handle = nvml.nvmlDeviceGetHandleByIndex(gpu)
         if not nvml.nvmlDeviceGetMigMode(handle)[0]:
             return None
@@ -47,15 +45,11 @@ def instances(world: World, node: str, gpu: int) -> list[str] | None:
                 continue
             found.append(f"{info.profileId}-{info.placement.start}")
         return sorted(found)
-    finally:
-        nvml.nvmlShutdown()
 
 
 def gpu_instance_id(world: World, node: str, gpu: int, placement: str) -> int:
     """Return NVML's id of the GPU instance at a placement. Raises Untestable if there is none."""
-    nvml = world.node(node).nvml
-    nvml.nvmlInit()
-    try:
+    with world.node(node).nvml_session() as nvml:
         handle = nvml.nvmlDeviceGetHandleByIndex(gpu)
         for number in range(16):
             try:
@@ -64,8 +58,6 @@ def gpu_instance_id(world: World, node: str, gpu: int, placement: str) -> int:
                 continue
             if f"{info.profileId}-{info.placement.start}" == placement:
                 return number
-    finally:
-        nvml.nvmlShutdown()
     raise Untestable(f"GPU {gpu} has no instance {placement}")
 
 
@@ -93,17 +85,14 @@ def _(world: World, node: str, gpu: int) -> None:
 def _(world: World, placement: str, gpu: int, node: str) -> None:
     """Create a GPU instance through NVML, without a compute instance, as a killed driver can leave one behind."""
     profile, _, start = placement.partition("-")
-    nvml = world.node(node).nvml
-    nvml.nvmlInit()
-    try:
-        handle = nvml.nvmlDeviceGetHandleByIndex(gpu)
-        nvml.nvmlDeviceSetMigMode(handle, nvml.NVML_DEVICE_MIG_ENABLE)
-        placed = nvml.c_nvmlGpuInstancePlacement_t(int(start), dict(sizes_of(nvml, handle))[int(profile)])
-        nvml.nvmlDeviceCreateGpuInstanceWithPlacement(handle, int(profile), ctypes.byref(placed))
-    except nvml.NVMLError as error:
-        raise Untestable(f"the instance {placement} cannot be created: {error}") from error
-    finally:
-        nvml.nvmlShutdown()
+    with world.node(node).nvml_session() as nvml:
+        try:
+            handle = nvml.nvmlDeviceGetHandleByIndex(gpu)
+            nvml.nvmlDeviceSetMigMode(handle, nvml.NVML_DEVICE_MIG_ENABLE)
+            placed = nvml.c_nvmlGpuInstancePlacement_t(int(start), dict(sizes_of(nvml, handle))[int(profile)])
+            nvml.nvmlDeviceCreateGpuInstanceWithPlacement(handle, int(profile), ctypes.byref(placed))
+        except nvml.NVMLError as error:
+            raise Untestable(f"the instance {placement} cannot be created: {error}") from error
 
 
 def claim_devices(world: World, claim: str, node: str, devices: list[str]) -> None:

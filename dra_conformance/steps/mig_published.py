@@ -79,23 +79,23 @@ def kebab(name: str) -> str:
 
 def profile_sizes(world: World, node: str) -> dict[int, int]:
     """Return the memory slices of each profile of GPU 0, by the hardware's id."""
-    nvml = world.node(node).nvml
-    nvml.nvmlInit()
-    try:
+    with world.node(node).nvml_session() as nvml:
         handle = nvml.nvmlDeviceGetHandleByIndex(0)
         # A dict, because the generator needs the session that ends below.
         return dict(sizes_of(nvml, handle))
-    finally:
-        nvml.nvmlShutdown()
+
+
+def profiles_of(nvml: Any, handle: Any) -> Iterator[Any]:
+    """Yield the information of each profile that a GPU has."""
+    for index in range(nvml.NVML_GPU_INSTANCE_PROFILE_COUNT):
+        with contextlib.suppress(nvml.NVMLError):  # the board does not have this profile
+            yield nvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, index)
 
 
 def sizes_of(nvml: Any, handle: Any) -> Iterator[tuple[int, int]]:
     """Yield each profile of a GPU with the number of memory slices of its instances."""
-    for index in range(nvml.NVML_GPU_INSTANCE_PROFILE_COUNT):
-        try:
-            profile = nvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, index).id
-        except nvml.NVMLError:
-            continue  # the board does not have this profile
+    for info in profiles_of(nvml, handle):
+        profile = info.id
         # As in C: the first call returns the number of placements, the second one fills the array.
         count = ctypes.c_uint(0)
         nvml.nvmlDeviceGetGpuInstancePossiblePlacements(handle, profile, None, ctypes.byref(count))
@@ -144,14 +144,11 @@ def _by_nvml(read: Callable[[Any, Any], object]) -> Read:
     """Return a function that reads a value of the MIG device with the published UUID from NVML."""
 
     def look(world: World, node: str, device: Obj) -> object:
-        nvml = world.node(node).nvml
-        nvml.nvmlInit()
-        try:
-            return read(nvml, nvml.nvmlDeviceGetHandleByUUID(str(attribute(device, "uuid"))))
-        except nvml.NVMLError as error:
-            return f"NVML: {error}"
-        finally:
-            nvml.nvmlShutdown()
+        with world.node(node).nvml_session() as nvml:
+            try:
+                return read(nvml, nvml.nvmlDeviceGetHandleByUUID(str(attribute(device, "uuid"))))
+            except nvml.NVMLError as error:
+                return f"NVML: {error}"
 
     return look
 
@@ -178,19 +175,12 @@ ENGINES: Final[Mapping[str, str]] = {
 
 def profiles(world: World, node: str) -> dict[int, dict[str, int]]:
     """Return engines and memory in bytes of an instance of each profile of GPU 0, by the hardware's id."""
-    nvml = world.node(node).nvml
-    nvml.nvmlInit()
-    try:
-        handle = nvml.nvmlDeviceGetHandleByIndex(0)
+    with world.node(node).nvml_session() as nvml:
         found = {}
-        for index in range(nvml.NVML_GPU_INSTANCE_PROFILE_COUNT):
-            with contextlib.suppress(nvml.NVMLError):  # the board does not have this profile
-                info = nvml.nvmlDeviceGetGpuInstanceProfileInfo(handle, index)
-                engines = {name: int(getattr(info, member)) for name, member in ENGINES.items()}
-                found[int(info.id)] = engines | {"memory": int(info.memorySizeMB) << 20}
+        for info in profiles_of(nvml, nvml.nvmlDeviceGetHandleByIndex(0)):
+            engines = {name: int(getattr(info, member)) for name, member in ENGINES.items()}
+            found[int(info.id)] = engines | {"memory": int(info.memorySizeMB) << 20}
         return found
-    finally:
-        nvml.nvmlShutdown()
 
 
 def _engines(world: World, node: str, device: Obj) -> object:
