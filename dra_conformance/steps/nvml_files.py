@@ -31,6 +31,13 @@ def _device(gpu: Gpu) -> Path:
     return found
 
 
+@value("sysfs folder of busId without its first four digits")
+def _(gpu: Gpu) -> object:
+    # go-nvlib and the DRA driver find the device in sysfs like this.
+    folder = _device(gpu)
+    return "exists" if folder.exists() else f"{folder.name} does not exist"
+
+
 @value("sysfs {name:word}")
 def _(gpu: Gpu, name: str) -> object:
     return " ".join(_text(_device(gpu) / name).split())

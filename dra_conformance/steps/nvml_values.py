@@ -194,16 +194,6 @@ def _(gpu: Gpu, digits: int) -> object:
     return f"{pci.domain:0{digits}X}:{pci.bus:02X}:{pci.device:02X}.0"
 
 
-@value("sysfs folder of busId without its first four digits")
-def _(gpu: Gpu) -> object:
-    # go-nvlib and the DRA driver find the device in sysfs like this.
-    name = str(gpu.nvml.nvmlDeviceGetPciInfo(gpu.handle).busId).lower()[4:]
-    found = (gpu.library.root / "sys/bus/pci/devices" / name).exists()
-    if gpu.library.real and not found:
-        raise Untestable(f"sysfs has no PCI device {name}: this machine hides its PCI devices")
-    return "exists" if found else f"{name} does not exist"
-
-
 def _board(gpu: Gpu) -> tuple[object, ...]:
     nvml, handle = gpu.nvml, gpu.handle
     return (
