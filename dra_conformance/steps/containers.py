@@ -14,6 +14,7 @@ from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.container_view import ContainerView, build_view
 from dra_conformance.kubelet.errors import CDIError, KubeletError
 from dra_conformance.steps.driver_calls import answer_for
+from dra_conformance.steps.proc_devices import character_devices
 from dra_conformance.steps.uids import with_uids
 
 
@@ -122,16 +123,11 @@ def _(world: World, kind: str, pattern: str, claim: str, names: str, node: str) 
 @then('the device nodes of claim "{claim}" on "{node}" have the numbers:')
 def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
     """Compare path, major and minor; a major may be the name of a driver in the node's /proc/devices."""
-    majors = dict(line.split()[::-1] for line in _character_devices(world, node))
+    majors = character_devices((Path(world.node(node).gpus.driver_root) / "proc/devices").read_text())
     wanted = {path: (int(majors.get(major, major)), int(minor)) for path, major, minor in datatable[1:]}
     view = view_of_claim(world, node, claim)
     found = {one.path: (one.major, one.minor) for one in view.device_nodes if one.path in wanted}
     world.check(found == wanted, "numbers of device nodes", expected=wanted, observed=found)
-
-
-def _character_devices(world: World, node: str) -> list[str]:
-    table = (Path(world.node(node).gpus.driver_root) / "proc/devices").read_text()
-    return [line for line in table.partition("Block devices:")[0].splitlines() if len(line.split()) == 2]
 
 
 @then('the mounts of claim "{claim}" on "{node}" have the files of the driver root:')

@@ -24,6 +24,8 @@ from dra_conformance.steps.compute_domains import DRIVER_NAMESPACE, domain_objec
 from dra_conformance.steps.containers import view_of_claim
 from dra_conformance.steps.driver_calls import calls, reference_to
 from dra_conformance.steps.driver_claims import CONFIG_API
+from dra_conformance.steps.node_faults import CHANNEL_MODULE
+from dra_conformance.steps.proc_devices import character_devices
 from dra_conformance.steps.uids import DomainUids
 
 GIVEN_WITHIN = 15.0
@@ -32,7 +34,6 @@ AT_ONCE = 5.0
 """Seconds in which a response arrives that waits for nothing, on a busy machine too; a driver that waits takes 45."""
 CHANNEL_MODE = "666"
 OTHER_DRIVER = "other.example.com"
-CHANNEL_MAJOR = re.compile(r"^\s*(\d+)\s+nvidia-caps-imex-channels$", re.MULTILINE)
 CHANNEL = re.compile(r"/dev/nvidia-caps-imex-channels/channel(\d+)")
 
 
@@ -437,7 +438,7 @@ def _(world: World, claim: str, count: int, node: str) -> None:
 def channel_major(world: World, node: str) -> int:
     """Return the major number of channels from the fake node's /proc/devices. Raises Untestable without one."""
     table = Path(world.node(node).gpus.driver_root) / "proc/devices"
-    found = CHANNEL_MAJOR.search(table.read_text())
+    found = character_devices(table.read_text()).get(CHANNEL_MODULE)
     if found is None:
-        raise Untestable(f"{table} does not list nvidia-caps-imex-channels")
-    return int(found[1])
+        raise Untestable(f"{table} does not list {CHANNEL_MODULE}")
+    return found

@@ -10,6 +10,7 @@ from typing import Final
 
 from dra_conformance.core.errors import Untestable
 from dra_conformance.steps.nvml_values import Gpu, value
+from dra_conformance.steps.proc_devices import character_devices
 
 _PROC: Final = "proc/driver/nvidia"
 
@@ -123,7 +124,7 @@ def _(gpu: Gpu) -> object:
     """Return the control devices that are missing, and the character devices that /proc/devices does not list."""
     folder = gpu.library.root / "dev"
     names = ("nvidiactl", "nvidia-uvm", "nvidia-caps/nvidia-cap1", "nvidia-caps/nvidia-cap2")
-    listed = _text(gpu.library.root / "proc/devices").split("Block devices")[0].split()
+    listed = _majors(gpu)
     majors = ("nvidia-frontend", "nvidia-uvm", "nvidia-caps", "nvidia-caps-imex-channels")
     # Drivers before 570 and after it name the front end differently.
     known = {*listed, "nvidia-frontend"} if "nvidia" in listed else set(listed)
@@ -134,7 +135,7 @@ def _(gpu: Gpu) -> object:
 def _(gpu: Gpu) -> object:
     """Return the character devices whose numbers do not belong to their names; plain files stand for devices."""
     folder, wrong = gpu.library.root / "dev", []
-    majors = {name: int(number) for number, name in _devices(gpu)}
+    majors = _majors(gpu)
     control = {"nvidiactl": 255, "nvidia-modeset": 254, "nvidia-uvm": 0, "nvidia-uvm-tools": 1}
     for file in sorted([*folder.glob("nvidia*"), *folder.glob("nvidia-caps/*")]):
         found = re.fullmatch(r"nvidia(?:-cap)?(\d+)", file.name)
@@ -149,14 +150,13 @@ def _(gpu: Gpu) -> object:
     return wrong
 
 
-def _devices(gpu: Gpu) -> list[list[str]]:
-    rows = [line.split() for line in _text(gpu.library.root / "proc/devices").splitlines()]
-    return [row for row in rows if len(row) == 2 and row[0].isdigit()]
+def _majors(gpu: Gpu) -> dict[str, int]:
+    return character_devices(_text(gpu.library.root / "proc/devices"))
 
 
 @value("major number of {name:word}")
 def _(gpu: Gpu, name: str) -> object:
-    return next((row[0] for row in _devices(gpu) if row[1] == name), "not listed")
+    return _majors(gpu).get(name, "not listed")
 
 
 @value("capability {name:word}")
