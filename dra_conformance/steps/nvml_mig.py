@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import random
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,7 @@ from dra_conformance.components.nvml_calls import CallNames
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import World
-from dra_conformance.steps.nvml_values import Gpu, value
+from dra_conformance.steps.nvml_values import Gpu, value, version_word
 
 _IN_USE: Final = 19  # NVML_ERROR_IN_USE
 _RANDOM_PROFILES: Final = (19, 19, 20, 15, 14, 14, 9, 5)  # ids; small profiles are more frequent
@@ -194,7 +195,7 @@ class _Third(ctypes.Structure):
 
 
 def _third_version(gpu: Gpu, number: int) -> Any:
-    info = _Third(version=ctypes.sizeof(_Third) | 3 << 24)
+    info = _Third(version=version_word(_Third, 3))
     code = gpu.library.call("nvmlDeviceGetGpuInstanceProfileInfoV", gpu.handle, number, ctypes.byref(info))
     if code == gpu.nvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH and gpu.library.real:
         # Drivers of the 580 branch do not have it.
@@ -333,14 +334,20 @@ def _(gpu: Gpu) -> object:
     return gpu.library.outcome(lambda: nvml.nvmlDeviceGetUUID(nvml.nvmlComputeInstanceGetInfo(compute).device))
 
 
+def _with_profiles(gpu: Gpu) -> Iterator[tuple[Any, Any]]:
+    """Yield each MIG device of a GPU, by index, with the information of its GPU instance's profile."""
+    nvml, profiles = gpu.nvml, gpu.library.profiles(gpu.handle)
+    for device in gpu.library.mig_devices(gpu.handle):
+        instance = nvml.nvmlDeviceGetGpuInstanceById(gpu.handle, nvml.nvmlDeviceGetGpuInstanceId(device))
+        yield device, profiles[nvml.nvmlGpuInstanceGetInfo(instance).profileId]
+
+
 @value("MIG devices with other memory than their profile")
 def _(gpu: Gpu) -> object:
     """Compare the total of each MIG device with its attributes and its profile, and the parts with the total."""
     nvml, wrong = gpu.nvml, []
-    profiles = gpu.library.profiles(gpu.handle)
-    for index, device in enumerate(gpu.library.mig_devices(gpu.handle)):
-        instance = nvml.nvmlDeviceGetGpuInstanceById(gpu.handle, nvml.nvmlDeviceGetGpuInstanceId(device))
-        expected = profiles[nvml.nvmlGpuInstanceGetInfo(instance).profileId].memorySizeMB
+    for index, (device, profile) in enumerate(_with_profiles(gpu)):
+        expected = profile.memorySizeMB
         attributes = nvml.nvmlDeviceGetAttributes(device).memorySizeMB
         memory = nvml.nvmlDeviceGetMemoryInfo(device)
         total = int(memory.total) >> 20
@@ -365,12 +372,9 @@ def _(gpu: Gpu) -> object:
 @value("MIG devices without the name of their GPU and profile")
 def _(gpu: Gpu) -> object:
     nvml, wrong = gpu.nvml, []
-    profiles = gpu.library.profiles(gpu.handle)
-    for device in gpu.library.mig_devices(gpu.handle):
-        instance = nvml.nvmlDeviceGetGpuInstanceById(gpu.handle, nvml.nvmlDeviceGetGpuInstanceId(device))
-        profile = _name_of(profiles[nvml.nvmlGpuInstanceGetInfo(instance).profileId])
+    for device, profile in _with_profiles(gpu):
         name = nvml.nvmlDeviceGetName(device)
-        wrong += [name] if name != f"{nvml.nvmlDeviceGetName(gpu.handle)} MIG {profile}" else []
+        wrong += [name] if name != f"{nvml.nvmlDeviceGetName(gpu.handle)} MIG {_name_of(profile)}" else []
     return wrong
 
 

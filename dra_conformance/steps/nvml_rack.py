@@ -11,6 +11,7 @@ import fake_nvml
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then
 from dra_conformance.engine.world import World
+from dra_conformance.steps.nvml_values import platform_information
 
 _COMPLETED = 3
 
@@ -55,9 +56,7 @@ def _(world: World, count: int) -> None:
 def _read(nvml: Any, handle: Any, node: int) -> RackGpu:
     fabric = nvml.c_nvmlGpuFabricInfo_v2_t()
     nvml.nvmlDeviceGetGpuFabricInfoV(handle, ctypes.byref(fabric))
-    platform = nvml.c_nvmlPlatformInfo_v2_t()
-    platform.version = ctypes.sizeof(platform) | 2 << 24
-    nvml.nvmlDeviceGetPlatformInfo(handle, ctypes.byref(platform))
+    platform = platform_information(nvml, handle)
     return RackGpu(
         node=node,
         uuid=str(nvml.nvmlDeviceGetUUID(handle)),

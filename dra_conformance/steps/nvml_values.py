@@ -131,6 +131,11 @@ def _(world: World, gpus: str, datatable: list[list[str]]) -> None:
             )
 
 
+def version_word(structure: Any, version: int) -> int:
+    """Return NVML's version word of a structure: its size, and the version in the highest byte."""
+    return ctypes.sizeof(structure) | version << 24
+
+
 # -- identity ------------------------------------------------------------------------------------------------------
 
 
@@ -338,9 +343,8 @@ def _fabric_information(gpu: Gpu, version: int) -> Any:
     kinds = {1: "c_nvmlGpuFabricInfo_t", 2: "c_nvmlGpuFabricInfo_v2_t", 3: "c_nvmlGpuFabricInfo_v3_t"}
     info = getattr(gpu.nvml, kinds[version])()
     function = "nvmlDeviceGetGpuFabricInfo" if version == 1 else "nvmlDeviceGetGpuFabricInfoV"
-    if version > 1:
-        # NVML's version word: the size, and the version in the highest byte. The first version has no such field.
-        info.version = ctypes.sizeof(info) | version << 24
+    if version > 1:  # the first version has no version word
+        info.version = version_word(info, version)
     code = gpu.library.call(function, gpu.handle, ctypes.byref(info))
     if code != OK:
         raise Untestable(f"{function}: {gpu.library.error_name(code)}")
@@ -407,7 +411,7 @@ def _(gpu: Gpu, link: int) -> object:
 @value("encryption of NVLinks")
 def _(gpu: Gpu) -> object:
     info = gpu.nvml.c_nvmlNvLinkInfo_v1_t()
-    info.version = ctypes.sizeof(info) | 1 << 24
+    info.version = version_word(info, 1)
     code = gpu.library.call("nvmlDeviceGetNvLinkInfo", gpu.handle, ctypes.byref(info))
     return info.isNvleEnabled if code == OK else gpu.library.error_name(code)
 
@@ -426,14 +430,20 @@ def _(gpu: Gpu, number: int) -> object:
 
 @value("platform {name:word}")
 def _(gpu: Gpu, name: str) -> object:
-    info = gpu.nvml.c_nvmlPlatformInfo_v2_t()
-    info.version = ctypes.sizeof(info) | 2 << 24
-    code = gpu.library.call("nvmlDeviceGetPlatformInfo", gpu.handle, ctypes.byref(info))
-    if code != OK:
-        return gpu.library.error_name(code)
+    info = gpu.library.outcome(platform_information, gpu.nvml, gpu.handle)
+    if isinstance(info, str):
+        return info
     found = getattr(info, name)
     # pynvml declares the numbers as single characters.
     return found if name == "chassisSerialNumber" else ord(found)
+
+
+def platform_information(nvml: Any, handle: Any) -> Any:
+    """Return where a GPU is in its rack. Raises NVMLError."""
+    info = nvml.c_nvmlPlatformInfo_v2_t()
+    info.version = version_word(info, 2)
+    nvml.nvmlDeviceGetPlatformInfo(handle, ctypes.byref(info))
+    return info
 
 
 @value("retired pages of cause {cause:d}")
