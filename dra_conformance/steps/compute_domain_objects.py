@@ -33,7 +33,7 @@ from dra_conformance.steps.compute_domains import (
 )
 from dra_conformance.steps.driver_claims import CONFIG_API
 from dra_conformance.steps.pods import create_other_namespace
-from dra_conformance.steps.uids import DomainUids
+from dra_conformance.steps.uids import CreatedDomains
 
 TARGET_LABEL = f"{LABEL}Target"
 CLASSES = {
@@ -356,9 +356,8 @@ def _(world: World) -> None:
 def _(world: World, name: str) -> None:
     """The domain, its templates and its DaemonSet are deleted, and no node has its label."""
     # The domain may be gone, so its uid comes from the scenario's state.
-    uids = world.state(DomainUids)
-    uid, (namespace, real) = uids.of_name[name], uids.keys[name]
-
+    created = world.state(CreatedDomains).of_name[name]
+    namespace, real, uid = namespace_of(created), name_of(created), uid_of(created)
     early: list[str] = []
 
     def look() -> Seen:

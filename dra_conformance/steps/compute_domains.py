@@ -32,7 +32,7 @@ from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.objects import Requests, attempt
-from dra_conformance.steps.uids import DomainUids
+from dra_conformance.steps.uids import CreatedDomains
 
 DRIVER_NAMESPACE = "dra-driver-nvidia-gpu"
 LABEL = "resource.nvidia.com/computeDomain"
@@ -76,9 +76,7 @@ def make_domain(world: World, obj: Obj, *, alias: str = "") -> Obj:
     ensure_driver_namespace(world)
     created = world.client.create(COMPUTE_DOMAINS, obj)
     world.cleanup.callback(end_domain, world, created)
-    uids, alias = world.state(DomainUids), alias or name_of(created)
-    uids.of_name[alias] = uid_of(created)
-    uids.keys[alias] = (namespace_of(created), name_of(created))
+    world.state(CreatedDomains).of_name[alias or name_of(created)] = created
     # A response may lack apiVersion and kind, which the steps for any object need.
     world.state(Requests).draft = {"apiVersion": COMPUTE_DOMAINS.api_version, "kind": COMPUTE_DOMAINS.kind, **created}
     return created
@@ -122,7 +120,8 @@ def _remove(client: KubeClient, resource: Any, obj: Obj) -> None:
 
 def domain(world: World, name: str) -> Obj:
     """Return a ComputeDomain as it is now. Raises Untestable if it does not exist."""
-    namespace, real = world.state(DomainUids).keys.get(name, (world.namespace, name))
+    created = world.state(CreatedDomains).of_name.get(name)
+    real, namespace = (name_of(created), namespace_of(created)) if created else (name, world.namespace)
     try:
         return world.client.get(COMPUTE_DOMAINS, real, namespace)
     except NotFound as error:
@@ -209,7 +208,7 @@ def _write_daemon_pod(world: World, uid: str, node: str, clique: str, *, ready: 
 @when('the daemon pod of node "{node}" in ComputeDomain "{name}" is deleted')
 def _(world: World, node: str, name: str) -> None:
     """Delete the pod that an earlier step wrote; the entry of its node stays in the clique."""
-    uid = world.state(DomainUids).of_name[name]
+    uid = uid_of(world.state(CreatedDomains).of_name[name])
     world.client.delete(PODS, daemon_pod_name(world, node, uid), DRIVER_NAMESPACE, grace_period_seconds=0)
 
 
@@ -287,7 +286,7 @@ def _(world: World, number: str, name: str, nodes: str) -> None:
 def look_label(world: World, node: str, name: str) -> Seen:
     """Return whether the label of a node has the uid of a domain; `none`: whether it has no such label."""
     found = (meta(world.seen(NODES, world.name(node)) or {}).get("labels") or {}).get(LABEL)
-    wanted = None if name == "none" else world.state(DomainUids).of_name[name]
+    wanted = None if name == "none" else uid_of(world.state(CreatedDomains).of_name[name])
     return found == wanted, found or "no label"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dra_api.client import AlreadyExists
-from dra_api.objects import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of
+from dra_api.objects import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, uid_of
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
 from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.core import manifests
@@ -26,7 +26,7 @@ from dra_conformance.steps.driver_calls import calls, reference_to
 from dra_conformance.steps.driver_claims import CONFIG_API
 from dra_conformance.steps.node_faults import CHANNEL_MODULE
 from dra_conformance.steps.proc_devices import character_devices
-from dra_conformance.steps.uids import DomainUids
+from dra_conformance.steps.uids import CreatedDomains
 
 GIVEN_WITHIN = 15.0
 """Least seconds to wait for a channel: all 2048 of them take long to write, and a driver has 45 for a call."""
@@ -205,7 +205,8 @@ def configured(device: str, config: Obj | None) -> list[Obj]:
 
 def domain_id(world: World, name: str) -> str:
     """Return the uid of a ComputeDomain of the scenario; any other text is a uid itself."""
-    return world.state(DomainUids).of_name.get(name, name)
+    created = world.state(CreatedDomains).of_name.get(name)
+    return uid_of(created) if created else name
 
 
 @given('a ComputeDomain "{name}" in another namespace')

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from dra_api.objects import Obj, uid_of
 from dra_conformance.engine.world import World
 from dra_conformance.steps.driver_calls import calls
 
@@ -12,22 +13,18 @@ _UID = re.compile(r"\$\(uid:([^)]+)\)")
 
 
 @dataclass(slots=True)
-class DomainUids:
-    """The uids of the ComputeDomains that the scenario created, by name; kept after their deletion.
+class CreatedDomains:
+    """The ComputeDomains that the scenario created, by the name in its steps; kept after their deletion."""
 
-    `keys` has namespace and name of each.
-    """
-
-    of_name: dict[str, str] = field(default_factory=dict)
-    keys: dict[str, tuple[str, str]] = field(default_factory=dict)
+    of_name: dict[str, Obj] = field(default_factory=dict)
 
 
 def uid_named(world: World, name: str) -> str:
     """Return the uid of a claim, a ComputeDomain or a pod, in this order. Fails for an unknown name."""
-    claims, domains = calls(world).refs, world.state(DomainUids).of_name
+    claims, domains = calls(world).refs, world.state(CreatedDomains).of_name
     if name in claims:
         return claims[name].uid
-    return domains[name] if name in domains else world.text(f"$(uid:{name})")
+    return uid_of(domains[name]) if name in domains else world.text(f"$(uid:{name})")
 
 
 def with_uids(world: World, text: str) -> str:
