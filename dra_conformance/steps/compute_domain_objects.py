@@ -5,6 +5,7 @@ Fields to which an API server gives a default are compared only if a rule names 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dra_api.objects import (
@@ -134,11 +135,11 @@ def differences(found: Obj, wanted: Obj) -> Obj:
     return {key: found.get(key) for key in wanted if found.get(key) != wanted[key]}
 
 
-def look_at_one(found: list[Obj], fields: Obj | None, wanted: Obj) -> Seen:
+def look_at_one(found: list[Obj], fields: Callable[[Obj], Obj], wanted: Obj) -> Seen:
     """Return whether there is exactly one object with these fields, and what differs."""
-    if len(found) != 1 or fields is None:
+    if len(found) != 1:
         return False, [name_of(obj) for obj in found] or "no such object"
-    wrong = differences(fields, wanted)
+    wrong = differences(fields(found[0]), wanted)
     return not wrong, wrong or "as expected"
 
 
@@ -152,7 +153,7 @@ def _(world: World, name: str, mode: str) -> None:
 
     def look() -> Seen:
         found = world.client.find(RESOURCE_CLAIM_TEMPLATES, template_name, namespace)
-        return look_at_one([found] if found else [], template_fields(found) if found else None, wanted)
+        return look_at_one([found] if found else [], template_fields, wanted)
 
     world.eventually(f"claim template of ComputeDomain {name}", look, expected=wanted)
 
@@ -166,16 +167,12 @@ def _(world: World, name: str) -> None:
         "DaemonSet": daemon_set,
         "ResourceClaimTemplate": expected_template("daemon", name=daemon_set["name"], uid=uid),
     }
+    fields = {"DaemonSet": daemon_set_fields, "ResourceClaimTemplate": template_fields}
 
     def look() -> Seen:
         found = daemon_objects(world, uid)
-        sets, templates = found["DaemonSet"], found["ResourceClaimTemplate"]
-        ok, seen = look_at_one(sets, daemon_set_fields(sets[0]) if sets else None, wanted["DaemonSet"])
-        if not ok:
-            return ok, {"DaemonSet": seen}
-        fields = template_fields(templates[0]) if templates else None
-        ok, seen = look_at_one(templates, fields, wanted["ResourceClaimTemplate"])
-        return ok, {"ResourceClaimTemplate": seen}
+        seen = {kind: look_at_one(found[kind], fields[kind], wanted[kind]) for kind in wanted}
+        return all(ok for ok, _ in seen.values()), {kind: observed for kind, (_, observed) in seen.items()}
 
     world.eventually(f"daemons of ComputeDomain {name}", look, expected=wanted)
 
@@ -250,15 +247,24 @@ PROBES: Obj = {
 }
 
 
-@then('the DaemonSet of ComputeDomain "{name}" {what}')
-def _(world: World, name: str, what: str) -> None:
-    """Its pods `run the daemon` (program, variables, service account, tolerations), or `probe the daemon`."""
-    fields, wanted = (program_fields, PROGRAM) if what == "runs the daemon" else (probe_fields, PROBES)
+@then('the DaemonSet of ComputeDomain "{name}" runs the daemon')
+def _(world: World, name: str) -> None:
+    """Its pods have the program, the variables, the service account and the tolerations of the daemon."""
+    check_daemon_set(world, name, program_fields, PROGRAM)
+
+
+@then('the DaemonSet of ComputeDomain "{name}" probes the daemon')
+def _(world: World, name: str) -> None:
+    """Its pods have the probes of the daemon."""
+    check_daemon_set(world, name, probe_fields, PROBES)
+
+
+def check_daemon_set(world: World, name: str, fields: Callable[[Obj], Obj], wanted: Obj) -> None:
+    """Check that a domain comes to have one DaemonSet with these fields."""
     uid = uid_of(domain(world, name))
 
     def look() -> Seen:
-        found = daemon_objects(world, uid)["DaemonSet"]
-        return look_at_one(found, fields(found[0]) if found else None, wanted)
+        return look_at_one(daemon_objects(world, uid)["DaemonSet"], fields, wanted)
 
     world.eventually(f"DaemonSet of ComputeDomain {name}", look, expected=wanted)
 
