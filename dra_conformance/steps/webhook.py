@@ -70,11 +70,13 @@ def review(world: World, obj: Obj, *, old: Obj | None = None) -> Obj:
     }
 
 
-def send(world: World, body: bytes, *, content_type: str = "application/json", scheme: str = "https") -> None:
-    """Send a body to the webhook and keep the reply for later steps."""
-    there = endpoint(world)
-    reply = there.call("POST", there.path, body, content_type=content_type, scheme=scheme, timeout=world.run.patience)
-    _remember(world, reply, f"POST {scheme}", body)
+def send(
+    world: World, body: bytes, *, content_type: str = "application/json", scheme: str = "https", path: str = ""
+) -> None:
+    """Send a body to the webhook and keep the reply for later steps. `path` is another path than that of reviews."""
+    there, patience = endpoint(world), world.run.patience
+    reply = there.call("POST", path or there.path, body, content_type=content_type, scheme=scheme, timeout=patience)
+    _remember(world, reply, f"POST {path or scheme}", body)
 
 
 def _remember(world: World, reply: Reply, request: str, body: bytes = b"") -> None:
@@ -225,9 +227,7 @@ def _(world: World, count: int) -> None:
 @when('a review of it is sent to the path "{path}" of the webhook')
 def _(world: World, path: str) -> None:
     """Send the manifest in a review of a creation to another path than that of reviews."""
-    body, there = orjson.dumps(review(world, draft(world))), endpoint(world)
-    reply = there.call("POST", path, body, content_type="application/json", timeout=world.run.patience)
-    _remember(world, reply, f"POST {path}", body)
+    send(world, orjson.dumps(review(world, draft(world))), path=path)
 
 
 @when('"{path}" of the webhook is requested')
