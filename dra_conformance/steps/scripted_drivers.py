@@ -185,50 +185,56 @@ def behave(world: World, alias: str, behaviour: str) -> None:
     Behaviours in responses apply to Prepare; with `in Unprepare` at the end, to Unprepare.
     """
     driver = scripted(world, alias)
-    match behaviour:
-        case "works":
+    match split_quoted(behaviour):
+        case "works", "":
             driver.release()
-        case "stops":
+        case "stops", "":
             stop_newest(world, alias)
-        case "starts again":
+        case "starts again", "":
             start_newest_again(world, alias)
-        case "is started again":
+        case "is started again", "":
             driver.start()
-        case "stops to serve" if driver.server is not None:
+        case "is started again with", versions:
+            driver.start(announced=announced_services(versions))
+        case "stops to serve", "" if driver.server is not None:
             driver.server.stop_service()
-        case "serves again" if driver.server is not None:
+        case "serves again", "" if driver.server is not None:
             driver.server.start_service()
-        case _ if behaviour.startswith("is started again with "):
-            driver.start(announced=announced_services(behaviour.removeprefix("is started again with ").strip('"')))
-        case "removes its registration socket":
+        case "removes its registration socket", "":
             if driver.server is not None:
                 driver.server.stop_registration()
-        case _ if behaviour.startswith("names no request for "):
-            driver.unnamed.add(behaviour.removeprefix("names no request for ").strip('"'))
-        case _ if behaviour.startswith("writes no CDI file for "):
-            driver.without_spec.add(behaviour.removeprefix("writes no CDI file for ").strip('"'))
+        case "names no request for", claim:
+            driver.unnamed.add(claim)
+        case "writes no CDI file for", claim:
+            driver.without_spec.add(claim)
         case _:
             method = "Unprepare" if behaviour.endswith(" in Unprepare") else "Prepare"
             respond(world, driver, method, behaviour.removesuffix(" in Unprepare"))
 
 
+def split_quoted(text: str) -> tuple[str, str]:
+    """Return a text without the quoted word at its end, and that word; an empty one if there is none."""
+    before, _, quoted = text.partition(' "')
+    return before, quoted.removesuffix('"')
+
+
 def respond(world: World, driver: ScriptedDriver, method: str, behaviour: str) -> None:
     """Change the responses of a driver to one method. Raises SpecificationError for an unknown behaviour."""
     script = driver.script[method]
-    match behaviour:
-        case "fails every call":
+    match split_quoted(behaviour):
+        case "fails every call", "":
             script.call_error = "scripted failure of the call"
-        case "fails every claim":
+        case "fails every claim", "":
             script.claim_error = "scripted failure of the claim"
-        case "adds an unknown claim to its responses":
+        case "adds an unknown claim to its responses", "":
             script.adds_stranger = True
-        case "does not respond":
+        case "does not respond", "":
             driver.hold(method)
-        case _ if behaviour.startswith("fails claim "):
+        case "fails claim", claim:
             script.claim_error = "scripted failure of the claim"
-            script.failing = behaviour.removeprefix("fails claim ").strip('"')
-        case _ if behaviour.startswith("omits "):
-            script.omitted = behaviour.removeprefix("omits ").strip('"')
+            script.failing = claim
+        case "omits", claim:
+            script.omitted = claim
         case _:
             raise SpecificationError(f"{world.scenario.where}: a scripted driver cannot do this: {behaviour}")
 
