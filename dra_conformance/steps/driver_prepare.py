@@ -38,6 +38,11 @@ def _(world: World, claim: str) -> None:
 @given('claim "{claim}" is prepared on "{node}"')
 def _(world: World, claim: str, node: str) -> None:
     """Prepare an allocated claim; the scenario cannot go on without it."""
+    require_prepared(world, claim, node)
+
+
+def require_prepared(world: World, claim: str, node: str) -> None:
+    """Prepare an allocated claim. Raises Untestable if the driver returns an error."""
     ok, observed = succeeded(world, prepare(world, node, [reference_to(world, claim)]), claim)
     if not ok:
         raise Untestable(f"claim {claim} cannot be prepared: {observed}")
@@ -47,9 +52,7 @@ def _(world: World, claim: str, node: str) -> None:
 def _(world: World, claims: str, node: str) -> None:
     """Prepare allocated claims, each in a call of its own; the scenario cannot go on without them."""
     for claim in words(claims):
-        ok, observed = succeeded(world, prepare(world, node, [reference_to(world, claim)]), claim)
-        if not ok:
-            raise Untestable(f"claim {claim} cannot be prepared: {observed}")
+        require_prepared(world, claim, node)
 
 
 @given('claim "{claim}" is unprepared on "{node}"')
