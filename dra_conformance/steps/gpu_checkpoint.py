@@ -19,13 +19,10 @@ from dra_conformance.steps.driver_calls import calls, prepare, reference_to, suc
 NO_CLAIM = "00000000-0000-0000-0000-000000000000"
 
 
-def checkpoint(world: World, node: str) -> Path:
-    """Return the path of the driver's checkpoint. Raises Untestable if there is none."""
+def checkpoint(world: World, node: str, driver: str = "") -> Path:
+    """Return the path of the checkpoint of the driver under test, or of another one. Raises Untestable without one."""
     component = world.node(node)
-    return _existing(component.kubelet.plugins_dir / component.driver_name / "checkpoint.json")
-
-
-def _existing(path: Path) -> Path:
+    path = component.kubelet.plugins_dir / (driver or component.driver_name) / "checkpoint.json"
     if not path.is_file():
         raise Untestable(f"the driver has no {path.name}")
     return path
@@ -144,10 +141,15 @@ def _(world: World, node: str, claim: str, state: str) -> None:
 @then('the checkpoint of the driver on "{node}" comes to be without claim "{claim}"')
 def _(world: World, node: str, claim: str) -> None:
     """checkpoint.json comes to have no entry for the claim."""
+    check_removed(world, node, claim)
+
+
+def check_removed(world: World, node: str, claim: str, driver: str = "") -> None:
+    """Check that the checkpoint of a driver comes to have no entry for a claim; see `checkpoint`."""
     uid = reference_to(world, claim).uid
 
     def look() -> Seen:
-        found = entries(checkpoint(world, node))
+        found = entries(checkpoint(world, node, driver))
         return uid not in found, {key: entry.get("checkpointState") for key, entry in found.items()}
 
     world.eventually(f"claim {claim} is removed from the checkpoint", look, expected=f"no entry {uid}")
@@ -164,7 +166,7 @@ def _(world: World, node: str) -> None:
 @then('the ComputeDomain driver on "{node}" comes to have claim "{claim}" as {state:word} in its checkpoint')
 def _(world: World, node: str, claim: str, state: str) -> None:
     """Its checkpoint comes to have the claim in this state, an aborted one with the time."""
-    path = _existing(world.node(node).kubelet.plugins_dir / DOMAIN_DRIVER / "checkpoint.json")
+    path = checkpoint(world, node, DOMAIN_DRIVER)
     uid = reference_to(world, claim).uid
 
     def look() -> Seen:
@@ -178,11 +180,4 @@ def _(world: World, node: str, claim: str, state: str) -> None:
 @then('the checkpoint of the ComputeDomain driver on "{node}" comes to be without claim "{claim}"')
 def _(world: World, node: str, claim: str) -> None:
     """Its checkpoint comes to have no entry for the claim."""
-    path = _existing(world.node(node).kubelet.plugins_dir / DOMAIN_DRIVER / "checkpoint.json")
-    uid = reference_to(world, claim).uid
-
-    def look() -> Seen:
-        found = entries(path)
-        return uid not in found, {key: entry.get("checkpointState") for key, entry in found.items()}
-
-    world.eventually(f"claim {claim} is removed from the checkpoint", look, expected=f"no entry {uid}")
+    check_removed(world, node, claim, DOMAIN_DRIVER)
