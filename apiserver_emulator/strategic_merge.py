@@ -25,7 +25,7 @@ _ORDER = "$setElementOrder/"
 def strategic_merge(current: Obj, change: Obj, node: Node | None) -> Obj:
     """Merge `change` into `current` and return the result. `node` is the type; None merges all lists as atomic.
 
-    Consumes both arguments. Raises 400 for an unknown directive.
+    Consumes both arguments. Raises 500 for an unknown directive, as upstream does.
     """
     directive = change.pop(_DIRECTIVE, None)
     if directive == "replace":
