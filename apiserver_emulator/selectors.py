@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from apiserver_emulator.metadata import qualified_name_problems
+from apiserver_emulator.metadata import LABEL_VALUE, VALUE_TEXT, qualified_name_problems, too_long_text
 from dra_api.gotext import go_quote
 from dra_api.status import StatusError, bad_request
 
@@ -19,43 +19,35 @@ LabelPredicate = Callable[[Mapping[str, str]], bool]
 
 _TOKEN = re.compile(r"\s*(?:(?P<op>==|!=|=|!|<|>|\(|\)|,)|(?P<word>[^\s=!<>(),]+))")
 _VALUE_MAX = 63
-_VALUE = re.compile(r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")
 
 
-def _unable(text: str, why: str) -> StatusError:
-    return bad_request(f"unable to parse requirement: {why}" if why else f"unable to parse selector {go_quote(text)}")
+def _unable(why: str) -> StatusError:
+    return bad_request(f"unable to parse requirement: {why}")
 
 
-def _check_key(text: str, key: str) -> None:
+def _check_key(key: str) -> None:
     if problems := qualified_name_problems(key):
         why = "; ".join(problems).replace("a qualified name must", "a valid label key must")
-        raise _unable(text, f"<nil>: Invalid value: {go_quote(key)}: {why}")
+        raise _unable(f"<nil>: Invalid value: {go_quote(key)}: {why}")
 
 
-def _check_value(text: str, key: str, value: str, at: int = 0) -> None:
+def _check_value(key: str, value: str, at: int = 0) -> None:
     where = f"values[{at}][{key}]: Invalid value: {go_quote(value)}: "
     if len(value.encode()) > _VALUE_MAX:
-        raise _unable(text, f"{where}must be no more than {_VALUE_MAX} bytes")
-    if not _VALUE.match(value):
-        raise _unable(
-            text,
-            f"{where}a valid label must be an empty string or consist of "
-            "alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. "
-            "'MyValue',  or 'my_value',  or '12345', regex used for validation is "
-            "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
-        )
+        raise _unable(where + too_long_text(_VALUE_MAX))
+    if not LABEL_VALUE.match(value):
+        raise _unable(where + VALUE_TEXT)
 
 
 class _Parser:
     def __init__(self, text: str) -> None:
-        self.text = text
         self.tokens: list[tuple[str, str]] = []
         at = 0
         stripped = text.rstrip()
         while at < len(stripped):
             found = _TOKEN.match(stripped, at)
             if found is None:
-                raise _unable(text, f"found '{stripped[at]}', expected: identifier")
+                raise _unable(f"found '{stripped[at]}', expected: identifier")
             at = found.end()
             self.tokens.append(("op", found["op"]) if found["op"] else ("word", found["word"]))
         self.tokens.append(("end", ""))
@@ -88,12 +80,12 @@ class _Parser:
         kind, value = self.take()
         if (kind, value) == ("op", "!"):
             key = self._word()
-            _check_key(self.text, key)
+            _check_key(key)
             return lambda labels: key not in labels
         if kind != "word":
             raise bad_request(f"found '{value}', expected: !, identifier, or 'end of string'")
         key = value
-        _check_key(self.text, key)
+        _check_key(key)
         kind, value = self.peek()
         if kind == "end" or value == ",":
             return lambda labels: key in labels
@@ -101,7 +93,7 @@ class _Parser:
         if value in ("=", "==", "!="):
             # Nothing stands for the empty value.
             wanted = "" if self.peek()[1] in ("", ",") else self._word()
-            _check_value(self.text, key, wanted)
+            _check_value(key, wanted)
             if value == "!=":
                 # Like notin, != selects objects without the label.
                 return lambda labels: labels.get(key) != wanted
@@ -109,19 +101,19 @@ class _Parser:
         if value in ("in", "notin"):
             values = frozenset(self._values())
             for at, one in enumerate(sorted(values)):
-                _check_value(self.text, key, one, at)
+                _check_value(key, one, at)
             if value == "notin":
                 return lambda labels: labels.get(key) not in values
             return lambda labels: labels.get(key) in values
         if value in ("<", ">"):
             return self._compare(key, value)
-        raise _unable(self.text, f"found '{value}', expected: in, notin, =, ==, !=, gt, lt")
+        raise _unable(f"found '{value}', expected: in, notin, =, ==, !=, gt, lt")
 
     def _compare(self, key: str, operator: str) -> LabelPredicate:
         text = self._word()
         if not re.fullmatch(r"-?\d+", text):
-            raise _unable(self.text, f"values[0]: Invalid value: {go_quote(text)}: for 'Gt', 'Lt' operators, "
-                          "the value must be an integer")  # fmt: skip
+            why = "for 'Gt', 'Lt' operators, the value must be an integer"
+            raise _unable(f"values[0]: Invalid value: {go_quote(text)}: {why}")
         bound = int(text)
 
         def compare(labels: Mapping[str, str]) -> bool:
@@ -135,12 +127,12 @@ class _Parser:
     def _word(self) -> str:
         kind, value = self.take()
         if kind != "word":
-            raise _unable(self.text, f"found '{value}', expected: identifier")
+            raise _unable(f"found '{value}', expected: identifier")
         return value
 
     def _values(self) -> list[str]:
         if self.take() != ("op", "("):
-            raise _unable(self.text, f"found '{self.tokens[self.at - 1][1]}' expected: '('")
+            raise _unable(f"found '{self.tokens[self.at - 1][1]}' expected: '('")
         values: list[str] = []
         expecting = True
         while True:
@@ -159,7 +151,7 @@ class _Parser:
                 return values
             else:
                 wanted = "',', ')' or identifier" if expecting else "',' or ')'"
-                raise _unable(self.text, f"found '{value}', expected: {wanted}")
+                raise _unable(f"found '{value}', expected: {wanted}")
 
 
 def label_selector(text: str) -> LabelPredicate | None:
