@@ -44,7 +44,7 @@ class View:
 PLAIN = View()
 
 
-def negotiate(accept: str, *, objects: bool = True) -> View:
+def negotiate(accept: str) -> View:
     """Choose from an Accept header. Raises 406 when nothing offered fits."""
     if not accept or accept in ("*/*", JSON):
         return PLAIN
@@ -60,9 +60,7 @@ def negotiate(accept: str, *, objects: bool = True) -> View:
                      "PartialObjectMetadataList": "PartialObjectMetadata"}  # fmt: skip
             if params.get("g") != "meta.k8s.io" or params.get("v", "v1") != "v1" or wanted not in known:
                 continue
-            if objects:
-                return View(known[wanted])
-            continue
+            return View(known[wanted])
         return View(yaml=media == "application/yaml")
     raise not_acceptable(ACCEPTED)
 

@@ -43,14 +43,14 @@ def add_iommu(root: Path, *, iommufd: bool = False) -> None:
         (device / "iommu_group").symlink_to(os.path.relpath(group, device))
         (device / "driver_override").write_text("(null)\n")
         (device / "sriov_numvfs").write_text("0\n")
-        (device / "resource").write_text(_bars(device))
+        (device / "resource").write_text(_bars())
     (root / "dev/vfio").mkdir(exist_ok=True)
     (root / "dev/vfio/vfio").touch()
     if iommufd:
         (root / "dev/iommu").touch()
 
 
-def _bars(device: Path) -> str:
+def _bars() -> str:
     """The `resource` file: start, end and flags of each BAR. The GPU's memory is 128 GiB here."""
     lines = [(0, _REGISTERS, 0x40200), (1 << 40, 128 << 30, 0x14220C), (0, 0, 0)]
     return "".join(f"0x{at:016x} 0x{at + size - 1 if size else 0:016x} 0x{flags:016x}\n" for at, size, flags in lines)

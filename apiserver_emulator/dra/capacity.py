@@ -40,7 +40,7 @@ def validate_capacity(capacity: Obj, path: str, *, shared: bool, rules: Rules) -
     if span is not None:
         if "default" not in policy:
             return [required(f"{here}.default", "required when validRange is defined")]
-        return _range(span, Quantity.parse(policy["default"]), limit, f"{here}.validRange", rules)
+        return _range(span, Quantity.parse(policy["default"]), limit, f"{here}.validRange")
     return []
 
 
@@ -63,7 +63,7 @@ def _values(values: list[Quantity], default: Quantity, limit: Quantity, path: st
     return found
 
 
-def _range(span: Obj, default: Quantity, limit: Quantity, path: str, rules: Rules) -> list[FieldError]:
+def _range(span: Obj, default: Quantity, limit: Quantity, path: str) -> list[FieldError]:
     if "min" not in span:
         return [required(f"{path}.min", "required when validRange is defined")]
     low = Quantity.parse(span["min"])
@@ -88,13 +88,13 @@ def _range(span: Obj, default: Quantity, limit: Quantity, path: str, rules: Rule
             text = f"one step {added} is larger than capacity value: {limit}"
             found.append(invalid(here, str(step), text))
         for value in (default, high):
-            if value is not None and _off_step(value, low, step, rules):
+            if value is not None and _off_step(value, low, step):
                 text = f"value is not a multiple of a given step ({step}) from ({low})"
                 found.append(invalid(here, str(value), text))
     return found
 
 
-def _off_step(value: Quantity, low: Quantity, step: Quantity, rules: Rules) -> bool:
+def _off_step(value: Quantity, low: Quantity, step: Quantity) -> bool:
     divisor = _int64(step.value)
     if divisor == 0:
         # A real server up to 1.36 panics here and drops the connection (kubernetes issues 139653 and 140472); an

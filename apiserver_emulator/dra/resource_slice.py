@@ -93,12 +93,12 @@ class ResourceSliceStrategy(BaseStrategy):
         if node is None or not self._node_restriction:
             return
         if ctx.verb == "create" and obj is not None:
-            self._own(obj, node, "create", ctx)
+            self._own(obj, node, "create")
         # The authorizer limits a deletecollection to the node, by its field selector.
         elif ctx.verb == "delete" and old is not None:
-            self._own(old, node, "delete", ctx)
+            self._own(old, node, "delete")
 
-    def _own(self, obj: Obj, node: str, action: str, ctx: RequestContext) -> None:
+    def _own(self, obj: Obj, node: str, action: str) -> None:
         if obj.get("spec", {}).get("nodeName") != node:
             name = obj["metadata"].get("name", "")
             raise forbidden(

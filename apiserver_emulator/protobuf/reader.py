@@ -9,7 +9,7 @@ from google.protobuf.descriptor import FieldDescriptor
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from apiserver_emulator.protobuf.descriptors import Field, type_of
+from apiserver_emulator.protobuf.descriptors import type_of
 from apiserver_emulator.protobuf.diagnosis import explain
 from apiserver_emulator.protobuf.errors import ProtobufError
 from apiserver_emulator.protobuf.special_types import NULL, SPECIALS
@@ -69,26 +69,25 @@ def _fill(found: Obj, message: Message) -> None:
         elif field.map:
             found[field.name] = dict(_entry(entry) for entry in value)
         elif field.repeated:
-            found[field.name] = [_json(_value(item, field)) for item in value]
+            found[field.name] = [_json(_value(item)) for item in value]
         else:
-            item = _value(value, field)
+            item = _value(value)
             if item is not NULL and (item or not field.omit_zero):
                 found[field.name] = item
 
 
 def _entry(entry: Message) -> tuple[str, Any]:
     check_unknown(entry)
-    value: Field = type_of(entry.DESCRIPTOR.full_name).fields[2]
     fields: Any = entry
     # An absent value is the zero value of its type; reading an unset message gives an empty one.
-    return fields.key, _json(_value(fields.value, value))
+    return fields.key, _json(_value(fields.value))
 
 
 def _json(value: Any) -> Any:
     return None if value is NULL else value
 
 
-def _value(value: Any, field: Field) -> Any:
+def _value(value: Any) -> Any:
     if not isinstance(value, Message):
         return base64.b64encode(value).decode() if isinstance(value, bytes) else value
     name = value.DESCRIPTOR.full_name

@@ -42,7 +42,6 @@ class Kubelet:
         `dra_conformance.core.events.kinds.kubelet`. gates, timing: feature gates and delays.
         cdi_roots: folders with CDI specifications, lowest priority first, if not `root/cdi`.
         registration_dir, plugins_dir: if not below `root`.
-        node_labels: labels of a Node object that the kubelet creates.
         host_ip: the node's address in status.
         wipe_at_start: delete the node's slices at the start (rule DRA-285); False takes over a running node.
         workers: pods handled at the same time.
@@ -63,7 +62,6 @@ class Kubelet:
         cdi_roots: Sequence[Path] | None = None,
         registration_dir: Path | None = None,
         plugins_dir: Path | None = None,
-        node_labels: Mapping[str, str] | None = None,
         host_ip: str = "127.0.0.1",
         wipe_at_start: bool = True,
         workers: int = 4,
@@ -81,7 +79,6 @@ class Kubelet:
         self._client = client
         self._clock = clock
         self._record = recorder(log, node_name)
-        self._labels = dict(node_labels or {})
         self._host_ip = host_ip
         self._wipe_at_start = wipe_at_start
         self._workers = workers
@@ -189,7 +186,6 @@ class Kubelet:
                 "kubernetes.io/hostname": self.node_name,
                 "kubernetes.io/os": "linux",
                 "kubernetes.io/arch": "amd64",
-                **self._labels,
             }
             fresh: Obj = {
                 "apiVersion": "v1",

@@ -18,7 +18,7 @@ from types import ModuleType
 
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock
-from dra_api.rpc import ClaimRef, PluginServer, PrepareResult
+from dra_api.rpc import ClaimRef, PrepareResult
 from dra_api.transport import TransportError
 from reference_impl.compute_domain.channels import ChannelPreparer, published_devices
 from reference_impl.compute_domain.fabric import Channels, clique_id
@@ -183,7 +183,6 @@ class ComputeDomainPlugin:
             stopping=self._stopping,
         )
         self.publisher = slice_publisher(self._client, node, clock=clock, name=self.name)
-        self.server: PluginServer | None = None
 
     def start(self) -> None:
         """Find the clique, repair, serve, register and publish. Raises ComponentError if the fabric is unusable."""
@@ -198,7 +197,7 @@ class ComputeDomainPlugin:
             # Before the sockets: a claim must find the informers filled.
             self.membership.start()
             ending.callback(self.membership.stop)
-            self.server = serve(self.service, node, ending, clock=self._clock)
+            serve(self.service, node, ending, clock=self._clock)
             publish(self.publisher, layout(published_devices(host_managed=self.options.imex.host_managed)), ending)
             keeper = threading.Thread(target=self._keep, name="compute-domain-keeper", daemon=True)
             keeper.start()

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
-from dra_api.rpc import PluginServer
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
 from reference_impl.kubelet_plugin.claims import ClaimReader
@@ -59,13 +58,12 @@ def slice_publisher(client: KubeClient, options: KubeletPluginOptions, *, clock:
     )
 
 
-def serve(service: DriverService, options: KubeletPluginOptions, ending: ExitStack, *, clock: Clock) -> PluginServer:
+def serve(service: DriverService, options: KubeletPluginOptions, ending: ExitStack, *, clock: Clock) -> None:
     """Serve liveness probes and both sockets until `ending`. Raises OptionError for unusable addresses."""
     serve_liveness(options, ending, clock=clock)
     server = sockets(service, options, clock=clock)
     server.start()
     ending.callback(server.stop)
-    return server
 
 
 def publish(publisher: SlicePublisher, content: Sequence[SliceContent], ending: ExitStack) -> None:
