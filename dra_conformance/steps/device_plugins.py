@@ -12,7 +12,7 @@ from dra_api.objects import NODES, Obj
 from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
-from dra_conformance.steps.pods import create_pod, pod_object, scheduler_of
+from dra_conformance.steps.pods import add_container, create_pod, pod_object, scheduler_of
 
 
 def amounts(world: World, text: str) -> dict[str, str]:
@@ -60,14 +60,7 @@ def _(world: World, pod: str, amount: str) -> None:
 def _(world: World, pod: str, datatable: list[list[str]]) -> None:
     """A pod whose containers request extended resources; the kind of a container is main, init or sidecar."""
     made = pod_object(world, pod, [], scheduler=scheduler_of(world))
-    spec = made["spec"]
-    spec["containers"] = []
+    made["spec"]["containers"] = []
     for name, kind, requested in datatable[1:]:
-        one = container(name, amounts(world, requested))
-        if kind == "main":
-            spec["containers"].append(one)
-        else:
-            spec.setdefault("initContainers", []).append(
-                {**one, "restartPolicy": "Always"} if kind == "sidecar" else one
-            )
+        add_container(made, container(name, amounts(world, requested)), kind)
     create_pod(world, made)

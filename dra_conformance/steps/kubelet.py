@@ -13,7 +13,7 @@ from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.cdi import given_ids
 from dra_conformance.steps.claim_holders import reserve
 from dra_conformance.steps.claims import pod_consumer
-from dra_conformance.steps.pods import BY_HAND, by_name, by_template, events_about, pod_object
+from dra_conformance.steps.pods import BY_HAND, add_container, by_name, by_template, events_about, pod_object
 from dra_conformance.steps.uids import with_uids
 
 _UNNEEDED = "unneeded"
@@ -30,7 +30,7 @@ class Start:
 @given('a pod "{pod}" with the reserved claims "{claims}"')
 def _(world: World, pod: str, claims: str) -> None:
     """A pod whose only container uses these claims, which are reserved for it."""
-    _pod(world, pod, words(claims), None)
+    create_reserved(world, _using(world, pod, words(claims)), words(claims))
 
 
 @given('a pod "{pod}" with the reserved claims "{claims}" and the containers:')
@@ -41,22 +41,19 @@ def _(world: World, pod: str, claims: str, datatable: list[list[str]]) -> None:
     optional: env, literal variables; optional: kind, `init` or `sidecar`.
     """
     header, *rows = datatable
-    containers, before = [], []
+    obj = _using(world, pod, words(claims))
+    obj["spec"]["containers"] = []
     for row in rows:
         cells = dict(zip(header, row, strict=True))
         container = container_of(cells["name"], words(cells["claims"]), words(cells.get("resources", "")))
         variables = (one.partition("=") for one in words(cells.get("env", "")))
         container["env"] = [{"name": variable, "value": value} for variable, _, value in variables]
-        match cells.get("kind", ""):
-            case "":
-                containers.append(container)
-            case "init":
-                before.append(container)
-            case "sidecar":
-                before.append({**container, "restartPolicy": "Always"})
-            case kind:
-                raise SpecificationError(f"{world.scenario.where}: a container is init or sidecar, not {kind}")
-    _pod(world, pod, words(claims), containers, before)
+        add_container(obj, container, cells.get("kind") or "main")
+    create_reserved(world, obj, words(claims))
+
+
+def _using(world: World, pod: str, claims: list[str]) -> Obj:
+    return pod_object(world, pod, [by_name(claim) for claim in claims], scheduler=BY_HAND)
 
 
 def container_of(name: str, claims: list[str], resources: list[str] | None = None) -> Obj:
@@ -70,15 +67,6 @@ def container_of(name: str, claims: list[str], resources: list[str] | None = Non
         container["resources"]["limits"] = dict.fromkeys(resources, "1")
         container["resources"]["requests"] = dict.fromkeys(resources, "1")
     return container
-
-
-def _pod(
-    world: World, pod: str, claims: list[str], containers: list[Obj] | None, before: list[Obj] | None = None
-) -> None:
-    obj = pod_object(world, pod, [by_name(c) for c in claims], scheduler=BY_HAND, containers=containers)
-    if before:
-        obj["spec"]["initContainers"] = before
-    create_reserved(world, obj, claims)
 
 
 def create_reserved(world: World, pod: Obj, claims: list[str]) -> None:

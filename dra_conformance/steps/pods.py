@@ -7,6 +7,7 @@ from typing import Any
 from dra_api.objects import EVENTS, PODS, Obj
 from dra_conformance.control_plane.own_objects import RUN_LABEL
 from dra_conformance.core import manifests
+from dra_conformance.core.errors import SpecificationError
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.scheduler_sign import wait_observed
@@ -45,6 +46,20 @@ def pod_object(
 def _for_kai(scheduler: str) -> Obj:
     """Return the label that KAI's podgrouper needs to put a pod into a queue (KAI docs/queues)."""
     return {"labels": {"kai.scheduler/queue": "default-queue"}} if scheduler == "kai-scheduler" else {}
+
+
+def add_container(pod: Obj, container: Obj, kind: str) -> None:
+    """Add a container to a pod. Raises SpecificationError if the kind is not main, init or sidecar."""
+    spec = pod["spec"]
+    match kind:
+        case "main":
+            spec["containers"].append(container)
+        case "init":
+            spec.setdefault("initContainers", []).append(container)
+        case "sidecar":
+            spec.setdefault("initContainers", []).append({**container, "restartPolicy": "Always"})
+        case _:
+            raise SpecificationError(f"a container is main, init or sidecar, not {kind!r}")
 
 
 def by_name(claim: str) -> Obj:
