@@ -7,7 +7,7 @@ from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, uid_of
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import claim_spec, driver_class, template_object
-from dra_conformance.steps.pods import by_template, create_pod, events_about, pod_object, scheduler_of
+from dra_conformance.steps.pods import by_template, create_pod, events_about, phase_of, pod_object, scheduler_of
 
 
 @given('a ResourceClaimTemplate "{template}" for a device of the driver')
@@ -26,7 +26,7 @@ def _(world: World, pod: str, template: str) -> None:
 
 def look_running(world: World, pod: str) -> Seen:
     """Return whether a pod runs, with its phase and its events."""
-    phase = ((world.seen(PODS, pod) or {}).get("status") or {}).get("phase")
+    phase = phase_of(world, pod)
     return phase == "Running", {"phase": phase, "events": events_of(world, pod)}
 
 

@@ -13,7 +13,7 @@ from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.cdi import given_ids
 from dra_conformance.steps.claim_holders import reserve
 from dra_conformance.steps.claims import pod_consumer
-from dra_conformance.steps.pods import BY_HAND, add_container, by_name, by_template, events_about, pod_object
+from dra_conformance.steps.pods import BY_HAND, add_container, by_name, by_template, events_about, phase_of, pod_object
 from dra_conformance.steps.uids import with_uids
 
 _UNNEEDED = "unneeded"
@@ -152,7 +152,7 @@ def _(world: World, pod: str) -> None:
     """The pod is in none of the phases Running and Succeeded after everything has settled."""
 
     def look() -> Seen:
-        phase = ((world.seen(PODS, pod) or {}).get("status") or {}).get("phase")
+        phase = phase_of(world, pod)
         return phase not in ("Running", "Succeeded"), phase
 
     world.stays(f"pod {pod} does not run", look, expected="Pending")

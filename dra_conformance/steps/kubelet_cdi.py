@@ -14,7 +14,7 @@ from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.scripted_driver import ScriptedDriver
 from dra_conformance.steps.containers import contents, views
 from dra_conformance.steps.kubelet import create_reserved
-from dra_conformance.steps.pods import BY_HAND, by_name, event_text, events_about, pod_object
+from dra_conformance.steps.pods import BY_HAND, by_name, check_phases, event_text, events_about, phase_of, pod_object
 from dra_conformance.steps.scripted_drivers import claim_for, group, scripted
 
 _WORKING = "valid"
@@ -113,20 +113,10 @@ def _(world: World) -> None:
         write_file(world, table.driver, f"{pod}.json", orjson.dumps(specification(found, pod, cells)).decode())
 
 
-def phases(world: World, pods: list[str]) -> dict[str, str]:
-    """Return the phases of pods."""
-    return {pod: str(((world.seen(PODS, pod) or {}).get("status") or {}).get("phase")) for pod in pods}
-
-
 @then("all these pods reach phase {phase:word}")
 def _(world: World, phase: str) -> None:
     """Every pod of the table comes to this phase."""
-
-    def look() -> Seen:
-        other = {pod: seen for pod, seen in phases(world, world.state(CdiPods).pods).items() if seen != phase}
-        return not other, other or phase
-
-    world.eventually(f"the pods reach {phase}", look, expected=phase)
+    check_phases(world, world.state(CdiPods).pods, phase)
 
 
 @then("none of the other pods runs")
@@ -135,7 +125,7 @@ def _(world: World) -> None:
     others = [pod for pod in world.state(CdiPods).pods if pod != _WORKING]
 
     def look() -> Seen:
-        wrong = {pod: seen for pod, seen in phases(world, others).items() if seen != "Pending"}
+        wrong = {pod: seen for pod in others if (seen := phase_of(world, pod)) != "Pending"}
         return not wrong, wrong or "Pending"
 
     world.stays("the pods do not run", look, expected="Pending")

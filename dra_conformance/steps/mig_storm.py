@@ -11,7 +11,7 @@ from dra_conformance.engine.vocabulary import then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import claim_spec, device_class, template_object
 from dra_conformance.steps.mig_published import consumed, counter_sets
-from dra_conformance.steps.pods import by_template, create_pod, pod_object, scheduler_of
+from dra_conformance.steps.pods import by_template, check_phases, create_pod, phase_of, pod_object, scheduler_of
 
 
 @when('the pods "{pods}" are deleted')
@@ -24,12 +24,7 @@ def _(world: World, pods: str) -> None:
 @then('the pods "{pods}" reach phase {phase:word}')
 def _(world: World, pods: str, phase: str) -> None:
     """Each of the pods comes to this phase."""
-
-    def look() -> Seen:
-        found = {pod: ((world.seen(PODS, pod) or {}).get("status") or {}).get("phase") for pod in words(pods)}
-        return all(seen == phase for seen in found.values()), found
-
-    world.eventually("phases of the pods", look, expected=phase)
+    check_phases(world, words(pods), phase)
 
 
 def overcommitted(world: World, node: str, claims: list[Obj]) -> list[str]:
@@ -96,7 +91,7 @@ def _(world: World, count: int, profiles: str, node: str) -> None:
         # At each look, because an overcommitment can be over before the storm is.
         wrong.extend(overcommitted(world, node, world.client.list(RESOURCE_CLAIMS).items))
         for pod in list(left):
-            phase = ((world.seen(PODS, pod) or {}).get("status") or {}).get("phase")
+            phase = phase_of(world, pod)
             if phase == "Running":
                 world.client.delete_if_there(PODS, pod, world.namespace)
                 left.remove(pod)

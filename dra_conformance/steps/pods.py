@@ -227,12 +227,28 @@ def _(world: World, pod: str) -> None:
     world.stays(f"pod {pod} is not bound", look, expected="not bound")
 
 
+def phase_of(world: World, pod: str) -> str | None:
+    """Return the phase of a pod; None if it has none, or does not exist."""
+    phase: str | None = ((world.seen(PODS, pod) or {}).get("status") or {}).get("phase")
+    return phase
+
+
+def check_phases(world: World, pods: list[str], phase: str) -> None:
+    """Check that each of the pods comes to a phase."""
+
+    def look() -> Seen:
+        other = {pod: seen for pod in pods if (seen := phase_of(world, pod)) != phase}
+        return not other, other or phase
+
+    world.eventually("phases of the pods", look, expected=phase)
+
+
 @then('pod "{pod}" reaches phase {phase:word}')
 def _(world: World, pod: str, phase: str) -> None:
     """The pod reaches this phase."""
 
     def look() -> Seen:
-        seen = ((world.seen(PODS, pod) or {}).get("status") or {}).get("phase")
+        seen = phase_of(world, pod)
         return seen == phase, seen
 
     world.eventually(f"pod {pod} is {phase}", look, expected=phase)
