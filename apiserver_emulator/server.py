@@ -38,7 +38,7 @@ from apiserver_emulator.watch_stream import ErrorStream, WatchStream
 from apiserver_emulator.webhooks import ValidatingWebhooks
 from dra_api.clock import Clock, RealClock
 from dra_api.request import Request, RequestInfo, User, request_info
-from dra_api.status import StatusError, not_found
+from dra_api.status import StatusError, method_not_allowed, not_found
 from dra_api.transport import Response
 
 Obj = dict[str, Any]
@@ -104,7 +104,7 @@ class ApiServer:
         }
         self.webhooks = ValidatingWebhooks(self.core)
         self.core.admission.append(self.webhooks)
-        self._pods = PodSubresources(self.core, self.reader)
+        self._pods = PodSubresources(self.core)
         self._reviews = reviews.Reviews(self.core, self.authenticator, self.rbac)
         self._openapi = openapi.OpenApi(self.core, self.schemas)
         self.controllers = Controllers(self.core, self.failures)
@@ -271,7 +271,7 @@ class ApiServer:
         if info.resource == "bindings":
             return self._pods.legacy_binding(request, info)
         if info.verb != "create":
-            raise _no_method()
+            raise method_not_allowed()
         return self._reviews.answer(request, info)
 
     def _resource(self, resource: ResourceType, request: Request, info: RequestInfo) -> Answer:
@@ -289,15 +289,15 @@ class ApiServer:
                 info.subresource,
             )
         if verb not in resource.verbs:
-            raise _no_method()
+            raise method_not_allowed()
         if info.subresource and verb not in ("get", "update", "patch"):
-            raise _no_method()
+            raise method_not_allowed()
         check_accepted(request, verb, custom=resource.custom)
         if verb == "create" and info.name:
-            raise _no_method()
+            raise method_not_allowed()
         handle = self._handlers.get(verb)
         if handle is None:
-            raise _no_method()
+            raise method_not_allowed()
         return handle(resource, request, info)
 
     # --- paths that are not resources --------------------------------------------------------------------------
@@ -310,7 +310,7 @@ class ApiServer:
         if _HEALTH.fullmatch(path):
             return Response(200, {"content-type": "text/plain; charset=utf-8"}, b"ok")
         if info.verb != "get":
-            raise _no_method()
+            raise method_not_allowed()
         if path == "/version":
             return self._document(discovery.version(self.kubernetes_version), request)
         if path.startswith("/openapi/"):
@@ -405,7 +405,7 @@ def _check_scope(resource: ResourceType, info: RequestInfo) -> None:
     if info.namespace:
         return
     if info.verb == "create":
-        raise _no_method()
+        raise method_not_allowed()
     if info.name or info.verb not in ("list", "watch", "get"):
         raise _no_resource()
 
@@ -413,9 +413,9 @@ def _check_scope(resource: ResourceType, info: RequestInfo) -> None:
 def _check_method(request: Request, info: RequestInfo) -> None:
     """Raise 405 for a method that no handler is registered for, and for a write to a collection that needs a name."""
     if request.method not in _METHODS or (not info.name and not info.namespace and info.verb == "patch"):
-        raise _no_method()
+        raise method_not_allowed()
     if info.verb in ("update", "patch") and not (info.name or info.resource == "namespaces"):
-        raise _no_method()
+        raise method_not_allowed()
 
 
 def _nothing_here() -> Response:
@@ -425,7 +425,3 @@ def _nothing_here() -> Response:
 
 def _no_resource() -> StatusError:
     return StatusError(404, "NotFound", "the server could not find the requested resource")
-
-
-def _no_method() -> StatusError:
-    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")

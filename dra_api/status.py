@@ -232,6 +232,11 @@ def expired(message: str) -> StatusError:
     return StatusError(410, "Expired", message)
 
 
+def method_not_allowed() -> StatusError:
+    """405 MethodNotAllowed of a path without a handler for the method."""
+    return StatusError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource")
+
+
 def too_many_requests(message: str, retry_after_seconds: int) -> StatusError:
     """429 TooManyRequests."""
     return StatusError(

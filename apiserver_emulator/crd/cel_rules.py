@@ -55,7 +55,6 @@ class SchemaRules:
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._rules = [_CompiledRule(rule) for rule in schema.get("x-kubernetes-validations") or ()]
-        self._type = schema.get("type", "")
         self._list_type = schema.get("x-kubernetes-list-type", "atomic")
         self._map_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         self._properties = {name: SchemaRules(sub) for name, sub in (schema.get("properties") or {}).items()}

@@ -16,7 +16,6 @@ from dra_api.status import FieldError, duplicate, forbidden_field, invalid, not_
 
 Obj = dict[str, Any]
 
-_OWN = ("cpu", "memory", "storage", "ephemeral-storage")
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 _OPERATORS = ("DoesNotExist", "Exists", "Gt", "In", "Lt", "NotIn")
 

@@ -13,7 +13,6 @@ import orjson
 from apiserver_emulator.core import Core
 from apiserver_emulator.decoding import decode_body
 from apiserver_emulator.handlers.options import WriteOptions, with_warnings
-from apiserver_emulator.handlers.read import Reader
 from apiserver_emulator.pods.binding import bind
 from apiserver_emulator.registry.admission import admit
 from apiserver_emulator.registry.delete import delete_object
@@ -24,7 +23,7 @@ from apiserver_emulator.selectors import structured_selector
 from apiserver_emulator.store import Record
 from dra_api.clock import timestamp
 from dra_api.request import Request, RequestInfo
-from dra_api.status import StatusError, bad_request, conflict, not_found, too_many_requests
+from dra_api.status import bad_request, conflict, method_not_allowed, not_found, too_many_requests
 from dra_api.transport import Response
 
 Obj = dict[str, Any]
@@ -33,16 +32,13 @@ Obj = dict[str, Any]
 class PodSubresources:
     """Serves POST on create-only subresources."""
 
-    def __init__(self, core: Core, reader: Reader) -> None:
+    def __init__(self, core: Core) -> None:
         self._core = core
-        self._reader = reader
 
     def subresource(self, resource: ResourceType, request: Request, info: RequestInfo, reviews: Reviews) -> Response:
         """Dispatch by subresource."""
         if info.verb != "create":
-            raise StatusError(
-                405, "MethodNotAllowed", "the server does not allow this method on the requested resource", details={}
-            )
+            raise method_not_allowed()
         if info.subresource == "binding":
             return self._bind(resource, request, info)
         if info.subresource == "eviction":
