@@ -34,8 +34,9 @@ class Watch:
         self._generation = self._node.generation
         before, self._seen = self._seen, self._node.read()
         events = read_events(self._file, before.event_head, self._seen.event_head)
-        told = [describe_event(event) for event in events if not event.type & SYSTEM_EVENT]  # a change says those
-        return [*told, *changes(before, self._seen)]
+        # System events show as changes.
+        shown = [describe_event(event) for event in events if not event.type & SYSTEM_EVENT]
+        return [*shown, *changes(before, self._seen)]
 
     @property
     def over(self) -> bool:

@@ -150,7 +150,7 @@ class PluginManager:
         with self.changed:
             self.changed.notify_all()
 
-    # -- what the kubelet asks -------------------------------------------------------------------------------------
+    # -- for the kubelet -----------------------------------------------------------------------------------------
 
     def get(self, driver: str) -> PluginInstance:
         """Return the instance to call: the newest that is connected, else the newest (rule DRA-261).

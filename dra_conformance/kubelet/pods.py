@@ -101,7 +101,7 @@ class PodWorkers:
         self.changed = threading.Condition(self._lock)
         self._pods: dict[str, Obj] = {}
         self._states: dict[str, _PodState] = {}
-        self._told_problems: set[str] = set()
+        self._recorded_problems: set[str] = set()
         self._stopping = threading.Event()
         self._writer = PodWriter(
             client, clock=clock, node=node, record=record, stored=self._informer.assume, quiet=self._stopping
@@ -139,7 +139,7 @@ class PodWorkers:
         with self.changed:
             self.changed.notify_all()
 
-    # -- what a scenario asks --------------------------------------------------------------------------------------
+    # -- for scenarios -------------------------------------------------------------------------------------------
 
     def finish(self, namespace: str, name: str, phase: Phase) -> None:
         """Let a pod's containers end by themselves once they run. Raises KubeletError for a pod not on this node."""
@@ -324,8 +324,8 @@ class PodWorkers:
         registry = CDIRegistry.read(self._cdi_roots)
         for problem in registry.problems:
             # The folders are read again for every pod; report each problem once.
-            if str(problem) not in self._told_problems:
-                self._told_problems.add(str(problem))
+            if str(problem) not in self._recorded_problems:
+                self._recorded_problems.add(str(problem))
                 self._record(KubeletCdi(file=str(problem.path), reasons=tuple(problem.reasons)))
         views: dict[str, ContainerView] = {}
         for container in containers:

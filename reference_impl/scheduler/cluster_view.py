@@ -92,7 +92,7 @@ class ClusterView:
         self.requests: dict[str, Obj] = {}
         self.ledger = ClaimLedger()
         self._seed = seed
-        self._tell = listener
+        self._listener = listener
         self.changes_seen = 0
         self._pools = PoolIndex(features=features, engine=engine or Correct())
         self._placed: dict[PodKey, tuple[str, dict[str, int]]] = {}
@@ -107,7 +107,7 @@ class ClusterView:
             # The other kinds queue their pod directly, so a pod that begins to wait cannot miss them.
             self.changes_seen += what in ("room", "claim")
         # Without the lock: the listener takes locks of the scheduler and of the binding queue.
-        self._tell(what, key)
+        self._listener(what, key)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
