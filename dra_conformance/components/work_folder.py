@@ -76,12 +76,26 @@ def _is_abandoned(lock: Path) -> bool:
 
 
 def root_for_sockets(*, small: bool = False) -> Path:
-    """Return the parent of run folders: the user's runtime folder, TMPDIR, or the system's default."""
-    root = os.environ.get("XDG_RUNTIME_DIR") or os.environ.get("TMPDIR") or (_in_memory() if small else "")
-    root = root or tempfile.gettempdir()
-    if len(root) > ROOM or not os.access(root, os.W_OK):
+    """Return the parent of run folders: the user's runtime folder, TMPDIR, or the system's default.
+
+    Root starts programs under test as another user, who must be able to reach it.
+    """
+    named = (os.environ.get(name) for name in ("XDG_RUNTIME_DIR", "TMPDIR"))
+    root = next((folder for folder in named if folder and _is_reachable(folder)), "")
+    root = root or (_in_memory() if small else "") or tempfile.gettempdir()
+    if len(root) > ROOM or not os.access(root, os.W_OK) or not _is_reachable(root):
         root = "/tmp"  # noqa: S108 - mkdtemp makes the folder below it private
     return Path(root)
+
+
+def _is_reachable(folder: str) -> bool:
+    """Return whether the programs under test can reach a folder: another user, if this process is root."""
+    if os.geteuid() != 0:
+        return True
+    path = Path(folder).absolute()
+    with contextlib.suppress(OSError):
+        return all(each.stat().st_mode & stat.S_IXOTH for each in (path, *path.parents))
+    return False
 
 
 def _in_memory() -> str:

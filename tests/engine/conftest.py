@@ -19,6 +19,7 @@ from command_line import CommandLine
 def cli(tmp_path: Path) -> Iterator[CommandLine]:
     """Return the command line in an empty folder."""
     temp = Path(tempfile.mkdtemp(prefix="d-", dir="/tmp"))
+    temp.chmod(0o711)  # root starts programs as another user; in a private directory no run would put its files
     (tmp_path / "work").mkdir()
     yield CommandLine(tmp_path / "work", temp)
     shutil.rmtree(temp, ignore_errors=True)

@@ -31,6 +31,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     import tempfile
 
     short = Path(tempfile.mkdtemp(prefix="w-", dir="/tmp"))
+    short.chmod(0o711)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(short))
     yield short  # type: ignore[misc]
     import shutil
@@ -57,6 +58,16 @@ def test_a_folder_is_private_and_ends_with_its_owner(root: Path) -> None:
     folder.end()
     folder.end()
     assert list(root.iterdir()) == []
+
+
+@pytest.mark.parametrize("user", [0, 1000])
+def test_root_uses_a_folder_that_other_users_can_reach(root: Path, monkeypatch: pytest.MonkeyPatch, user: int) -> None:
+    (root / "private").mkdir(mode=0o700)
+    (root / "private" / "open").mkdir(mode=0o711)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(root / "private" / "open"))
+    monkeypatch.setenv("TMPDIR", str(root))
+    monkeypatch.setattr(work_folder.os, "geteuid", lambda: user)
+    assert work_folder.root_for_sockets() == (root if user == 0 else root / "private" / "open")
 
 
 def test_the_folder_of_a_killed_run_is_removed_and_that_of_a_running_one_is_not(root: Path) -> None:
