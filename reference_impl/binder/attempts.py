@@ -42,7 +42,8 @@ def is_final(request: Obj, attempts: int) -> bool:
 
 def retry_delay(request: Obj) -> float:
     """Return seconds until the retry after one more failure: 1, 2, 4 and so on (KAI-175)."""
-    return float(2 ** failed_attempts(request))
+    # Others can write the status: a large number must neither overflow nor take long.
+    return float(2 ** min(failed_attempts(request), 30))
 
 
 def fingerprint(request: Obj) -> bytes:

@@ -27,6 +27,7 @@ def test_attempts_count_up_to_the_limit(limit: int | None, failed: int, after: i
 
 def test_the_wait_doubles() -> None:
     assert [attempts.retry_delay(request(20, failed)) for failed in range(5)] == [1, 2, 4, 8, 16]
+    assert attempts.retry_delay(request(20, 5000)) == 2.0**30
 
 
 def test_a_status_change_is_no_change() -> None:
