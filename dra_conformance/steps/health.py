@@ -98,6 +98,8 @@ def _(world: World, node: str, gate: str, state: str) -> None:
     }
     if gate not in fields:
         raise SpecificationError(f"the kubelet's gate is one of {', '.join(fields)}, not {gate}")
+    if state not in ("on", "off"):
+        raise SpecificationError(f"a gate is on or off, not {state}")
     kubelet = world.node(node).harness_kubelet
     kubelet.gates = dataclasses.replace(kubelet.gates, **{fields[gate]: state == "on"})
 
