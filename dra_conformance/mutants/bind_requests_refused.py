@@ -189,7 +189,11 @@ def _(patch: Patch) -> None:
     patch.replace(f"{EXTENDED}._remove", lambda self, claim: None)
 
 
-@mutant("binder-creates-a-claim-for-each-attempt", rule="KAI-119")
+@mutant(
+    "binder-creates-a-claim-for-each-attempt",
+    rule="KAI-119",
+    scenario="faults/binding#a-claim-whose-creation-was-processed-without-a-response-is-used",
+)
 def _(patch: Patch) -> None:
     """A claim whose creation was answered too late is not looked for."""
     patch.replace(f"{EXTENDED}.stored", lambda self, pod: None)

@@ -406,17 +406,6 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{WRITER}.check", wrapped)
 
 
-@mutant("binder-takes-the-claim-of-another-pod", rule="KAI-119")
-def _(patch: Patch) -> None:
-    """Any claim for extended resources in the namespace is taken for the pod's own, without checks."""
-
-    def stored(self: Any, pod: Obj) -> Obj | None:
-        found = self._client.list(self._writer.resource, pod["metadata"]["namespace"]).items
-        return next((claim for claim in found if "-extended-resources-" in claim["metadata"]["name"]), None)
-
-    patch.replace("reference_impl.binder.extended:ExtendedClaims.stored", stored)
-
-
 @mutant("binder-awaits-the-first-claim", rule="DRA-250b")
 def _(patch: Patch) -> None:
     """Only the devices of the pod's first claim are waited for."""
