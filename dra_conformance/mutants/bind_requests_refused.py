@@ -7,6 +7,7 @@ from typing import Any
 
 from dra_api.objects import Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.binder.failure import BindFailure
 
 BINDER = "reference_impl.binder.reconcile:Binder"
 WRITER = "reference_impl.binder.claims:ClaimWriter"
@@ -29,7 +30,6 @@ def _(patch: Patch) -> None:
 @mutant("binder-waits-for-needless-claims", rule="KAI-108c")
 def _(patch: Patch) -> None:
     """A template entry without a claim's name counts as one whose claim is not made yet."""
-    from reference_impl.binder.failure import BindFailure
 
     def wrapped(original: Any) -> Any:
         def claim_name(pod: Obj, entry: Obj) -> Any:

@@ -8,7 +8,9 @@ from typing import Any
 from dra_api.client import ApiError, Conflict
 from dra_api.objects import BIND_REQUESTS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.binder.extended import is_extended_resource_claim
 from reference_impl.binder.failure import BindFailure
+from reference_impl.scheduler.cycle import Decision, Refusal
 
 BINDER = "reference_impl.binder.reconcile:Binder"
 WRITER = "reference_impl.binder.claims:ClaimWriter"
@@ -237,8 +239,6 @@ def _(patch: Patch) -> None:
 
 def _of_any_pod(self: Any, pod: Obj) -> Obj | None:
     """Return a claim for extended resources in the pod's namespace, whatever pod owns it."""
-    from reference_impl.binder.extended import is_extended_resource_claim
-
     claims: list[Obj] = self._client.list(self._writer.resource, pod["metadata"]["namespace"]).items
     return next((claim for claim in claims if is_extended_resource_claim(claim)), None)
 
@@ -271,8 +271,6 @@ def _(patch: Patch) -> None:
 
     def wrapped(original: Any) -> Any:
         def record(self: Any, request: Obj, outcome: Any) -> None:
-            from dra_api.client import Conflict
-
             try:
                 self._client.patch(
                     BIND_REQUESTS,
@@ -292,7 +290,6 @@ def _(patch: Patch) -> None:
 @mutant("scheduler-tears-claims-apart", rule="KAI-056")
 def _(patch: Patch) -> None:
     """A pod whose claims do not fit together on any node gets a BindRequest without them."""
-    from reference_impl.scheduler.cycle import Decision, Refusal
 
     def wrapped(original: Any) -> Any:
         def decide(self: Any, pod: Obj) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 from dra_api.objects import Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.claim_controller import generate
 
 CONTROLLER = "reference_impl.claim_controller.controller:ClaimController"
 
@@ -67,8 +68,6 @@ def _(patch: Patch) -> None:
     """A claim is adopted by its annotation, whatever pod owns it."""
 
     def find_owned(self: Any, pod: Obj, claim_name: str) -> Any:
-        from reference_impl.claim_controller import generate
-
         return next((claim for claim in self.claims.list() if generate.is_claim_for(claim, claim_name)), None)
 
     patch.replace(f"{CONTROLLER}.find_owned", find_owned)

@@ -9,6 +9,7 @@ from typing import Any
 
 from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.claims import own_results
 
 PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
@@ -611,8 +612,6 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def decode(parameters: Any, *, strict: bool = True) -> Any:
-            from reference_impl.kubelet_plugin import configs
-
             try:
                 return original(parameters, strict=strict)
             except configs.DecodeError as error:

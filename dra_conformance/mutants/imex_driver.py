@@ -8,6 +8,7 @@ from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.compute_domain.channels import _Edits
+from reference_impl.compute_domain.fabric import gpu_clique
 from reference_impl.compute_domain.membership import NotYetError, PermanentError
 from reference_impl.kubelet_plugin.checkpoint import ClaimState
 
@@ -257,9 +258,6 @@ def _(patch: Patch) -> None:
     """If the GPUs of a node are in several cliques, one of them is used."""
 
     def clique_id(nvml: Any, *, strict: bool = True) -> str:
-        # Deferred: the module is patched by other mutants.
-        from reference_impl.compute_domain.fabric import gpu_clique
-
         return next((found for handle in nvml.handles() if (found := gpu_clique(nvml, handle, strict=strict))), "")
 
     patch.replace("reference_impl.compute_domain.plugin:clique_id", clique_id)
