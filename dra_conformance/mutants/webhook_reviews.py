@@ -9,7 +9,7 @@ from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.webhook import CONFIGS, DOCUMENT, REVIEW, SERVER, change_answer, change_handler
 
 
-def _decide(change: Callable[[Callable[..., Any], dict[str, Any]], Any]) -> Callable[[Patch], None]:
+def _decide(patch: Patch, change: Callable[[Callable[..., Any], dict[str, Any]], Any]) -> None:
     """Decide on a request by `change`, which gets the original decision and the request."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -18,7 +18,7 @@ def _decide(change: Callable[[Callable[..., Any], dict[str, Any]], Any]) -> Call
 
         return decide
 
-    return lambda patch: patch.wrap(f"{REVIEW}:decide", make)
+    patch.wrap(f"{REVIEW}:decide", make)
 
 
 @mutant("webhook-disconnects-on-deep-nesting", rule="NV-130")
@@ -84,7 +84,7 @@ def _(patch: Patch) -> None:
     def change(original: Callable[..., Any], request: Any) -> Any:
         return original({**request, "resource": {**request["resource"], "group": "resource.k8s.io"}})
 
-    _decide(change)(patch)
+    _decide(patch, change)
 
 
 @mutant("webhook-refuses-without-message", rule="NV-132")
@@ -122,7 +122,7 @@ def _(patch: Patch) -> None:
         old = resource["resource"] == "resourceclaimtemplates" and resource["version"] != "v1"
         return original({**request, "resource": {**resource, "version": "v0"}}) if old else original(request)
 
-    _decide(change)(patch)
+    _decide(patch, change)
 
 
 @mutant("webhook-refuses-claims-without-devices", rule="NV-133")
@@ -135,13 +135,13 @@ def _(patch: Patch) -> None:
             return {"allowed": False, "status": {"reason": "BadRequest", "message": "no devices"}}
         return original(request)
 
-    _decide(change)(patch)
+    _decide(patch, change)
 
 
 @mutant("webhook-admits-dry-runs", rule="NV-133a")
 def _(patch: Patch) -> None:
     """Dry runs are not validated."""
-    _decide(lambda original, request: {"allowed": True} if request.get("dryRun") else original(request))(patch)
+    _decide(patch, lambda original, request: {"allowed": True} if request.get("dryRun") else original(request))
 
 
 @mutant("webhook-reports-first-unknown-field-only", rule="NV-133a")
@@ -174,7 +174,7 @@ def _(patch: Patch) -> None:
             return original({**request, "object": request["oldObject"]})
         return found
 
-    _decide(change)(patch)
+    _decide(patch, change)
 
 
 @mutant("webhook-accepts-nested-duplicate-fields", rule="NV-133e")
@@ -196,4 +196,4 @@ def _(patch: Patch) -> None:
         deleted = request.get("operation") == "DELETE"
         return original({**request, "object": request["oldObject"]} if deleted else request)
 
-    _decide(change)(patch)
+    _decide(patch, change)
