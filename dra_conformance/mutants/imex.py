@@ -565,9 +565,8 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{STATUS}:domain_status", make)
 
 
-@mutant("domain-lists-nodes-of-all-domains", rule="NV-150")
-def _(patch: Patch) -> None:
-    """The status lists the nodes of all ComputeDomains."""
+def mix_domains(patch: Patch) -> None:
+    """Let the status of a domain be computed from the cliques and daemon pods of all domains."""
 
     def cliques(self: Any, domain: Any) -> Any:
         return [c for i in self._informers.values() for c in i.list() if "daemons" in c]
@@ -577,6 +576,12 @@ def _(patch: Patch) -> None:
 
     patch.replace(f"{CONTROLLER}._cliques_of", cliques)
     patch.replace(f"{CONTROLLER}._pods_of", pods)
+
+
+@mutant("domain-lists-nodes-of-all-domains", rule="NV-150")
+def _(patch: Patch) -> None:
+    """The status lists the nodes of all ComputeDomains."""
+    mix_domains(patch)
 
 
 @mutant("daemon-of-other-domain-keeps-entry", rule="NV-151")

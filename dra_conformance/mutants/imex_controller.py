@@ -8,15 +8,12 @@ from typing import Any
 
 from dra_api.objects import COMPUTE_DOMAINS, NODES, RESOURCE_CLAIM_TEMPLATES
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.imex import CONTROLLER, OBJECTS, STATUS, mix_domains
 
-MODULE = "reference_impl.compute_domain.controller"
-CONTROLLER = f"{MODULE}:ComputeDomainController"
-OBJECTS = "reference_impl.compute_domain.objects"
-STATUS = "reference_impl.compute_domain.status"
 LABEL = "resource.nvidia.com/computeDomain"
 
 
-def _changed(function: str, change: Callable[[dict[str, Any], dict[str, Any]], object]) -> Callable[[Patch], None]:
+def _rendered(patch: Patch, function: str, change: Callable[[dict[str, Any], dict[str, Any]], object]) -> None:
     """Apply `change` to the object that a function renders for a domain."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -27,7 +24,7 @@ def _changed(function: str, change: Callable[[dict[str, Any], dict[str, Any]], o
 
         return render
 
-    return lambda patch: patch.wrap(f"{OBJECTS}:{function}", make)
+    patch.wrap(f"{OBJECTS}:{function}", make)
 
 
 def _container(daemon_set: dict[str, Any]) -> dict[str, Any]:
@@ -43,7 +40,7 @@ def _devices(template: dict[str, Any]) -> dict[str, Any]:
 @mutant("daemons-without-claim", rule="NV-146")
 def _(patch: Patch) -> None:
     """The pods of the DaemonSet claim no daemon."""
-    _changed("daemon_set", lambda found, domain: found["spec"]["template"]["spec"].pop("resourceClaims"))(patch)
+    _rendered(patch, "daemon_set", lambda found, domain: found["spec"]["template"]["spec"].pop("resourceClaims"))
 
 
 @mutant("daemon-template-of-channels", rule="NV-146")
@@ -54,7 +51,7 @@ def _(patch: Patch) -> None:
         channel = {"deviceClassName": "compute-domain-default-channel.nvidia.com"}
         _devices(found)["requests"][0]["exactly"] = channel
 
-    _changed("daemon_template", change)(patch)
+    _rendered(patch, "daemon_template", change)
 
 
 @mutant("domain-owns-its-templates", rule="NV-146")
@@ -63,14 +60,10 @@ def _(patch: Patch) -> None:
 
     def change(found: Any, domain: Any) -> None:
         meta = domain["metadata"]
-        owner = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomain", **_named(meta)}
-        found["metadata"]["ownerReferences"] = [owner]
+        owner = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "ComputeDomain"}
+        found["metadata"]["ownerReferences"] = [{**owner, "name": meta["name"], "uid": meta["uid"]}]
 
-    _changed("daemon_template", change)(patch)
-
-
-def _named(meta: dict[str, Any]) -> dict[str, Any]:
-    return {"name": meta["name"], "uid": meta["uid"]}
+    _rendered(patch, "daemon_template", change)
 
 
 @mutant("template-of-daemons-for-workloads", rule="NV-147")
@@ -80,7 +73,7 @@ def _(patch: Patch) -> None:
     def change(found: Any, domain: Any) -> None:
         _devices(found)["requests"][0]["exactly"] = {"deviceClassName": "compute-domain-daemon.nvidia.com"}
 
-    _changed("workload_template", change)(patch)
+    _rendered(patch, "workload_template", change)
 
 
 @mutant("domains-by-name", rule="NV-147")
@@ -107,7 +100,7 @@ def _(patch: Patch) -> None:
         container = _container(found)
         container["env"] = [one for one in container["env"] if one["name"] != "NODE_NAME"]
 
-    _changed("daemon_set", change)(patch)
+    _rendered(patch, "daemon_set", change)
 
 
 @mutant("daemon-does-not-tolerate-no-execute", rule="NV-320")
@@ -118,7 +111,7 @@ def _(patch: Patch) -> None:
         pod = found["spec"]["template"]["spec"]
         pod["tolerations"] = [one for one in pod["tolerations"] if one["effect"] == "NoSchedule"]
 
-    _changed("daemon_set", change)(patch)
+    _rendered(patch, "daemon_set", change)
 
 
 @mutant("daemon-ready-after-several-failures", rule="NV-322")
@@ -128,7 +121,7 @@ def _(patch: Patch) -> None:
     def change(found: Any, domain: Any) -> None:
         _container(found)["readinessProbe"]["failureThreshold"] = 3
 
-    _changed("daemon_set", change)(patch)
+    _rendered(patch, "daemon_set", change)
 
 
 @mutant("template-of-other-domain-adopted", rule="NV-329")
@@ -152,7 +145,7 @@ def _(patch: Patch) -> None:
 
 @mutant("template-of-user-deleted", rule="NV-330")
 def _(patch: Patch) -> None:
-    """The template under the name in the spec is deleted with the ComputeDomain, whoever created it."""
+    """The template under the name in the spec is deleted with the ComputeDomain, whatever its owner."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def remove_owned(self: Any, uid: str) -> None:
@@ -231,7 +224,7 @@ def _(patch: Patch) -> None:
 )
 def _(patch: Patch) -> None:
     """The sweep runs when the controller starts, and never again."""
-    patch.replace(f"{MODULE}:_SWEEP", 1e6)
+    patch.replace("reference_impl.compute_domain.controller:_SWEEP", 1e6)
 
 
 @mutant("finalizers-of-others-removed", rule="NV-153")
@@ -257,25 +250,25 @@ def _(patch: Patch) -> None:
     patch.replace(f"{CONTROLLER}.ensure_finalizer", ensure)
 
 
-def _nodes(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> Callable[[Patch], None]:
+def _nodes(patch: Patch, change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]]) -> None:
     """Change the nodes in the status of a domain."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         return lambda cliques, pods: change([dict(node) for node in original(cliques, pods)])
 
-    return lambda patch: patch.wrap(f"{STATUS}:nodes_of", make)
+    patch.wrap(f"{STATUS}:nodes_of", make)
 
 
 @mutant("nodes-numbered-over-all-cliques", rule="NV-150")
 def _(patch: Patch) -> None:
     """The index of a node in the status counts over all cliques."""
-    _nodes(lambda nodes: [{**node, "index": at} for at, node in enumerate(nodes)])(patch)
+    _nodes(patch, lambda nodes: [{**node, "index": at} for at, node in enumerate(nodes)])
 
 
 @mutant("nodes-without-their-clique", rule="NV-150")
 def _(patch: Patch) -> None:
     """All nodes in the status have the clique of the first one."""
-    _nodes(lambda nodes: [{**node, "cliqueID": nodes[0]["cliqueID"]} for node in nodes])(patch)
+    _nodes(patch, lambda nodes: [{**node, "cliqueID": nodes[0]["cliqueID"]} for node in nodes])
 
 
 @mutant("ready-nodes-counted-only", rule="NV-150")
@@ -331,19 +324,7 @@ def _(patch: Patch) -> None:
 @mutant("domains-share-a-clique", rule="NV-359")
 def _(patch: Patch) -> None:
     """The status lists the nodes of all ComputeDomains in a clique."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def of_clique(self: Any, domain: Any) -> Any:
-            return [item for informer in self._informers.values() for item in informer.list() if _is_member(item)]
-
-        return of_clique
-
-    patch.wrap(f"{CONTROLLER}._cliques_of", make)
-    patch.wrap(f"{CONTROLLER}._pods_of", make)
-
-
-def _is_member(item: dict[str, Any]) -> bool:
-    return "daemons" in item or "nodeName" in (item.get("spec") or {})
+    mix_domains(patch)
 
 
 @mutant("first-daemon-owns-clique", rule="NV-387")

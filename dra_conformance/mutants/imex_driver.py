@@ -7,15 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.imex import CHANNELS, MEMBERSHIP, PREPARER
 from reference_impl.compute_domain.channels import _Edits
 from reference_impl.compute_domain.fabric import gpu_clique
 from reference_impl.compute_domain.membership import NotYetError, PermanentError
 from reference_impl.kubelet_plugin.checkpoint import ClaimState
 
-MEMBERSHIP = "reference_impl.compute_domain.membership:Membership"
 MODULE = "reference_impl.compute_domain.channels"
-PREPARER = f"{MODULE}:ChannelPreparer"
-CHANNELS = "reference_impl.compute_domain.fabric:Channels"
 HOST = "reference_impl.compute_domain.host_imex:HostImex"
 SERVICE = "reference_impl.compute_domain.plugin:WaitingService"
 
@@ -134,25 +132,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{MEMBERSHIP}.show_clique", make)
 
 
-def _daemon(change: Callable[[dict[str, Any]], object]) -> Callable[[Patch], None]:
-    """Change the CDI edits of a daemon."""
+@mutant("daemon-without-management-device", rule="NV-157")
+def _(patch: Patch) -> None:
+    """A daemon does not get the device of fabric-imex-mgmt."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def edits(self: Any, *what: Any) -> Any:
             found = original(self, *what)
-            container = dict(found.container)
-            change(container)
-            return type(found)(container, found.cdi_ids)
+            container = {key: value for key, value in found.container.items() if key != "deviceNodes"}
+            return replace(found, container=container)
 
         return edits
 
-    return lambda patch: patch.wrap(f"{PREPARER}.daemon_edits", make)
-
-
-@mutant("daemon-without-management-device", rule="NV-157")
-def _(patch: Patch) -> None:
-    """A daemon does not get the device of fabric-imex-mgmt."""
-    _daemon(lambda container: container.pop("deviceNodes", None))(patch)
+    patch.wrap(f"{PREPARER}.daemon_edits", make)
 
 
 @mutant("daemon-configuration-without-node-list", rule="NV-157")
