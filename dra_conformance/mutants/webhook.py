@@ -48,6 +48,19 @@ def change_handler(patch: Patch, make_mixin: Callable[[type], type]) -> None:
     patch.wrap(f"{SERVER}:_handler", lambda original: lambda gates: make_mixin(original(gates)))
 
 
+def answer_every_get(patch: Patch, status: int, text: bytes) -> None:
+    """Answer every GET with this status and text."""
+
+    def mixin(base: Any) -> type:
+        class Handler(base):  # type: ignore[misc]
+            def do_GET(self) -> None:  # noqa: N802 - the name is that of http.server
+                self._send(status, text, "text/plain")
+
+        return Handler
+
+    change_handler(patch, mixin)
+
+
 def forgive(patch: Patch, text: str) -> None:
     """Pass configurations whose problem holds this text."""
 
@@ -192,15 +205,7 @@ def _(patch: Patch) -> None:
 @mutant("webhook-is-never-ready", rule="NV-131c")
 def _(patch: Patch) -> None:
     """There is nothing at /readyz."""
-
-    def mixin(base: Any) -> type:
-        class Handler(base):  # type: ignore[misc]
-            def do_GET(self) -> None:  # noqa: N802 - the name is that of http.server
-                self._send(404, b"not found", "text/plain")
-
-        return Handler
-
-    change_handler(patch, mixin)
+    answer_every_get(patch, 404, b"not found")
 
 
 @mutant("webhook-admits-other-resources", rule="NV-132")

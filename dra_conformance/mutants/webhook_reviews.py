@@ -6,7 +6,15 @@ from collections.abc import Callable
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
-from dra_conformance.mutants.webhook import CONFIGS, DOCUMENT, REVIEW, SERVER, change_answer, change_handler
+from dra_conformance.mutants.webhook import (
+    CONFIGS,
+    DOCUMENT,
+    REVIEW,
+    SERVER,
+    answer_every_get,
+    change_answer,
+    change_handler,
+)
 
 
 def _decide(patch: Patch, change: Callable[[Callable[..., Any], dict[str, Any]], Any]) -> None:
@@ -66,15 +74,7 @@ def _(patch: Patch) -> None:
 @mutant("webhook-ready-on-every-path", rule="NV-131d")
 def _(patch: Patch) -> None:
     """Every GET is answered as if it were one of /readyz."""
-
-    def mixin(base: Any) -> type:
-        class Handler(base):  # type: ignore[misc]
-            def do_GET(self) -> None:  # noqa: N802 - the name is that of http.server
-                self._send(200, b"ok", "text/plain")
-
-        return Handler
-
-    change_handler(patch, mixin)
+    answer_every_get(patch, 200, b"ok")
 
 
 @mutant("webhook-ignores-group", rule="NV-132")
