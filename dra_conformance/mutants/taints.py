@@ -323,24 +323,26 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{module}:DeviceTaintRuleStrategy.prepare_update", make)
 
 
-def _say_instead(reason: str, instead: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def say(facts: Any) -> Any:
-            said = original(facts)
-            return replace(said, reason=instead) if said.reason == reason else said
-
-        return say
-
-    return make
-
-
 STATUS = "reference_impl.taint_eviction.rule_status"
+
+
+def change_condition(patch: Patch, of_reason: str, **changes: str) -> None:
+    """Change fields of the condition of a rule if its reason is `of_reason`."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def condition_for(facts: Any) -> Any:
+            found = original(facts)
+            return replace(found, **changes) if found.reason == of_reason else found
+
+        return condition_for
+
+    patch.wrap(f"{STATUS}:condition_for", make)
 
 
 @mutant("no-effect-reason-missing", rule="DRA-228", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The status of a rule with effect None lacks the reason NoEffect."""
-    patch.wrap(f"{STATUS}:condition_for", _say_instead("NoEffect", "OtherEffect"))
+    change_condition(patch, "NoEffect", reason="OtherEffect")
 
 
 @mutant("no-effect-pod-count-missing", rule="DRA-228", kubernetes_version="1.37")
@@ -352,13 +354,13 @@ def _(patch: Patch) -> None:
 @mutant("pending-evictions-not-reported", rule="DRA-229", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule does not report pending evictions."""
-    patch.wrap(f"{STATUS}:condition_for", _say_instead("PodsPendingEviction", "NotStarted"))
+    change_condition(patch, "PodsPendingEviction", reason="NotStarted")
 
 
 @mutant("completed-evictions-not-reported", rule="DRA-229", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule does not report completed evictions."""
-    patch.wrap(f"{STATUS}:condition_for", _say_instead("Completed", "PodsPendingEviction"))
+    change_condition(patch, "Completed", reason="PodsPendingEviction")
 
 
 @mutant("rule-with-unknown-effect", rule="DRA-230", kubernetes_version="1.37")

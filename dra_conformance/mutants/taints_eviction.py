@@ -11,13 +11,13 @@ from typing import Any
 from dra_api.allocations import results_of
 from dra_api.objects import PODS, Obj, name_of
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.taints import STATUS, change_condition
 from reference_impl.claim_controller import pod_state
 from reference_impl.taint_eviction import taints
 from reference_impl.taint_eviction.controller import Key
 
 EVICTION = "reference_impl.taint_eviction.taints"
 CONTROLLER = "reference_impl.taint_eviction.controller:TaintEviction"
-STATUS = "reference_impl.taint_eviction.rule_status"
 
 
 def _compare_only(patch: Patch, *fields: str) -> None:
@@ -361,12 +361,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONTROLLER}.eviction_time", make)
 
 
-def _count_pods(patch: Patch, count: Callable[[Any, Any], int]) -> None:
-    """Let the status of a rule report another number of pods: `count(controller, rule)` returns it."""
+def _facts(patch: Patch, change: Callable[[Any, Any, Any], dict[str, Any]]) -> None:
+    """Let the status of a rule report other facts: `change(controller, rule, facts)` returns the wrong ones."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def facts(self: Any, rule: Any) -> Any:
-            return replace(original(self, rule), pods=count(self, rule))
+            found = original(self, rule)
+            return replace(found, **change(self, rule, found))
 
         return facts
 
@@ -390,48 +391,40 @@ def _consumers(controller: Any, rule: Any) -> list[str]:
 @mutant("trial-rule-counts-consumers", rule="DRA-228", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule with effect None counts a pod once for each of its claims."""
-    _count_pods(patch, lambda controller, rule: len(_consumers(controller, rule)))
+    _facts(patch, lambda controller, rule, facts: {"pods": len(_consumers(controller, rule))})
 
 
 @mutant("trial-rule-counts-tolerant-pods", rule="DRA-228", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule with effect None counts pods that tolerate its taint or have no node."""
-    _count_pods(patch, lambda controller, rule: len(set(_consumers(controller, rule))))
+    _facts(patch, lambda controller, rule, facts: {"pods": len(set(_consumers(controller, rule)))})
 
 
 @mutant("trial-rule-counts-claims", rule="DRA-228", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule with effect None counts claims in place of pods."""
-    _count_pods(patch, lambda controller, rule: len({name for name, _ in _claims(controller, rule)}))
+    _facts(patch, lambda controller, rule, facts: {"pods": len({name for name, _ in _claims(controller, rule)})})
 
 
 @mutant("rules-wait-for-each-other", rule="DRA-229", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule is not done before the evictions of all rules are."""
 
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def facts(self: Any, rule: Any) -> Any:
-            found = original(self, rule)
-            return replace(found, pods=max(found.pods, sum(bool(plan.rules) for plan in self._pending.values())))
+    def change(controller: Any, rule: Any, facts: Any) -> dict[str, Any]:
+        return {"pods": max(facts.pods, sum(bool(plan.rules) for plan in controller._pending.values()))}
 
-        return facts
-
-    patch.wrap(f"{CONTROLLER}.facts", make)
+    _facts(patch, change)
 
 
 @mutant("rules-are-done-together", rule="DRA-229", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule is done as soon as any rule is."""
 
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def facts(self: Any, rule: Any) -> Any:
-            found = original(self, rule)
-            done = sum(self._evicted.values())
-            return replace(found, pods=0, evicted=done) if done else found
+    def change(controller: Any, rule: Any, facts: Any) -> dict[str, Any]:
+        done = sum(controller._evicted.values())
+        return {"pods": 0, "evicted": done} if done else {}
 
-        return facts
-
-    patch.wrap(f"{CONTROLLER}.facts", make)
+    _facts(patch, change)
 
 
 @mutant("deleted-rule-still-evicts", rule="DRA-224", kubernetes_version="1.37")
@@ -515,53 +508,25 @@ def _(patch: Patch) -> None:
 @mutant("trial-rule-counts-free-devices", rule="DRA-228b", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule with effect None reports its published devices as allocated."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def facts(self: Any, rule: Any) -> Any:
-            found = original(self, rule)
-            return replace(found, allocated_devices=found.published_devices)
-
-        return facts
-
-    patch.wrap(f"{CONTROLLER}.facts", make)
+    _facts(patch, lambda controller, rule, facts: {"allocated_devices": facts.published_devices})
 
 
 @mutant("rule-counts-all-evictions", rule="DRA-229b", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The status of each rule counts the pods that any rule has evicted."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda self, rule: replace(original(self, rule), evicted=sum(self._evicted.values()))
-
-    patch.wrap(f"{CONTROLLER}.facts", make)
+    _facts(patch, lambda controller, rule, facts: {"evicted": sum(controller._evicted.values())})
 
 
 @mutant("rule-without-evictions-is-completed", rule="DRA-229c", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule without pods to evict is reported as completed."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def condition_for(facts: Any) -> Any:
-            found = original(facts)
-            return replace(found, reason="Completed") if found.reason == "NotStarted" else found
-
-        return condition_for
-
-    patch.wrap(f"{STATUS}:condition_for", make)
+    change_condition(patch, "NotStarted", reason="Completed")
 
 
 @mutant("other-effects-are-in-progress", rule="DRA-229c", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A rule with effect NoSchedule has the condition True."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def condition_for(facts: Any) -> Any:
-            found = original(facts)
-            return replace(found, status="True") if found.reason == "OtherEffect" else found
-
-        return condition_for
-
-    patch.wrap(f"{STATUS}:condition_for", make)
+    change_condition(patch, "OtherEffect", status="True")
 
 
 @mutant("changed-rule-waits-for-its-period", rule="DRA-229d", kubernetes_version="1.37")
