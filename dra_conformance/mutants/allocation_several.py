@@ -830,7 +830,8 @@ def _(patch: Patch) -> None:
     def given_up(original: Callable[..., str]) -> Callable[..., str]:
         def check(claim: Obj, *args: Any) -> str:
             reason = original(claim, *args)
-            stopped.extend([True] if reason and len(claim["status"].get("reservedFor") or ()) > 1 else [])
+            if reason and len(claim["status"].get("reservedFor") or ()) > 1:
+                stopped.append(True)
             return reason
 
         return check

@@ -27,7 +27,6 @@ PUBLISHER = "reference_impl.kubelet_plugin.slices:SlicePublisher"
 CDI = "reference_impl.kubelet_plugin.cdi:CdiFolder"
 SERVER = "dra_api.rpc.server:PluginServer"
 PLUGIN = "reference_impl.kubelet_plugin.plugin:KubeletPlugin"
-CHECKPOINT = "reference_impl.kubelet_plugin.checkpoint:Checkpoint"
 
 Answers = Mapping[str, PrepareResult]
 

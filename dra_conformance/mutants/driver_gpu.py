@@ -9,6 +9,7 @@ from typing import Any
 
 from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.driver import attributes
 from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.claims import own_results
 
@@ -48,13 +49,10 @@ def in_the_process(patch: Patch, *lines: str) -> None:
 def _(patch: Patch) -> None:
     """The driver ends with an error if it creates MIG devices on demand."""
 
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def sweep(self: Any, *args: Any) -> Any:
-            raise TypeError("no such profile")
+    def sweep(self: Any, *args: Any) -> Any:
+        raise TypeError("no such profile")
 
-        return sweep
-
-    patch.wrap("reference_impl.kubelet_plugin.mig:MigInstances.sweep", make)
+    patch.replace("reference_impl.kubelet_plugin.mig:MigInstances.sweep", sweep)
 
 
 # -- missing values of NVML and sysfs --------------------------------------------------------------------------------
@@ -576,28 +574,13 @@ def _(patch: Patch) -> None:
 @mutant("cuda-version-of-the-driver", rule="NV-021")
 def _(patch: Patch) -> None:
     """cudaDriverVersion is the driver version."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def attributes_of(device: Any) -> Any:
-            found = original(device)
-            return {**found, "cudaDriverVersion": found["driverVersion"]}
-
-        return attributes_of
-
-    patch.wrap(f"{DEVICES}:attributes_of", make)
+    attributes(patch, lambda made: made.update(cudaDriverVersion=made["driverVersion"]))
 
 
 @mutant("every-brand-is-tesla", rule="NV-021b")
 def _(patch: Patch) -> None:
     """Every GPU has the brand of the most frequent boards."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def attributes_of(device: Any) -> Any:
-            return {**original(device), "brand": {"string": "Tesla"}}
-
-        return attributes_of
-
-    patch.wrap(f"{DEVICES}:attributes_of", make)
+    attributes(patch, lambda made: made.update(brand={"string": "Tesla"}))
 
 
 @mutant("fifty-cores", rule="NV-045d")

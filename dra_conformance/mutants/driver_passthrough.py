@@ -241,8 +241,4 @@ def _(patch: Patch) -> None:
 @mutant("memory-of-the-first-bar", rule="NV-175")
 def _(patch: Patch) -> None:
     """The addressable memory is that of the registers."""
-
-    def make(original: Any) -> Any:
-        return lambda resource: 16 << 20
-
-    patch.wrap("reference_impl.kubelet_plugin.passthrough:addressable", make)
+    patch.replace(f"{PASSTHROUGH}:addressable", lambda resource: 16 << 20)

@@ -84,19 +84,25 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.edits", make)
 
 
-@mutant("driver-forgets-its-claims", rule="NV-376")
-def _(patch: Patch) -> None:
-    """A driver that starts begins with an empty checkpoint."""
+def _drop_at_start(patch: Patch, dropped: Callable[[Any], bool]) -> None:
+    """Let a driver that starts remove claims from its checkpoint: those with an entry for which `dropped` is true."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def repair(self: Any) -> None:
             original(self)
-            for uid in list(self._checkpoint.claims()):
-                self._checkpoint.drop(uid)
+            for uid, entry in list(self._checkpoint.claims().items()):
+                if dropped(entry):
+                    self._checkpoint.drop(uid)
 
         return repair
 
     patch.wrap(f"{PREPARER}.repair", make)
+
+
+@mutant("driver-forgets-its-claims", rule="NV-376")
+def _(patch: Patch) -> None:
+    """A driver that starts begins with an empty checkpoint."""
+    _drop_at_start(patch, lambda entry: True)
 
 
 @mutant("specification-of-channel-stays", rule="NV-376")
@@ -217,17 +223,7 @@ def _(patch: Patch) -> None:
 )
 def _(patch: Patch) -> None:
     """A driver that starts removes aborted claims from its checkpoint."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def repair(self: Any) -> None:
-            original(self)
-            for uid, entry in list(self._checkpoint.claims().items()):
-                if entry.state is ClaimState.ABORTED:
-                    self._checkpoint.drop(uid)
-
-        return repair
-
-    patch.wrap(f"{PREPARER}.repair", make)
+    _drop_at_start(patch, lambda entry: entry.state is ClaimState.ABORTED)
 
 
 @mutant("fabric-of-first-gpu-counts", rule="NV-017")

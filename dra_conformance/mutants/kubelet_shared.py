@@ -84,7 +84,10 @@ def _(patch: Patch) -> None:
 @mutant("owner-of-the-claim-not-checked", rule="DRA-274b")
 def _(patch: Patch) -> None:
     """A claim from a template is used although another pod owns it."""
-    make = lambda original: lambda pod, **o: [replace(one, must_be_owned=False) for one in original(pod, **o)]  # noqa: E731
+
+    def make(original: Any) -> Any:
+        return lambda pod, **options: [replace(one, must_be_owned=False) for one in original(pod, **options)]
+
     patch.wrap(POD_CLAIMS, make)
 
 

@@ -57,7 +57,10 @@ def _(patch: Patch) -> None:
 @mutant("every-pod-succeeds", rule="DRA-275b")
 def _(patch: Patch) -> None:
     """A pod whose containers failed is Succeeded."""
-    make = lambda original: lambda self, pod, state, phase: original(self, pod, state, "Succeeded")  # noqa: E731
+
+    def make(original: Any) -> Any:
+        return lambda self, pod, state, phase: original(self, pod, state, "Succeeded")
+
     patch.wrap(f"{PODS}._end", make)
 
 
