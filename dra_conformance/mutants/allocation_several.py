@@ -824,7 +824,7 @@ def _(patch: Patch) -> None:
 
 @mutant("lost-device-of-a-shared-claim-stops-the-scheduler", rule="DRA-251")
 def _(patch: Patch) -> None:
-    """If the device of a claim that two pods use has failed, the scheduler decides about no pod any more."""
+    """If the device of a claim that two pods use has failed, the scheduler schedules no further pod."""
     stopped: list[bool] = []
 
     def given_up(original: Callable[..., str]) -> Callable[..., str]:

@@ -292,7 +292,7 @@ def _(patch: Patch) -> None:
 
 @mutant("another-pods-claim-is-recorded", rule="DRA-105")
 def _(patch: Patch) -> None:
-    """A recorded claim counts whoever owns it."""
+    """A recorded claim counts, whatever its owner."""
 
     def is_still_there(self: Any, pod: Obj, claim_name: str) -> bool:
         return self.claims.get(claim_name, pod["metadata"]["namespace"]) is not None
@@ -312,7 +312,7 @@ def _(patch: Patch) -> None:
 
 @mutant("unprotected-claims-are-deallocated", rule="DRA-109b")
 def _(patch: Patch) -> None:
-    """An allocation is removed with the last consumer, whoever wrote it."""
+    """An allocation is removed with the last consumer, also if another component wrote it."""
     patch.replace(f"{CONTROLLER}.is_protected", lambda self, claim: True)
 
 
@@ -367,7 +367,7 @@ def _(patch: Patch) -> None:
 
 @mutant("refused-claims-are-given-up", rule="DRA-120")
 def _(patch: Patch) -> None:
-    """A pod whose claim was refused with 403 is not looked at again."""
+    """A pod whose claim was refused with 403 is not processed again."""
     given_up: set[str] = set()
 
     def wrapped(original: Any) -> Any:

@@ -725,7 +725,7 @@ def _(patch: Patch) -> None:
 
 @mutant("lost-cdi-file-not-written-again", rule="NV-052e")
 def _(patch: Patch) -> None:
-    """Prepare returns the response from the checkpoint without a look at the CDI folder."""
+    """Prepare returns the response from the checkpoint without checking the CDI folder."""
     patch.replace(f"{PREPARER}.repeat", lambda self, claim, entry: entry.answer)
 
 

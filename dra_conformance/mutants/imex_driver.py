@@ -228,7 +228,7 @@ def _(patch: Patch) -> None:
 
 @mutant("fabric-of-first-gpu-counts", rule="NV-017")
 def _(patch: Patch) -> None:
-    """Only the first GPU of a node is looked at."""
+    """Only the first GPU of a node is checked."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         class First:

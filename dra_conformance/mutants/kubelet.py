@@ -42,7 +42,7 @@ def _(patch: Patch) -> None:
 
 @mutant("registers-plugins-of-any-type", rule="DRA-259b")
 def _(patch: Patch) -> None:
-    """The type of a plugin is not looked at."""
+    """The type of a plugin is not checked."""
 
     def make(original: Any) -> Any:
         return lambda self, info, path: original(self, replace(info, type="DRAPlugin"), path)
