@@ -1,4 +1,4 @@
-"""A sign of a scheduler in another process that it has observed what the scenario wrote.
+"""A sign of a scheduler that it has observed what the scenario wrote, if its watches may be late.
 
 Informers of different resources lag independently: a scheduler may receive a pod before a slice that was created
 earlier. A pod would then be scheduled by an older state, and a correct scheduler would break a rule. So the harness
@@ -26,7 +26,12 @@ class Signs:
 
 
 def wanted(
-    *, scheduler: ComponentSpec, control_plane: str, components: tuple[str, ...], needs: tuple[str, ...]
+    *,
+    scheduler: ComponentSpec,
+    control_plane: str,
+    components: tuple[str, ...],
+    needs: tuple[str, ...],
+    late_watches: bool,
 ) -> bool:
     """Return whether only the scheduler itself can show what it has observed."""
     if "scheduler" not in components or scheduler.kind in ("none", "cluster"):
@@ -34,8 +39,9 @@ def wanted(
     # Scenarios with faults break the probe too; BindRequests of a probe would be counted with those of the scenario.
     if "faults" in needs or "kai" in needs:
         return False
-    # The emulator knows which watches of this process have delivered.
-    return not (scheduler.in_process and control_plane == "embedded")
+    # The emulator knows which watches of this process have delivered; steps do not wait for those that are late on
+    # purpose.
+    return late_watches or not (scheduler.in_process and control_plane == "embedded")
 
 
 def wait_observed(world: World) -> None:
@@ -51,6 +57,7 @@ def wait_observed(world: World) -> None:
         control_plane=options.component("control-plane").kind,
         components=tags.components,
         needs=tags.needs,
+        late_watches=bool(options.lag()),
     ):
         return
     signs.made += 1

@@ -78,7 +78,18 @@ SCHEDULER, KUBE = ComponentSpec("scheduler", "reference"), ComponentSpec("schedu
 def test_a_probe_is_placed_if_only_the_scheduler_knows_what_it_observed(
     expected: bool, scheduler: ComponentSpec, control_plane: str, components: tuple[str, ...], needs: tuple[str, ...]
 ) -> None:
-    assert wanted(scheduler=scheduler, control_plane=control_plane, components=components, needs=needs) is expected
+    found = wanted(
+        scheduler=scheduler, control_plane=control_plane, components=components, needs=needs, late_watches=False
+    )
+    assert found is expected
+
+
+def test_a_probe_is_placed_for_the_reference_if_its_watches_are_late() -> None:
+    for components, expected in ((("scheduler",), True), (("binder",), False)):
+        found = wanted(
+            scheduler=SCHEDULER, control_plane="embedded", components=components, needs=(), late_watches=True
+        )
+        assert found is expected
 
 
 def test_a_probe_has_a_node_of_its_own_that_nothing_else_tolerates() -> None:
