@@ -269,6 +269,7 @@ def test_clique_comes_from_nvml(tmp_path: Path) -> None:
         fabric.daemons()
         fabric.plugin(clique=None)
         assert fabric.prepare(fabric.channel("c", uid_of(fabric.domain()))).error == ""
+        assert lab.eventually(lambda: fabric.status().get("nodes"), COMPUTE_DOMAINS)
         assert fabric.status()["nodes"][0]["cliqueID"] == "3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2"
 
 
