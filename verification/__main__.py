@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from dra_conformance.core.errors import ExitCode, SuiteError
 from dra_conformance.kubelet.real import requirements
@@ -34,6 +33,8 @@ CASES, OLDER_CASES = 2000, 500
 _CI = frozenset({"fidelity", "differential", "differential 1.36"})
 """The checks of CI's fixed subset, beside the programs with `ci` in expected/*.yaml (.ci/README.md)."""
 _DIFFERENTIAL = "verification.differential"
+_MUTANT_PARTS = 3
+"""CI runs the first of these parts."""
 
 
 def _commands() -> dict[str, tuple[float, list[str]]]:
@@ -43,8 +44,10 @@ def _commands() -> dict[str, tuple[float, list[str]]]:
         "fidelity": (56.0, ["verification", "fidelity"]),
         "rbac": (300.0, ["verification", "rbac"]),
         "docker": (120.0, ["verification", "docker"]),
-        "mutants": (1200.0, ["dra_conformance", "mutants"]),
     }
+    for part in range(1, _MUTANT_PARTS + 1):
+        shard = f"{part}/{_MUTANT_PARTS}"
+        found[f"mutants {shard}"] = (440.0, ["dra_conformance", "mutants", "--shard", shard])
     if (BIN / "dra-allocator").exists():
         found["differential"] = (35.0, [_DIFFERENTIAL, "--cases", str(CASES), *seed])
         found["differential 1.36"] = (35.0, [_DIFFERENTIAL, "--cases", str(CASES), "--bug-compatible", "1.36", *seed])
@@ -63,13 +66,13 @@ def _containers_missing() -> str:
     return ""
 
 
-def verify_all(names: Sequence[str] = (), *, subset: bool = False, page: Path | None = None) -> int:
+def verify_all(names: Sequence[str] = (), *, subset: bool = False, write: bool = False) -> int:
     """Verify all programs and run all checks; return the exit code.
 
     Args:
         names: only these programs and checks.
         subset: only CI's fixed subset.
-        page: a Markdown file for the table of results.
+        write: store the results, and write the page of them.
     """
     selected: list[jobs.Job] = []
     skipped: list[jobs.Finished] = []
@@ -96,10 +99,10 @@ def verify_all(names: Sequence[str] = (), *, subset: bool = False, page: Path | 
         for name, (takes, words) in commands.items()
         if (not names or name in names) and (not subset or name in _CI)
     ]
-    ended = [*jobs.run(selected), *skipped]
-    if page is not None:
-        results.write(page, ended)
-    return jobs.worst(ended)
+    ran = jobs.run(selected)
+    if write:
+        results.write(ran, known=[*commands, *(one.name for one in programs)])
+    return jobs.worst([*ran, *skipped])
 
 
 def _verify_options(words: Sequence[str]) -> argparse.Namespace:
@@ -109,10 +112,10 @@ def _verify_options(words: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("names", nargs="*", metavar="NAME", help="only these programs and checks (default: all)")
     parser.add_argument("--ci", action="store_true", help="only the fixed subset that CI runs (.ci/README.md)")
-    parser.add_argument("--write", type=Path, metavar="FILE", help="write the dated table of results to this page")
+    parser.add_argument("--write", action="store_true", help=f"replace the results in {results.PAGE.name}")
     options = parser.parse_args(words)
-    if options.write and (options.ci or options.names):
-        parser.error("--write needs the results of everything: leave --ci and the names out")
+    if options.write and options.ci:
+        parser.error("--write needs whole results: leave --ci out")
     return options
 
 
@@ -126,7 +129,7 @@ def main(words: Sequence[str]) -> int:
             return build.build()
         case ["verify", *rest]:
             options = _verify_options(rest)
-            return verify_all(options.names, subset=options.ci, page=options.write)
+            return verify_all(options.names, subset=options.ci, write=options.write)
         case ["explore", *rest]:
             return explore.main(rest)
         case ["fidelity", *rest]:

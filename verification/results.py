@@ -1,34 +1,90 @@
-"""The page of dated results that `make verify-all` writes."""
+"""The dated results of `make verify-all`: a row for each program and check, and the page that shows them.
+
+Some jobs run for half an hour, so each row has its own date and commit: a single program can be verified again without
+the others.
+"""
 
 from __future__ import annotations
 
 import datetime
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
+
+import msgspec
 
 from verification.jobs import Finished
 
+STORE = Path(__file__).with_name("results.json")
+PAGE = Path(__file__).resolve().parents[1] / "docs/explanation/verification-results.md"
+
 _HEAD = """# Results of the whole verification
 
-`make verify-all` writes this page: the suite against every third-party program, every check of the harness against real
-Kubernetes programs, and all mutants. CI runs a fixed subset of it (`.ci/README.md`).
+<!-- Written by `make verify-all` from verification/results.json. -->
 
-Run on {date} at commit `{commit}`.
+The suite against every third-party program, the checks of the harness against real Kubernetes programs, and all
+hand-written mutants: `make verify-all`. CI runs a fixed subset of it (`.ci/README.md`). `python -m verification verify
+kubelet --write` runs one job again and replaces its row.
 
-| Program or check | Result | Seconds | |
-|---|---|---|---|
+A program is *ok* if it breaks exactly the rules listed in `verification/third_party/expected/`, each with its reason
+([third-party results](third-party-results.md)); what it breaks is a finding about the program, not a failed job.
+
+| Program or check | Result | Seconds | Date | Commit | |
+|---|---|---:|---|---|---|
 """
 
 
-def write(page: Path, ended: Iterable[Finished]) -> None:
-    """Write the table of results to `page`, with today's date and the commit of the working tree."""
-    rows = []
-    for one in sorted(ended, key=lambda each: each.name):
-        cells = (one.name, one.summary.replace("|", "/"), f"{one.seconds:.0f}", "FAILED" if one.exit_code else "ok")
-        rows.append(f"| {' | '.join(cells)} |\n")
-    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
-    page.write_text(_HEAD.format(date=today, commit=commit()) + "".join(rows))
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """The last result of a program or check: `seconds` is its duration, `commit` that of the working tree."""
+
+    name: str
+    summary: str
+    seconds: int
+    date: str
+    commit: str
+    exit_code: int
+
+
+def stored(store: Path = STORE) -> list[Row]:
+    """Return the rows of a store; none if there is no file. Raises msgspec.ValidationError for another format."""
+    return msgspec.json.decode(store.read_bytes(), type=list[Row]) if store.exists() else []
+
+
+def write(ended: Iterable[Finished], *, known: Iterable[str], store: Path = STORE, page: Path = PAGE) -> None:
+    """Replace the rows of the jobs that ended, with today's date and commit, and write the page.
+
+    Args:
+        ended: the jobs that ended.
+        known: the names of all jobs. Rows of others are dropped.
+        store: the file with all rows.
+        page: the Markdown file with the table.
+    """
+    today, at = datetime.datetime.now(tz=datetime.UTC).date().isoformat(), commit()
+    rows = {row.name: row for row in stored(store)}
+    for one in ended:
+        rows[one.name] = Row(
+            name=one.name,
+            summary=one.summary,
+            seconds=round(one.seconds),
+            date=today,
+            commit=at,
+            exit_code=one.exit_code,
+        )
+    names = sorted(known)
+    kept = [rows[name] for name in names if name in rows]
+    store.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=2) + b"\n")
+    page.write_text(table(kept, missing=[name for name in names if name not in rows]))
+
+
+def table(rows: Sequence[Row], *, missing: Sequence[str] = ()) -> str:
+    """Return the page for the rows; `missing` are the jobs that were never run."""
+    lines = []
+    for row in rows:
+        state = "FAILED" if row.exit_code else "ok"
+        cells = (row.name, row.summary.replace("|", "/"), str(row.seconds), row.date, f"`{row.commit}`", state)
+        lines.append(f"| {' | '.join(cells)} |\n")
+    never = f"\nNever run: {', '.join(missing)}.\n" if missing else ""
+    return _HEAD + "".join(lines) + never
 
 
 def commit() -> str:

@@ -1,0 +1,35 @@
+"""The stored results of the whole verification."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from verification import results
+from verification.jobs import Finished
+
+
+def _write(folder: Path, *ended: Finished, known: tuple[str, ...] = ("kubelet", "rbac")) -> str:
+    results.write(ended, known=known, store=folder / "results.json", page=folder / "page.md")
+    return (folder / "page.md").read_text()
+
+
+def test_one_job_replaces_its_row_and_keeps_the_others(tmp_path: Path) -> None:
+    _write(tmp_path, Finished("kubelet", "40 passed", 900.4, 0), Finished("rbac", "60 of 60", 300.0, 0))
+    page = _write(tmp_path, Finished("rbac", "59 of 60 | one missing", 310.0, 1))
+    assert "| kubelet | 40 passed | 900 |" in page
+    (row,) = (line for line in page.splitlines() if line.startswith("| rbac |"))
+    assert row.startswith("| rbac | 59 of 60 / one missing | 310 |")
+    assert row.endswith("| FAILED |")
+
+
+def test_jobs_that_never_ran_are_named(tmp_path: Path) -> None:
+    assert _write(tmp_path, Finished("rbac", "60 of 60", 1.0, 0)).endswith("\nNever run: kubelet.\n")
+
+
+def test_rows_of_unknown_jobs_are_dropped(tmp_path: Path) -> None:
+    _write(tmp_path, Finished("old", "1 passed", 1.0, 0), known=("old",))
+    assert "| old |" not in _write(tmp_path, known=("rbac",))
+
+
+def test_the_page_is_the_stored_one() -> None:
+    assert results.PAGE.read_text().startswith(results.table(results.stored()))
