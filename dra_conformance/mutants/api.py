@@ -586,6 +586,18 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_BASE}.dra.resource_slice:default_taint", make)
 
 
+@mutant("uppercase-driver-without-warning", rule="DRA-078")
+def _(patch: Patch) -> None:
+    """No warning names a driver with uppercase letters."""
+    patch.replace(f"{_BASE}.dra.resource_slice:_warn", lambda spec, ctx: None)
+
+
+@mutant("warning-for-every-driver", rule="DRA-078")
+def _(patch: Patch) -> None:
+    """Every driver name gets the warning."""
+    patch.replace(f"{_BASE}.dra.resource_slice:_warn", lambda spec, ctx: ctx.warn("spec.driver: driver names"))
+
+
 @mutant("field-selector-by-driver-ignored", rule="DRA-079")
 def _(patch: Patch) -> None:
     """Listing by spec.driver finds nothing."""

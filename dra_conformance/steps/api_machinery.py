@@ -9,9 +9,11 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Unpack
 
-from dra_api.client import ApiError, Watch
+from dra_api.client import ApiError, KubeClient, Watch
 from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_api.transport import RequestOptions, Response, Transport, TransportAround
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
@@ -67,6 +69,38 @@ def _(world: World, verb: str) -> None:
     if verb not in requests:
         raise SpecificationError(f"a dry run creates, labels or deletes an object; {verb!r} is none of these")
     attempt(world, requests[verb])
+
+
+class _Warnings(TransportAround):
+    """Keeps the warnings of the responses."""
+
+    def __init__(self, inner: Transport) -> None:
+        super().__init__(inner)
+        self.texts: list[str] = []
+
+    def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
+        """Forward a request and keep the warnings of its response."""
+        answer = super().request(method, path, **options)
+        self.texts += [value for name, value in answer.headers.items() if name.lower() == "warning"]
+        return answer
+
+
+@then('the API server accepts it, and {warns} about "{field}"')
+def _(world: World, warns: str, field: str) -> None:
+    """A dry run of its creation succeeds, and a warning names the field (`warns`) or none does (`does not warn`)."""
+    if warns not in ("warns", "does not warn"):
+        raise SpecificationError(f'an API server "warns" or "does not warn" about a field, not {warns!r}')
+    obj = draft(world)
+    transport = _Warnings(world.client.transport)
+    attempt(world, lambda: KubeClient(transport).create(manifests.resource_of(obj), obj, dry_run=True))
+    refusal = world.state(Requests).refusal
+    named = any(field in text for text in transport.texts)
+    world.check(
+        refusal is None and named == (warns == "warns"),
+        f"the API server accepts the object and {warns} about {field}",
+        expected=f"accepted, {'a' if warns == 'warns' else 'no'} warning that names {field}",
+        observed=str(refusal or transport.texts or "accepted without a warning"),
+    )
 
 
 @given("it is deleted and created again")

@@ -388,6 +388,17 @@ Feature: API validation of ResourceSlices
     When it is created
     Then its "spec.devices[0].taints[0].timeAdded" reads "2020-01-02T03:04:05Z"
 
+  @DRA-078
+  Scenario Outline: A driver name <what>
+    Given the manifest "claims/slice"
+    And "spec.driver" is <driver>
+    Then the API server accepts it, and <warns> about "spec.driver"
+
+    Examples:
+      | what                                        | driver         | warns         |
+      | with an uppercase letter gets a warning     | one.Dra.test   | warns         |
+      | without an uppercase letter gets no warning | one-2.dra.test | does not warn |
+
   @DRA-079
   Scenario Outline: Slices can be listed by <what>
     Given the objects of the manifest "claims/slices-of-two-nodes"
