@@ -1,8 +1,9 @@
 """Records exceptions of background threads: without this a dead thread of the harness looks like a slow target.
 
 `ThreadFailures` replaces `threading.excepthook` between `install` and `uninstall`. An exception of the harness's own
-code is kept until `take` and makes the scenario an error. An exception of a reference component is logged only: the
-checks of the scenario decide about it, as they do about a third-party program that crashes.
+code is kept until `take` and makes the scenario an error. An exception of a reference component, or of the package that
+is the target of the scenario (`judged`), is logged only: the checks of the scenario decide about it, as they do about a
+third-party program that crashes.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+_OWN = "dra_conformance"
 _OTHERS = ("reference_impl", "dra_conformance.mutants")
 log = logging.getLogger("reference_impl.threads")
 
@@ -31,6 +33,8 @@ class ThreadFailures:
     """The exceptions of background threads in this process."""
 
     def __init__(self) -> None:
+        self.judged = ""
+        """The package of the harness that the scenario judges; empty if there is none."""
         self._lock = threading.Lock()
         self._failures: list[HarnessFailure] = []
         self._previous: Callable[[threading.ExceptHookArgs], Any] | None = None
@@ -58,11 +62,22 @@ class ThreadFailures:
             return  # threading ignores SystemExit too; exc_value is None at interpreter shutdown only
         thread = arguments.thread.name if arguments.thread is not None else "unknown"
         message = f"thread {thread}: {type(error).__name__}: {error}"
-        if _raised_by_others(error.__traceback__):
+        if _raised_by_others(error.__traceback__) or (self.judged and is_raised_by(error, self.judged)):
             log.error("%s", message, exc_info=error)
             return
         with self._lock:
             self._failures.append(HarnessFailure(message, "".join(traceback.format_exception(error))))
+
+
+def is_raised_by(error: BaseException, package: str) -> bool:
+    """Whether a package of the harness raised an error, or code outside the harness that the package called."""
+    modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
+    own = [name for name in modules if _is_in(name, _OWN)]
+    return bool(own) and _is_in(own[-1], package)
+
+
+def _is_in(module: str, package: str) -> bool:
+    return f"{module}.".startswith(f"{package}.")
 
 
 def _raised_by_others(found: TracebackType | None) -> bool:

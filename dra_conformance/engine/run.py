@@ -41,16 +41,18 @@ from dra_conformance.core.events.calls import Calls, CallsTransport
 from dra_conformance.core.events.logrecords import LogRecords
 from dra_conformance.core.events.observer import Observer
 from dra_conformance.core.events.recorder import RecordingTransport
+from dra_conformance.core.features import Scenario
 from dra_conformance.core.isolation import Isolation
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue
 from dra_conformance.core.thread_failures import HarnessFailure, ThreadFailures
 from dra_conformance.engine import control_planes, crds, observed, run_metadata, target_discovery, target_isolation
 from dra_conformance.engine.plan import Plan
-from dra_conformance.engine.target import Target
+from dra_conformance.engine.target import Target, judges_emulated_kubelet
 from dra_conformance.engine.waits import Waits
 from dra_conformance.faults.late import no_lag
 from dra_conformance.faults.model import FaultPoints
+from dra_conformance.kubelet import PACKAGE as KUBELET
 from dra_conformance.kubelet.real import programs
 from dra_conformance.kubelet.real.programs import NodePrograms
 from dra_conformance.rbac import target_roles
@@ -231,15 +233,20 @@ class Run:
             return [f"unknown objects: looking for leftovers failed: {error}"]
         return [str(each) for each in remaining]
 
-    def begin_scenario(self) -> str:
+    def begin_scenario(self, scenario: Scenario) -> str:
         """Prepare the clock for the next scenario, and return the suffix of its cluster-wide names."""
         self._scenarios += 1
+        self._threads.judged = KUBELET if self.judges_emulated_kubelet(scenario) else ""
         if self.options.control_plane != "embedded":
             # A real server does not follow the advances of earlier scenarios, so each begins at the real time.
             self.clock = AdvanceableClock()
         # pytest-xdist calls its workers gw0, gw1 and so on.
         worker = self.worker.removeprefix("gw")
         return f"{self.run_id[:4]}{f'w{worker}' if worker else ''}-{self._scenarios}"
+
+    def judges_emulated_kubelet(self, scenario: Scenario) -> bool:
+        """Return whether the emulated kubelet is the target of a scenario: its errors are not the harness's then."""
+        return judges_emulated_kubelet(scenario.rules, self.catalogue, self.options.components())
 
     # -- the log ---------------------------------------------------------------------------------------------------
 

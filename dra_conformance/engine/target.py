@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from dra_api.versions import VERSIONS
 from dra_conformance.core.component_spec import ComponentSpec
 from dra_conformance.core.rules import Version
-from dra_conformance.core.rules.catalogue import COMPONENTS
+from dra_conformance.core.rules.catalogue import COMPONENTS, Catalogue
 from dra_conformance.engine.supported_features import SupportedFeatures
 
 
@@ -58,6 +58,16 @@ def outside_this_process(names: Iterable[str], components: Mapping[str, Componen
         for name in names
         if (spec := components.get(name)) and not (spec.in_process or spec.kind in ("embedded", "none"))
     ]
+
+
+def judges_emulated_kubelet(
+    rules: Iterable[str], catalogue: Catalogue, components: Mapping[str, ComponentSpec]
+) -> bool:
+    """Return whether the emulated kubelet is the target of a scenario, not the harness of another component.
+
+    `rules` are those of the scenario: all of them are rules of the kubelet then.
+    """
+    return components["kubelet"].kind == "reference" and all(catalogue[one].component == "kubelet" for one in rules)
 
 
 def under_test(components: Mapping[str, ComponentSpec], *, nvml: str) -> frozenset[str]:

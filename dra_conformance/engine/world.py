@@ -19,6 +19,7 @@ from dra_conformance.components.nvml import NvmlLibrary, is_error_of_library
 from dra_conformance.core.errors import Untestable
 from dra_conformance.core.events import CleanupStarted
 from dra_conformance.core.features import Scenario
+from dra_conformance.core.thread_failures import is_raised_by
 from dra_conformance.engine import evidence, namespace
 from dra_conformance.engine.checks import Checks, Seen, show
 from dra_conformance.engine.names import Names
@@ -26,6 +27,7 @@ from dra_conformance.engine.objects import ScenarioObjects
 from dra_conformance.engine.run import Run
 from dra_conformance.engine.settling import Settling
 from dra_conformance.engine.target import outside_this_process
+from dra_conformance.kubelet import PACKAGE as KUBELET
 
 __all__ = ["Seen", "World", "show"]
 
@@ -148,12 +150,18 @@ class World:
             self.cleanup.callback(self._nvml.end)
         return self._nvml
 
-    def judge_error(self, error: Exception) -> None:
-        """Fail a check if the NVML library under test raised an error that the step does not expect.
+    def judge_error(self, error: Exception, *, prerequisite: bool) -> None:
+        """Fail a check if the NVML library or the emulated kubelet under test raised an error in a step.
 
-        The library and the fake node behind it run in this process, so their errors end a step. Raises CheckFailed;
-        returns for errors of the harness, and in scenarios of other components.
+        They run in this process, so their errors end a step. Raises CheckFailed; returns for errors of the harness, and
+        in scenarios of other components. `prerequisite`: the step only prepares what the scenario judges, so an error
+        of the kubelet raises Untestable; the rules of that preparation have scenarios of their own.
         """
+        if self.judges_emulated_kubelet and is_raised_by(error, KUBELET):
+            observed = f"{type(error).__name__}: {error}"
+            if prerequisite:
+                raise Untestable(f"the kubelet under test raised {observed}") from error
+            self.check(False, "the kubelet does not fail", expected="no error", observed=observed)
         if "nvml" in self.scenario.tags.components and is_error_of_library(error):
             observed = f"{type(error).__name__}: {error}"
             self.check(False, "NVML ends the step with an error", expected="no error", observed=observed)
@@ -162,6 +170,11 @@ class World:
     def has_real_kubelet(self) -> bool:
         """Whether the nodes have a real kubelet: the scenario names the component, and the run has one."""
         return "kubelet" in self.scenario.tags.components and self.run.options.component("kubelet").kind == "kubelet"
+
+    @property
+    def judges_emulated_kubelet(self) -> bool:
+        """Whether the emulated kubelet is the target of the scenario, not the harness of another component."""
+        return self.run.judges_emulated_kubelet(self.scenario)
 
     @property
     def uses_real_time(self) -> bool:

@@ -20,7 +20,11 @@ from dra_conformance.kubelet.errors import (
 from dra_conformance.kubelet.gates import Gates, Timing
 from dra_conformance.kubelet.kubelet import Kubelet
 
+PACKAGE = __name__
+"""The package of the emulated kubelet, for errors that it raises in this process."""
+
 __all__ = [
+    "PACKAGE",
     "CDIDevice",
     "CDIError",
     "CDIProblem",

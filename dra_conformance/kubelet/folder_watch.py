@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from dra_api.threads import report_exception
+from dra_conformance.kubelet.joining import join
 
 _IN_ATTRIB = 0x4
 _IN_MOVED_FROM = 0x40
@@ -58,7 +59,7 @@ class FolderWatch:
         if thread is None:
             return
         os.write(self._wake[1], b"x")
-        thread.join()
+        join(thread)
         for descriptor in (self._inotify, *self._wake):
             os.close(descriptor)
 

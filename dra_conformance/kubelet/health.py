@@ -20,6 +20,7 @@ from dra_conformance.core.events import KubeletHealth
 from dra_conformance.kubelet.calls import PluginInstance
 from dra_conformance.kubelet.claim_cache import ClaimRecord
 from dra_conformance.kubelet.gates import Gates, Timing
+from dra_conformance.kubelet.joining import join
 from dra_conformance.kubelet.record import Record
 
 MESSAGE_LIMIT = 1024
@@ -140,7 +141,7 @@ class HealthWatcher:
         if stream is not None:
             stream.close()
         if thread is not None and thread is not threading.current_thread():
-            thread.join()
+            join(thread)
 
     def stop(self) -> None:
         """Stop all remaining watches; their instances must be closed already."""
@@ -150,7 +151,7 @@ class HealthWatcher:
         for stream in streams:
             stream.close()
         for thread in threads:
-            thread.join()
+            join(thread)
 
     def _follow(self, instance: PluginInstance) -> None:
         reported = ""

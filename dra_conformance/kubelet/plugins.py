@@ -35,6 +35,7 @@ from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
 from dra_conformance.kubelet.errors import DriverNotRegistered, RegistrationRefused
 from dra_conformance.kubelet.folder_watch import FolderWatch
 from dra_conformance.kubelet.gates import Timing
+from dra_conformance.kubelet.joining import join
 from dra_conformance.kubelet.record import Record
 
 SUPPORTED = DRA_VERSIONS
@@ -145,7 +146,7 @@ class PluginManager:
         for instance in instances:
             instance.close()
         for thread in self._threads:
-            thread.join()
+            join(thread)
         self._threads.clear()
         with self.changed:
             self.changed.notify_all()

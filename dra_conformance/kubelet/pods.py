@@ -36,6 +36,7 @@ from dra_conformance.kubelet.errors import (
 )
 from dra_conformance.kubelet.gates import Gates, Timing
 from dra_conformance.kubelet.health import DeviceKey, HealthCache, allocated_resources_status
+from dra_conformance.kubelet.joining import join
 from dra_conformance.kubelet.pod_status import Phase
 from dra_conformance.kubelet.pod_writer import PodWriter, WrittenStatus, where
 from dra_conformance.kubelet.record import Record
@@ -134,7 +135,7 @@ class PodWorkers:
         self._informer.stop()
         self._queue.shut_down()
         for thread in self._threads:
-            thread.join()
+            join(thread)
         self._threads.clear()
         with self.changed:
             self.changed.notify_all()
@@ -228,7 +229,7 @@ class PodWorkers:
             except (KubeletError, ApiError, TransportError) as error:
                 self._failed(uid, str(error))
             except Exception as error:
-                message = f"defect in the harness: {type(error).__name__}: {error}"
+                message = f"unexpected {type(error).__name__}: {error}"
                 self._record(KubeletProblem(about="pod", uid=uid, message=message, traceback=traceback.format_exc()))
                 report_exception(error)
                 self._failed(uid, message)

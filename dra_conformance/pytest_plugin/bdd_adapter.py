@@ -52,20 +52,27 @@ def _parameters(function: Callable[..., object]) -> frozenset[str]:
     return frozenset(inspect.signature(function).parameters)
 
 
-def _run(world: World, call: partial[object], docstring: str | None, datatable: _Table | None) -> None:
+def _run(
+    world: World,
+    call: partial[object],
+    docstring: str | None,
+    datatable: _Table | None,
+    *,
+    prerequisite: bool = False,
+) -> None:
     arguments = {"docstring": docstring, "datatable": datatable}
     given_here = {key: value for key, value in arguments.items() if value is not None and key in _parameters(call.func)}
     try:
         call(world, **given_here)
     except Exception as error:
-        world.judge_error(error)
+        world.judge_error(error, prerequisite=prerequisite)
         raise
 
 
 @given(AnySentence("given"))
 def _(world: World, call: partial[object], docstring: str | None = None, datatable: _Table | None = None) -> None:
     """Run the definition of a Given step."""
-    _run(world, call, docstring, datatable)
+    _run(world, call, docstring, datatable, prerequisite=True)
 
 
 @when(AnySentence("when"))

@@ -331,7 +331,7 @@ def world(request: pytest.FixtureRequest) -> Iterator[World]:
     state = request.config.stash[STATE]
     scenario = request.node.stash[SCENARIO]
     state.run.start()
-    made = World(state.run, scenario, suffix=state.run.begin_scenario())
+    made = World(state.run, scenario, suffix=state.run.begin_scenario(scenario))
     state.world = made
     try:
         made.begin()

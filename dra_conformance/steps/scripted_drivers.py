@@ -11,7 +11,7 @@ from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
-from dra_conformance.kubelet.scripted_driver import ScriptedDriver
+from dra_conformance.components.scripted_driver import ScriptedDriver
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, device_class
 
 

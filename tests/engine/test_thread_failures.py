@@ -80,6 +80,23 @@ def test_an_exception_of_a_component_under_test_is_only_logged(
     assert [record.message for record in caplog.records] == ["thread binder: ValueError: broken"]
 
 
+def test_an_exception_of_the_judged_kubelet_is_only_logged(failures: ThreadFailures) -> None:
+    failures.judged = "dra_conformance.kubelet"
+    run_in_thread(function_of("dra_conformance.kubelet.pods", FAILS), "kubelet-n1-pods-0")
+    assert failures.take() == []
+    run_in_thread(function_of("dra_conformance.kubelets", FAILS), "another package")
+    run_in_thread(function_of("dra_api.informer", SURVIVES), "no package of the harness")
+    assert len(failures.take()) == 2
+
+
+def test_an_exception_that_the_judged_kubelet_receives_from_the_harness_is_kept(failures: ThreadFailures) -> None:
+    failures.judged = "dra_conformance.kubelet"
+    scope = {"__name__": "dra_conformance.kubelet.pods", "log": function_of("dra_conformance.core.events", FAILS)}
+    exec("def work():\n    log()\n", scope)  # noqa: S102
+    run_in_thread(scope["work"], "kubelet-n1-pods-0")
+    assert len(failures.take()) == 1
+
+
 def test_the_previous_hook_returns(failures: ThreadFailures) -> None:
     ours = threading.excepthook
     failures.uninstall()

@@ -16,13 +16,15 @@ class Component:
     """The source of one component: files and folders below the root, without those of `without`.
 
     `starts` are the scenarios that judge whether the component starts. They run first: if it does not, all others end
-    without a judgement.
+    without a judgement. `judges` are those in which the component is the target, for one that serves other components
+    too: in their scenarios a failure of it is an error of the harness. Both are beginnings of ids.
     """
 
     name: str
     paths: tuple[str, ...]
     without: tuple[str, ...] = ()
     starts: tuple[str, ...] = ()
+    judges: tuple[str, ...] = ()
 
 
 COMPONENTS = (
@@ -65,7 +67,19 @@ COMPONENTS = (
         ),
     ),
     # kubelet/real starts the real kubelet and containerd; nothing of it is emulated.
-    Component("kubelet", ("dra_conformance/kubelet",), ("dra_conformance/kubelet/real",)),
+    Component(
+        "kubelet",
+        ("dra_conformance/kubelet",),
+        ("dra_conformance/kubelet/real",),
+        starts=(
+            "driver/kubelet_status#a-kubelet-registers-its-node",
+            "driver/kubelet_registration#the-kubelet-calls-getinfo",
+            "driver/kubelet_registration#drivers-are-registered-again",
+            "driver/kubelet_pods#all-claims-of-a-driver",
+            "driver/kubelet_shared_claims#a-claim-is-prepared-again",
+        ),
+        judges=("driver/kubelet_", "health/pod_status"),
+    ),
     Component("api-server", ("apiserver_emulator",)),
     # The command line, what only it uses, and the compiler call are tools around the fake library, not part of its
     # behaviour: no NVML call and no file of a node depends on them.

@@ -60,7 +60,8 @@ class Chosen(msgspec.Struct, frozen=True):
 
 
 def scenarios_for(mutant: Mutant, reach: Reach) -> Chosen:
-    """Return the scenarios that can detect a mutant: those that judge the start of its component, then by speed.
+    """Return the scenarios that can detect a mutant: those that judge the start of its component, those that judge it
+    otherwise, then the others; each group by speed.
 
     - `line`: they execute the line. For a line without code of its own it is the first line of its statement, for the
       default of a parameter the first of the function. A fault of several lines has the scenarios of all of them.
@@ -72,8 +73,12 @@ def scenarios_for(mutant: Mutant, reach: Reach) -> Chosen:
     """
     component = next(one for one in COMPONENTS if one.name == mutant.component)
     found = _able(mutant, component, reach)
-    starts = component.starts
-    return Chosen(tuple(sorted(found.scenarios, key=lambda name: not id_of(name).startswith(starts))), found.why)
+    return Chosen(tuple(sorted(found.scenarios, key=lambda name: _turn(id_of(name), component))), found.why)
+
+
+def _turn(scenario: str, component: Component) -> int:
+    groups = (component.starts, component.judges)
+    return next((number for number, group in enumerate(groups) if scenario.startswith(group)), len(groups))
 
 
 def _able(mutant: Mutant, component: Component, reach: Reach) -> Chosen:
