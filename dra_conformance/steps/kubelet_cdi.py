@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 
 from dra_api.objects import PODS
+from dra_conformance.components.scripted_driver import ScriptedDriver
 from dra_conformance.core.manifests import parse_value
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
-from dra_conformance.components.scripted_driver import ScriptedDriver
 from dra_conformance.steps.containers import contents, views
 from dra_conformance.steps.kubelet import create_reserved
 from dra_conformance.steps.pods import BY_HAND, by_name, check_phases, event_text, events_about, phase_of, pod_object

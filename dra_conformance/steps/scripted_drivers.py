@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 
 from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_api.rpc import ClaimRef
+from dra_conformance.components.scripted_driver import ScriptedDriver
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
-from dra_conformance.components.scripted_driver import ScriptedDriver
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, device_class
 
 

@@ -25,7 +25,10 @@ _LATE = "dra_conformance.scenarios"
 
 def load(modules: Sequence[str], mutated: Collection[str], root: Path = ROOT) -> None:
     """Import those of the modules that neither are mutated nor import a mutated one."""
-    left_out = downstream([name for name in modules if _top(name) in _OWN], mutated, root)
+    own = [name for name in modules if _top(name) in _OWN]
+    # A module of an older map may be gone; an attempt to import it would import its packages.
+    gone = {name for name in own if not _file(name, root).exists()}
+    left_out = downstream(own, mutated, root) | gone
     for name in modules:
         if name not in left_out and name != _LATE and _top(name) not in _NEVER:
             # A platform-specific or renamed module; the trial imports what it needs.
@@ -46,11 +49,10 @@ def downstream(modules: Sequence[str], mutated: Collection[str], root: Path = RO
 
 
 def _imports(name: str, root: Path) -> set[str]:
-    path = root.joinpath(*name.split("."))
-    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    file = _file(name, root)
     if not file.exists():
         return set()
-    package = name if path.is_dir() else name.rpartition(".")[0]
+    package = name if file.name == "__init__.py" else name.rpartition(".")[0]
     found = _with_parents(name) - {name}
     for node in _at_import(ast.parse(file.read_text())):
         if isinstance(node, ast.Import):
@@ -62,6 +64,11 @@ def _imports(name: str, root: Path) -> set[str]:
                 base = importlib.util.resolve_name("." * node.level + base, package)
             found |= _with_parents(base) | {f"{base}.{alias.name}" for alias in node.names}
     return found
+
+
+def _file(name: str, root: Path) -> Path:
+    path = root.joinpath(*name.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
 
 def _at_import(node: ast.AST) -> Iterator[ast.AST]:
