@@ -17,7 +17,7 @@ from typing import Any, Final
 import click
 
 from dra_api.clock import RealClock
-from fake_nvml import call_log, faults, smi_lists
+from fake_nvml import call_log, fault_list, smi_lists
 from fake_nvml import smi as smi_text
 from fake_nvml.binding import load_pynvml
 from fake_nvml.describe import describe_lines
@@ -241,7 +241,7 @@ def fault(
             where = None if gpu is None else _gpu(gpu)
             click.echo(node.inject_fault(function, error=error, gpu=where, **options))
         else:
-            for line in faults.describe(node.read()):
+            for line in fault_list.describe(node.read()):
                 click.echo(line)
 
 

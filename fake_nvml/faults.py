@@ -52,7 +52,7 @@ ERRORS: Final[Mapping[str, int]] = {
     "UNKNOWN": 999,
 }
 
-_ALWAYS: Final = 2**32  # a probability of one, in the unit of the state's field
+ALWAYS: Final = 2**32  # a probability of one, in the unit of the state's field
 
 
 def error_code(error: str | int) -> int:
@@ -66,11 +66,6 @@ def error_code(error: str | int) -> int:
     if name not in ERRORS:
         raise FakeNvmlError(f"no NVML error is called {error!r}. {nearest(name, ERRORS)}")
     return ERRORS[name]
-
-
-def error_name(code: int) -> str:
-    """The name of an NVML return code, or the number as text."""
-    return next((name for name, number in ERRORS.items() if number == code), str(code))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +122,7 @@ def arm(state: State, rule: FaultRule, gpu: int) -> int:
         entry.after, entry.times, entry.delay_ms = rule.after, rule.times, int(rule.delay * 1000)
         entry.every, entry.seed, entry.hang = rule.every, rule.seed % 2**32, int(rule.hang)
         # 2**32 does not fit into the field: 0 means always.
-        entry.probability = 0 if rule.probability == 1 else max(1, int(rule.probability * _ALWAYS))
+        entry.probability = 0 if rule.probability == 1 else max(1, int(rule.probability * ALWAYS))
         entry.seen, entry.hits = 0, 0
         entry.function, entry.program = rule.function.encode(), rule.program.encode()
         _count(state)
@@ -142,25 +137,6 @@ def clear(state: State, number: int | None) -> None:
     for index in range(MAX_FAULTS) if number is None else (number,):
         state.faults[index].active = 0
     _count(state)
-
-
-def describe(state: State) -> list[str]:
-    """One line for every armed rule."""
-    lines = []
-    for number, rule in enumerate(state.faults):
-        if not rule.active:
-            continue
-        words = [f"{number} {rule.function.decode()}"]
-        words += [f"returns {rule.rc} {error_name(rule.rc)}"] if rule.rc else []
-        words += [f"after {rule.delay_ms} ms"] if rule.delay_ms else []
-        words += ["hangs"] if rule.hang else []
-        words += [f"GPU {rule.gpu}"] if rule.gpu >= 0 else []
-        words += [f"pid {rule.pid}"] if rule.pid else []
-        words += [f"program {rule.program.decode()}"] if rule.program else []
-        words += [f"every {rule.every}"] if rule.every > 1 else []
-        words += [f"probability {rule.probability / _ALWAYS:.3g} seed {rule.seed}"] if rule.probability else []
-        lines.append(" ".join([*words, f"hits {rule.hits}"]))
-    return lines
 
 
 def _count(state: State) -> None:

@@ -181,13 +181,6 @@ class Node:
             if wrong is not None:
                 raise FakeNvmlError(f"{field} of GPU {index} cannot be {value!r}: {wrong}")
 
-    def set_error(self, gpu: int | str, field: str, error: str | int) -> None:
-        """Make the getters of one field answer an NVML error; "SUCCESS" brings the value back."""
-        self._field(field)
-        code = error_code(error)
-        with self._state.change() as txn:
-            set_field(txn.state.gpus[self._index(txn.state, gpu)], field, None, rc=code)
-
     def set_link(self, gpu: int | str, link: int, *, active: bool) -> None:
         """Bring one NVLink of a GPU down or up."""
         with self._state.change() as txn:

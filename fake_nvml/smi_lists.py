@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Callable
 from typing import Any
 
 from fake_nvml.smi import profiles_of
-from fake_nvml.smi_values import gpus, has_mig_on
+from fake_nvml.smi_values import gpus
 
 
 def list_gpus(nvml: Any) -> str:
@@ -52,3 +53,16 @@ def mig_instances(nvml: Any) -> str:
                 rows += [f"| {text:<54}|", line]
                 found = True
     return "\n".join(rows) + "\n" if found else "No GPU instances found: Not Found\n"
+
+
+def or_na(nvml: Any, getter: Callable[[], Any]) -> str:
+    """Return the value as text, N/A if it is not supported."""
+    try:
+        return str(getter())
+    except nvml.NVMLError_NotSupported:
+        return "N/A"
+
+
+def has_mig_on(nvml: Any, handle: Any) -> bool:
+    """Whether a GPU can be cut up now."""
+    return or_na(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle)[0]) == "1"

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from fake_nvml.smi_values import MIB, gpus, has_mig_on, or_na
+from fake_nvml.smi_lists import has_mig_on, or_na
+from fake_nvml.smi_values import MIB, gpus
 
 _WHOLE: Final = 89  # characters between the outer bars
 _NO_INSTANCE: Final = 0xFFFFFFFF

@@ -53,19 +53,6 @@ def gpus(nvml: Any) -> list[tuple[int, Any]]:
     return rows
 
 
-def or_na(nvml: Any, getter: Callable[[], Any]) -> str:
-    """Return the value as text, N/A if it is not supported."""
-    try:
-        return str(getter())
-    except nvml.NVMLError_NotSupported:
-        return "N/A"
-
-
-def has_mig_on(nvml: Any, handle: Any) -> bool:
-    """Whether a GPU can be cut up now."""
-    return or_na(nvml, lambda: nvml.nvmlDeviceGetMigMode(handle)[0]) == "1"
-
-
 def on(value: int) -> str:
     """A switch."""
     return "Enabled" if value else "Disabled"

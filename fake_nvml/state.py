@@ -202,24 +202,6 @@ def read_first(directory: Path) -> bytes:
         raise StateError(f"{directory / FIRST}: what the node was made as cannot be read: {error}") from error
 
 
-def read_events(file: int, after: int, until: int) -> list[Event]:
-    """Events of the ring whose numbers are above `after` and at most `until`, oldest first; those that the ring no
-    longer has are left out.
-
-    Args:
-        file: an open descriptor of the state file, which need only be readable.
-    """
-    found = []
-    for number in range(max(after, until - RING_SIZE) + 1, until + 1):
-        # The ring is the last part of the file.
-        place = FILE_SIZE + (number % RING_SIZE - RING_SIZE) * ctypes.sizeof(Event)
-        event = Event.from_buffer_copy(os.pread(file, ctypes.sizeof(Event), place))
-        # A writer may have overwritten the place since `until` was read.
-        if event.seq == number:
-            found.append(event)
-    return found
-
-
 def create_state(path: Path, inventory: Inventory, node: str, *, mode: int = 0o600) -> None:
     """Write the state file of a new node, atomically.
 

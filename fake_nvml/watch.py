@@ -6,14 +6,15 @@ which its owner closes. Changes between two reads are reported as one.
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Iterator
 from types import TracebackType
 
-from fake_nvml import faults
-from fake_nvml.layout import Event, Gpu, State
+from fake_nvml import fault_list
+from fake_nvml.layout import RING_SIZE, Event, Gpu, State
 from fake_nvml.node import Node
-from fake_nvml.state import NO_INSTANCE, RC_NOT_SUPPORTED, SCALAR_INDEX, STRING_INDEX, get_field, read_events
+from fake_nvml.state import FILE_SIZE, NO_INSTANCE, RC_NOT_SUPPORTED, SCALAR_INDEX, STRING_INDEX, get_field
 from fake_nvml.xids import EVENT_XID, SYSTEM_EVENT
 
 
@@ -52,6 +53,24 @@ class Watch:
         os.close(self._file)
 
 
+def read_events(file: int, after: int, until: int) -> list[Event]:
+    """Events of the ring whose numbers are above `after` and at most `until`, oldest first; those that the ring no
+    longer has are left out.
+
+    Args:
+        file: an open descriptor of the state file, which need only be readable.
+    """
+    found = []
+    for number in range(max(after, until - RING_SIZE) + 1, until + 1):
+        # The ring is the last part of the file.
+        place = FILE_SIZE + (number % RING_SIZE - RING_SIZE) * ctypes.sizeof(Event)
+        event = Event.from_buffer_copy(os.pread(file, ctypes.sizeof(Event), place))
+        # A writer may have overwritten the place since `until` was read.
+        if event.seq == number:
+            found.append(event)
+    return found
+
+
 def describe_event(event: Event) -> str:
     """One event: an XID by its number, others by the bit of nvmlEventType*."""
     where = "" if event.gi == NO_INSTANCE else f", GPU instance {event.gi}"
@@ -64,9 +83,9 @@ def changes(before: State, after: State) -> list[str]:
     """One line for each thing that differs between two generations of a node."""
     lines = []
     if before.init_rc != after.init_rc:
-        lines.append(f"nvmlInit answers {faults.error_name(after.init_rc)}")
+        lines.append(f"nvmlInit answers {fault_list.error_name(after.init_rc)}")
     # Without the count of hits: each faulty call changes it.
-    old, new = ({line.rpartition(" hits ")[0] for line in faults.describe(state)} for state in (before, after))
+    old, new = ({line.rpartition(" hits ")[0] for line in fault_list.describe(state)} for state in (before, after))
     lines += [f"fault gone: {line}" for line in sorted(old - new)]
     lines += [f"fault: {line}" for line in sorted(new - old)]
     for index in range(after.gpu_count):
@@ -99,7 +118,7 @@ def _gpu(before: Gpu, after: Gpu) -> Iterator[str]:
 
 def _shown(gpu: Gpu, name: str) -> str:
     value, code = get_field(gpu, name)
-    return str(value) if code == 0 else "N/A" if code == RC_NOT_SUPPORTED else faults.error_name(code)
+    return str(value) if code == 0 else "N/A" if code == RC_NOT_SUPPORTED else fault_list.error_name(code)
 
 
 def _instances(before: Gpu, after: Gpu) -> Iterator[str]:

@@ -219,6 +219,6 @@ def test_setters_are_seen_by_all(make_node: Make, nvml: Load) -> None:
     assert node.get(5, "power_limit") == 350_000
     with pytest.raises(lib.NVMLError_InvalidArgument):
         lib.nvmlDeviceSetPowerManagementLimit(handle, 1)
-    node.set_error(5, "temperature_gpu", "NOT_SUPPORTED")
+    node.set(5, "temperature_gpu", "N/A")
     with pytest.raises(lib.NVMLError_NotSupported):
         lib.nvmlDeviceGetTemperature(handle, 0)

@@ -38,7 +38,7 @@ def wait(nvml: Any, events: Any, *, room: int = 8, timeout: int = 0) -> list[tup
     request.data = ctypes.cast(data, ctypes.POINTER(nvml.c_nvmlSystemEventData_v1_t))
     code = nvml.nvmlLib.nvmlSystemEventSetWait(ctypes.byref(request))
     if code:
-        return str(fake_nvml.faults.error_name(code))
+        return str(fake_nvml.fault_list.error_name(code))
     return [(int(data[place].eventType), int(data[place].gpuId)) for place in range(request.numEvent)]
 
 

@@ -54,7 +54,6 @@ def test_every_kind_of_change_has_its_line(make_node: Make) -> None:
     node = make_node("dgx-h100-mig")
     assert told(node, lambda: node.set(5, "temperature_gpu", 88)) == ["GPU 5: temperature_gpu 34 -> 88"]
     assert told(node, lambda: node.set(5, "power_usage", "N/A"))[0].endswith("-> N/A")
-    assert told(node, lambda: node.set_error(5, "name", "UNKNOWN"))[0].endswith("-> UNKNOWN")
     assert told(node, lambda: node.set_link(2, 3, active=False)) == ["GPU 2: NVLink 3 down"]
     assert told(node, lambda: node.inject_xid(1, 43)) == ["GPU 1: XID 43"]
     assert told(node, lambda: node.inject_xid(0, 13, gi=1, ci=0)) == [

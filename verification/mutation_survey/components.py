@@ -92,6 +92,7 @@ COMPONENTS = (
             "fake_nvml/call_log.py",
             "fake_nvml/cli.py",
             "fake_nvml/describe.py",
+            "fake_nvml/fault_list.py",
             "fake_nvml/removal.py",
             "fake_nvml/smi_lists.py",
             "fake_nvml/smi_table.py",
