@@ -25,6 +25,7 @@ from verification.mutation_survey import (
     sample,
     survey,
     trial,
+    uses,
 )
 from verification.mutation_survey import unobservable as classification
 from verification.mutation_survey.components import Component
@@ -185,6 +186,7 @@ def the_map() -> Reach:
 
 @pytest.fixture
 def functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uses, "of_line", lambda path, line: frozenset())
     monkeypatch.setattr(reach, "_function_lines", lambda file: frozenset(range(2, 9)) if file.name == "a.py" else set())
 
 
@@ -202,6 +204,39 @@ def functions(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_scenarios_of_a_mutant(line: int, in_function: bool, expected: tuple[str, ...], why: str) -> None:
     found = reach.scenarios_for(mutant(1, line=line, in_function=in_function), the_map())
     assert (found.scenarios, found.why) == (expected, why)
+
+
+USING = {
+    "limits.py": "FIRST = 1\nSECOND = {\n    'a': FIRST,\n}\n\n\ndef of(name):\n    return SECOND[name]\n",
+    "other.py": "from tiny import limits\nfrom tiny.limits import FIRST as LIMIT\n\n\ndef both():\n"
+    "    return (\n        limits.SECOND,\n        LIMIT,\n    )\n",
+    "options.py": "class Options:\n    limit: int = 3\n\n\ndef read(options):\n    return options.limit\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "line", "expected"),
+    [
+        ("limits.py", 2, {("limits.py", 8), ("other.py", 7)}),
+        ("limits.py", 3, {("limits.py", 8), ("other.py", 7)}),
+        ("limits.py", 1, {("limits.py", 8), ("other.py", 7), ("other.py", 8)}),  # also through SECOND
+        ("options.py", 2, {("options.py", 6)}),
+        ("other.py", 1, set()),
+    ],
+)
+def test_the_uses_of_a_constant(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, path: str, line: int, expected: set[tuple[str, int]]
+) -> None:
+    monkeypatch.setattr(uses, "COMPONENTS", (Component("tiny", ("tiny",)),))
+    for name, text in USING.items():
+        (tiny / "tiny" / name).write_text(text)
+    assert uses.of_line(f"tiny/{path}", line, tiny) == {(f"tiny/{name}", at) for name, at in expected}
+
+
+def test_a_constant_has_the_scenarios_that_use_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uses, "of_line", lambda path, line: frozenset({("a.py", 5), ("b.py", 1)}))
+    found = reach.scenarios_for(mutant(1, line=1, in_function=False), the_map())
+    assert (found.scenarios, found.why) == (("x/a#quick", "x/a#slow"), "uses")
 
 
 def test_a_map_is_brought_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -98,6 +98,7 @@ def listing(results: Iterable[Result], status: str, selected: Sequence[str]) -> 
             continue
         how = {
             "line": f"{one.scenarios} scenarios execute the line",
+            "uses": f"{one.scenarios} scenarios execute a line that uses the constant",
             "none": "no scenario executes the line",
         }.get(one.why, f"the line runs at import or start; {one.scenarios} scenarios of its {one.why} were run")
         lines = [f"== {one.mutant.key}", f"{one.mutant.path}:{one.mutant.line}", how]

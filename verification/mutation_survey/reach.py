@@ -19,7 +19,7 @@ import coverage
 import msgspec
 
 from dra_conformance.core import assets, features
-from verification.mutation_survey import components, reach_child
+from verification.mutation_survey import components, reach_child, uses
 from verification.mutation_survey.components import COMPONENTS, ROOT, Component
 from verification.mutation_survey.mutants import Mutant
 
@@ -53,7 +53,7 @@ BROAD = 40
 
 
 class Chosen(msgspec.Struct, frozen=True):
-    """The scenarios that run for a mutant, and why these: `line`, `module`, `broad` or `none`."""
+    """The scenarios that run for a mutant, and why these: `line`, `uses`, `module`, `broad` or `none`."""
 
     scenarios: tuple[str, ...]
     why: str
@@ -65,8 +65,9 @@ def scenarios_for(mutant: Mutant, reach: Reach) -> Chosen:
 
     - `line`: they execute the line. For a line without code of its own it is the first line of its statement, for the
       default of a parameter the first of the function. A fault of several lines has the scenarios of all of them.
-    - `module`: the line runs when the module is imported or when the control plane starts. A sample of the scenarios
-      that execute any function of the module, the fastest of each feature file first.
+    - `uses`: the line is in the value of a constant or class attribute; they execute a line that uses it.
+    - `module`: another line that runs when the module is imported or when the control plane starts. A sample of the
+      scenarios that execute any function of the module, the fastest of each feature file first.
     - `broad`: no function of the module is executed by a scenario (a module of constants): such a sample of all
       scenarios that execute the component.
     - `none`: the line is in a function that no scenario executes, so no scenario can detect the mutant.
@@ -89,6 +90,10 @@ def _able(mutant: Mutant, component: Component, reach: Reach) -> Chosen:
         return Chosen(tuple(_by_speed(contexts, reach)), "line")
     if mutant.in_function and not contexts:
         return Chosen((), "none")
+    if not mutant.in_function and (users := uses.of_line(mutant.path, mutant.line)):
+        using = set().union(*(reach.lines.get(path, {}).get(line, ()) for path, line in users)) - {""}
+        if using:
+            return Chosen(tuple(_by_speed(using, reach)), "uses")
     if found := _in_functions(mutant.path, reach):
         return Chosen(tuple(_sample(found, reach)), "module")
     paths = [path.relative_to(ROOT).as_posix() for path in components.files_of(component)]
