@@ -204,8 +204,6 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Two slices of the pool hold the same devices."""
     patch.wrap(f"{PLUGIN}.slices", lambda original: lambda self: original(self) * 2)
-    # The publisher itself refuses duplicate names.
-    patch.replace("reference_impl.kubelet_plugin.slices:check", lambda content: None)
 
 
 @mutant("does-not-restore-slices", rule="DRA-290")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from dra_api.objects import RESOURCE_SLICES
+from dra_api.objects import RESOURCE_SLICES, name_of
 from dra_conformance.engine.mutation import Patch, mutant
 
 PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
@@ -197,11 +198,8 @@ def _(patch: Patch) -> None:
     """Every change of the pool increments the generation."""
 
     def make(original: Original) -> Original:
-        def following(self: Any, wanted: Any, matched: Any, top: int, node: Any) -> int:
-            same = all(
-                self._same(index, self._spec(wanted[index], top, len(wanted)), old, node)
-                for index, old in matched.items()
-            )
+        def following(self: Any, wanted: Any, matched: Any, top: int) -> int:
+            same = all(self._same(self._spec(wanted[index], top, len(wanted)), old) for index, old in matched.items())
             return top if same and len(matched) == len(wanted) else top + 1
 
         return following
@@ -212,7 +210,50 @@ def _(patch: Patch) -> None:
 @mutant("generation-never-changes", rule="DRA-289b")
 def _(patch: Patch) -> None:
     """The generation never changes."""
-    patch.replace(f"{PUBLISHER}.next_generation", lambda self, wanted, matched, top, node: max(top, 1))
+
+    def change(spec: Any) -> Any:
+        spec["pool"]["generation"] = 1
+        return spec
+
+    def make(original: Original) -> Original:
+        return lambda self, *args: change(original(self, *args))
+
+    patch.wrap(f"{PUBLISHER}._spec", make)
+
+
+@mutant("generation-never-changes-in-place", rule="DRA-289b")
+def _(patch: Patch) -> None:
+    """Changes of several slices keep the generation."""
+    patch.replace(f"{PUBLISHER}.next_generation", lambda self, wanted, matched, top: top)
+
+
+@mutant("generation-of-other-versions-ignored", rule="DRA-289b")
+def _(patch: Patch) -> None:
+    """Slices that another version of the driver named differently do not count for the generation."""
+
+    def make(original: Original) -> Original:
+        def plan(self: Any, wanted: Any, there: Any, node: Any) -> Any:
+            own = [old for old in there if name_of(old)[:5].isdecimal()]
+            found = original(self, wanted, own, node)
+            return replace(found, delete=[*found.delete, *(old for old in there if old not in own)])
+
+        return plan
+
+    patch.wrap(f"{PUBLISHER}.plan", make)
+
+
+@mutant("dropped-fields-published-again", rule="DRA-292", feature_gates=("DRADeviceTaints=false",))
+def _(patch: Patch) -> None:
+    """The driver compares stored slices with the wanted ones only, not with the result of its last update."""
+
+    def make(original: Original) -> Original:
+        def same(self: Any, spec: Any, old: Any) -> bool:
+            self._accepted.clear()
+            return bool(original(self, spec, old))
+
+        return same
+
+    patch.wrap(f"{PUBLISHER}._same", make)
 
 
 @mutant("former-pools-not-deleted", rule="DRA-291")

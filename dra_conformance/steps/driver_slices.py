@@ -17,19 +17,22 @@ class SliceHistory:
     """The driver's slices at an earlier step, for comparison.
 
     `devices` are names, sorted; `generations` are by slice uid; `former` maps a pool that an earlier version of the
-    driver had to the uid of its slice; `taints` are by device, with timeAdded.
+    driver had to the uid of its slice; `taints` are by device, with timeAdded. `contents` are the specs without pool,
+    by slice uid.
     """
 
     devices: list[str] = field(default_factory=list)
     generations: dict[str, int] = field(default_factory=dict)
+    contents: dict[str, Obj] = field(default_factory=dict)
     former: dict[str, str] = field(default_factory=dict)
     taints: dict[str, list[Obj]] = field(default_factory=dict)
 
 
 @given('the slices of the driver on "{node}" are remembered')
 def _(world: World, node: str) -> None:
-    """Keep devices, taints, uids and generations of the published slices for a later comparison."""
+    """Keep devices, taints, uids, contents and generations of the published slices for a later comparison."""
     history = world.state(SliceHistory)
+    history.contents = _contents(world, node)
     history.taints = {device["name"]: device.get("taints") or [] for device in world.node(node).devices()}
     history.devices = sorted(device["name"] for device in world.node(node).devices())
     history.generations = _generations(world, node)
@@ -179,6 +182,93 @@ def _(world: World, node: str) -> None:
         return complete and one and len(now) > len(before), {"slices": now, "pools": seen}
 
     world.eventually("slices of the next generation", look, expected=f"more than {len(before)}, generation above")
+
+
+def _contents(world: World, node: str) -> dict[str, Obj]:
+    return {
+        uid_of(obj): {key: value for key, value in obj["spec"].items() if key != "pool"}
+        for obj in world.node(node).slices()
+    }
+
+
+@then('the pool on "{node}" is of the next generation only if several of its slices changed')
+def _(world: World, node: str) -> None:
+    """If more than one of the remembered slices has changed, all have a higher generation; otherwise the same."""
+    before = world.state(SliceHistory)
+
+    def look() -> Seen:
+        complete, pools = completeness(world.node(node).slices())
+        now, contents = _generations(world, node), _contents(world, node)
+        changed = [uid for uid in {*contents, *before.contents} if contents.get(uid) != before.contents.get(uid)]
+        first, last = max(before.generations.values()), set(now.values())
+        right = min(last) > first and len(last) == 1 if len(changed) > 1 else now == before.generations
+        return complete and right, {"changed slices": len(changed), "generations": sorted(now.values()), "pools": pools}
+
+    world.eventually("the generation", look, expected=f"above {max(before.generations.values())} for several slices")
+
+
+@when('a slice of the driver on "{node}" is of the next generation')
+def _(world: World, node: str) -> None:
+    """Raise the generation of the first slice by hand, as a driver that was killed between two updates leaves it."""
+    name = min((name_of(obj) for obj in world.node(node).slices()), default="")
+    if not name:
+        raise Untestable(f"the driver publishes no slice for {node}")
+
+    def change(obj: Obj) -> None:
+        obj["spec"]["pool"]["generation"] += 1
+
+    world.update(RESOURCE_SLICES, name, change)
+    world.catch_up()
+    world.wait_for_watches()
+
+
+@then('the generation of the pools on "{node}" stays')
+def _(world: World, node: str) -> None:
+    """Complete pools keep their generation for a minute and after everything has settled."""
+    found = _generations(world, node)
+    if world.run.components.spec("driver").in_process:
+        world.pass_time(60)
+    world.stays(
+        "the generations",
+        lambda: (_generations(world, node) == found, _generations(world, node)),
+        expected=found,
+    )
+
+
+@given('a slice of generation {number:d} that another version of the driver had on "{node}"')
+def _(world: World, number: int, node: str) -> None:
+    """Create a slice of the stopped driver's pool by hand, with a name and a device that the driver does not use."""
+    spec = next((obj["spec"] for obj in world.node(node).slices()), None)
+    if spec is None:
+        raise Untestable(f"the driver publishes no slice for {node}")
+    pool = {**spec["pool"], "generation": number, "resourceSliceCount": 1}
+    world.create(
+        {
+            "apiVersion": RESOURCE_SLICES.api_version,
+            "kind": RESOURCE_SLICES.kind,
+            "metadata": {"generateName": "former-version-"},
+            "spec": {
+                "driver": spec["driver"],
+                "nodeName": spec["nodeName"],
+                "pool": pool,
+                "devices": [{"name": "former-0"}],
+            },
+        }
+    )
+    world.catch_up()
+    world.wait_for_watches()
+
+
+@then('the slices of the driver on "{node}" are of a generation above {number:d}')
+def _(world: World, node: str, number: int) -> None:
+    """Consumers that have seen a generation ignore slices of lower ones."""
+    found = _generations(world, node)
+    world.check(
+        bool(found) and min(found.values()) > number,
+        "generations of the slices",
+        expected=f"above {number}",
+        observed=sorted(found.values()),
+    )
 
 
 @then('the driver on "{node}" comes to have one slice')

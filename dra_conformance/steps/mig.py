@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dra_api.objects import RESOURCE_CLAIMS, Obj
+from dra_conformance.core import assets
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import Seen, World
@@ -84,6 +85,12 @@ def _(world: World, gpu: int, node: str) -> None:
 def _(world: World, node: str, inventory: str) -> None:
     """Choose the fake GPUs of a node before anything runs on it."""
     world.node(node, inventory=inventory)
+
+
+@given('the GPUs of "{node}" are those of this suite\'s inventory "{inventory}"')
+def _(world: World, node: str, inventory: str) -> None:
+    """Choose the fake GPUs of a node from `fixtures/inventories` before anything runs on it."""
+    world.node(node, inventory=str(assets.fixtures() / "inventories" / f"{inventory}.yaml"))
 
 
 @then('the devices of GPU {gpu:d} on "{node}" are "{devices}"')

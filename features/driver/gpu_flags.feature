@@ -40,7 +40,7 @@ Feature: The driver gpu.nvidia.com refuses conflicting flags
     Examples:
       | name         | inventory    | gates                                               | flags                                 |
       | static MIG   | dgx-h100-mig | NVMLDeviceHealthCheck=true                          | --additional-xids-to-ignore=48        |
-      | dynamic MIG  | dgx-h100     | DynamicMIG=true,NVMLDeviceHealthCheck=false         |                                       |
+      | dynamic MIG  | h100-16      | DynamicMIG=true,NVMLDeviceHealthCheck=false         |                                       |
       | pass-through | dgx-h100     | PassthroughSupport=true,NVMLDeviceHealthCheck=false |                                       |
       | sharing      | dgx-h100     | TimeSlicingSettings=true,MPSSupport=true            |                                       |
       | shares       | dgx-h100     | ConsumableShares=true                               | --consumable-shares=memory-and-cores  |

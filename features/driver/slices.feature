@@ -40,13 +40,19 @@ Feature: A driver publishes its devices
     And every pool of the driver on "n1" comes to be complete
     And no slice of the pool "former" is left after 75 seconds
 
-  @NV-048 @needs:process-driver
+  @NV-048 @DRA-289b @needs:process-driver
   Scenario: A restarted driver publishes the same devices once
     Given node "n1" running the driver
     And the slices of the driver on "n1" are remembered
     When the driver on "n1" is restarted
-    Then the driver on "n1" comes to be registered
-    And the driver on "n1" publishes the same devices as before
+    Then the driver on "n1" comes to be registered [NV-048]
+    And the driver on "n1" publishes the same devices as before [NV-048]
+    When the driver on "n1" is stopped
+    Given a slice of generation 7 that another version of the driver had on "n1"
+    When the driver on "n1" is started
+    Then the driver on "n1" comes to be registered [NV-048]
+    And the driver on "n1" publishes the same devices as before [NV-048]
+    And the slices of the driver on "n1" are of a generation above 7 [DRA-289b]
 
   @DRA-289 @DRA-289b @needs:gpu-driver @needs:driver-flags @needs:fake-nvml @gate:DRAPartitionableDevices
   Scenario: A pool keeps its generation if one slice changes, and gets the next if slices are added
@@ -65,3 +71,35 @@ Feature: A driver publishes its devices
     And the driver on "n1" publishes the same devices as before [DRA-289b]
     And every pool of the driver on "n1" comes to be complete [DRA-289b]
     And the driver on "n1" comes to have one slice [DRA-289b]
+
+  @DRA-288 @DRA-289 @DRA-289b @NV-124b @needs:gpu-driver @needs:driver-flags @needs:fake-nvml @gate:DRADeviceTaints
+  Scenario: A pool of more devices than a slice can have gets the next generation if several of its slices change
+    # 70 devices; a slice with a taint has at most 64.
+    Given the GPUs of "n1" are those of this suite's inventory "sevenths"
+    And node "n1" running the driver
+    When XID 48 happens on GPU 0 of "n1"
+    Then the driver taints every MIG device of GPU 0 on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only [NV-124b]
+    Given the slices of the driver on "n1" are remembered
+    When XID 63 happens on GPU 1 of "n1"
+    Then the driver taints every MIG device of GPU 1 on "n1" with "gpu.nvidia.com/xid=63:NoSchedule" only [NV-124b]
+    And the pool on "n1" is of the next generation only if several of its slices changed [DRA-289]
+    Given the slices of the driver on "n1" are remembered
+    When XID 48 happens on GPU 9 of "n1"
+    Then the driver taints every MIG device of GPU 9 on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only [NV-124b]
+    And the pool on "n1" is of the next generation only if several of its slices changed [DRA-289b]
+    When the driver on "n1" is stopped
+    And a slice of the driver on "n1" is of the next generation
+    And the driver on "n1" is started with "--feature-gates=NVMLDeviceHealthCheck=false"
+    Then the driver on "n1" comes to be registered [DRA-288]
+    And the driver on "n1" publishes the same devices as before [DRA-288]
+
+  @DRA-292 @needs:gpu-driver @needs:fake-nvml @needs:faults @needs:virtual-clock @gate-off:DRADeviceTaints
+  Scenario: Slices whose taints the API server drops are not published again and again
+    Given the GPUs of "n1" are those of this suite's inventory "sevenths"
+    And node "n1" running the driver
+    # The failed update shows that the driver has noticed the XID.
+    And the API server answers 500 to the next 1 updates of ResourceSlice
+    When XID 48 happens on GPU 9 of "n1"
+    And every fault has affected a request
+    And 30 seconds pass
+    Then the generation of the pools on "n1" stays

@@ -182,7 +182,7 @@ class ComputeDomainPlugin:
             patience=options.patience,
             stopping=self._stopping,
         )
-        self.publisher = slice_publisher(self._client, node, clock=clock, name=self.name)
+        self.publisher = slice_publisher(self._client, node, clock=clock)
 
     def start(self) -> None:
         """Find the clique, repair, serve, register and publish. Raises ComponentError if the fabric is unusable."""

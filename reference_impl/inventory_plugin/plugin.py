@@ -33,7 +33,7 @@ class InventoryPlugin:
         storage = ClaimStorage.of(self._client, options, clock=clock)
         self.preparer = InventoryPreparer(driver=options.driver_name, inventory=inventory, storage=storage)
         self.service = DriverService(claims=storage.claims, preparer=self.preparer)
-        self.publisher = slice_publisher(self._client, options, clock=clock, name=self.name)
+        self.publisher = slice_publisher(self._client, options, clock=clock)
 
     def start(self) -> None:
         """Repair what a killed predecessor left, serve, register and publish. Raises ComponentError when it cannot."""

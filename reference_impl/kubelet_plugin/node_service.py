@@ -46,15 +46,14 @@ class ClaimStorage:
         )
 
 
-def slice_publisher(client: KubeClient, options: KubeletPluginOptions, *, clock: Clock, name: str) -> SlicePublisher:
-    """Return the publisher of the node's pool, not yet started; `name` is the plugin's name in log lines."""
+def slice_publisher(client: KubeClient, options: KubeletPluginOptions, *, clock: Clock) -> SlicePublisher:
+    """Return the publisher of the node's pool, not yet started."""
     return SlicePublisher(
         client,
         clock=clock,
         driver=options.driver_name,
         node_name=options.node_name,
         resync_delay=options.resync_delay,
-        on_error=lambda error: log.error("%s: %s", name, error),
     )
 
 
@@ -67,10 +66,10 @@ def serve(service: DriverService, options: KubeletPluginOptions, ending: ExitSta
 
 
 def publish(publisher: SlicePublisher, content: Sequence[SliceContent], ending: ExitStack) -> None:
-    """Start the publisher, stop it at `ending`, and publish `content` as the whole pool."""
+    """Publish `content` as the whole pool until `ending`."""
+    publisher.publish(content)
     publisher.start()
     ending.callback(publisher.stop)
-    publisher.publish(content)
 
 
 def wait_published(publisher: SlicePublisher, name: str) -> None:

@@ -96,7 +96,7 @@ class KubeletPlugin:
                 passthrough=self._passthrough,
             ),
         )
-        self.publisher = slice_publisher(self._client, options, clock=clock, name=self.name)
+        self.publisher = slice_publisher(self._client, options, clock=clock)
         self._book: DeviceHealthBook | None = None
         self._monitor: HealthMonitor | None = None
 
