@@ -872,6 +872,23 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.allocate:check_claim", make)
 
 
+@mutant("allocated-claim-of-several-nodes-blocks-its-pod", rule="DRA-133c")
+def _(patch: Patch) -> None:
+    """A pod with allocated claims and others waits if several nodes fit (kubernetes#139017)."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def try_node(self: Any, attempt: Any, state: Any) -> Any:
+            if attempt.held and attempt.wanted:
+                fitting = [one for one in self._view.candidates() if original(self, attempt, one) is not None]
+                if len(fitting) > 1:
+                    return None
+            return original(self, attempt, state)
+
+        return try_node
+
+    patch.wrap(f"{_SCHEDULER}.cycle:Cycle._try", make)
+
+
 @mutant("disabled-features-of-claims-ignored", rule="DRA-199b")
 def _(patch: Patch) -> None:
     """A claim with alternatives or capacity requests is allocated while the feature is disabled."""

@@ -8,14 +8,16 @@ from typing import Any
 
 import msgspec
 
-from dra_api.quantity import Quantity
+from dra_api.quantity import Format, Quantity
 from dra_conformance.engine.mutation import Patch, mutant
-from reference_impl.scheduler.allocator import counters
+from reference_impl.scheduler.allocator import capacity, counters
 from reference_impl.scheduler.allocator.inventory import bits
 from reference_impl.scheduler.allocator.taken import Taken
 
 _SCHEDULER = "reference_impl.scheduler"
 _ALLOCATOR = f"{_SCHEDULER}.allocator"
+_BILLION = 10**9
+_INT64 = 1 << 63
 
 
 # Pruning included: it counts by the correct rules and would end the search before the fault has an effect.
@@ -46,6 +48,44 @@ def _(patch: Patch) -> None:
         f"{_ALLOCATOR}.counters:fits",
         lambda original: lambda device, left: device.id.device.startswith("half") or original(device, left),
     )
+
+
+@mutant("long-counters-change-with-each-pod", rule="DRA-189b")
+def _(patch: Patch) -> None:
+    """What allocated devices consume is subtracted again for each pod, from counters beyond 64 bits (#140518)."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def available(pool: Any, names: Any) -> Any:
+            left = original(pool, names)
+            pool.counters.update({key: left[key] for key, value in pool.counters.items() if value > _INT64 * _BILLION})
+            return left
+
+        return available
+
+    patch.wrap(f"{_ALLOCATOR}.counters:available", make)
+
+
+@mutant("all-partitions-stop-the-scheduler", rule="DRA-154")
+def _(patch: Patch) -> None:
+    """A request for all devices crashes the scheduler if one of them consumes counters (#138885)."""
+
+    def make(original: Callable[..., int | None]) -> Callable[..., int | None]:
+        def take(self: Any) -> int | None:
+            masks = [task.mask for task in self._tasks if task.everything]
+            if any(self._inventory.devices[position].counters for mask in masks for position in bits(mask)):
+                raise TypeError("device without its pool")
+            return original(self)
+
+        return take
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._take_all_requests", make)
+
+
+@mutant("counters-of-shared-devices-in-use-forgotten", rule="DRA-190")
+def _(patch: Patch) -> None:
+    """Devices of which claims have shares consume no counters for later pods (#139040)."""
+    patch.replace(f"{_ALLOCATOR}.taken:Taken.names", lambda self, pool: iter(self.exclusive.get(pool, ())))
 
 
 @mutant("whole-device-beside-its-partitions", rule="DRA-190")
@@ -275,6 +315,60 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The maximum of a policy is ignored."""
     patch.replace(f"{_ALLOCATOR}.capacity:violates", lambda capacity, consumed: False)
+
+
+@mutant("steps-in-64-bits", rule="DRA-205b")
+def _(patch: Patch) -> None:
+    """Steps of a capacity are computed in 64-bit integers, which overflow (#140442)."""
+
+    def make(original: Callable[..., Quantity]) -> Callable[..., Quantity]:
+        def round_up(requested: Quantity, valid: Any) -> Quantity:
+            if requested.value < _INT64:
+                return original(requested, valid)
+            return original(Quantity((requested.value + _INT64) % (2 * _INT64) - _INT64), valid)
+
+        return round_up
+
+    patch.wrap(f"{_ALLOCATOR}.capacity:round_up_to_range", make)
+
+
+@mutant("negative-shares-are-allocated", rule="DRA-205c")
+def _(patch: Patch) -> None:
+    """A negative share of a device is allocated (#140442)."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def acceptable(device: Any, request: Any, shared: bool) -> bool:
+            positive = tuple((name, wanted) for name, wanted in request.capacity if wanted.sign >= 0)
+            return original(device, dataclasses.replace(request, capacity=positive), shared=shared)
+
+        return acceptable
+
+    patch.wrap(f"{_ALLOCATOR}.capacity:acceptable", make)
+
+
+@mutant("long-requests-add-up", rule="DRA-212b")
+def _(patch: Patch) -> None:
+    """A request of more than 18 digits for a device grows by what the claim's other requests take of it (#140702)."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def within(self: Any, task: Any, position: int) -> bool:
+            found = original(self, task, position)
+            if position in self._extra:
+                extra, consumption = self._extra[position].amounts, self._consumption(task)
+                consumption[position] = tuple(_grown(one, extra.get(one.name, 0)) for one in consumption[position])
+            return found
+
+        return within
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._within_capacity", make)
+
+
+def _grown(taking: Any, extra: int) -> Any:
+    if len(str(taking.amount).rstrip("0")) <= 18:
+        return taking
+    amount = taking.amount + extra
+    return taking._replace(amount=amount, text=str(capacity.from_amount(amount, Format.DECIMAL_SI)))
 
 
 @mutant("unknown-capacity-ignored", rule="DRA-207")

@@ -49,6 +49,21 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONTROLLER}.record_claims", wrapped)
 
 
+@mutant("claims-recorded-one-after-the-other", rule="DRA-101b")
+def _(patch: Patch) -> None:
+    """Claims that are new are first applied alone, which removes the others, and then all (kubernetes#138408)."""
+
+    def wrapped(original: Any) -> Any:
+        def record_claims(self: Any, pod: Obj, wanted: Any) -> None:
+            held = {entry["name"] for entry in (pod.get("status") or {}).get("resourceClaimStatuses") or ()}
+            original(self, pod, {name: claim for name, claim in wanted.items() if name not in held})
+            original(self, pod, wanted)
+
+        return record_claims
+
+    patch.wrap(f"{CONTROLLER}.record_claims", wrapped)
+
+
 @mutant("lost-second-claim-not-made-again", rule="DRA-104")
 def _(patch: Patch) -> None:
     """Only the claim of the first entry is created again."""

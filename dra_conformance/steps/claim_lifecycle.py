@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from dra_api.objects import PODS, Obj, name_of
-from dra_conformance.engine.vocabulary import given, then
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.references import Known, claims_made_for
+
+_WATCH_SECONDS = 10
+"""The server ends the watch of a history then, if the last version does not arrive."""
+
+
+@dataclass
+class Removals:
+    """Versions of pods just after a scenario removed an entry of their claim statuses, by pod."""
+
+    versions: dict[str, str] = field(default_factory=dict)
 
 
 def one(claims: list[Obj]) -> Seen:
@@ -71,3 +84,54 @@ def _(world: World, pod: str) -> None:
         return not found, [name_of(claim) for claim in found] or "no claim"
 
     world.stays(f"pod {pod} has no claim", look, expected="no claim")
+
+
+@when('the entry "{entry}" is removed from the claim statuses of pod "{pod}"')
+def _(world: World, entry: str, pod: str) -> None:
+    """Remove one entry of `resourceClaimStatuses`, as a client with an outdated copy of the pod does."""
+
+    def change(obj: Obj) -> None:
+        status = obj.setdefault("status", {})
+        status["resourceClaimStatuses"] = [
+            one for one in status.get("resourceClaimStatuses") or () if one["name"] != entry
+        ]
+
+    updated = world.update(PODS, pod, change, subresource="status")
+    world.state(Removals).versions[pod] = updated["metadata"]["resourceVersion"]
+
+
+@then('the status of pod "{pod}" has the entry "{entry}" again, and no version without the entry "{kept}"')
+def _(world: World, pod: str, entry: str, kept: str) -> None:
+    """The removed entry comes back, and all versions of the pod since the removal have the other entry."""
+
+    def names(obj: Obj) -> list[str]:
+        statuses = (obj.get("status") or {}).get("resourceClaimStatuses") or ()
+        return [one["name"] for one in statuses if one.get("resourceClaimName")]
+
+    def look() -> Seen:
+        found = names(world.seen(PODS, pod) or {})
+        return entry in found, found
+
+    world.eventually(f"entry {entry} of pod {pod} is recorded again", look, expected=f"an entry {entry}")
+    last = world.client.get(PODS, pod, world.namespace)["metadata"]["resourceVersion"]
+    versions: list[list[str]] = []
+    with world.client.watch(
+        PODS,
+        world.namespace,
+        resource_version=world.state(Removals).versions[pod],
+        field_selector=f"metadata.name={pod}",
+        timeout_seconds=_WATCH_SECONDS,
+    ) as watch:
+        for event in watch:
+            if event.type == "MODIFIED":
+                versions.append(names(event.object))
+                if event.object["metadata"]["resourceVersion"] == last:
+                    break
+        else:
+            raise Untestable(f"the watch of pod {pod} ended before its last version")
+    world.check(
+        all(kept in version for version in versions),
+        f"every version of pod {pod} has the entry {kept}",
+        expected=f"{kept} in each",
+        observed=versions,
+    )

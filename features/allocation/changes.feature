@@ -157,6 +157,7 @@ Feature: Objects that change
   Scenario: Pods share a device of several nodes and have a device of their own node each
     Given node "n1" with 1 devices
     And node "n2" with 1 devices
+    And node "n3" with 1 devices
     And a ResourceSlice "network" with:
       """
       driver: net-$(suffix).dra.test
@@ -169,14 +170,17 @@ Feature: Objects that change
     And a ResourceClaim "left" for 1 of "gpu"
     And a ResourceClaim "right" for 1 of "gpu"
     And a ResourceClaim "third" for 1 of "gpu"
+    And a ResourceClaim "fourth" for 1 of "gpu"
     When a pod "one" using claim "shared, left" is created
     And a pod "two" using claim "right, shared" is created
     Then pod "one" is bound [DRA-133c]
     And pod "two" is bound [DRA-133c]
-    And claim "shared" is reserved for exactly the pods "one, two" [DRA-130]
     When a pod "three" using claim "shared, third" is created
-    Then pod "three" stays unbound [DRA-130]
-    And claim "third" stays unallocated [DRA-130]
+    Then pod "three" is bound [DRA-133c]
+    And claim "shared" is reserved for exactly the pods "one, two, three" [DRA-130]
+    When a pod "four" using claim "shared, fourth" is created
+    Then pod "four" stays unbound [DRA-130]
+    And claim "fourth" stays unallocated [DRA-130]
 
   @DRA-130
   Scenario: A claim for the nodes of a node selector is shared on these nodes only

@@ -168,6 +168,32 @@ Feature: Partitionable devices
     When a pod "train" using claim "pair" is created
     Then claim "pair" is allocated the devices "left, right"
 
+  @DRA-189b
+  Scenario: Counters beyond 64 bits last for the devices of three pods
+    Given node "n1"
+    And a ResourceSlice "sets" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      sharedCounters: [{name: s1, counters: {m: {value: '10000000000000000001'}, k: {value: 4}}}]
+      """
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      devices:
+        - {name: p-0, consumesCounters: [{counterSet: s1, counters: {m: {value: '3000000000000000001'}, k: {value: 1}}}]}
+        - {name: p-1, consumesCounters: [{counterSet: s1, counters: {m: {value: '3000000000000000001'}, k: {value: 1}}}]}
+        - {name: p-2, consumesCounters: [{counterSet: s1, counters: {m: {value: '3000000000000000001'}, k: {value: 1}}}]}
+        - {name: p-3, consumesCounters: [{counterSet: s1, counters: {m: {value: '3000000000000000001'}, k: {value: 1}}}]}
+      """
+    And a DeviceClass "gpu" for those devices
+    And pods "p" 1 to 4 each using a claim of their own with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu)}}]
+      """
+    Then exactly 3 of the claims "p-1, p-2, p-3, p-4" are allocated
+
   @DRA-197 @DRA-198
   Scenario: Devices of one slice can belong to different nodes
     Given node "n1"

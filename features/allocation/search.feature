@@ -291,7 +291,7 @@ Feature: The search for devices
     Then request "work" of claim "mixed" is allocated the devices "half-0, half-1"
     And request "watch" of claim "mixed" is allocated the devices "whole"
 
-  @DRA-189 @gate:DRAPartitionableDevices
+  @DRA-154 @DRA-189 @gate:DRAPartitionableDevices
   Scenario: All partitions of a board are allocated if their counters suffice
     Given node "n1"
     And a ResourceSlice "sets" with:
@@ -322,9 +322,9 @@ Feature: The search for devices
         - {name: all, exactly: {deviceClassName: $(class:gpu), allocationMode: All, selectors: [{cel: {expression: 'device.attributes["dra.test"].board == 1'}}]}}
       """
     When a pod "greedy" using claim "first" is created
-    Then claim "first" stays unallocated
+    Then claim "first" stays unallocated [DRA-189]
     When a pod "train" using claim "second" is created
-    Then claim "second" is allocated the devices "b-0, b-1"
+    Then claim "second" is allocated the devices "b-0, b-1" [DRA-154]
 
   @DRA-190 @gate:DRAPartitionableDevices @gate:DRAConsumableCapacity
   Scenario: A shared device and a partition do not consume the same counters

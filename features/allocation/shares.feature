@@ -170,6 +170,69 @@ Feature: Consumable capacity
     And claim "over-list" stays unallocated [DRA-206]
     And claim "unknown" stays unallocated [DRA-207]
 
+  @DRA-205b
+  Scenario: A requested capacity beyond 64 bits is not allocated
+    Given node "n1"
+    And a ResourceSlice "shared" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - name: stepped
+          allowMultipleAllocations: true
+          capacity: {m: {value: 20, requestPolicy: {default: 3, validRange: {min: 3, max: 15, step: 4}}}}
+      """
+    And a DeviceClass "stepped" for those devices
+    And a ResourceClaim "huge" for 1 of "stepped" with capacity {m: 9223372036854775808}
+    And a ResourceClaim "wrapped" for 1 of "stepped" with capacity {m: 18446744073709551623}
+    And a ResourceClaim "most" for 1 of "stepped" with capacity {m: 12}
+    When a pod "one" using claim "huge" is created
+    And a pod "two" using claim "wrapped" is created
+    And a pod "three" using claim "most" is created
+    Then request "gpu" of claim "most" takes {m: 15}
+    And claim "huge" stays unallocated
+    And claim "wrapped" stays unallocated
+
+  @DRA-205c
+  Scenario: A negative capacity is not allocated
+    Given node "n1"
+    And a ResourceSlice "shared" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: free, allowMultipleAllocations: true, capacity: {m: {value: 10}, n: {value: 10}}}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "negative" for 1 of "gpu" with capacity {m: -5, n: 1}
+    And a ResourceClaim "whole" for 1 of "gpu" with capacity {m: 10, n: 1}
+    When a pod "one" using claim "negative" is created
+    And a pod "two" using claim "whole" is created
+    Then request "gpu" of claim "whole" takes {m: 10, n: 1}
+    And claim "negative" stays unallocated
+
+  @DRA-212b
+  Scenario: Requests of one claim for capacities of more than 18 digits are counted exactly
+    Given node "n1"
+    And a ResourceSlice "nic" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - name: nic
+          allowMultipleAllocations: true
+          capacity: {m: {value: 100G, requestPolicy: {default: 1, validRange: {min: 1}}}}
+      """
+    And a DeviceClass "nic" for those devices
+    And a ResourceClaim "both" with:
+      """
+      requests:
+        - {name: x, exactly: {deviceClassName: $(class:nic), capacity: {requests: {m: "10000000000.000000001"}}}}
+        - {name: y, exactly: {deviceClassName: $(class:nic), capacity: {requests: {m: "20000000000.000000002"}}}}
+      """
+    And a ResourceClaim "late" for 1 of "nic" with capacity {m: 60G}
+    When a pod "train" using claim "both" is created
+    Then request "x" of claim "both" takes {m: "10000000000.000000001"}
+    And request "y" of claim "both" takes {m: "20000000000.000000002"}
+    When a pod "second" using claim "late" is created
+    Then request "gpu" of claim "late" takes {m: 60G}
+
   @DRA-209 @DRA-210
   Scenario: Two requests can share a device, unless a constraint forbids it
     Given node "n1"

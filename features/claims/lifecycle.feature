@@ -69,6 +69,19 @@ Feature: Lifecycle of claims
     When it is created
     Then every pod has each of its claims once [DRA-101]
 
+  @DRA-101b
+  Scenario: A lost entry of a pod's claim statuses is recorded beside the other
+    Given a ResourceClaimTemplate "plain" for 1 of "gpu"
+    And a pod "train" using template "plain" as "left, right"
+    And pod "train" has its claim "one" for entry "left"
+    And pod "train" has its claim "two" for entry "right"
+    When the entry "left" is removed from the claim statuses of pod "train"
+    Then the status of pod "train" has the entry "left" again, and no version without the entry "right"
+    And every pod has each of its claims once
+    When the entry "right" is removed from the claim statuses of pod "train"
+    Then the status of pod "train" has the entry "right" again, and no version without the entry "left"
+    And every pod has each of its claims once
+
   @DRA-120 @needs:faults
   Scenario: A pod gets its claims once the API server accepts them again
     Given the objects of the manifest "claims/labelled-template"

@@ -34,7 +34,8 @@ def acceptable(device: Device, request: SubRequest, *, shared: bool) -> bool:
         return True
     for name, capacity in device.capacity.items():
         consumed = consumption(capacity, wanted.get(name))
-        if consumed > capacity.value or violates(capacity, consumed):
+        # A negative share would leave more for others than the device has (DRA-205c).
+        if consumed.sign < 0 or consumed > capacity.value or violates(capacity, consumed):
             return False
     return True
 
