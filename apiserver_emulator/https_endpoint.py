@@ -55,6 +55,15 @@ class Application:
             raise
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._server.serving():
+            answer = await self._handled(scope, receive)
+            if isinstance(answer, Response):
+                await _respond(send, answer)
+                return
+        # Not counted as a request: a watch has no end, and the store reports whether its events are delivered.
+        await self._stream(answer, receive, send)
+
+    async def _handled(self, scope: Scope, receive: Receive) -> Answer:
         body = await _read_body(receive)
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         request = Request(
@@ -64,11 +73,7 @@ class Application:
             headers,
             body,
         )
-        answer = await self._serve(request)
-        if isinstance(answer, Response):
-            await _respond(send, answer)
-        else:
-            await self._stream(answer, receive, send)
+        return await self._serve(request)
 
     async def _serve(self, request: Request) -> Answer:
         if self._server.may_block(request):

@@ -11,7 +11,8 @@ import re
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 from urllib.parse import unquote
@@ -118,14 +119,26 @@ class ApiServer:
             self.store.create(key, ("", obj["metadata"]["name"]), obj)
         self._counts: Counter[tuple[str, str]] = Counter()
         self._counts_lock = threading.Lock()
+        self._serving = 0
         self.clock.register(self)
 
     def _now(self) -> datetime:
         return self.clock.now()
 
     def is_idle(self) -> bool:
-        """Return whether the controllers have no work and every watch is drained."""
-        return self.controllers.is_idle() and self.watches_drained()
+        """Return whether no request is served, the controllers have no work and every watch is drained."""
+        return not self._serving and self.controllers.is_idle() and self.watches_drained()
+
+    @contextmanager
+    def serving(self) -> Iterator[None]:
+        """Count a request of another program from its arrival until its response is sent."""
+        with self._counts_lock:
+            self._serving += 1
+        try:
+            yield
+        finally:
+            with self._counts_lock:
+                self._serving -= 1
 
     def watches_drained(self) -> bool:
         """Return whether the client of every open watch came back for more and found nothing."""

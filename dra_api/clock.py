@@ -52,8 +52,11 @@ class Clock(Protocol):
         """Include `activity` in idle checks as long as it is referenced elsewhere."""
         ...
 
-    def in_flight(self) -> AbstractContextManager[None]:
-        """Mark the time of a call to another program: its deadline must not pass by a jump of this clock."""
+    def in_flight(self, *, open_ended: bool = False) -> AbstractContextManager[None]:
+        """Mark the time of a call to another program: its deadline must not pass by a jump of this clock.
+
+        `open_ended`: the program may leave the call unanswered, as a driver that waits for something else does.
+        """
         ...
 
 
@@ -79,7 +82,7 @@ class RealClock:
     def register(self, activity: Activity) -> None:
         """Do nothing: real time has no idle check."""
 
-    def in_flight(self) -> AbstractContextManager[None]:
+    def in_flight(self, *, open_ended: bool = False) -> AbstractContextManager[None]:
         """Do nothing: real time does not jump."""
         return nullcontext()
 
@@ -98,6 +101,7 @@ class AdvanceableClock:
         self._waiting: Counter[threading.Condition] = Counter()  # several threads may wait on one condition
         self._activities: WeakSet[Activity] = WeakSet()
         self._calls = 0
+        self._open_ended = 0
 
     def monotonic(self) -> float:
         """Seconds since an arbitrary start, jumps included."""
@@ -131,16 +135,23 @@ class AdvanceableClock:
         """The number of calls in flight."""
         return self._calls
 
+    @property
+    def open_ended_calls(self) -> int:
+        """The number of calls in flight that may stay unanswered."""
+        return self._open_ended
+
     @contextmanager
-    def in_flight(self) -> Iterator[None]:
+    def in_flight(self, *, open_ended: bool = False) -> Iterator[None]:
         """Count a call as in flight. Enter before its deadline is computed."""
         with self._lock:
             self._calls += 1
+            self._open_ended += open_ended
         try:
             yield
         finally:
             with self._lock:
                 self._calls -= 1
+                self._open_ended -= open_ended
 
     def register(self, activity: Activity) -> None:
         """Include `activity` in `is_idle` as long as it is referenced elsewhere."""
@@ -148,14 +159,16 @@ class AdvanceableClock:
             self._activities.add(activity)
 
     def is_idle(self) -> bool:
-        """Whether all registered activities are idle.
+        """Whether all registered activities are idle and no call is in flight.
 
         Every activity is checked twice. Work may move from one activity to another between their checks, for example
         from a watch to a queue, and the first round misses it. The second round finds it where it arrived.
         """
         with self._lock:
             activities = list(self._activities)
-        return all(activity.is_idle() for _ in range(2) for activity in activities)
+            if self._calls:
+                return False
+        return all(activity.is_idle() for _ in range(2) for activity in activities) and not self._calls
 
     def wait(self, event: threading.Event, timeout: float | None) -> bool:
         """Wait for `event`, at most `timeout` seconds of this clock."""

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from dra_api.client import ApiError, Forbidden, Gone, KubeClient, Watch
-from dra_api.clock import Clock
+from dra_api.clock import SOON, Clock
 from dra_api.objects import Obj, Resource, key_of
 from dra_api.threads import report_exception
 from dra_api.transport import TransportError
@@ -89,8 +89,11 @@ class Informer:
         self._watch: Watch | None = None
         self._thread: threading.Thread | None = None
         self._version = ""
+        self._following = False
+        self._next_attempt: float | None = None
         # Seeded with a constant, so that runs are repeatable.
         self._random = random.Random(resource.plural)  # noqa: S311 - jitter, not a secret
+        clock.register(self)
 
     # -- set up ----------------------------------------------------------------------------------------------------
 
@@ -130,6 +133,16 @@ class Informer:
         # A handler may call `stop`; a thread cannot join itself.
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(timeout=10)
+
+    def is_idle(self) -> bool:
+        """Whether the watch is open, or the next attempt is not due within `SOON` seconds.
+
+        The server of the watch reports whether its events are delivered.
+        """
+        if self._thread is None or self._stopping.is_set():
+            return True
+        due = self._next_attempt
+        return self._following or (due is not None and due > self._clock.monotonic() + SOON)
 
     def wait_synced(self, timeout: float) -> bool:
         """Wait at most `timeout` seconds for the first complete list."""
@@ -233,8 +246,13 @@ class Informer:
                 failures += 1
                 need_list = True
                 report_exception(error)
+            finally:
+                self._following = False
             delay = min(self._min_backoff * 2.0 ** min(failures - 1, 20), self._max_backoff)
-            self._clock.wait(self._stopping, delay * self._random.uniform(0.5, 1.0))
+            delay *= self._random.uniform(0.5, 1.0)
+            self._next_attempt = self._clock.monotonic() + delay
+            self._clock.wait(self._stopping, delay)
+            self._next_attempt = None
 
     def _failed(self, error: Exception) -> None:
         now = self._clock.monotonic()
@@ -288,6 +306,7 @@ class Informer:
                 return True
             self._watch = watch
             self._refused_since, self._refused = None, False
+            self._following = True
         self._answered.set()
         with contextlib.closing(watch):
             for event in watch:

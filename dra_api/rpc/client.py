@@ -108,7 +108,7 @@ class SocketChannel:
         self, service: str, method: str, request: bytes, decode: Callable[[bytes], Any], timeout: float | None
     ) -> Any:
         """Make one unary call. Raises RpcError; a passed deadline is code DEADLINE_EXCEEDED."""
-        with self._clock.in_flight():
+        with self._clock.in_flight(open_ended=True):
             return self._call(service, method, request, decode, timeout)
 
     def _call(

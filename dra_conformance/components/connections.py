@@ -100,6 +100,10 @@ class Connections:
             self._log.emit(ComponentChanged(component=component, implementation="fault proxy", action="start"))
         return door
 
+    def is_idle(self) -> bool:
+        """Return whether the proxy has forwarded everything that it received."""
+        return self._proxy is None or self._proxy.is_idle()
+
     def stop(self) -> None:
         """Close the proxy and all transports."""
         if self._proxy is not None:

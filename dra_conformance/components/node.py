@@ -116,6 +116,10 @@ class ScenarioNode:
         """Whether kubelet and drivers run in this process, so that the run observes when they are idle."""
         return isinstance(self.kubelet, Kubelet) and self.external_driver is None and not self._processes
 
+    def processes(self) -> list[int]:
+        """The ids of the drivers' processes that run."""
+        return [process.pid for process in self._processes.values() if process.pid is not None and process.running]
+
     def _gpu_environment(self) -> dict[str, str]:
         return {} if self.real else dict(self.gpus.env())
 

@@ -340,8 +340,20 @@ class Run:
         return self.waits.observes_idle
 
     def is_idle(self) -> bool:
-        """Whether no component on the run's clock has work."""
-        return self.clock.is_idle()
+        """Whether no component on the run's clock has work, no call is in flight, and all endpoints are idle."""
+        return self._forwarded() and self.clock.is_idle()
+
+    def waits_for_drivers(self) -> bool:
+        """Whether calls to drivers are in flight, and nothing else: no request, and no undelivered event of a watch.
+
+        Queues are not considered, because a worker of the kubelet waits for the response.
+        """
+        calls = self.clock.calls
+        return 0 < calls == self.clock.open_ended_calls and self._forwarded() and self.watches_drained()
+
+    def _forwarded(self) -> bool:
+        """Whether the fault proxy has forwarded everything that it received."""
+        return self._started is None or self._started.connections.is_idle()
 
     def watches_drained(self) -> bool:
         """Whether every watch has delivered what was written; true if the control plane cannot know."""

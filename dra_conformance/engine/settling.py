@@ -7,9 +7,10 @@ from collections.abc import Callable, Collection
 from typing import Protocol
 
 from dra_api.clock import Clock
+from dra_conformance.core import thread_states
 from dra_conformance.core.events import EventLog
 
-# A socket, a folder or an NVML event may be on its way to a queue while all queues are empty: this long at most.
+# Between two observations. With nodes it is longer: NVML has no sign of an event that a driver has not received yet.
 _QUIET_WITHOUT_NODES = 0.01
 _QUIET_WITH_NODES = 0.03
 _POLL = 0.0005
@@ -26,7 +27,7 @@ class RunState(Protocol):
 
     @property
     def quiet(self) -> float:
-        """After so long without an event no more are expected, if idleness cannot be observed."""
+        """After so long without an event no more are expected of programs, and of a driver that does not respond."""
         ...
 
     @property
@@ -35,7 +36,11 @@ class RunState(Protocol):
         ...
 
     def is_idle(self) -> bool:
-        """Whether no component in this process has work."""
+        """Whether no component in this process has work, no call is in flight and all endpoints are idle."""
+        ...
+
+    def waits_for_drivers(self) -> bool:
+        """Whether the only calls in flight are calls to drivers, and all endpoints are idle."""
         ...
 
     def watches_drained(self) -> bool:
@@ -49,6 +54,10 @@ class NodeState(Protocol):
     @property
     def observes_idle(self) -> bool:
         """Whether kubelet and drivers of the node run in this process."""
+        ...
+
+    def processes(self) -> Collection[int]:
+        """The ids of the node's processes that the harness has started."""
         ...
 
 
@@ -98,8 +107,11 @@ class Settling:
     def settle(self) -> None:
         """Wait until all components are idle and nothing was logged meanwhile.
 
-        Components in this process are idle if their queues are empty. Other programs, and components that retry without
-        end, are taken as idle after the run's quiet time. Returns after the run's patience at the latest.
+        Components in this process are idle if their queues are empty, their watches are open and delivered, no call is
+        in flight and, with nodes, no thread of this process is runnable: data on a socket or in a folder makes the
+        thread that waits for it runnable. Programs, and drivers that leave a call unanswered, are idle if that holds
+        for everything else and nothing was logged for the run's quiet time. Returns after the run's patience at the
+        latest.
         """
         deadline = self._clock.monotonic() + self._run.patience
         nodes = self._nodes()
@@ -114,8 +126,19 @@ class Settling:
 
             if self._log.wait_for(changed, quiet):
                 continue
-            if not observable or (self._run.is_idle() and not changed()):
+            if self._run.is_idle():
+                if not self._busy_threads(nodes) and not changed():
+                    return
+            elif (
+                self._run.waits_for_drivers()
+                and not self._log.wait_for(changed, self._run.quiet - quiet)
+                # Again, because the calls may have ended meanwhile.
+                and (self._run.waits_for_drivers() or self._run.is_idle())
+                and not self._busy_threads(nodes)
+                and not changed()
+            ):
                 return
-            # A kubelet retries a driver ten times a second, and may wait for its response without end.
-            if nodes and not self._log.wait_for(changed, self._run.quiet - quiet):
-                return
+
+    def _busy_threads(self, nodes: Collection[NodeState]) -> bool:
+        """Return whether a thread of this process or of a node's processes is runnable; False without nodes."""
+        return bool(nodes) and thread_states.any_runnable(*(pid for node in nodes for pid in node.processes()))

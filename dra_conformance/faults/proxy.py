@@ -17,7 +17,8 @@ import contextlib
 import secrets
 import ssl
 import threading
-from collections.abc import AsyncGenerator, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -87,6 +88,7 @@ class FaultProxy:
         self._folder = folder
         self._endpoints: list[_Endpoint] = []
         self._gone: set[tuple[str, str, str]] = set()
+        self._serving = 0  # requests without a response, and watch events not forwarded yet; the loop alone changes it
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._tls: ssl.SSLContext | None = None
@@ -145,6 +147,10 @@ class FaultProxy:
         write_private(path, yaml.safe_dump(config).encode())
         return path
 
+    def is_idle(self) -> bool:
+        """Return whether every request has its response and every received watch event has been forwarded."""
+        return not self._serving
+
     # -- in the loop -----------------------------------------------------------------------------------------------
 
     def _call(self, work: Coroutine[Any, Any, T]) -> T:
@@ -188,10 +194,23 @@ class FaultProxy:
             await endpoint.others.close()
         self._endpoints.clear()
 
+    @contextlib.contextmanager
+    def _in_work(self) -> Iterator[None]:
+        self._serving += 1
+        try:
+            yield
+        finally:
+            self._serving -= 1
+
     async def _serve(self, endpoint: _Endpoint, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         path, _, query = request.raw_path.partition("?")
         call = Call.of(endpoint.component, request.method, unquote(path), parse_qsl(query, keep_blank_values=True))
+        # A watch and a log have no end; `_stream` counts the events of a watch.
+        with contextlib.nullcontext() if call.is_watch or call.info.subresource == "log" else self._in_work():
+            return await self._forward(endpoint, request, call, body)
+
+    async def _forward(self, endpoint: _Endpoint, request: web.Request, call: Call, body: bytes) -> web.StreamResponse:
         fault = await self._decide(call)
         if fault is not None and (fault.code or fault.lost == "request"):
             await _struck(fault)
@@ -251,7 +270,7 @@ class FaultProxy:
         at_line_start = True
         try:
             await sent.prepare(request)
-            chunks = _late(answer.content, self._lag(call.info.resource))
+            chunks = _late(answer.content, self._lag(call.info.resource), self._in_work)
             async with contextlib.aclosing(chunks):
                 with contextlib.suppress(aiohttp.ClientError, OSError):
                     async for chunk in chunks:
@@ -276,19 +295,27 @@ class FaultProxy:
         return _hang_up(request, sent)
 
 
-async def _late(content: aiohttp.StreamReader, delay: float) -> AsyncGenerator[bytes]:
-    """Yield the chunks of a response, each `delay` seconds after its arrival."""
+async def _late(
+    content: aiohttp.StreamReader, delay: float, in_work: Callable[[], AbstractContextManager[None]]
+) -> AsyncGenerator[bytes]:
+    """Yield the chunks of a response, each `delay` seconds after its arrival.
+
+    Each chunk is `in_work` from its arrival until the consumer requests the next one.
+    """
     if not delay:
         async for chunk in content.iter_any():
-            yield chunk
+            with in_work():
+                yield chunk
         return
     loop = asyncio.get_running_loop()
     arrived: asyncio.Queue[tuple[float, bytes | Exception | None]] = asyncio.Queue()
+    waiting = contextlib.ExitStack()  # of the chunks that have not been forwarded
 
     async def read() -> None:
         end: Exception | None = None
         try:
             async for chunk in content.iter_any():
+                waiting.enter_context(in_work())
                 arrived.put_nowait((loop.time() + delay, chunk))
         except (aiohttp.ClientError, OSError) as error:
             end = error
@@ -305,8 +332,11 @@ async def _late(content: aiohttp.StreamReader, delay: float) -> AsyncGenerator[b
                 raise part
             await asyncio.sleep(max(due - loop.time(), 0.0))
             yield part
+            if arrived.empty():
+                waiting.close()
     finally:
         reader.cancel()
+        waiting.close()
 
 
 def _report(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -42,6 +42,16 @@ def test_a_shut_down_queue_is_idle_when_its_last_key_is_done() -> None:
     assert clock.is_idle()
 
 
+def test_a_call_in_flight_is_not_idle() -> None:
+    clock = AdvanceableClock()
+    with clock.in_flight():
+        assert not clock.is_idle()
+        with clock.in_flight(open_ended=True):
+            assert (clock.calls, clock.open_ended_calls) == (2, 1)
+    assert clock.is_idle()
+    assert (clock.calls, clock.open_ended_calls) == (0, 0)
+
+
 def test_a_deleted_activity_does_not_count() -> None:
     clock = AdvanceableClock()
     WorkQueue(clock).add("a")

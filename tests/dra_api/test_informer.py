@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
@@ -98,6 +99,28 @@ def test_failures_back_off_on_the_clock_and_then_heal() -> None:
             assert not made.synced
             clock.advance(10)
         assert made.wait_synced(10)
+
+
+def test_is_idle_while_its_watch_is_open_and_while_the_next_attempt_is_far() -> None:
+    broken = TransportError("connection refused")
+    with informer([broken] * 20 + [pods(10)], [Feed()]) as (made, transport, _, clock):
+        transport.wait(lambda asked: len(asked) >= 1)
+        assert not clock.is_idle(), "it is about to list again"
+        for attempt in range(2, 8):
+            clock.advance(10)
+            transport.wait(lambda asked, attempt=attempt: len(asked) >= attempt)  # type: ignore[misc]
+        _eventually(clock.is_idle)
+        assert not made.synced
+        while not made.synced:
+            clock.advance(10)
+        _eventually(clock.is_idle)
+
+
+def _eventually(look: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not look():
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 def test_a_watch_that_ends_at_once_and_empty_is_no_hot_loop() -> None:

@@ -7,6 +7,8 @@ component takes the harness's own observation as a sign that all components know
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ from dra_api.clock import RealClock
 from dra_api.objects import NODES
 from dra_conformance import steps
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
+from dra_conformance.core import thread_states
 from dra_conformance.core.events import EventLog
 from dra_conformance.engine.checks import Checks
 from dra_conformance.engine.settling import Settling
@@ -185,6 +188,9 @@ class State:
     def is_idle(self) -> bool:
         return True
 
+    def waits_for_drivers(self) -> bool:
+        return False
+
     def watches_drained(self) -> bool:
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
@@ -222,6 +228,97 @@ def test_watches_are_drained_before_a_step_that_acts(kind: str, waits: bool) -> 
     runner.pytest_bdd_before_step(request, SimpleNamespace(name="something", type=kind, line_number=1))  # type: ignore[arg-type]
     assert actions == (["wait", kind] if waits else [kind])
     assert (checks.step, checks.rules) == (f"{kind.capitalize()} something", ("DRA-001",))
+
+
+# -- settle ------------------------------------------------------------------------------------------------------------
+
+
+class Idleness:
+    """A run that becomes idle after some polls; `calls` of drivers stay unanswered."""
+
+    patience = 30.0
+    quiet = 0.01
+
+    def __init__(self, busy: int, *, drivers: bool = False, in_process: bool = True) -> None:
+        self.left = busy
+        self.drivers = drivers
+        self.observes_idle = in_process
+
+    def is_idle(self) -> bool:
+        self.left -= 1
+        return self.left < 0 and not self.drivers
+
+    def waits_for_drivers(self) -> bool:
+        return self.drivers and self.left < 0
+
+    def watches_drained(self) -> bool:
+        return True
+
+
+class Node:
+    """A node whose components run in this process, and whose driver has these processes."""
+
+    def __init__(self, *processes: int) -> None:
+        self.observes_idle = not processes
+        self._processes = processes
+
+    def processes(self) -> tuple[int, ...]:
+        return self._processes
+
+
+@pytest.mark.parametrize("nodes", [[], [Node()]])
+@pytest.mark.parametrize("in_process", [True, False])
+def test_settles_when_all_is_idle_and_not_after_a_quiet_time(nodes: list[Node], in_process: bool) -> None:
+    run = Idleness(busy=5, in_process=in_process)
+    Settling(run, EventLog(), nodes=lambda: nodes, wait_for_watches=True).settle()
+    assert run.left == -1
+
+
+def test_settles_beside_a_driver_that_does_not_respond() -> None:
+    run = Idleness(busy=3, drivers=True)
+    Settling(run, EventLog(), nodes=lambda: [Node()], wait_for_watches=True).settle()
+    assert run.left < 0
+
+
+def test_does_not_settle_while_a_thread_is_runnable(monkeypatch: pytest.MonkeyPatch) -> None:
+    answers = [True, True, False]
+    monkeypatch.setattr(thread_states, "any_runnable", lambda *processes: answers.pop(0))
+    Settling(Idleness(busy=0), EventLog(), nodes=lambda: [Node()], wait_for_watches=True).settle()
+    assert answers == []
+
+
+def test_a_process_that_computes_is_runnable_and_one_that_waits_is_not() -> None:
+    spins = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]
+    waits = [sys.executable, "-c", "import time; print(flush=True); time.sleep(600)"]
+    for command, runnable in ((spins, True), (waits, False)):
+        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            try:
+                # It may still compute for a moment after its line.
+                eventually(lambda pid=process.pid, wanted=runnable: thread_states.of_process(pid) is wanted)
+            finally:
+                process.kill()
+    assert not thread_states.of_process(process.pid), "it has ended"
+
+
+def test_a_thread_of_this_process_that_computes_is_runnable() -> None:
+    began, stop = threading.Event(), threading.Event()
+
+    def spin() -> None:
+        began.set()
+        while not stop.is_set():
+            sum(range(10_000))
+
+    thread = threading.Thread(target=spin, daemon=True)
+    thread.start()
+    try:
+        assert began.wait(30)
+        eventually(thread_states.any_runnable)
+    finally:
+        stop.set()
+        thread.join(30)
+    eventually(lambda: not thread_states.any_runnable())
 
 
 # -- the check itself --------------------------------------------------------------------------------------------------

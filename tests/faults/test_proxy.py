@@ -6,6 +6,7 @@ import json
 import ssl
 import stat
 import threading
+import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -48,6 +49,32 @@ def test_a_token_of_ones_own_is_handed_on(plane: ApiServerEmulator, proxy: Fault
     with pytest.raises(ApiError, match="somebody"):
         KubeClient(transport).list(NODES)
     transport.close()
+
+
+def test_is_idle_when_every_request_has_its_response(
+    plane: ApiServerEmulator, proxy: FaultProxy, points: FaultPoints
+) -> None:
+    reached, go_on = threading.Event(), threading.Event()
+
+    def hold(call: Call) -> Fault | None:
+        reached.set()
+        assert go_on.wait(30)
+        return None
+
+    points.add(hold)
+    transport = HttpTransport.from_kubeconfig(proxy.open("busy", plane.kubeconfig))
+    reader = threading.Thread(target=KubeClient(transport).list, args=(NODES,), daemon=True)
+    assert proxy.is_idle()
+    reader.start()
+    assert reached.wait(30)
+    assert not proxy.is_idle()
+    go_on.set()
+    reader.join(30)
+    transport.close()
+    deadline = time.monotonic() + 30
+    while not (proxy.is_idle() and plane.server.is_idle()):
+        assert time.monotonic() < deadline
+        time.sleep(0.001)
 
 
 def test_an_unknown_client_is_unauthenticated(plane: ApiServerEmulator, proxy: FaultProxy, tmp_path: Path) -> None:
