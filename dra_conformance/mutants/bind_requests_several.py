@@ -250,6 +250,12 @@ def _(patch: Patch) -> None:
     patch.replace(f"{WRITER}.check_owner", lambda self, claim, pod, *, generated: None)
 
 
+@mutant("binder-finds-extended-claims-by-watch-only", rule="KAI-119")
+def _(patch: Patch) -> None:
+    """The next attempt does not list the claims of the pod, and so creates a second one."""
+    patch.replace(f"{EXTENDED}.stored", lambda self, pod: None)
+
+
 @mutant("binder-deletes-extended-claim-of-another-pod", rule="KAI-162")
 def _(patch: Patch) -> None:
     """After a failed binding the extended resource claims of the whole namespace are deleted."""

@@ -7,7 +7,7 @@ scenario or when its count is used up.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, DAEMON_SETS, PODS, RESOURCE_CLAIMS
@@ -62,15 +62,17 @@ def of_components(world: World) -> Callable[[Call], bool]:
     return lambda call: call.component in components
 
 
-def interrupt_watches(world: World, how: str, wanted: Callable[[Call], bool]) -> None:
-    """End open watches, and reject new ones and lists. Raises Untestable if there is no open watch."""
+def interrupt_watches(
+    world: World, how: str, wanted: Callable[[Call], bool], *, refused: Sequence[str] = ("list", "watch")
+) -> None:
+    """End open watches, and reject requests with these verbs. Raises Untestable if there is no open watch."""
     if how not in _CUTS:
         raise SpecificationError(f"watches cannot {how!r}; they can {' or '.join(_CUTS)}")
     points = world.run.fault_points
     world.settle()
 
     def refuse(call: Call) -> Fault | None:
-        return Fault(code=503) if wanted(call) and call.info.verb in ("list", "watch") else None
+        return Fault(code=503) if wanted(call) and call.info.verb in refused else None
 
     # Before the watches end: their clients reconnect at once.
     remove = points.add(refuse)
@@ -78,6 +80,16 @@ def interrupt_watches(world: World, how: str, wanted: Callable[[Call], bool]) ->
     world.cleanup.callback(remove)
     if not points.cut_watches(wanted, _CUTS[how]):
         raise Untestable("the components have no open watch that could break")
+
+
+def calls_for(world: World, kind: str) -> Callable[[Call], bool]:
+    """Return a function that selects the calls of the scenario's components for one resource."""
+    resource, ours = resource_named(kind), of_components(world)
+
+    def wanted(call: Call) -> bool:
+        return ours(call) and (call.info.group, call.info.resource) == (resource.group, resource.plural)
+
+    return wanted
 
 
 def before_status_update(world: World, *, claim: str, act: Callable[[], object]) -> None:
@@ -183,12 +195,13 @@ def _(world: World, how: str) -> None:
 @when("the watches of {kind:word} {how:word} and are not served")
 def _(world: World, kind: str, how: str) -> None:
     """The same for the watches of one resource."""
-    resource, ours = resource_named(kind), of_components(world)
+    interrupt_watches(world, how, calls_for(world, kind))
 
-    def wanted(call: Call) -> bool:
-        return ours(call) and (call.info.group, call.info.resource) == (resource.group, resource.plural)
 
-    interrupt_watches(world, how, wanted)
+@when("the watches of {kind:word} {how:word} and only lists are served")
+def _(world: World, kind: str, how: str) -> None:
+    """Watches of one resource end, and new ones are rejected; a component can still list the resource."""
+    interrupt_watches(world, how, calls_for(world, kind), refused=("watch",))
 
 
 @when("watches are served again")

@@ -129,7 +129,9 @@ Feature: A binder whose requests fail
     And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
     And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "gpu"
     And the API server loses its answers to the next 1 creations of ResourceClaim
-    When a BindRequest "train" of pod "train" to "n1" is created with:
+    # The next attempt of the binder begins before its watch shows the claim.
+    When the watches of ResourceClaim break and only lists are served
+    And a BindRequest "train" of pod "train" to "n1" is created with:
       """
       backoffLimit: 3
       extendedResourceClaimAllocation:
