@@ -6,10 +6,18 @@ Every process of a trial imports this module, so coverage.py is imported only to
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
+import signal
+import time
+from pathlib import Path
+from types import FrameType
 
 DATA, CONTEXT, SOURCES = "DRA_SURVEY_DATA", "DRA_SURVEY_CONTEXT", "DRA_SURVEY_SOURCES"
 """Environment variables: the folder of the data files, the scenario, and the recorded folders."""
+_SAVE = signal.SIGUSR1
+_SAVED = "saved"
+"""The beginning of the name of an empty file that says that a process has written its data after the signal."""
 
 
 def start_from_environment() -> None:
@@ -28,4 +36,31 @@ def start_from_environment() -> None:
         recorder.stop()
         recorder.save()
 
+    def save_now(number: int, frame: FrameType | None) -> None:
+        recorder.save()
+        Path(folder, f"{_SAVED}-{os.getpid()}").touch()
+
     atexit.register(save)
+    signal.signal(_SAVE, save_now)
+
+
+def save_before_kill(pid: int, *, limit: float = 5.0) -> None:
+    """Let a process write its data, and wait for it; a process that does not record ends.
+
+    Scenarios kill the processes that they start, and a killed process writes nothing.
+    """
+    saved = Path(os.environ[DATA], f"{_SAVED}-{pid}")
+    saved.unlink(missing_ok=True)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, _SAVE)
+    deadline = time.monotonic() + limit
+    while not saved.exists() and _runs(pid) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        # The third field; the second, the name of the program, can have spaces.
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

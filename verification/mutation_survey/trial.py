@@ -17,7 +17,7 @@ from dra_conformance.core import features
 from dra_conformance.core.errors import CheckFailed
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.status import Status
-from verification.mutation_survey import loader, reach
+from verification.mutation_survey import loader, reach, reach_child
 from verification.mutation_survey.mutants import Mutant
 
 PATIENCE = 4.0
@@ -238,7 +238,18 @@ def record(work: tuple[str, str, tuple[str, ...]]) -> dict[str, Any]:
     data, variant, names = work
     loader.extend_path_of_children()
     made = reach.start(Path(data))
+    # Deferred: importing them is recorded.
+    from dra_conformance.core.process import ManagedProcess
     from dra_conformance.pytest_plugin.launch import execute
+
+    kill = ManagedProcess.kill
+
+    def save_and_kill(process: ManagedProcess) -> None:
+        if process.running and process.pid is not None:
+            reach_child.save_before_kill(process.pid)
+        kill(process)
+
+    ManagedProcess.kill = save_and_kill  # type: ignore[method-assign]
 
     with tempfile.TemporaryDirectory() as folder:
         plugin = reach.ContextPlugin(made, lambda item: key_of(variant, _scenario_of(item)))
