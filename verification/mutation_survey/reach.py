@@ -95,10 +95,10 @@ def _able(mutant: Mutant, component: Component, reach: Reach) -> Chosen:
         if using:
             return Chosen(tuple(_by_speed(using, reach)), "uses")
     if found := _in_functions(mutant.path, reach):
-        return Chosen(tuple(_sample(found, reach)), "module")
+        return Chosen(tuple(_sample(found, reach, component)), "module")
     paths = [path.relative_to(ROOT).as_posix() for path in components.files_of(component)]
     near = set().union(*(_in_functions(path, reach) for path in paths))
-    return Chosen(tuple(_sample(near, reach)), "broad")
+    return Chosen(tuple(_sample(near, reach, component)), "broad")
 
 
 def _in_functions(path: str, reach: Reach) -> set[str]:
@@ -130,15 +130,18 @@ def _by_speed(names: Iterable[str], reach: Reach) -> list[str]:
     return sorted(able, key=lambda name: (reach.scenarios[name].duration, name))
 
 
-def _sample(names: Iterable[str], reach: Reach) -> list[str]:
-    """Return at most BROAD scenarios: the fastest of each feature file, then the second of each, and so on."""
+def _sample(names: Iterable[str], reach: Reach, component: Component) -> list[str]:
+    """Return at most BROAD scenarios: the fastest of each feature file, then the second of each, and so on.
+
+    Those that judge the component come first.
+    """
     seen: dict[str, int] = {}
     ranked = []
     for name in _by_speed(names, reach):
         feature = reach.scenarios[name].feature
         seen[feature] = seen.get(feature, 0) + 1
-        ranked.append((seen[feature], reach.scenarios[name].duration, name))
-    return [name for _, _, name in sorted(ranked)[:BROAD]]
+        ranked.append((_turn(id_of(name), component), seen[feature], reach.scenarios[name].duration, name))
+    return [name for *_, name in sorted(ranked)[:BROAD]]
 
 
 def recorder(file: str, sources: Sequence[str], *, suffix: bool = False) -> coverage.Coverage:
