@@ -3,7 +3,7 @@
 `Kubelet` is a whole node; `PluginHandle` calls one driver directly. The package imports nothing of `reference_impl`.
 """
 
-from dra_conformance.kubelet.calls import Outcome, PluginHandle, PluginInstance
+from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
 from dra_conformance.kubelet.cdi import CDIDevice, CDIProblem, CDIRegistry, CDISpec, read_spec, validate_spec
 from dra_conformance.kubelet.container_view import ContainerView, DeviceNode, Mount
 from dra_conformance.kubelet.errors import (
@@ -14,7 +14,6 @@ from dra_conformance.kubelet.errors import (
     KubeletError,
     PrepareFailed,
     RegistrationRefused,
-    StatusNotWritten,
     UnprepareFailed,
 )
 from dra_conformance.kubelet.gates import Gates, Timing
@@ -39,12 +38,10 @@ __all__ = [
     "Kubelet",
     "KubeletError",
     "Mount",
-    "Outcome",
     "PluginHandle",
     "PluginInstance",
     "PrepareFailed",
     "RegistrationRefused",
-    "StatusNotWritten",
     "Timing",
     "UnprepareFailed",
     "read_spec",

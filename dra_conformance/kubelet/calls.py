@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -106,14 +105,6 @@ class PluginInstance:
         return answer
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How one of several concurrent calls ended: its answer, or the error."""
-
-    answer: Mapping[str, Any] | None
-    error: RpcError | None = None
-
-
 class PluginHandle:
     """A driver for direct calls, without pods or a scheduler.
 
@@ -137,24 +128,3 @@ class PluginHandle:
     def unprepare(self, claims: Sequence[ClaimRef], *, timeout: float | None = None) -> dict[str, str]:
         """NodeUnprepareResources with just these claims; `timeout` in seconds. Raises RpcError."""
         return self._current().unprepare(claims, timeout=timeout)
-
-    def concurrently(
-        self, calls: Sequence[tuple[Method, Sequence[ClaimRef]]], *, timeout: float | None = None
-    ) -> list[Outcome]:
-        """Make several calls at the same time; outcomes in the order of `calls`. Errors are returned, not raised."""
-        instance = self._current()
-        barrier = threading.Barrier(len(calls))
-
-        def one(call: tuple[Method, Sequence[ClaimRef]]) -> Outcome:
-            method, claims = call
-            # The pool starts its threads one by one; the calls begin together.
-            barrier.wait()
-            try:
-                if method == "NodePrepareResources":
-                    return Outcome(instance.prepare(claims, timeout=timeout))
-                return Outcome(instance.unprepare(claims, timeout=timeout))
-            except RpcError as error:
-                return Outcome(None, error)
-
-        with ThreadPoolExecutor(max_workers=len(calls), thread_name_prefix="concurrent-call") as pool:
-            return list(pool.map(one, calls))

@@ -36,7 +36,3 @@ class CDIError(KubeletError):
 
 class CheckpointCorrupt(KubeletError):
     """The kubelet's checkpoint does not read back; the real kubelet refuses to start too."""
-
-
-class StatusNotWritten(KubeletError):
-    """The API server refused a write of the kubelet to a pod."""

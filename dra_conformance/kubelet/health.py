@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from dra_api.clock import Clock
-from dra_api.rpc import DeviceHealth, HealthStatus, PreparedDevice, RpcError, ServerStream
+from dra_api.rpc import DeviceHealth, HealthStatus, PreparedDevice, RpcError
 from dra_conformance.core.events import KubeletHealth
 from dra_conformance.kubelet.calls import PluginInstance
 from dra_conformance.kubelet.claim_cache import ClaimRecord
@@ -124,7 +124,6 @@ class HealthWatcher:
         self._on_change = on_change
         self._lock = threading.Lock()
         self._threads: dict[int, threading.Thread] = {}
-        self._streams: dict[int, ServerStream] = {}
 
     def add(self, instance: PluginInstance) -> None:
         """Follow an instance."""
@@ -134,22 +133,17 @@ class HealthWatcher:
         thread.start()
 
     def remove(self, instance: PluginInstance) -> None:
-        """Stop following it; the instance must be closed already."""
+        """Stop following it; the instance must be closed already, which ends its stream."""
         with self._lock:
             thread = self._threads.pop(id(instance), None)
-            stream = self._streams.get(id(instance))
-        if stream is not None:
-            stream.close()
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not None:
             join(thread)
 
     def stop(self) -> None:
         """Stop all remaining watches; their instances must be closed already."""
         with self._lock:
-            threads, streams = list(self._threads.values()), list(self._streams.values())
+            threads = list(self._threads.values())
             self._threads.clear()
-        for stream in streams:
-            stream.close()
         for thread in threads:
             join(thread)
 
@@ -169,20 +163,12 @@ class HealthWatcher:
         """Read one stream to its end; return why it ended, and whether it ever sent a report."""
         received = False
         try:
-            stream = instance.client.watch_health()
-            with self._lock:
-                self._streams[id(instance)] = stream
-            # `remove` may have looked for the stream before it was registered.
-            if instance.stopping.is_set():
-                stream.close()
-            for devices in stream:
+            for devices in instance.client.watch_health():
                 received = True
                 self._take(instance.driver, devices)
         except RpcError as error:
             return f"{error.code}: {error.details}", received
         finally:
-            with self._lock:
-                self._streams.pop(id(instance), None)
             self.cache.clear(instance.driver)
             # Without a report nothing was known, so nothing has changed.
             if received and not instance.stopping.is_set():

@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from dra_api.client import AlreadyExists, ApiError, KubeClient
+from dra_api.client import KubeClient
 from dra_api.clock import Clock, timestamp
 from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
 from dra_conformance.core.events import KubeletState
@@ -90,16 +90,10 @@ class Kubelet:
     def start(self) -> None:
         """Make the node's folders and its Node object, wipe its slices, then serve plugins and pods."""
         with self._life_lock:
-            if self._life is not None:
-                return
             for folder in (self.root, self.registration_dir, self.plugins_dir, self.state_dir, *self.cdi_roots):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._ensure_node()
-            try:
-                life = _Life(self, self._client, self._clock)
-            except LookupError as error:
-                raise KubeletError(f"the kubelet of node {self.node_name} cannot work: {error}") from None
-            self._life = life
+            life = self._life = _Life(self, self._client, self._clock)
             try:
                 life.start()
             except BaseException:
@@ -193,10 +187,7 @@ class Kubelet:
                 "metadata": {"name": self.node_name, "labels": labels},
                 "spec": {},
             }
-            try:
-                node = self._client.create(NODES, fresh)
-            except AlreadyExists:
-                node = self._client.get(NODES, self.node_name)
+            node = self._client.create(NODES, fresh)
             self._record(KubeletState(step="node created"))
         now = timestamp(self._clock.now())
         resources = {"cpu": "64", "memory": "512Gi", "ephemeral-storage": "1Ti", "pods": "250"}
@@ -219,18 +210,14 @@ class Kubelet:
             "capacity": held.get("capacity") or resources,
             "allocatable": held.get("allocatable") or held.get("capacity") or resources,
         }
-        try:
-            # A strategic merge keeps the conditions of other components.
-            self._client.patch(NODES, self.node_name, {"status": status}, kind="strategic", subresource="status")
-        except ApiError as error:
-            raise KubeletError(f"status of node {self.node_name} could not be written: {error}") from None
+        # A strategic merge keeps the conditions of other components.
+        self._client.patch(NODES, self.node_name, {"status": status}, kind="strategic", subresource="status")
 
 
 class _Life:
     """All that one life of a kubelet runs."""
 
     def __init__(self, kubelet: Kubelet, client: KubeClient, clock: Clock) -> None:
-        client.require(RESOURCE_CLAIMS)
         record, timing, gates = kubelet._record, kubelet.timing, kubelet.gates
         self._gates = gates
         self.cache = ClaimCache(kubelet.state_dir)

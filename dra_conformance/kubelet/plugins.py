@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from dra_api.client import ApiError, KubeClient, NotFound
+from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock
 from dra_api.objects import Obj, Resource, name_of, uid_of
 from dra_api.rpc import (
@@ -74,7 +74,7 @@ class PluginManager:
     Args:
         client: deletes ResourceSlices of the node.
         node: the node's name.
-        folder: the registration folder; created with mode 0700 if absent.
+        folder: the registration folder, which exists.
         wipe_at_start: delete the node's slices first, as every kubelet does when it starts (rule DRA-285).
         on_instance: called with every new instance, and with every removed one (second argument False).
     """
@@ -119,7 +119,6 @@ class PluginManager:
 
     def start(self) -> None:
         """Delete the node's slices (rule DRA-285), then register the sockets in the folder."""
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         if self._wipe_at_start:
             # Before anything can register, so that no slice of a registered driver is deleted.
             self._wipe("")
@@ -228,13 +227,8 @@ class PluginManager:
             if self._stopped:
                 return
             known = set(self._sockets)
-        try:
-            found = set(self.folder.iterdir())
-        except FileNotFoundError:
-            self._record(KubeletProblem(about="registration", message=f"the registration folder {self.folder} is gone"))
-            found = set()
         # Also sockets that have disappeared: their plugins are removed. Hidden files are ignored as in pluginwatcher.
-        for path in known | found:
+        for path in known.union(self.folder.iterdir()):
             if not path.name.startswith("."):
                 self._queue.add(path)
 
@@ -276,37 +270,34 @@ class PluginManager:
     def _register(self, path: Path, socket: _Socket) -> None:
         record = self._record
         record(KubeletRegistration(step="found", socket=path.name))
-        try:
-            with RegistrationClient(path, clock=self._clock) as plugin:
-                try:
-                    info = plugin.get_info(timeout=self._timing.registration)
-                except RpcError as error:
-                    raise RegistrationRefused(
-                        f"{path.name} did not answer GetInfo: {error.code}: {error.details}"
-                    ) from None
-                socket.info = info
-                record(
-                    KubeletRegistration(
-                        step="GetInfo",
-                        socket=path.name,
-                        type=info.type,
-                        driver=info.name,
-                        endpoint=info.endpoint,
-                        versions=tuple(info.supported_versions),
-                    )
+        with RegistrationClient(path, clock=self._clock) as plugin:
+            try:
+                info = plugin.get_info(timeout=self._timing.registration)
+            except RpcError as error:
+                raise RegistrationRefused(
+                    f"{path.name} did not answer GetInfo: {error.code}: {error.details}"
+                ) from None
+            socket.info = info
+            record(
+                KubeletRegistration(
+                    step="GetInfo",
+                    socket=path.name,
+                    type=info.type,
+                    driver=info.name,
+                    endpoint=info.endpoint,
+                    versions=tuple(info.supported_versions),
                 )
-                try:
-                    instance = self._admit(info, path)
-                except RegistrationRefused as error:
-                    self._notify(plugin, path, RegistrationStatus(False, str(error)))
-                    raise
-                try:
-                    self._notify(plugin, path, RegistrationStatus(True))
-                except RegistrationRefused:
-                    self._remove(instance)
-                    raise
-        except ValueError as error:  # a path that is too long for a socket
-            raise RegistrationRefused(str(error)) from None
+            )
+            try:
+                instance = self._admit(info, path)
+            except RegistrationRefused as error:
+                self._notify(plugin, path, RegistrationStatus(False, str(error)))
+                raise
+            try:
+                self._notify(plugin, path, RegistrationStatus(True))
+            except RegistrationRefused:
+                self._remove(instance)
+                raise
         with self.changed:
             socket.instance = instance
             socket.error = ""
@@ -337,8 +328,6 @@ class PluginManager:
     def _admit(self, info: PluginInfo, path: Path) -> PluginInstance:
         if info.type != DRA_PLUGIN_TYPE:
             raise RegistrationRefused(f"no handler registered for plugin type: {info.type} at socket {path}")
-        if not info.name:
-            raise RegistrationRefused(f"the plugin at {path} has no name")
         # An empty endpoint means that registration and service share a socket.
         endpoint = info.endpoint or str(path)
         where = f"DRA driver plugin {info.name} at endpoint {endpoint}"
@@ -430,9 +419,11 @@ class PluginManager:
 
     def _wipe(self, driver: str) -> None:
         """Delete the node's slices of one driver, or (empty name) of all; failures are retried with back-off."""
-        selector = f"spec.nodeName={self._node}" + (f",spec.driver={driver}" if driver else "")
         try:
-            wiped = [_delete(self._client, self._slices, item) for item in self._list_slices(selector, driver)]
+            wiped = self._list_slices(driver)
+            for item in wiped:
+                # The UID protects a newer slice with the same name.
+                self._client.delete(self._slices, name_of(item), uid=uid_of(item))
         except (ApiError, TransportError) as error:
             self._record(KubeletProblem(about="slices", driver=driver, message=f"slices were not deleted: {error}"))
             self._wipes.add_rate_limited(driver)
@@ -440,25 +431,11 @@ class PluginManager:
         self._wipes.forget(driver)
         with self._lock:
             self._wipe_due.pop(driver, None)
-        self._record(KubeletSlices(step="wiped", driver=driver, slices=tuple(name for name in wiped if name)))
+        self._record(KubeletSlices(step="wiped", driver=driver, slices=tuple(map(name_of, wiped))))
 
-    def _list_slices(self, selector: str, driver: str) -> list[Obj]:
-        found = self._client.list(self._slices, field_selector=selector).items
-        # A server that ignores the selector must not cost other nodes their slices.
-        return [
-            item
-            for item in found
-            if item["spec"].get("nodeName") == self._node and (not driver or item["spec"].get("driver") == driver)
-        ]
-
-
-def _delete(client: KubeClient, slices: Resource, item: Obj) -> str:
-    try:
-        # The UID protects a newer slice with the same name.
-        client.delete(slices, name_of(item), uid=uid_of(item) or None)
-    except NotFound:
-        return ""
-    return name_of(item)
+    def _list_slices(self, driver: str) -> list[Obj]:
+        selector = f"spec.nodeName={self._node}" + (f",spec.driver={driver}" if driver else "")
+        return self._client.list(self._slices, field_selector=selector).items
 
 
 def _socket_inode(path: Path) -> tuple[int, int] | None:

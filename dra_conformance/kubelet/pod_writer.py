@@ -7,12 +7,10 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.client import Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
 from dra_api.objects import EVENTS, PODS, Obj, name_of, namespace_of, uid_of
-from dra_api.transport import TransportError
 from dra_conformance.core.events import KubeletPod, KubeletProblem
-from dra_conformance.kubelet.errors import StatusNotWritten
 from dra_conformance.kubelet.record import Record
 
 
@@ -51,7 +49,7 @@ class PodWriter:
         self._quiet = quiet
 
     def write(self, pod: Obj, written: WrittenStatus, status: Obj) -> None:
-        """Write a pod's status if it changed. Raises StatusNotWritten."""
+        """Write a pod's status if it changed. Raises ApiError."""
         if self._quiet.is_set() or _without_times(status) == _without_times(written.status):
             return
         # Addresses are lists with a merge key: without the directive the old address would stay.
@@ -63,8 +61,6 @@ class PodWriter:
             )
         except (NotFound, Conflict):
             return  # deleted or replaced meanwhile: the informer reports it
-        except ApiError as error:
-            raise StatusNotWritten(f"status of pod {where(pod)}: {error}") from None
         written.status = status
         self._stored(stored)
         self._record(KubeletPod(step="status", pod=where(pod), uid=uid_of(pod), phase=status["phase"]))
@@ -97,11 +93,7 @@ class PodWriter:
             "lastTimestamp": now,
             "count": 1,
         }
-        try:
-            self._client.create(EVENTS, event)
-        except (ApiError, TransportError) as error:
-            self._record(KubeletProblem(about="event", pod=where(pod), message=f"the event was not written: {error}"))
-            return
+        self._client.create(EVENTS, event)
         written.event = message
 
 

@@ -373,7 +373,7 @@ def _(patch: Patch) -> None:
 @mutant("slices-of-all-nodes-deleted-at-start", rule="DRA-285")
 def _(patch: Patch) -> None:
     """All slices are deleted at start."""
-    patch.replace(f"{PLUGINS}._list_slices", lambda self, selector, driver: self._client.list(self._slices).items)
+    patch.replace(f"{PLUGINS}._list_slices", lambda self, driver: self._client.list(self._slices).items)
 
 
 @mutant("slices-deleted-after-one-second", rule="DRA-286")
@@ -399,7 +399,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """All slices of a stopped driver are deleted, even those without a node."""
 
-    def listed(self: Any, selector: str, driver: str) -> Any:
+    def listed(self: Any, driver: str) -> Any:
         return [item for item in self._client.list(self._slices).items if item["spec"]["driver"] == driver]
 
     patch.replace(f"{PLUGINS}._list_slices", listed)

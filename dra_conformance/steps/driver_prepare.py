@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
 from dra_api.objects import RESOURCE_CLAIMS
 from dra_api.rpc import (
     ClaimRef,
     PrepareResult,
+    RpcError,
 )
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import World
+from dra_conformance.kubelet import PluginInstance
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.driver_calls import (
     CALL,
@@ -78,17 +83,32 @@ def _(world: World, claims: str, node: str) -> None:
         succeeded(world, call, claim)
 
 
+def prepare_together(instance: PluginInstance, refs: Sequence[ClaimRef]) -> list[Call]:
+    """Make a Prepare call for each claim, all at the same time; calls in the order of `refs`."""
+    barrier = threading.Barrier(len(refs))
+
+    def one(ref: ClaimRef) -> Call:
+        # The pool starts its threads one by one; the calls begin together.
+        barrier.wait()
+        try:
+            return Call(prepared=instance.prepare([ref], timeout=CALL))
+        except RpcError as error:
+            return Call(error=error)
+
+    with ThreadPoolExecutor(max_workers=len(refs), thread_name_prefix="concurrent-call") as pool:
+        return list(pool.map(one, refs))
+
+
 @when('claims "{claims}" are prepared on "{node}" at the same time')
 def _(world: World, claims: str, node: str) -> None:
     """Call NodePrepareResources once for each claim, all at the same time; a name may be listed twice."""
     refs = [reference_to(world, claim) for claim in words(claims)]
     try:
-        outcomes = world.node(node).plugin.concurrently([("NodePrepareResources", [ref]) for ref in refs], timeout=CALL)
+        instance = world.node(node).plugin.instance
     except KubeletError as error:
         raise Untestable(str(error)) from error
     merged: dict[str, PrepareResult] = {}
-    for claim, ref, outcome in zip(words(claims), refs, outcomes, strict=True):
-        call = Call(prepared=outcome.answer or {}, error=outcome.error)
+    for claim, ref, call in zip(words(claims), refs, prepare_together(instance, refs), strict=True):
         problem = problem_of(call, ref)
         ok, _seen = succeeded(world, call, claim)
         # An error wins over a success of the same claim, so that one failed call of several is not hidden.

@@ -360,14 +360,6 @@ def test_a_round_of_the_reconcile_loop_can_be_run_at_once(node: World) -> None:
     assert node.kubelet.claims() == []
 
 
-def test_concurrent_calls_return_their_responses(node: World) -> None:
-    node.driver()
-    outcomes = node.kubelet.plugin(DRIVER).concurrently(
-        [("NodePrepareResources", [ClaimRef("a", "u", "n")]), ("NodeUnprepareResources", [ClaimRef("a", "u", "n")])]
-    )
-    assert [set(o.answer or ()) for o in outcomes] == [{"u"}, {"u"}]
-
-
 def test_the_node_is_made_ready(node: World) -> None:
     found = node.api.get("nodes", NODE)
     assert found is not None

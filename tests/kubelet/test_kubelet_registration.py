@@ -256,9 +256,3 @@ def test_a_driver_that_registers_a_dead_endpoint_is_unavailable(node: World) -> 
     node.claim("c", "p")
     node.pod("p", "c")
     node.log.wait(lambda: "the driver went away or its socket is dead" in node.kubelet.pod_error("default", "p"))
-
-
-def test_an_old_api_server_is_named(world: World) -> None:
-    world.api.refuse[("GET", "")] = 404
-    with pytest.raises(KubeletError, match=r"cannot work: the API server serves resource.k8s.io in no version"):
-        world.kubelet.start()

@@ -244,12 +244,13 @@ def record(work: tuple[str, str, tuple[str, ...]]) -> dict[str, Any]:
 
     kill = ManagedProcess.kill
 
-    def save_and_kill(process: ManagedProcess) -> None:
-        if process.running and process.pid is not None:
-            reach_child.save_before_kill(process.pid)
-        kill(process)
+    def save_and_kill(self: ManagedProcess) -> None:
+        if self.running and self.pid is not None:
+            reach_child.save_before_kill(self.pid)
+        kill(self)
 
-    ManagedProcess.kill = save_and_kill  # type: ignore[method-assign]
+    vars_of_class: Any = ManagedProcess
+    vars_of_class.kill = save_and_kill
 
     with tempfile.TemporaryDirectory() as folder:
         plugin = reach.ContextPlugin(made, lambda item: key_of(variant, _scenario_of(item)))
