@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, select_autoescape
+from markupsafe import Markup, escape
 
 from dra_conformance.core.status import Status
 from dra_conformance.report.model import Report, ScenarioResult
+from dra_conformance.report.profiles import JUDGED
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_PROBLEMS_FIRST = (Status.ERROR, Status.FAILED, Status.UNTESTABLE, Status.FLAKY, Status.WAIVED)
+_SHOWN = JUDGED | {Status.ERROR, Status.UNTESTABLE}
+"""The statuses of the main table of rules; the others are folded."""
+
+
+def _failures(report: Report) -> list[ScenarioResult]:
+    """Return the scenarios to explain. One that is untestable is none if other scenarios judge all of its rules."""
+    unjudged = {rule.id for rule in report.rules if rule.status is Status.UNTESTABLE}
+    return [
+        one
+        for one in report.scenarios
+        if one.status in (Status.FAILED, Status.ERROR, Status.FLAKY)
+        or (one.status is Status.UNTESTABLE and not unjudged.isdisjoint(one.rules))
+    ]
+
+
+def _code(text: str) -> Markup:
+    """Return the escaped text with `words in backticks` as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped just here
 
 
 def render(report: Report) -> str:
@@ -21,9 +43,17 @@ def render(report: Report) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["code"] = _code
+    ranks = {status: rank for rank, status in enumerate(_PROBLEMS_FIRST)}
+    rules = sorted(report.rules, key=lambda rule: ranks.get(rule.status, len(ranks)))
     chapters: dict[str, list[ScenarioResult]] = defaultdict(list)
     for scenario in report.scenarios:
         chapters[scenario.chapter].append(scenario)
     return environment.get_template("report.html").render(
-        report=report, chapters=chapters, statuses=[status.value for status in Status]
+        report=report,
+        broken=_failures(report),
+        chapters=chapters,
+        statuses=[status.value for status in Status],
+        judged=[rule for rule in rules if rule.status in _SHOWN],
+        unjudged=[rule for rule in rules if rule.status not in _SHOWN],
     )

@@ -85,6 +85,17 @@ def test_html_is_self_contained_and_escapes_output_of_targets() -> None:
     assert "a &lt;b&gt; &amp;" in page
 
 
+def test_html_explains_untestable_scenarios_only_if_their_rule_is_not_judged() -> None:
+    judged = InventedRun().scenario("good").scenario("unseen", status="untestable", decided=True)
+    assert "<h2>Failures</h2>" not in render_html(build(judged.events()))
+    assert "<h2>Failures</h2>" in render_html(build(InventedRun().scenario("unseen", status="untestable").events()))
+
+
+def test_html_folds_rules_that_were_not_judged() -> None:
+    page = render_html(build(InventedRun().scenario("left", status="filtered").events()))
+    assert "1 rules that were not judged" in page
+
+
 def test_yaml_and_json_are_equal(tmp_path: Path) -> None:
     write(tmp_path, invented().events())
     assert (
