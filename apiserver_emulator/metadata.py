@@ -46,12 +46,13 @@ ANNOTATION_LIMIT = 256 * 1024
 
 
 def too_long_text(limit: int) -> str:
-    """The text of a name that is too long."""
+    """The text of a label's part that is too long."""
     return f"must be no more than {limit} {'byte' if limit == 1 else 'bytes'}"
 
 
-def _too_long_name(limit: int) -> str:
-    return f"must be no more than {limit} characters"  # DNS names count characters in their text, labels bytes
+def too_long_name(limit: int) -> str:
+    """The text of a DNS name that is too long: it counts characters, that of labels bytes."""
+    return f"must be no more than {limit} characters"
 
 
 def name_errors(group: str, plural: str, name: str, field: str) -> list[FieldError]:
@@ -66,10 +67,10 @@ def name_errors(group: str, plural: str, name: str, field: str) -> list[FieldErr
         if plural == "namespaces" and "." in name:
             return [invalid(field, name, "must not contain dots")]
         if len(name) > 63:
-            return [invalid(field, name, _too_long_name(63))]
+            return [invalid(field, name, too_long_name(63))]
         return [] if LABEL.match(name) else [invalid(field, name, LABEL_TEXT)]
     if len(name) > 253:
-        return [invalid(field, name, _too_long_name(253))]
+        return [invalid(field, name, too_long_name(253))]
     return [] if SUBDOMAIN.match(name) else [invalid(field, name, SUBDOMAIN_TEXT)]
 
 

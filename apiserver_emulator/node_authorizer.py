@@ -16,7 +16,7 @@ from apiserver_emulator.selectors import parse_fields
 from apiserver_emulator.store import Store
 from apiserver_emulator.strategy import RequestContext
 from dra_api.request import RequestInfo, User
-from dra_api.status import forbidden
+from dra_api.status import forbidden, not_found
 
 Obj = dict[str, Any]
 
@@ -217,8 +217,22 @@ def restrict_pod(pod: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
     elif (old.get("spec") or {}).get("nodeName") != node and (pod is None or ctx.subresource == "status"):
         action = "delete pods" if pod is None else "update pod status for pods"
         why = f'node "{node}" can only {action} with spec.nodeName set to itself'
+    elif pod is not None and ctx.subresource == "status":
+        why = _why_not_status(pod, old, node)
     if why:
         raise forbidden("", "pods", found["metadata"].get("name", ""), why)
+
+
+def _why_not_status(pod: Obj, old: Obj, node: str) -> str:
+    """Return why a node may not write this status of its pod; empty if it may. The claims are those of controllers."""
+    after, before = pod.get("status") or {}, old.get("status") or {}
+    if (pod["metadata"].get("labels") or {}) != (old["metadata"].get("labels") or {}):
+        return f'node "{node}" cannot update labels through pod status'
+    if (after.get("resourceClaimStatuses") or []) != (before.get("resourceClaimStatuses") or []):
+        return f'node "{node}" cannot update resource claim statues'  # upstream's spelling
+    if after.get("extendedResourceClaimStatus") != before.get("extendedResourceClaimStatus"):
+        return f'node "{node}" cannot update extended resource claim status'
+    return ""
 
 
 def _why_no_mirror(pod: Obj, node: str, ctx: RequestContext) -> str:
@@ -229,19 +243,29 @@ def _why_no_mirror(pod: Obj, node: str, ctx: RequestContext) -> str:
     if spec.get("nodeName") != node:
         return f'node "{node}" can only create pods with spec.nodeName set to itself'
     owners = metadata.get("ownerReferences") or []
-    mine = {"apiVersion": "v1", "kind": "Node", "name": node, "controller": True}
-    if len(owners) != 1 or {key: owners[0].get(key) for key in mine} != mine or owners[0].get("blockOwnerDeletion"):
-        return f'node "{node}" can only create pods with an owner reference set to itself'
+    own = f'node "{node}" can only create pods with'
+    if len(owners) > 1:
+        return f"{own} a single owner reference set to itself"
+    mine = {"apiVersion": "v1", "kind": "Node", "name": node}
+    if not owners or {key: owners[0].get(key) for key in mine} != mine:
+        return f"{own} an owner reference set to itself"
+    if not owners[0].get("controller"):
+        return f"{own} a controller owner reference set to itself"
+    if owners[0].get("blockOwnerDeletion"):
+        return f'node "{node}" must not set blockOwnerDeletion on an owner reference'
     stored = ctx.lookup("", "nodes", "", node)
-    if stored is None or stored["metadata"]["uid"] != owners[0].get("uid"):
-        return f'node "{node}" UID mismatch: expected "{owners[0].get("uid")}" got "{_uid_of(stored)}"'
+    if stored is None:
+        raise not_found("", "node", node)
+    if (uid := stored["metadata"]["uid"]) != owners[0].get("uid"):
+        return f"node {node} UID mismatch: expected {owners[0].get('uid')} got {uid}"
+    # Secrets and service accounts of mirror pods are refused earlier, by the plugin ServiceAccount.
+    if references(pod, "configmaps"):
+        return f'node "{node}" can not create pods that reference configmaps'
+    if any(volume.get("persistentVolumeClaim") for volume in spec.get("volumes") or ()):
+        return f'node "{node}" can not create pods that reference persistentvolumeclaims'
     if spec.get("resourceClaims"):
         return f'node "{node}" can not create pods that reference resourceclaims'
     return ""
-
-
-def _uid_of(node: Obj | None) -> str:
-    return str(node["metadata"]["uid"]) if node else ""
 
 
 def restrict_node(name: str, user: User) -> None:

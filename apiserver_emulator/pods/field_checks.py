@@ -26,18 +26,18 @@ def resource_errors(container: Obj, field: str) -> list[FieldError]:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     problems: list[FieldError] = []
     for kind, amounts in (("limits", limits), ("requests", requests)):
-        for name, amount in amounts.items():
-            if _extended(name) and _amount(amount) % 1000:
-                problems.append(invalid(f"{field}.resources.{kind}[{name}]", str(amount), "must be an integer"))
-    for name, amount in requests.items():
+        for name, text in amounts.items():
+            if _extended(name) and amount(text) % 1000:
+                problems.append(invalid(f"{field}.resources.{kind}[{name}]", str(text), "must be an integer"))
+    for name, text in requests.items():
         where = f"{field}.resources.requests"
         if name in limits:
-            if _extended(name) and _amount(amount) != _amount(limits[name]):
+            if _extended(name) and amount(text) != amount(limits[name]):
                 detail = f"must be equal to {name} limit of {limits[name]}"
-                problems.append(invalid(where, str(amount), detail))
-            elif _amount(amount) > _amount(limits[name]):
+                problems.append(invalid(where, str(text), detail))
+            elif amount(text) > amount(limits[name]):
                 detail = f"must be less than or equal to {name} limit of {limits[name]}"
-                problems.append(invalid(where, str(amount), detail))
+                problems.append(invalid(where, str(text), detail))
         elif _extended(name):
             problems.append(required(f"{field}.resources.limits", "Limit must be set for non overcommitable resources"))
     return problems
@@ -49,7 +49,7 @@ def _extended(name: str) -> bool:
     return bool(slash) and not domain.endswith("kubernetes.io") and not name.startswith("requests.")
 
 
-def _amount(text: Any) -> int:
+def amount(text: Any) -> int:
     """Return a quantity in thousandths; 0 for invalid text, which the schema has refused already."""
     try:
         return Quantity.parse(str(text)).milli_value
@@ -76,20 +76,21 @@ def toleration_errors(tolerations: list[Obj], field: str = "spec.tolerations") -
     problems: list[FieldError] = []
     for at, toleration in enumerate(tolerations):
         where = f"{field}[{at}]"
-        key, operator = toleration.get("key", ""), toleration.get("operator") or "Equal"
+        key, given = toleration.get("key", ""), toleration.get("operator", "")
+        operator = given or "Equal"
         effect, value = toleration.get("effect", ""), toleration.get("value", "")
         if key:
             problems += [invalid(f"{where}.key", key, text) for text in qualified_name_problems(key)]
         elif operator != "Exists":
             detail = 'operator must be Exists when `key` is empty, which means "match all values and all keys"'
-            problems.append(invalid(f"{where}.operator", operator, detail))
+            problems.append(invalid(f"{where}.operator", given, detail))
         if toleration.get("tolerationSeconds") is not None and effect != "NoExecute":
             detail = "effect must be 'NoExecute' when `tolerationSeconds` is set"
             problems.append(invalid(f"{where}.effect", effect, detail))
         if operator == "Equal" and not LABEL_VALUE.match(value):
             problems.append(invalid(f"{where}.operator", value, VALUE_TEXT))
         elif operator == "Exists" and value:
-            problems.append(invalid(f"{where}.operator", toleration, "value must be empty when `operator` is 'Exists'"))
+            problems.append(invalid(f"{where}.operator", value, "value must be empty when `operator` is 'Exists'"))
         elif operator not in ("Equal", "Exists"):
             problems.append(not_supported(f"{where}.operator", operator, ("Equal", "Exists")))
         if effect and effect not in _EFFECTS:
@@ -174,7 +175,7 @@ def mount_errors(container: Obj, field: str, volumes: set[str]) -> list[FieldErr
         name, path = mount.get("name", ""), mount.get("mountPath", "")
         if not name:
             problems.append(required(f"{where}.name"))
-        elif name not in volumes:
+        if name not in volumes:
             problems.append(not_found_field(f"{where}.name", name))
         if not path:
             problems.append(required(f"{where}.mountPath"))

@@ -6,6 +6,8 @@ release 1.36.
 
 from __future__ import annotations
 
+from collections import Counter
+
 from apiserver_emulator.node_authorizer import MIRROR, restrict_pod
 from apiserver_emulator.pods import admission, field_checks
 from apiserver_emulator.pods.validation import (
@@ -34,6 +36,8 @@ class PodStrategy(BaseStrategy):
     def default(self, obj: Obj) -> None:
         """Set the defaults that clients can observe (SetDefaults_Pod), and null times of conditions, as Go does."""
         spec = obj.setdefault("spec", {})
+        if not spec.get("schedulingGates"):
+            spec.pop("schedulingGates", None)
         default_pod_spec(spec)
         for condition in obj.setdefault("status", {}).get("conditions") or ():
             condition.setdefault("lastProbeTime", None)
@@ -102,11 +106,7 @@ class PodStrategy(BaseStrategy):
             return []
         if ctx.subresource in ("ephemeralcontainers", "resize"):
             return container_errors(new["spec"]) + claim_errors(new["spec"])
-        problems, changed = container_errors(new["spec"]), immutability_errors(new["spec"], old["spec"])
-        # Upstream checks the containers as part of the pod, and again for what may change of them, where they are as
-        # many as before.
-        same = all(len(new["spec"].get(f) or ()) == len(old["spec"].get(f) or ()) for f in _CONTAINER_LISTS[:2])
-        return problems * (2 if same else 1) + changed
+        return self.validate_create(new, ctx) + immutability_errors(new["spec"], old["spec"])
 
     def authorize(self, obj: Obj | None, old: Obj | None, ctx: RequestContext) -> None:
         """NodeRestriction."""
@@ -172,16 +172,22 @@ def _default_probe(probe: Obj) -> None:
 
 def qos_class(spec: Obj) -> str:
     """ComputePodQOS over cpu and memory."""
-    guaranteed, found = True, False
+    limits: Counter[str] = Counter()
+    requests: Counter[str] = Counter()
+    limited = True
     for field in ("containers", "initContainers"):
         for container in spec.get(field) or ():
             resources = container.get("resources") or {}
-            limits = {k: v for k, v in (resources.get("limits") or {}).items() if k in ("cpu", "memory")}
-            requests = {k: v for k, v in (resources.get("requests") or {}).items() if k in ("cpu", "memory")}
-            if limits or requests:
-                found = True
-            if set(limits) != {"cpu", "memory"} or limits != requests:
-                guaranteed = False
-    if not found:
+            own = _compute(resources.get("limits"))
+            limited = limited and len(own) == 2
+            limits += own
+            requests += _compute(resources.get("requests"))
+    if not limits and not requests:
         return "BestEffort"
-    return "Guaranteed" if guaranteed else "Burstable"
+    return "Guaranteed" if limited and limits == requests else "Burstable"
+
+
+def _compute(amounts: Obj | None) -> Counter[str]:
+    """Return the amounts of cpu and memory, in thousandths, without zeros."""
+    found = {name: field_checks.amount(text) for name, text in (amounts or {}).items() if name in ("cpu", "memory")}
+    return Counter({name: amount for name, amount in found.items() if amount})

@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from apiserver_emulator.metadata import LABEL, LABEL_TEXT, SUBDOMAIN, SUBDOMAIN_TEXT, too_long_text
+from apiserver_emulator.metadata import LABEL, LABEL_TEXT, SUBDOMAIN, SUBDOMAIN_TEXT, too_long_name
 from apiserver_emulator.pods import field_checks
 from dra_api.objects import Obj
 from dra_api.status import FieldError, duplicate, forbidden_field, invalid, not_supported, required
 
+_ENTRY = "must match the name of an entry in spec.initContainers.name or"
+_RESOURCE = (
+    "must match the extended resource name of an entry in spec.initContainers.resources.requests or "
+    "spec.containers.resources.requests"
+)
 _CONTAINER_LISTS = ("containers", "initContainers", "ephemeralContainers")
 
 
@@ -28,7 +33,7 @@ def _label_error(field: str, value: Any) -> list[FieldError]:
     text = str(value)
     problems: list[FieldError] = []
     if len(text) > 63:
-        problems.append(invalid(field, text, too_long_text(63)))
+        problems.append(invalid(field, text, too_long_name(63)))
     if not LABEL.match(text):
         problems.append(invalid(field, text, LABEL_TEXT))
     return problems
@@ -36,7 +41,7 @@ def _label_error(field: str, value: Any) -> list[FieldError]:
 
 def container_errors(spec: Obj) -> list[FieldError]:
     """Structure: there are containers, each with a name of its own and an image."""
-    problems: list[FieldError] = []
+    problems = image_errors(spec)
     if not spec.get("containers"):
         problems.append(required("spec.containers"))
     names: set[str] = set()
@@ -49,6 +54,13 @@ def container_errors(spec: Obj) -> list[FieldError]:
         if name and name in names:
             problems.append(duplicate(f"{field}.name", name))
         names.add(name)
+    return problems
+
+
+def image_errors(spec: Obj) -> list[FieldError]:
+    """Return the errors in the images of all containers."""
+    problems: list[FieldError] = []
+    for field, container in containers(spec):
         image = container.get("image", "")
         if not image:
             problems.append(required(f"{field}.image"))
@@ -84,7 +96,9 @@ def claim_errors(spec: Obj) -> list[FieldError]:
     for at, claim in enumerate(spec.get("resourceClaims") or ()):
         field = f"spec.resourceClaims[{at}]"
         name = claim.get("name", "")
-        if name in names:
+        if not name:
+            problems.append(required(f"{field}.name"))
+        elif name in names:
             problems.append(duplicate(f"{field}.name", name))
         else:
             problems += _label_error(f"{field}.name", name)
@@ -109,7 +123,7 @@ def claim_errors(spec: Obj) -> list[FieldError]:
         for key in ("resourceClaimName", "resourceClaimTemplateName"):
             value = claim.get(key)
             if value is not None and (len(value) > 253 or not SUBDOMAIN.match(value)):
-                text = too_long_text(253) if len(value) > 253 else SUBDOMAIN_TEXT
+                text = too_long_name(253) if len(value) > 253 else SUBDOMAIN_TEXT
                 problems.append(invalid(f"{field}.{key}", value, text))
     for where, container in containers(spec):
         problems += _container_claim_errors(container, f"{where}.resources.claims", names)
@@ -123,7 +137,7 @@ def _container_claim_errors(container: Obj, field: str, names: set[str]) -> list
         where = f"{field}[{at}]"
         name, request = reference.get("name", ""), reference.get("request", "")
         if not name:
-            problems.append(required(f"{where}.name"))
+            problems.append(required(where))
             continue
         if request:
             problems += _label_error(f"{where}.request", request)
@@ -133,8 +147,8 @@ def _container_claim_errors(container: Obj, field: str, names: set[str]) -> list
             problems.append(duplicate(where, f"{name}/{request}" if request and "" not in requests else name))
         requests.add(request)
         if name not in names:
-            empty = "" if names else " which is empty"
-            detail = f"must be one of the names in pod.spec.resourceClaims{empty}"
+            known = f": {', '.join(sorted(names))}" if names else " which is empty"
+            detail = f"must be one of the names in pod.spec.resourceClaims{known}"
             problems.append(FieldError("FieldValueNotFound", where, detail, name))
     return problems
 
@@ -155,7 +169,7 @@ def status_errors(pod: Obj, *, minor: int) -> list[FieldError]:
             problems.append(invalid(f"{field}.name", name, "must match the name of an entry in `spec.resourceClaims`"))
         claim = entry.get("resourceClaimName")
         if claim is not None and (len(claim) > 253 or not SUBDOMAIN.match(claim)):
-            text = too_long_text(253) if len(claim) > 253 else SUBDOMAIN_TEXT
+            text = too_long_name(253) if len(claim) > 253 else SUBDOMAIN_TEXT
             # Up to 1.35 the field of the error is the entry's name; observed on kube-apiserver 1.35.3 and 1.36.2.
             problems.append(invalid(f"{field}.{'resourceClaimName' if minor >= 36 else 'name'}", claim, text))
     extended = status.get("extendedResourceClaimStatus")
@@ -179,17 +193,19 @@ def _extended_errors(extended: Obj, spec: Obj) -> list[FieldError]:
         where = f"{field}.requestMappings[{at}]"
         key = (mapping.get("containerName", ""), mapping.get("resourceName", ""), mapping.get("requestName", ""))
         if key in seen:
-            problems.append(duplicate(where, mapping))
+            problems += [
+                duplicate(f"{where}.{name}", value)
+                for name, value in zip(("containerName", "resourceName", "requestName"), key, strict=True)
+            ]
         seen.add(key)
         container = by_name.get(key[0])
         if container is None:
-            problems.append(invalid(f"{where}.containerName", key[0], "must match a container in `spec`"))
-            continue
-        requests = (container.get("resources") or {}).get("requests") or {}
-        if key[1] not in requests:
-            problems.append(invalid(f"{where}.resourceName", key[1], "must match a resource of the container"))
+            problems.append(invalid(f"{where}.containerName", key[0], f"{_ENTRY} spec.containers.name"))
+        elif key[1] not in ((container.get("resources") or {}).get("requests") or {}):
+            problems.append(invalid(f"{where}.resourceName", key[1], _RESOURCE))
         if not LABEL.match(key[2]):
-            problems.append(invalid(f"{where}.requestName", key[2], LABEL_TEXT))
+            # Upstream's path lacks the mapping.
+            problems.append(invalid(f"{field}.requestName", key[2], LABEL_TEXT))
     return problems
 
 
@@ -208,10 +224,12 @@ def immutability_errors(new: Obj, old: Obj) -> list[FieldError]:
             problems.append(forbidden_field(f"spec.{field}", "pod updates may not add or remove containers"))
     if problems:
         return problems
+    problems += image_errors(new)
     before, after = old.get("activeDeadlineSeconds"), new.get("activeDeadlineSeconds")
-    if after is not None and after < 0:
-        problems.append(invalid("spec.activeDeadlineSeconds", after, "must be greater than or equal to 0"))
-    elif before is not None and (after is None or after > before):
+    if after is not None and not 0 <= after <= 2**31 - 1:
+        problems.append(invalid("spec.activeDeadlineSeconds", after, "must be between 0 and 2147483647, inclusive"))
+        return problems
+    if before is not None and (after is None or after > before):
         problems.append(
             invalid(
                 "spec.activeDeadlineSeconds",
@@ -227,6 +245,9 @@ def immutability_errors(new: Obj, old: Obj) -> list[FieldError]:
         problems.append(
             forbidden_field("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
         )
+    else:
+        # They are validated as part of the pod as well.
+        problems += field_checks.toleration_errors(tolerations)
     old_gates = [g.get("name") for g in old.get("schedulingGates") or ()]
     for at, gate in enumerate(new.get("schedulingGates") or ()):
         if gate.get("name") not in old_gates:
@@ -236,9 +257,47 @@ def immutability_errors(new: Obj, old: Obj) -> list[FieldError]:
                     f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'",
                 )
             )
+    if old_gates:
+        problems += _narrowing_errors(new, old)
     if _fixed(new, gated=bool(old_gates)) != _fixed(old, gated=bool(old_gates)):
         problems.append(forbidden_field("spec", _UPDATE_TEXT))
     return problems
+
+
+def _narrowing_errors(new: Obj, old: Obj) -> list[FieldError]:
+    """The node selection of a gated pod may only become narrower (KEP-3838)."""
+    problems: list[FieldError] = []
+    selector = new.get("nodeSelector") or {}
+    if any(selector.get(key) != value for key, value in (old.get("nodeSelector") or {}).items()):
+        text = "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        problems.append(invalid("spec.nodeSelector", selector, text))
+    after, before = _required_terms(new), _required_terms(old)
+    field = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms"
+    if before and len(after) != len(before):
+        text = "no additions/deletions to non-empty NodeSelectorTerms list are allowed"
+        problems.append(invalid(field, after, text))
+    elif before:
+        text = "only additions are allowed (no mutations or deletions)"
+        problems += [
+            invalid(f"{field}[{at}]", term, text)
+            for at, (term, earlier) in enumerate(zip(after, before, strict=True))
+            if not all(_begins(term.get(part) or [], earlier.get(part) or []) for part in _TERM_PARTS)
+        ]
+    return problems
+
+
+_TERM_PARTS = ("matchExpressions", "matchFields")
+
+
+def _begins(longer: list[Obj], start: list[Obj]) -> bool:
+    return longer[: len(start)] == start
+
+
+def _required_terms(spec: Obj) -> list[Obj]:
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    wanted = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    found: list[Obj] = wanted.get("nodeSelectorTerms") or []
+    return found
 
 
 def _same_toleration(old: Obj, new: Obj) -> bool:
@@ -255,7 +314,7 @@ def _fixed(spec: Obj, *, gated: bool) -> Obj:
         if k not in ("activeDeadlineSeconds", "tolerations", "schedulingGates", *_CONTAINER_LISTS)
     }
     if gated:
-        # gated pods may tighten their node selection (KEP-3838); other fields stay fixed
+        # Judged by _narrowing_errors.
         fixed.pop("nodeSelector", None)
         fixed.pop("affinity", None)
     for field in _CONTAINER_LISTS:
