@@ -164,21 +164,9 @@ def test_each_request_is_sent_as_the_user_of_its_role(cluster: ApiServerEmulator
 # -- the published table -----------------------------------------------------------------------------------------------
 
 
-# Used since the last run on a real API server, which takes an hour: labels of nodes, and the specs and conditions of
-# rules, that scenarios change later.
-PENDING = {
-    "no row: harness: update nodes",
-    "no row: harness: patch nodes",
-    "no row: harness: create daemonsets.apps",
-    "no row: harness: delete resourceclaimtemplates.resource.k8s.io",
-    "no row: harness: update devicetaintrules.resource.k8s.io",
-    "no row: harness: update devicetaintrules/status.resource.k8s.io",
-}
-
-
 def test_every_printed_permission_is_required() -> None:
     """`python -m verification rbac --write` repairs it, on the real API server."""
-    assert set(command.unlike({row.need for row in evidence.load()})) <= PENDING
+    assert command.unlike({row.need for row in evidence.load()}) == []
 
 
 def test_the_page_is_that_of_the_table() -> None:
