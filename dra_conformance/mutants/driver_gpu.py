@@ -650,6 +650,12 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{ROOT}.control_nodes", make)
 
 
+@mutant("libraries-in-one-folder", rule="NV-095d")
+def _(patch: Patch) -> None:
+    """Files of the driver root are searched in the first three folders only."""
+    patch.wrap(f"{ROOT}.find", lambda original: lambda self, folders, name: original(self, folders[:3], name))
+
+
 @mutant("libraries-mounted-writable", rule="NV-095c")
 def _(patch: Patch) -> None:
     """Files of the driver root are mounted writable."""

@@ -259,7 +259,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Original) -> Original:
         def plan(self: Any, uid: str, chosen: Any) -> Any:
-            return original(self, uid, [item for item in chosen if item.config.sharing.has_interval])
+            return original(self, uid, [item for item in chosen if item.config.sharing.interval is not None])
 
         return plan
 

@@ -379,7 +379,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def validate(config: Any, *gates: Any) -> None:
-            if getattr(getattr(config, "sharing", None), "has_interval", False):
+            if getattr(getattr(config, "sharing", None), "interval", None) is not None:
                 # The server closes the connection on this error.
                 raise OSError("nil pointer")
             original(config, *gates)
@@ -503,7 +503,7 @@ def _(patch: Patch) -> None:
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def validate(config: Any, *gates: Any) -> None:
             sharing = getattr(config, "sharing", None)
-            if sharing is not None and sharing.mps is None and not sharing.has_interval:
+            if sharing is not None and sharing.mps is None and sharing.interval is None:
                 raise ConfigError("a strategy needs its settings")
             original(config, *gates)
 

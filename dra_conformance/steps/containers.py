@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
+from dra_conformance.components.node import ScenarioNode
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import then, words
 from dra_conformance.engine.world import World
 from dra_conformance.kubelet import CDIRegistry
-from dra_conformance.kubelet.container_view import ContainerView, build_view
+from dra_conformance.kubelet.container_view import ContainerView, Mount, build_view
 from dra_conformance.kubelet.errors import CDIError, KubeletError
-from dra_conformance.steps.driver_calls import answer_for
+from dra_conformance.steps.driver_calls import answer_for, prepare, reference_to, succeeded, unprepare
 from dra_conformance.steps.proc_devices import character_devices
 from dra_conformance.steps.uids import with_uids
+
+MOUNT_OPTIONS = frozenset({"ro", "rw", "nosuid", "nodev", "noexec", "bind", "rbind", "private", "rprivate", "rslave"})
+"""The options of bind mounts that a container runtime knows and a driver needs; others would fail the mount."""
 
 
 def views(world: World, node: str, pod: str) -> Mapping[str, ContainerView]:
@@ -69,9 +73,15 @@ def entry(view: ContainerView, kind: str, name: str) -> str | None:
 
     The name may be a pattern with `*`; the first match counts.
     """
-    if kind in ("file", "directory"):
+    if kind in ("file", "directory", "writable directory"):
         path = host_path(view, name)
         exists = path is not None and (path.is_file() if kind == "file" else path.is_dir())
+        if kind == "writable directory" and not any(
+            MOUNT_OPTIONS.difference({"ro"}).issuperset(one.options)
+            for one in view.mounts
+            if one.host_path == str(path)
+        ):
+            return None
         return str(path) if exists else None
     found = contents(view, kind)
     return next((found[one] for one in sorted(found) if fnmatch(one, name)), None)
@@ -137,17 +147,64 @@ def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
     `$(version)` is the driver's version in NVML.
     """
     component = world.node(node)
-    root = Path(component.gpus.driver_root)
-    version = str(component.gpus.read().driver_version.text.decode())
+    version = driver_version(component)
     wanted = sorted(row[0].replace("$(version)", version) for row in datatable[1:])
-    mounts = [one for one in view_of_claim(world, node, claim).mounts if Path(one.host_path).is_relative_to(root)]
-    good = {
-        Path(one.host_path).name
-        for one in mounts
-        if Path(one.container_path) == "/" / Path(one.host_path).relative_to(root) and "ro" in one.options
-    }
+    mounts = driver_files(world, component, claim)
+    good = {path.name for path in read_only_files(component, mounts)}
     observed = [f"{one.host_path} at {one.container_path} {one.options}" for one in mounts]
     world.check(set(wanted) <= good, "files of the driver", expected=wanted, observed=observed)
+
+
+def driver_version(node: ScenarioNode) -> str:
+    """Return the driver's version in NVML."""
+    return str(node.gpus.read().driver_version.text.decode())
+
+
+def driver_files(world: World, node: ScenarioNode, claim: str) -> list[Mount]:
+    """Return the mounts of a claim whose files are in the driver root."""
+    root = Path(node.gpus.driver_root)
+    return [one for one in view_of_claim(world, node.alias, claim).mounts if Path(one.host_path).is_relative_to(root)]
+
+
+def read_only_files(node: ScenarioNode, mounts: Sequence[Mount]) -> set[Path]:
+    """Return the paths of files that are mounted read-only at their path below the driver root."""
+    root = Path(node.gpus.driver_root)
+    return {
+        Path(one.container_path)
+        for one in mounts
+        if Path(one.container_path) == "/" / Path(one.host_path).relative_to(root)
+        and "ro" in one.options
+        and MOUNT_OPTIONS.issuperset(one.options)
+    }
+
+
+@then('claim "{claim}" gets the driver\'s files on "{node}" from these folders in turn:')
+def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
+    """Prepare and unprepare the claim with libnvidia-ml and nvidia-smi in the folders of each row; `.` is the root."""
+    component = world.node(node)
+    root, ref = Path(component.gpus.driver_root), reference_to(world, claim)
+    library = next(root.rglob(f"libnvidia-ml.so.{driver_version(component)}"))
+    program = next(root.rglob("nvidia-smi"))
+    wrong: dict[str, object] = {}
+    for row in datatable[1:]:
+        library, program = (
+            file.rename(make_folder(root / folder) / file.name)
+            for file, folder in zip((library, program), row, strict=True)
+        )
+        prepared, problem = succeeded(world, prepare(world, node, [ref]), claim)
+        mounts = driver_files(world, component, claim) if prepared else []
+        if not {Path("/") / file.relative_to(root) for file in (library, program)} <= read_only_files(
+            component, mounts
+        ):
+            wrong[", ".join(row)] = [one.host_path for one in mounts] if prepared else problem
+        unprepare(world, node, [ref])
+    world.check(not wrong, "files of the driver", expected="found in each folder", observed=wrong or "all found")
+
+
+def make_folder(folder: Path) -> Path:
+    """Create a folder and return it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
 
 
 @then('container "{container}" of pod "{pod}" on "{node}" has:')

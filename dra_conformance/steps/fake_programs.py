@@ -24,6 +24,7 @@ _MPS_CONTROL = """#!/bin/sh
 pipe=$CUDA_MPS_PIPE_DIRECTORY
 [ ! -e "$0.fails" ] || { echo refused >&2; exit 3; }
 if [ "$1" = -d ]; then
+    [ -d "$CUDA_MPS_LOG_DIRECTORY" ] || { echo "no folder for logs" >&2; exit 1; }
     echo "start $* pipe=$pipe devices=$CUDA_VISIBLE_DEVICES" >> "$0.log"
     : > "$pipe/control"
 else
@@ -129,9 +130,10 @@ def running_daemons(world: World, node: str) -> dict[str, str]:
 
 
 def uuids_of(world: World, node: str, claim: str) -> str:
-    """Return the uuids of a claim's GPUs, sorted, separated by commas."""
+    """Return the uuids of a claim's GPUs and MIG devices, sorted, separated by commas."""
     names = {result["device"] for result in own_results(world, claim)}
-    return ",".join(sorted(d["attributes"]["uuid"]["string"] for d in full_gpus(world, node) if d["name"] in names))
+    devices = world.node(node).devices()
+    return ",".join(sorted(d["attributes"]["uuid"]["string"] for d in devices if d["name"] in names))
 
 
 @then('one MPS control daemon runs on "{node}", for the GPUs of claim "{claim}"')
@@ -161,6 +163,16 @@ def _(world: World, node: str, command: str) -> None:
     found = [line.removeprefix("command ") for line in lines if line.startswith("command ")]
     same = [line for line in found if fnmatch(line, command)]
     world.check(len(same) == 1, "commands of the daemon", expected=command, observed=found)
+
+
+@then('the MPS control daemon on "{node}" limits the memory of the GPUs of claim "{claim}" to "{limits}"')
+def _(world: World, node: str, claim: str, limits: str) -> None:
+    """It received one limit for each GPU, in the order of their uuids (comma-separated)."""
+    lines = mps_control(world.node(node)).recorded()
+    uuids = uuids_of(world, node, claim).split(",")
+    found = [line.split()[-2:] for line in lines if "set_default_device_pinned_mem_limit" in line]
+    observed = [[limit for uuid, limit in found if uuid == one] for one in uuids]
+    world.check(observed == [[one] for one in words(limits)], "memory limits", expected=limits, observed=observed)
 
 
 @then('no MPS control daemon and no file of one is left on "{node}"')

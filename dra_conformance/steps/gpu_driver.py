@@ -34,15 +34,42 @@ def _(world: World, node: str, interface: str) -> None:
     pci_kernel.add_iommu(world.node(node).gpus.driver_root, iommufd=interface == "IOMMUFD")
 
 
+@given('node "{node}" has PCI devices that are no NVIDIA GPUs')
+def _(world: World, node: str) -> None:
+    """Add an NVSwitch and a display adapter of another vendor to /sys, with addresses before those of the GPUs."""
+    bus = pci_bus(world.node(node))
+    for number, (vendor, kind) in enumerate((("0x10de", "0x068000"), ("0x1a03", "0x030000"))):
+        address = f"0000:{number + 1:02x}:00.0"
+        folder = bus.parents[1] / "devices/pci0000:00" / address
+        folder.mkdir(parents=True)
+        for name, text in (("vendor", vendor), ("device", "0x22a3"), ("class", kind), ("numa_node", "0")):
+            (folder / name).write_text(f"{text}\n")
+        (bus / "devices" / address).symlink_to(os.path.relpath(folder, bus / "devices"))
+
+
+@given('node "{node}" has an empty list of IOMMU groups')
+def _(world: World, node: str) -> None:
+    """Add the folder iommu_groups without groups, as on a kernel with its IOMMU switched off."""
+    (pci_bus(world.node(node)).parents[1] / "kernel/iommu_groups").mkdir(parents=True)
+
+
 @given('GPU {gpu:d} of "{node}" has {name:word} {value:word}')
 def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
-    """Set `numa_node` or `sriov_numvfs` in sysfs, the kernel `driver`, or the id of a `process` that uses the GPU."""
+    """Set a property of a GPU.
+
+    `numa_node` and `sriov_numvfs` are files in sysfs (`none`: there is no file), `driver` is the kernel's, `process`
+    the id of a process that uses the GPU, and `addressing_mode` a number of NVML.
+    """
     component = world.node(node)
     match name:
+        case "numa_node" | "sriov_numvfs" if value == "none":
+            (sysfs_link(component, gpu) / name).unlink()
         case "numa_node" | "sriov_numvfs":
             (sysfs_link(component, gpu) / name).write_text(f"{value}\n")
         case "driver":
             bind(component, gpu, value)
+        case "addressing_mode":
+            component.gpus.set(gpu, name, int(value))
         case "process":
             component.gpus.set_process(gpu, int(value), memory=GIB)
         case _:
@@ -51,9 +78,19 @@ def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
 
 def bind(node: ScenarioNode, gpu: int, driver: str) -> None:
     """Bind a GPU to a kernel driver, as an administrator may have done."""
-    folder = pci_bus(node) / "drivers" / driver
+    # Imported here: with --nvml real nothing is simulated.
+    from fake_nvml import pci_kernel
+
+    folder, address = pci_bus(node) / "drivers" / driver, pci_address(node, gpu)
+    device = (pci_bus(node) / "devices" / address).resolve()
+    if driver == pci_kernel.VFIO:
+        (device / "driver_override").write_text(driver)
+        for file in (device / "driver/unbind", folder / "bind"):
+            file = file.resolve()
+            file.write_text(address)
+            pci_kernel.apply(file)
+        return
     folder.mkdir()
-    device = (pci_bus(node) / "devices" / pci_address(node, gpu)).resolve()
     (device / "driver").unlink()
     # Relative, like the links of the kernel in /sys.
     (device / "driver").symlink_to(os.path.relpath(folder, device))

@@ -106,6 +106,14 @@ def restore_libraries(_world: World, node: ScenarioNode) -> None:
         path.rename(path.with_name(path.name.removeprefix("aside-")))
 
 
+def make_files_plain(_world: World, node: ScenarioNode) -> None:
+    """Replace the device files by plain files, which is all that a node without root privileges can have."""
+    for path in (Path(node.gpus.driver_root) / "dev").rglob("*"):
+        if path.is_char_device():
+            path.unlink()
+            path.touch()
+
+
 def pci_address(node: ScenarioNode, gpu: int) -> str:
     """Return the PCI address of a GPU as Linux writes it."""
     # NVML's PCI domain has eight digits, that of Linux has four.
@@ -184,6 +192,8 @@ FAULTS: dict[str, NodeFault] = {
     "nvidia-imex-ctl fails": NodeFault(
         lambda _world, node: broken_imex_control(node).touch(), lambda _world, node: broken_imex_control(node).unlink()
     ),
+    "plain files in place of device files": NodeFault(make_files_plain),
+    r"(/dev/\S+) missing": NodeFault(lambda _world, node, path: Path(f"{node.gpus.driver_root}{path}").unlink()),
     r"vfio-pci rejects GPU (\d+)": NodeFault(
         lambda _world, node, gpu: rejected_file(node).write_text(pci_address(node, gpu)),
         lambda _world, node, _gpu: rejected_file(node).unlink(),
@@ -191,6 +201,9 @@ FAULTS: dict[str, NodeFault] = {
     r"GPU (\d+) missing in sysfs": NodeFault(lambda _world, node, gpu: sysfs_link(node, gpu).unlink()),
     r"NVML does not support (\w+) of GPU (\d+)": NodeFault(
         lambda _world, node, name, gpu: node.gpus.set(gpu, name, "N/A")
+    ),
+    r"(nvml\w+) of GPU (\d+) answers (\w+)": NodeFault(
+        lambda _world, node, function, gpu, error: node.gpus.inject_fault(function, error=error, gpu=gpu)
     ),
     r"NVML events of GPU (\d+) not supported": NodeFault(
         lambda _world, node, gpu: node.gpus.inject_fault("nvmlDeviceRegisterEvents", error="NOT_SUPPORTED", gpu=gpu)

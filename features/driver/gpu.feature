@@ -30,7 +30,7 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | field    | value                  |
       | capacity | with the keys [memory] |
 
-  @NV-021b @needs:fake-nvml
+  @NV-020 @NV-021 @NV-021b @NV-026 @needs:fake-nvml
   Scenario: Brand and architecture have the names of NVIDIA's library for Go
     Given the GPUs of "n1" are those of "dgx-h100"
     And the GPUs of "n1" have in NVML:
@@ -44,7 +44,7 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | 7     | 8            |
       | 8     | 9            |
     And node "n1" running the driver
-    Then the GPUs on "n1" are published with:
+    Then the GPUs on "n1" are published with: [NV-021b]
       | brand       | architecture |
       | Quadro      | Kepler       |
       | Tesla       | Maxwell      |
@@ -66,7 +66,7 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | 15    | 9            |
       | 16    | 4294967295   |
     And node "n2" running the driver
-    Then the GPUs on "n2" are published with:
+    Then the GPUs on "n2" are published with: [NV-021b]
       | brand             | architecture |
       | NvidiaVCS         | Blackwell    |
       | NvidiaVWS         | Hopper       |
@@ -76,6 +76,23 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | Nvidia            | Hopper       |
       | GeForceRTX        | Hopper       |
       | TitanRTX          | Unknown      |
+    Given the GPUs of "n3" are those of "mixed"
+    And the GPUs of "n3" have in NVML:
+      | brand |
+      | 0     |
+    And node "n3" running the driver
+    Then the GPUs on "n3" are published with: [NV-021b]
+      | brand   | architecture |
+      | Unknown | Hopper       |
+      | Nvidia  | Hopper       |
+      | Nvidia  | Ampere       |
+      | Nvidia  | Ada Lovelace |
+      | Nvidia  | Turing       |
+    And the gpu devices on "n3" are the GPUs of NVML, with its "uuid" as "attributes.uuid.string" [NV-020]
+    And the gpu devices on "n3" are the GPUs of NVML, with its "name" as "attributes.productName.string" [NV-020]
+    And the gpu devices on "n3" are the GPUs of NVML, with its "compute capability" as "attributes.cudaComputeCapability.version" [NV-021]
+    And the gpu devices on "n3" are the GPUs of NVML, with its "PCI address" as "attributes['resource.kubernetes.io/pciBusID'].string" [NV-021]
+    And the gpu devices on "n3" are the GPUs of NVML, with its "memory" as "capacity.memory.value" [NV-026]
 
   @NV-050 @NV-094 @NV-095
   Scenario: A claim gets a CDI device of its own
@@ -92,7 +109,7 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | kind     | name                   | value |
       | variable | NVIDIA_VISIBLE_DEVICES | void  |
 
-  @NV-095 @NV-095b @NV-095c @needs:fake-nvml
+  @NV-095 @NV-095b @NV-095c @NV-095d @needs:fake-nvml
   Scenario: A container with two GPUs of a claim has their device nodes, the control nodes and the driver's files
     Given node "n1" has a fake "nvidia-smi"
     And node "n1" running the driver
@@ -115,6 +132,34 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | file                       |
       | libnvidia-ml.so.$(version) |
       | nvidia-smi                 |
+    Given node "n2" has a fake "nvidia-smi"
+    And node "n2" has the fault "plain files in place of device files"
+    And node "n2" running the driver
+    And a ResourceClaim "plain" allocated the devices "gpu-1, gpu-6" on "n2"
+    When claim "plain" is prepared on "n2"
+    Then claim "plain" is prepared [NV-095]
+    And the device nodes of claim "plain" on "n2" have the numbers: [NV-095b]
+      | path                  | major       | minor |
+      | /dev/nvidia1          | 195         | 1     |
+      | /dev/nvidia6          | 195         | 6     |
+      | /dev/nvidiactl        | 195         | 255   |
+      | /dev/nvidia-modeset   | 195         | 254   |
+      | /dev/nvidia-uvm       | nvidia-uvm  | 0     |
+      | /dev/nvidia-uvm-tools | nvidia-uvm  | 1     |
+    When node "n2" gets the fault "/dev/nvidia-modeset missing"
+    Given a ResourceClaim "next" allocated the devices "gpu-4" on "n2"
+    When claim "next" is prepared on "n2"
+    Then of the device nodes "*", claim "next" adds only "/dev/nvidia4, /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia-uvm-tools" on "n2" [NV-095]
+    When claim "plain" is unprepared on "n2"
+    Then claim "plain" gets the driver's files on "n2" from these folders in turn: [NV-095d]
+      | library                   | program  |
+      | .                         | opt/bin  |
+      | usr/lib/x86_64-linux-gnu  | usr/sbin |
+      | usr/lib/aarch64-linux-gnu | bin      |
+      | lib64                     | sbin     |
+      | lib/x86_64-linux-gnu      | usr/bin  |
+      | lib/aarch64-linux-gnu     | sbin     |
+      | usr/lib64                 | opt/bin  |
 
   @NV-060b
   Scenario: The refusal of a device in use names its owner
@@ -187,8 +232,19 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And GPU 6 of "n1" has numa_node 0
     And node "n1" has the fault "NVML does not support memory_total of GPU 3"
     And node "n1" has the fault "NVML does not support addressing_mode of GPU 4"
-    And node "n1" running the driver
-    Then GPU 0 on "n1" is published with: [NV-024]
+    And GPU 5 of "n1" has addressing_mode 1
+    And GPU 6 of "n1" has addressing_mode 2
+    And GPU 7 of "n1" has addressing_mode 0
+    # The driver's library is older than the query, or knows another version of it.
+    And node "n1" has the fault "nvmlDeviceGetAddressingMode of GPU 2 answers FUNCTION_NOT_FOUND"
+    And node "n1" has the fault "nvmlDeviceGetAddressingMode of GPU 3 answers ARGUMENT_VERSION_MISMATCH"
+    And node "n1" has the fault "nvmlDeviceGetAddressingMode of GPU 0 answers INVALID_ARGUMENT"
+    And node "n1" has the fault "nvmlDeviceGetMigMode of GPU 1 answers FUNCTION_NOT_FOUND"
+    And node "n1" has the fault "nvmlDeviceGetMigMode of GPU 2 answers NOT_SUPPORTED"
+    And node "n1" with a kubelet
+    When the driver on "n1" is started
+    Then the driver on "n1" comes to be registered [NV-028]
+    And GPU 0 on "n1" is published with: [NV-024]
       | field                                         | value |
       | attributes["resource.kubernetes.io/pcieRoot"] | null  |
       | attributes["resource.kubernetes.io/numaNode"] | null  |
@@ -196,6 +252,12 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | field                                         | value |
       | attributes["resource.kubernetes.io/numaNode"] | null  |
       | attributes["resource.kubernetes.io/pcieRoot"] | set   |
+    And GPU 5 on "n1" is published with: [NV-024]
+      | field                                                | value      |
+      | attributes["resource.kubernetes.io/pcieRoot"].string | pci0000:a7 |
+    And GPU 6 on "n1" is published with: [NV-024]
+      | field                                                | value      |
+      | attributes["resource.kubernetes.io/pcieRoot"].string | pci0000:b8 |
     # A list with the feature gate DRAListTypeAttributes.
     And GPU 2 on "n1" is published with: [NV-025]
       | field                                         | value                   |
@@ -206,10 +268,24 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And GPU 4 on "n1" is published with: [NV-028]
       | field                     | value |
       | attributes.addressingMode | null  |
-    And GPU 5 on "n1" is published with: [NV-028]
+    And GPU 2 on "n1" is published with: [NV-028]
       | field                     | value |
-      | attributes.addressingMode | set   |
-    # NVML fails with another error: the driver does not support the query, or not this version of it.
+      | attributes.addressingMode | null  |
+    And GPU 3 on "n1" is published with: [NV-028]
+      | field                     | value |
+      | attributes.addressingMode | null  |
+    And GPU 0 on "n1" is published with: [NV-028]
+      | field                     | value |
+      | attributes.addressingMode | null  |
+    And GPU 5 on "n1" is published with: [NV-028]
+      | field                            | value |
+      | attributes.addressingMode.string | HMM   |
+    And GPU 6 on "n1" is published with: [NV-028]
+      | field                            | value |
+      | attributes.addressingMode.string | ATS   |
+    And GPU 7 on "n1" is published with: [NV-028]
+      | field                            | value  |
+      | attributes.addressingMode.string | 'None' |
     And GPU 6 on "n1" is published with: [NV-025]
       | field                                         | value                   |
       | attributes["resource.kubernetes.io/numaNode"] | {int: 0} or {ints: [0]} |

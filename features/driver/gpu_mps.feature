@@ -99,9 +99,10 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     Then claim "train" is prepared [NV-092]
     And one MPS control daemon runs on "n1", for the GPUs of claim "train" [NV-092]
     And a container with claim "train" on "n1" has: [NV-092]
-      | kind      | name                             | value |
-      | file      | $CUDA_MPS_PIPE_DIRECTORY/control | set   |
-      | directory | /dev/shm                         | set   |
+      | kind               | name                             | value |
+      | file               | $CUDA_MPS_PIPE_DIRECTORY/control | set   |
+      | writable directory | $CUDA_MPS_PIPE_DIRECTORY         | set   |
+      | writable directory | /dev/shm                         | set   |
     And the MPS control daemon on "n1" received the command "set_default_active_thread_percentage 50" [NV-092b]
     And the MPS control daemon on "n1" received the command "set_default_device_pinned_mem_limit GPU-* 1953M" [NV-092b]
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is EXCLUSIVE_PROCESS [NV-092e]
@@ -167,8 +168,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
       | one   | -d -M     |
       | two   | -d        |
       | infer | -d        |
-    And the MPS control daemon on "n1" received the command "set_default_device_pinned_mem_limit GPU-* 3072M" [NV-092b]
-    And the MPS control daemon on "n1" received the command "set_default_device_pinned_mem_limit GPU-* 5120M" [NV-092b]
+    And the MPS control daemon on "n1" limits the memory of the GPUs of claim "two" to "3072M, 5120M" [NV-092b]
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "two" is EXCLUSIVE_PROCESS [NV-092e]
     And nvidia-smi on "n1" was run for the GPU of claim "plain" with "" [NV-092e]
     When claim "train" is unprepared on "n1"

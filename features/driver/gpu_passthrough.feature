@@ -6,7 +6,8 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
 
   @NV-175 @NV-175b
   Scenario: Each GPU is also published as a device for pass-through
-    Given node "n1" has an IOMMU with the VFIO interface
+    Given node "n1" has PCI devices that are no NVIDIA GPUs
+    And node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     Then the gpu and vfio devices on "n1" have the same "attributes['resource.kubernetes.io/pciBusID'].string" [NV-175]
     And every vfio device on "n1" has: [NV-175]
@@ -22,11 +23,13 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     And the gpu and vfio devices on "n1" have the same "attributes['resource.kubernetes.io/pcieRoot'].string" [NV-175]
     And the gpu and vfio devices on "n1" have the same "attributes['resource.kubernetes.io/numaNode']" [NV-175]
     And the vfio devices on "n1" are in the order of their PCI addresses, each with a uuid of its own [NV-175]
-    Given node "n3" has an IOMMU with the IOMMUFD interface
+    Given the GPUs of "n3" are those of "dgx-h100-mig"
+    And node "n3" has an IOMMU with the IOMMUFD interface
     And node "n3" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     Then every vfio device on "n3" has: [NV-175]
       | field                          | value |
       | attributes.iommuFDEnabled.bool | true  |
+    And the driver on "n3" comes to publish "gpu-vfio-1, gpu-vfio-7" and not "gpu-vfio-0" [NV-175]
     Given node "n2" has an IOMMU with the VFIO interface
     And node "n2" running the driver with "--feature-gates=NVMLDeviceHealthCheck=false"
     Then every published device on "n2" has: [NV-175b]
@@ -37,6 +40,11 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
   Scenario: The driver does not start with pass-through on a node without an IOMMU
     Given node "n1" with a kubelet
     Then the driver on "n1" does not start with:
+      | flags                                                               | error                |
+      | --feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false | IOMMU is not enabled |
+    Given node "n2" has an empty list of IOMMU groups
+    And node "n2" with a kubelet
+    Then the driver on "n2" does not start with:
       | flags                                                               | error                |
       | --feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false | IOMMU is not enabled |
 
@@ -228,15 +236,22 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     And GPU 0 of "n1" has sriov_numvfs 2
     And GPU 1 of "n1" has driver nouveau
     And GPU 2 of "n1" has process 4711
+    And GPU 3 of "n1" has driver vfio-pci
+    # A GPU without virtual functions has no such file.
+    And GPU 4 of "n1" has sriov_numvfs none
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "virtual" allocated the devices "gpu-vfio-0" on "n1"
     And a ResourceClaim "foreign" allocated the devices "gpu-vfio-1" on "n1"
     And a ResourceClaim "busy" allocated the devices "gpu-vfio-2" on "n1"
-    When claims "virtual, foreign, busy" are prepared on "n1" in one call
+    And a ResourceClaim "free" allocated the devices "gpu-vfio-3, gpu-vfio-4" on "n1"
+    When claims "virtual, foreign, busy, free" are prepared on "n1" in one call
     Then claim "virtual" is refused because "virtual functions"
     And claim "foreign" is refused because "nouveau"
     And claim "busy" is refused because "4711"
     And GPU 2 of "n1" is bound to nvidia
+    And claim "free" is prepared
+    And GPU 3 of "n1" is bound to vfio-pci
+    And GPU 4 of "n1" is bound to vfio-pci
 
   @NV-184
   Scenario: A restarted driver keeps GPUs passed through

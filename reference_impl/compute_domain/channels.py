@@ -135,9 +135,8 @@ class ChannelPreparer:
                 HeldDevice(
                     answer=PreparedDevice((result.request_name,), result.pool, result.device, edit.cdi_ids),
                     type=_KINDS[result.device].name,
-                    info={"domainID": domain_id(config)},
                 )
-                for (result, config), edit in zip(chosen, edits, strict=True)
+                for (result, _), edit in zip(chosen, edits, strict=True)
             )
             self._checkpoint.put(claim.uid, completed(started, devices))
             return tuple(device.answer for device in devices)
@@ -341,8 +340,3 @@ class ChannelPreparer:
     def is_gone(self, uid: str, entry: ClaimEntry) -> bool:
         """Return whether the API has no such claim any more."""
         return self._claims.exists(namespace=entry.namespace, name=entry.name, uid=uid) is False
-
-
-def domain_id(config: Config) -> str:
-    """Return the domain that a config names."""
-    return config.domain_id if isinstance(config, ComputeDomainChannelConfig | ComputeDomainDaemonConfig) else ""

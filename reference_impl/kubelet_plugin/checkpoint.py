@@ -48,14 +48,10 @@ class ClaimState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldDevice:
-    """A prepared device: the response of Prepare, and the facts that Unprepare needs.
-
-    `type` is the device's type attribute; `info` holds facts of that type (`uuid`, MIG instance ids).
-    """
+    """A prepared device: the response of Prepare, and the device's type attribute."""
 
     answer: PreparedDevice
     type: str
-    info: Mapping[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,7 +271,7 @@ def _encode_device(device: HeldDevice) -> Obj:
     }
     if device.answer.share_id is not None:
         answer["ShareID"] = device.answer.share_id
-    return {device.type: {"info": dict(device.info), "device": answer}}
+    return {device.type: {"device": answer}}
 
 
 def _decode_entry(encoded: Obj) -> ClaimEntry:
@@ -305,7 +301,6 @@ def _decode_devices(item: Obj) -> Iterator[HeldDevice]:
                 answer.get("ShareID"),
             ),
             type=kind,
-            info=held.get("info") or {},
         )
 
 

@@ -14,11 +14,9 @@ from pathlib import Path
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.component import Component
-from dra_api.rpc import DRA_VERSIONS
 from reference_impl.kubelet_plugin.options import GPU_DRIVER, FeatureGates, KubeletPluginOptions, OptionError
 from reference_impl.kubelet_plugin.plugin import KubeletPlugin
 from reference_impl.kubelet_plugin.shares import ShareMode
-from reference_impl.runtime import ComponentError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,21 +54,12 @@ def add_node_arguments(parser: argparse.ArgumentParser, *, driver: str) -> None:
     """Add the options of any kubelet plugin."""
     node = os.environ.get("NODE_NAME")
     parser.add_argument("--node-name", default=node, required=node is None, help="name of the Node (or $NODE_NAME)")
-    parser.add_argument(
-        "--kubelet-plugins-directory-path",
-        type=Path,
-        default=Path("/var/lib/kubelet/plugins"),
-        metavar="DIR",
-        help="the plugin's sockets and checkpoint go to DIR/<driver name> (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--kubelet-registrar-directory-path",
-        type=Path,
-        default=Path("/var/lib/kubelet/plugins_registry"),
-        metavar="DIR",
-        help="where the kubelet looks for plugins (default: %(default)s)",
-    )
-    parser.add_argument("--cdi-root", type=Path, default=Path("/etc/cdi"), metavar="DIR", help="default: %(default)s")
+    for option, meaning in (
+        ("--kubelet-plugins-directory-path", "the plugin's sockets and checkpoint go to DIR/<driver name>"),
+        ("--kubelet-registrar-directory-path", "where the kubelet looks for plugins"),
+        ("--cdi-root", "where the plugin writes CDI specifications, such as /etc/cdi"),
+    ):
+        parser.add_argument(option, type=Path, required=True, metavar="DIR", help=meaning)
     parser.add_argument(
         "--container-driver-root",
         type=Path,
@@ -79,12 +68,6 @@ def add_node_arguments(parser: argparse.ArgumentParser, *, driver: str) -> None:
         help="the NVIDIA driver's files as this process sees them (default: %(default)s)",
     )
     parser.add_argument("--driver-name", default=driver, help="default: %(default)s")
-    parser.add_argument(
-        "--services",
-        default=",".join(DRA_VERSIONS),
-        metavar="NAME,…",
-        help="DRA services in the order to register them (default: %(default)s)",
-    )
     parser.add_argument(
         "--healthcheck-port",
         type=int,
@@ -98,17 +81,7 @@ def add_node_arguments(parser: argparse.ArgumentParser, *, driver: str) -> None:
 def node_options(
     args: argparse.Namespace, *, gates: FeatureGates, ignored_xids: frozenset[int] = frozenset()
 ) -> KubeletPluginOptions:
-    """Return the options that `add_node_arguments` read. Raises ComponentError when they cannot work."""
-    versions = tuple(filter(None, args.services.split(",")))
-    unknown = [version for version in versions if version not in DRA_VERSIONS]
-    if unknown or not versions:
-        raise ComponentError(f"--services {args.services!r}: choose among {', '.join(DRA_VERSIONS)}")
-    if not (args.healthcheck_port == -1 or 0 < args.healthcheck_port < 65536):
-        raise ComponentError(
-            f"--healthcheck-port {args.healthcheck_port}: choose a port from 1 to 65535, or -1 for none"
-        )
-    if not args.container_driver_root.is_dir():
-        raise ComponentError(f"--container-driver-root {args.container_driver_root}: there is no such folder")
+    """Return the options that `add_node_arguments` read."""
     return KubeletPluginOptions(
         node_name=args.node_name,
         plugins_dir=args.kubelet_plugins_directory_path,
@@ -116,7 +89,6 @@ def node_options(
         cdi_root=args.cdi_root,
         driver_root=args.container_driver_root,
         driver_name=args.driver_name,
-        versions=versions,
         gates=gates,
         ignored_xids=ignored_xids,
         healthcheck_port=None if args.healthcheck_port == -1 else args.healthcheck_port,

@@ -29,12 +29,11 @@ class DecodeError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How the containers of a claim share a device. `interval` is set if a time slice is requested."""
+    """How the containers of a claim share a device. `interval` is None unless there is a timeSlicingConfig."""
 
     strategy: str
-    interval: str | None = None
-    mps: Mapping[str, object] | None = None
-    has_interval: bool = False
+    interval: str | None
+    mps: Mapping[str, object] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +178,6 @@ def _sharing(raw: Obj | None) -> Sharing | None:
         # An empty timeSlicingConfig means the default interval; upstream crashed on it until #1384 (rule NV-088).
         interval=None if slicing is None else slicing.get("interval") or "Default",
         mps=raw.get("mpsConfig"),
-        has_interval=slicing is not None,
     )
 
 
@@ -227,7 +225,7 @@ def _validate_sharing(sharing: Sharing, gates: EnabledSharing) -> None:
             f'"{sharing.strategy}" is selected as the GPU sharing strategy, '
             f'but the "{gate}" feature gate is not enabled'
         )
-    if sharing.strategy == "TimeSlicing" and sharing.has_interval and sharing.interval not in INTERVALS:
+    if sharing.strategy == "TimeSlicing" and sharing.interval not in (None, *INTERVALS):
         raise ConfigError(
             f"unknown time-slice interval: {sharing.interval}, supported time-slice intervals: " + ", ".join(INTERVALS)
         )
@@ -240,12 +238,20 @@ def _validate_sharing(sharing: Sharing, gates: EnabledSharing) -> None:
 
 
 def requests_mps(config: Config) -> bool:
-    """Return whether a config wants NVIDIA's Multi-Process Service."""
-    return (
-        isinstance(config, GpuConfig | MigDeviceConfig)
-        and config.sharing is not None
-        and (config.sharing.strategy == "MPS")
-    )
+    """Return whether a config requests NVIDIA's Multi-Process Service."""
+    return mps_settings(config) is not None
+
+
+def mps_settings(config: Config) -> Mapping[str, object] | None:
+    """Return the settings of NVIDIA's Multi-Process Service that a config requests; None if it does not request it."""
+    match config:
+        case (
+            GpuConfig(sharing=Sharing(strategy="MPS", mps=settings))
+            | MigDeviceConfig(sharing=Sharing(strategy="MPS", mps=settings))
+        ):
+            return settings or {}
+        case _:
+            return None
 
 
 # -- precedence --------------------------------------------------------------------------------------------------------
@@ -276,20 +282,18 @@ class DeviceKind:
 def candidates(allocation: Obj, driver: str) -> list[Candidate]:
     """Return the claim's configs for `driver`: class configs first, then the claim's own, in list order (rule NV-078).
 
-    Raises ConfigError for an unknown source or an entry that is not opaque, DecodeError for bad parameters.
+    Raises DecodeError for bad parameters.
     """
-    by_source: dict[str, list[Candidate]] = {"FromClass": [], "FromClaim": []}
-    for entry in (allocation.get("devices") or {}).get("config") or ():
-        source = entry.get("source")
-        if source not in by_source:
-            raise ConfigError(f"invalid config source: {source!r}")
-        opaque = entry.get("opaque")
-        if opaque is None:
-            raise ConfigError("only opaque parameters are supported by this driver")
-        if opaque.get("driver") != driver:
-            continue  # another driver's business: not even decoded (rule NV-057)
-        by_source[source].append(Candidate(decode(opaque.get("parameters")), tuple(entry.get("requests") or ())))
-    return by_source["FromClass"] + by_source["FromClaim"]
+    # Configuration of other drivers is not even decoded (rule NV-057).
+    mine = [
+        entry for entry in (allocation.get("devices") or {}).get("config") or () if entry["opaque"]["driver"] == driver
+    ]
+    return [
+        Candidate(decode(entry["opaque"].get("parameters")), tuple(entry.get("requests") or ()))
+        for source in ("FromClass", "FromClaim")
+        for entry in mine
+        if entry["source"] == source
+    ]
 
 
 def select(offered: Sequence[Candidate], *, request: str, device: str, kind: DeviceKind) -> Config:

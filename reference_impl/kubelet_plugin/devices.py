@@ -10,7 +10,7 @@ NV-042.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 from uuid import NAMESPACE_DNS, uuid5
@@ -43,10 +43,10 @@ class Gpu:
     cuda_driver_version: str
     pci_bus_id: str
     memory_bytes: int | None
-    addressing_mode: str | None = None
-    pcie_root: str | None = None
-    numa_node: int | None = None
-    mig_enabled: bool = False
+    addressing_mode: str | None
+    pcie_root: str | None
+    numa_node: int | None
+    mig_enabled: bool
     partitioning: Partitioning | None = None
 
     @property
@@ -124,9 +124,9 @@ class Vfio:
     device_id: str
     product_name: str
     memory_bytes: int
-    iommufd: bool = False
-    pcie_root: str | None = None
-    numa_node: int | None = None
+    iommufd: bool
+    pcie_root: str | None
+    numa_node: int | None
 
     @property
     def name(self) -> str:
@@ -157,15 +157,15 @@ def slots_of(gpu: Gpu) -> list[MigSlot]:
     return sorted(slots, key=lambda slot: slot.name)
 
 
-def memory_slices(device: Device) -> range | None:
-    """Return the memory slices of its GPU that a device takes; None if they are not counted."""
+def memory_slices(device: Device) -> Sequence[int]:
+    """Return the memory slices of its GPU that a device takes; none if they are not counted."""
     match device:
         case Gpu(partitioning=Partitioning() as whole):
             return range(whole.memory_slices)
         case Mig(start=start, size=size) | MigSlot(start=start, profile=MigProfile(size=size)):
             return range(start, start + size)
         case _:
-            return None
+            return ()
 
 
 def overlap(one: AnyDevice, other: AnyDevice) -> bool:
@@ -174,9 +174,7 @@ def overlap(one: AnyDevice, other: AnyDevice) -> bool:
         return pci_address_of(one) == pci_address_of(other)
     if full_gpu(one).uuid != full_gpu(other).uuid:
         return False
-    mine, theirs = memory_slices(one), memory_slices(other)
-    # A device without counted memory slices takes the whole GPU.
-    return one.name == other.name or mine is None or theirs is None or bool(set(mine) & set(theirs))
+    return one.name == other.name or bool(set(memory_slices(one)) & set(memory_slices(other)))
 
 
 def gpu_name(minor: int) -> str:
@@ -245,12 +243,11 @@ def _place(address: str, device: Gpu | Vfio) -> Obj:
 def counters_of(device: Device) -> list[Obj]:
     """Return the amounts of its GPU's counters that the device consumes (rules NV-034 to NV-036)."""
     gpu = full_gpu(device)
-    slices = memory_slices(device)
     # Slots are published, and not the MIG devices that are created for them.
-    if gpu.partitioning is None or slices is None or isinstance(device, Mig):
+    if gpu.partitioning is None or isinstance(device, Mig):
         return []
     amounts = gpu.partitioning.amounts if isinstance(device, Gpu) else device.profile.amounts
-    return gpu.partitioning.consumed(gpu.minor, amounts, slices)
+    return gpu.partitioning.consumed(gpu.minor, amounts, memory_slices(device))
 
 
 def attributes_of(device: Device) -> Obj:
@@ -274,25 +271,6 @@ def attributes_of(device: Device) -> Obj:
     if gpu.addressing_mode is not None:
         attributes["addressingMode"] = {"string": gpu.addressing_mode}
     return attributes | _place(gpu.pci_bus_id, gpu)
-
-
-def device_info(device: AnyDevice) -> Obj:
-    """Return the description of a device that the checkpoint stores."""
-    match device:
-        case Gpu():
-            return {"uuid": device.uuid}
-        case Vfio():
-            return {"uuid": device.uuid, "pciBusID": device.address}
-        case MigSlot():
-            return {}  # only a place: nothing of it exists
-        case Mig():
-            return {
-                "parentMinor": device.parent.minor,
-                "giId": device.gi_id,
-                "ciId": device.ci_id,
-                "migUUID": device.uuid,
-                "parentUUID": device.parent.uuid,
-            }
 
 
 def capacity_of(device: Device) -> Obj:
@@ -321,11 +299,8 @@ def semantic_version(text: str) -> str:
 
     `550.163.01` is `550.163.1`, `580.95` is `580.95.0`. Raises ValueError when it begins with no number.
     """
-    numbers = re.match(r"\d+(?:\.\d+)*", text)
-    if numbers is None:
-        raise ValueError(f"driver version {text!r} does not begin with a number")
-    parts = [str(int(part)) for part in numbers.group().split(".")][:3]
-    return ".".join(parts + ["0"] * (3 - len(parts)))
+    parts = [str(int(part)) for part in text.split(".")]
+    return ".".join([*parts, "0", "0"][:3])
 
 
 def cuda_version(number: int) -> str:
@@ -337,8 +312,5 @@ def pci_address(bus_id: str) -> str:
     """Return NVML's `00000000:1A:00.0` as Linux writes it, `0000:1a:00.0` (rule NV-023). Raises ValueError when
     malformed.
     """
-    match = re.fullmatch(r"([0-9a-f]{4,8}):([0-9a-f]{2}):([0-9a-f]{2})\.([0-9a-f])", bus_id.strip().lower())
-    if match is None:
-        raise ValueError(f"{bus_id!r} is no PCI address")
-    domain, bus, slot, function = match.groups()
-    return f"{int(domain, 16):04x}:{bus}:{slot}.{function}"
+    domain, device = bus_id.lower().split(":", 1)
+    return f"{int(domain, 16):04x}:{device}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,38 +34,6 @@ from reference_impl.kubelet_plugin.mig_profiles import ENGINES, partitioning
 from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
-
-_BRANDS = {
-    "QUADRO": "Quadro",
-    "TESLA": "Tesla",
-    "NVS": "NVS",
-    "GRID": "Grid",
-    "GEFORCE": "GeForce",
-    "TITAN": "Titan",
-    "NVIDIA_VAPPS": "NvidiaVApps",
-    "NVIDIA_VPC": "NvidiaVPC",
-    "NVIDIA_VCS": "NvidiaVCS",
-    "NVIDIA_VWS": "NvidiaVWS",
-    "NVIDIA_CLOUD_GAMING": "NvidiaCloudGaming",
-    "QUADRO_RTX": "QuadroRTX",
-    "NVIDIA_RTX": "NvidiaRTX",
-    "NVIDIA": "Nvidia",
-    "GEFORCE_RTX": "GeForceRTX",
-    "TITAN_RTX": "TitanRTX",
-}
-_ARCHITECTURES = {
-    "KEPLER": "Kepler",
-    "MAXWELL": "Maxwell",
-    "PASCAL": "Pascal",
-    "VOLTA": "Volta",
-    "TURING": "Turing",
-    "AMPERE": "Ampere",
-    "ADA": "Ada Lovelace",
-    "HOPPER": "Hopper",
-    "BLACKWELL": "Blackwell",
-    "RUBIN": "Rubin",
-}
-_ADDRESSING = {0: "None", 1: "HMM", 2: "ATS"}
 
 
 class DiscoveryError(ComponentError):
@@ -126,11 +95,8 @@ class Nvml:
         """Return a number that two handles of one GPU share, also when the GPU is lost and answers no question any
         more.
         """
-        try:
-            # NVML returns the same pointer for the same GPU.
-            return ctypes.cast(handle, ctypes.c_void_p).value or 0
-        except ctypes.ArgumentError:  # a stand-in for the library need not deal in pointers
-            return id(handle)
+        # NVML returns the same pointer for the same GPU.
+        return ctypes.cast(handle, ctypes.c_void_p).value or 0
 
     def discover(self, sysfs: Path, *, dynamic_mig: bool = False) -> Found:
         """Read every GPU and MIG device; with `dynamic_mig` every possible placement of a MIG device.
@@ -157,7 +123,8 @@ class Nvml:
 
     def raw_driver_version(self) -> str:
         """Return the driver version as NVML spells it; library files are named after it."""
-        return _text(self.module.nvmlSystemGetDriverVersion())
+        version: str = self.module.nvmlSystemGetDriverVersion()
+        return version
 
     def cut(self, handle: Any, gpu: Gpu) -> Gpu:
         """Return the GPU with the possible placements of MIG devices, if it supports creating them on demand.
@@ -184,12 +151,9 @@ class Nvml:
         return [*found]
 
     def processes(self, gpu: Gpu) -> list[int]:
-        """Return the processes that compute on a GPU; none if NVML does not report them."""
-        try:
-            handle = self.module.nvmlDeviceGetHandleByUUID(gpu.uuid)
-            return [int(process.pid) for process in self.module.nvmlDeviceGetComputeRunningProcesses(handle)]
-        except self.module.NVMLError:
-            return []
+        """Return the processes that compute on a GPU. Raises NVMLError if NVML does not report them."""
+        handle = self.module.nvmlDeviceGetHandleByUUID(gpu.uuid)
+        return [int(process.pid) for process in self.module.nvmlDeviceGetComputeRunningProcesses(handle)]
 
     def at(self, address: str) -> Any:
         """Return the handle of the GPU at a PCI address. Raises NVMLError if NVML shows none."""
@@ -199,17 +163,17 @@ class Nvml:
 
     def _gpu(self, handle: Any, index: int, driver_version: str, cuda_driver_version: str, sysfs: Path) -> Gpu:
         nvml = self.module
-        address = pci_address(_text(nvml.nvmlDeviceGetPciInfo(handle).busId))
+        address = pci_address(nvml.nvmlDeviceGetPciInfo(handle).busId)
         major, minor = nvml.nvmlDeviceGetCudaComputeCapability(handle)
         memory = self._optional(lambda: nvml.nvmlDeviceGetMemoryInfo(handle).total, "NOT_SUPPORTED")
         mode = self._optional(lambda: nvml.nvmlDeviceGetMigMode(handle)[0], "NOT_SUPPORTED", "FUNCTION_NOT_FOUND")
         return Gpu(
             minor=nvml.nvmlDeviceGetMinorNumber(handle),
             index=index,
-            uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
-            product_name=_text(nvml.nvmlDeviceGetName(handle)),
-            brand=self._named(nvml.nvmlDeviceGetBrand(handle), "NVML_BRAND_", _BRANDS),
-            architecture=self._named(nvml.nvmlDeviceGetArchitecture(handle), "NVML_DEVICE_ARCH_", _ARCHITECTURES),
+            uuid=nvml.nvmlDeviceGetUUID(handle),
+            product_name=nvml.nvmlDeviceGetName(handle),
+            brand=brand_name(nvml.nvmlDeviceGetBrand(handle)),
+            architecture=architecture_name(nvml.nvmlDeviceGetArchitecture(handle)),
             cuda_compute_capability=f"{major}.{minor}.0",
             driver_version=driver_version,
             cuda_driver_version=cuda_driver_version,
@@ -230,13 +194,7 @@ class Nvml:
             "ARGUMENT_VERSION_MISMATCH",
             "INVALID_ARGUMENT",
         )
-        return None if mode is None else _ADDRESSING.get(int(mode))
-
-    def _named(self, number: int, prefix: str, names: dict[str, str]) -> str:
-        for suffix, shown in names.items():
-            if getattr(self.module, prefix + suffix, None) == number:
-                return shown
-        return "Unknown"
+        return None if mode is None else {0: "None", 1: "HMM", 2: "ATS"}.get(int(mode))
 
     # -- MIG -------------------------------------------------------------------------------------------------------
 
@@ -259,9 +217,9 @@ class Nvml:
         shares = nvml.nvmlDeviceGetAttributes_v2(handle)
         return Mig(
             parent=gpu,
-            uuid=_text(nvml.nvmlDeviceGetUUID(handle)),
+            uuid=nvml.nvmlDeviceGetUUID(handle),
             profile=profile_name(
-                _text(profile.name), int(shares.computeInstanceSliceCount), int(shares.gpuInstanceSliceCount)
+                profile.name, int(shares.computeInstanceSliceCount), int(shares.gpuInstanceSliceCount)
             ),
             profile_id=info.profileId,
             start=info.placement.start,
@@ -295,6 +253,45 @@ class Nvml:
             raise
 
 
+def brand_name(number: int) -> str:
+    """Return go-nvlib's name of an NVML brand, `Unknown` for a new one (rule NV-021b)."""
+    names = {
+        1: "Quadro",
+        2: "Tesla",
+        3: "NVS",
+        4: "Grid",
+        5: "GeForce",
+        6: "Titan",
+        7: "NvidiaVApps",
+        8: "NvidiaVPC",
+        9: "NvidiaVCS",
+        10: "NvidiaVWS",
+        11: "NvidiaCloudGaming",
+        12: "QuadroRTX",
+        13: "NvidiaRTX",
+        14: "Nvidia",
+        15: "GeForceRTX",
+        16: "TitanRTX",
+    }
+    return names.get(number, "Unknown")
+
+
+def architecture_name(number: int) -> str:
+    """Return go-nvlib's name of an NVML architecture, `Unknown` for a new one (rule NV-021b)."""
+    names = {
+        2: "Kepler",
+        3: "Maxwell",
+        4: "Pascal",
+        5: "Volta",
+        6: "Turing",
+        7: "Ampere",
+        8: "Ada Lovelace",
+        9: "Hopper",
+        10: "Blackwell",
+    }
+    return names.get(number, "Unknown")
+
+
 def profile_name(nvml_name: str, compute_slices: int, gpu_slices: int) -> str:
     """Return `1g.18gb+me` from NVML's `MIG 1g.18gb+me`; `1c.2g.35gb` for a compute instance that does not fill its GPU
     instance.
@@ -309,10 +306,7 @@ def pcie_root(sysfs: Path, address: str) -> str | None:
     if not link.is_symlink():
         return None
     # The link leads through the whole hierarchy: /sys/devices/pci0000:00/0000:00:01.0/…
-    for part in link.resolve().parts:
-        if part.startswith("pci") and ":" in part:
-            return part
-    return None
+    return next(iter(re.findall(r"pci[0-9a-f]+:[0-9a-f]+", str(link.resolve()))), None)
 
 
 def numa_node(sysfs: Path, address: str) -> int | None:
@@ -322,8 +316,3 @@ def numa_node(sysfs: Path, address: str) -> int | None:
     except (OSError, ValueError):
         return None
     return node if node >= 0 else None
-
-
-# pynvml returns str or bytes, depending on its version.
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)

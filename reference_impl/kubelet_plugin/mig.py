@@ -64,10 +64,9 @@ class MigInstances:
         """Return the MIG device of a live GPU instance and its compute instance."""
         nvml = self._nvml.module
         info = nvml.nvmlComputeInstanceGetInfo_v2(compute)
-        uuid = nvml.nvmlDeviceGetUUID(info.device)
         return Mig(
             parent=slot.parent,
-            uuid=uuid.decode() if isinstance(uuid, bytes) else str(uuid),
+            uuid=nvml.nvmlDeviceGetUUID(info.device),
             profile=slot.profile.name,
             profile_id=slot.profile.id,
             start=slot.start,

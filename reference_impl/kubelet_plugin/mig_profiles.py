@@ -41,7 +41,7 @@ def partitioning(nvml: Any, handle: Any) -> Partitioning | None:
                 MigProfile(
                     index=index,
                     id=int(info.id),
-                    name=_text(info.name).removeprefix("MIG ").strip(),
+                    name=info.name.removeprefix("MIG ").strip(),
                     slices=int(info.sliceCount),
                     size=places[0][1],
                     starts=tuple(sorted(start for start, _ in places)),
@@ -76,7 +76,3 @@ def tolerant(nvml: Any, call: Any) -> Any:
 def _is_vgpu(nvml: Any, handle: Any) -> bool:
     mode = tolerant(nvml, lambda: nvml.nvmlDeviceGetVirtualizationMode(handle))
     return bool(mode == nvml.NVML_GPU_VIRTUALIZATION_MODE_VGPU)
-
-
-def _text(value: Any) -> str:
-    return value.decode() if isinstance(value, bytes) else str(value)

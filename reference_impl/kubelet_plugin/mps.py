@@ -54,19 +54,17 @@ class Mps:
         """Return one daemon for all devices that share one configuration. Raises ConfigError (rules NV-090, NV-091)."""
         groups: dict[int, list[ConfiguredDevice]] = {}
         for item in configured:
-            if configs.requests_mps(item.config):
+            if configs.mps_settings(item.config) is not None:
                 groups.setdefault(id(item.config), []).append(item)
         daemons = [self.daemon(claim_uid, group) for group in groups.values()]
         return {"mps": daemons} if daemons else {}
 
     def daemon(self, claim_uid: str, group: Sequence[ConfiguredDevice]) -> Obj:
         """Return the parameters of one daemon: its devices and their limits."""
-        config = group[0].config
-        sharing = config.sharing if isinstance(config, configs.GpuConfig | configs.MigDeviceConfig) else None
+        settings = configs.mps_settings(group[0].config) or {}
         devices = [item.device for item in group if not isinstance(item.device, MigSlot)]
         uuids = sorted(device.uuid for device in devices)
         gpus = [device for device in devices if isinstance(device, Gpu)]
-        settings = (sharing.mps if sharing else None) or {}
         if settings.get("multiUser") and any(_capability(gpu) < _VOLTA for gpu in gpus):
             raise ConfigError("multiuser mode was requested but is not supported: it needs compute capability 7.0")
         percentage = settings.get("defaultActiveThreadPercentage")
@@ -141,7 +139,10 @@ class Mps:
         return [path.name for path in left]
 
     def run(self, daemon: Obj, arguments: Sequence[str], *, stdin: str = "") -> None:
-        """Run the control program for one daemon, at most 30 s; `stdin` is a line of input. Raises SharingError."""
+        """Run the control program for one daemon, at most 30 s; `stdin` is a line of input.
+
+        Raises SharingError if it fails, OSError or subprocess.TimeoutExpired if it cannot be run or does not end.
+        """
         binary = self._binary()
         if binary is None:
             raise SharingError(f"error starting MPS control daemon: the driver root has no {CONTROL}")
@@ -152,21 +153,18 @@ class Mps:
             "CUDA_MPS_PIPE_DIRECTORY": str(folder / "pipe"),
             "CUDA_MPS_LOG_DIRECTORY": str(folder / "log"),
         }
-        what = stdin or " ".join(arguments)
-        try:
-            done = subprocess.run(
-                [str(binary), *arguments],
-                input=f"{stdin}\n".encode() if stdin else b"",
-                stdout=subprocess.DEVNULL,  # a daemon keeps what it was given, and a pipe would wait for its end
-                stderr=subprocess.DEVNULL,
-                env=environment,
-                timeout=_TIMEOUT,
-                check=False,
-            )
-        except (OSError, subprocess.SubprocessError) as error:
-            raise SharingError(f"error starting MPS control daemon: {what}: {error}") from error
+        done = subprocess.run(
+            [str(binary), *arguments],
+            input=f"{stdin}\n".encode(),
+            stdout=subprocess.DEVNULL,  # a daemon keeps what it was given, and a pipe would wait for its end
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            timeout=_TIMEOUT,
+            check=False,
+        )
         if done.returncode != 0:
-            raise SharingError(f"error starting MPS control daemon: {what}: exit status {done.returncode}")
+            command = stdin or " ".join(arguments)
+            raise SharingError(f"error starting MPS control daemon: {command}: exit status {done.returncode}")
 
 
 def _capability(gpu: Gpu) -> int:

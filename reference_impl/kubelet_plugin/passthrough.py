@@ -18,7 +18,7 @@ import logging
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from dra_api.objects import Obj
 from fake_nvml import pci_kernel
@@ -75,7 +75,7 @@ class Passthrough:
     def check(self) -> None:
         """Raise ComponentError if the kernel isolates no devices (rule NV-183)."""
         groups = self._root.sysfs / "kernel/iommu_groups"
-        if not groups.is_dir() or not any(groups.iterdir()):
+        if not any(groups.glob("*")):
             raise ComponentError(
                 f"feature gate PassthroughSupport: IOMMU is not enabled in the kernel ({groups} is empty): switch it "
                 "on (intel_iommu=on or amd_iommu=on) or the gate off"
@@ -151,12 +151,10 @@ class Passthrough:
 
     def undo(self, entry: ClaimEntry) -> None:
         """Give the claim's GPUs back to the drivers and the mode that they had (rules NV-177, NV-177b)."""
-        planned = entry.config_state.get("passthrough")
-        if not isinstance(planned, dict):
-            return
+        planned: Any = entry.config_state.get("passthrough") or {"formerDrivers": {}, "persistent": []}
         for address, driver in planned["formerDrivers"].items():
             self.rebind(address, driver)
-        for address in planned.get("persistent", ()):
+        for address in planned["persistent"]:
             self.persistence.switch_on(address)
 
     def edits(self, planned: Obj) -> Obj:
@@ -257,7 +255,7 @@ def number_in(file: Path) -> int:
 def addressable(resource: Path) -> int:
     """Return the bytes that a PCI device's BARs address, from its `resource` file (start, end and flags a line)."""
     total = 0
-    for line in resource.read_text().splitlines() if resource.exists() else ():
+    for line in resource.read_text().splitlines():
         start, end = (int(word, 0) for word in line.split()[:2])
         total += end - start + 1 if end > start else 0
     return total

@@ -21,7 +21,7 @@ from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState, Hel
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, Result, own_results
 from reference_impl.kubelet_plugin.configs import Config, ConfigError, DeviceKind, EnabledSharing
 from reference_impl.kubelet_plugin.device_config import ConfiguredDevice, Setting
-from reference_impl.kubelet_plugin.devices import AnyDevice, MigSlot, Vfio, device_info, overlap
+from reference_impl.kubelet_plugin.devices import AnyDevice, MigSlot, Vfio, overlap
 from reference_impl.kubelet_plugin.discovery import Found
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.mig import MigInstances
@@ -331,7 +331,6 @@ class ClaimPreparer:
                 configured.result.share_id,
             ),
             type=configured.device.type,
-            info=device_info(configured.device),
         )
 
     # -- undoing ---------------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from dra_api.objects import Obj
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
@@ -26,23 +27,22 @@ class SharingError(Exception):
 
 
 class NvidiaSmi:
-    """Runs the driver root's nvidia-smi. Raises SharingError when it fails."""
+    """Runs the driver root's nvidia-smi."""
 
     def __init__(self, binary: Callable[[], Path | None]) -> None:
         self._binary = binary
 
     def __call__(self, arguments: Sequence[str]) -> None:
-        """Run it with `arguments`, at most 30 s."""
+        """Run it with `arguments`, at most 30 s.
+
+        Raises SharingError if it fails, OSError or subprocess.TimeoutExpired if it cannot be run or does not end.
+        """
         binary = self._binary()
         if binary is None:
             raise SharingError("error running nvidia-smi: the driver root has no nvidia-smi")
-        try:
-            done = subprocess.run([str(binary), *arguments], capture_output=True, timeout=_TIMEOUT, check=False)
-        except (OSError, subprocess.SubprocessError) as error:
-            raise SharingError(f"error running nvidia-smi: {error}") from error
+        done = subprocess.run([str(binary), *arguments], capture_output=True, text=True, timeout=_TIMEOUT, check=False)
         if done.returncode != 0:
-            output = (done.stderr or done.stdout).decode(errors="replace").strip()[:300]
-            raise SharingError(f"error running nvidia-smi: exit status {done.returncode}: {output}")
+            raise SharingError(f"error running nvidia-smi: exit status {done.returncode}: {done.stdout}{done.stderr}")
 
 
 class TimeSlicing:
@@ -78,9 +78,9 @@ class TimeSlicing:
 
     def undo(self, entry: ClaimEntry) -> None:
         """Give the GPUs of a claim their default slice back."""
-        planned = entry.config_state.get("timeSlices")
-        for uuid in planned if isinstance(planned, dict) else ():
-            self.set(str(uuid), "Default")
+        planned: Any = entry.config_state.get("timeSlices")
+        for uuid in planned or ():
+            self.set(uuid, "Default")
 
     def set(self, uuid: str, interval: str) -> None:
         """Set one GPU's time slice (rule NV-085)."""

@@ -5,6 +5,7 @@ The fake library is what integration tests use; this double is for single return
 
 from __future__ import annotations
 
+import ctypes
 import queue
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -26,6 +27,11 @@ class Card:
     mig: bool = False
     migs: dict[int, SimpleNamespace] = field(default_factory=dict)
     errors: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def _as_parameter_(self) -> ctypes.c_void_p:
+        """The pointer that NVML would return for this GPU."""
+        return ctypes.c_void_p(id(self))
 
 
 def mig_card(parent: int, index: int, *, profile: str, profile_id: int, start: int, size: int) -> SimpleNamespace:
@@ -86,7 +92,7 @@ def _profile(module: NvmlDouble, card: Card, index: int) -> Any:
     mig = migs[index]
     return SimpleNamespace(
         id=mig.profile_id,
-        name=f"MIG {mig.profile}".encode(),
+        name=f"MIG {mig.profile}",
         memorySizeMB=9728 * mig.size,
         multiprocessorCount=16,
         copyEngineCount=1,
@@ -119,7 +125,7 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
     "nvmlDeviceGetArchitecture": lambda m, c: pynvml.NVML_DEVICE_ARCH_HOPPER,
     "nvmlDeviceGetCudaComputeCapability": lambda m, c: (9, 0),
     "nvmlDeviceGetMemoryInfo": lambda m, c: SimpleNamespace(total=c.memory),
-    "nvmlDeviceGetPciInfo": lambda m, c: SimpleNamespace(busId=(c.bus_id or f"00000000:1{c.minor:X}:00.0").encode()),
+    "nvmlDeviceGetPciInfo": lambda m, c: SimpleNamespace(busId=c.bus_id or f"00000000:1{c.minor:X}:00.0"),
     "nvmlDeviceGetAddressingMode": lambda m, c: 1,
     "nvmlDeviceGetMigMode": lambda m, c: [int(c.mig), int(c.mig)],
     "nvmlDeviceGetMaxMigDeviceCount": lambda m, c: 7,

@@ -136,10 +136,3 @@ def test_parent_request_does_not_reach_subrequests() -> None:
 
 def test_other_drivers_configs_are_not_decoded() -> None:
     assert configs.candidates(allocation(("FromClaim", [], {"what": "ever"}), driver="x.io"), "gpu.nvidia.com") == []
-
-
-def test_an_entry_without_opaque_fails() -> None:
-    with pytest.raises(ConfigError, match="only opaque parameters"):
-        configs.candidates({"devices": {"config": [{"source": "FromClaim"}]}}, "gpu.nvidia.com")
-    with pytest.raises(ConfigError, match="invalid config source"):
-        configs.candidates({"devices": {"config": [{"source": "FromNowhere"}]}}, "gpu.nvidia.com")

@@ -27,11 +27,15 @@ def gpu(minor: int, capability: str = "9.0.0") -> Gpu:
         cuda_driver_version="12.0.0",
         pci_bus_id=f"0000:0{minor}:00.0",
         memory_bytes=1 << 36,
+        addressing_mode=None,
+        pcie_root=None,
+        numa_node=None,
+        mig_enabled=False,
     )
 
 
 def config(**mps: object) -> GpuConfig:
-    return GpuConfig(Sharing("MPS", mps=mps))
+    return GpuConfig(Sharing("MPS", None, mps))
 
 
 def configured(device: Gpu, settings: GpuConfig) -> ConfiguredDevice:

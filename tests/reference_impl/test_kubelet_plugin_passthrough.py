@@ -122,9 +122,6 @@ def test_persistence_mode_is_what_it_was(
     passing.undo(entry(planned))
     assert [modes.is_on(device.address) for device in devices] == [False, False, False]
     assert f"GPU {devices[0].address}: persistence mode cannot be switched on again" in caplog.text
-    older = {"passthrough": {key: value for key, value in planned["passthrough"].items() if key != "persistent"}}
-    passing.apply(older)
-    passing.undo(entry(older))
     assert drivers(root, devices) == ["nvidia", "nvidia", "nvidia"]
 
 

@@ -168,7 +168,6 @@ def test_checkpoint_layout(world: World) -> None:
     assert entry["checkpointState"] == "PrepareCompleted"
     assert "u1" in document["v1"]["preparedClaims"]
     (group,) = entry["preparedDevices"]
-    assert group["devices"][0]["gpu"]["info"] == {"uuid": "GPU-0"}
     assert group["devices"][0]["gpu"]["device"]["DeviceName"] == "gpu-0"
     assert stat.S_IMODE((world.data / "checkpoint.json").stat().st_mode) == 0o600
 
@@ -251,8 +250,6 @@ def test_mig_spec_has_parent_and_capabilities(world: World) -> None:
         ("/dev/nvidia-caps/nvidia-cap12", "c", 511, 12),
         ("/dev/nvidia-caps/nvidia-cap13", "c", 511, 13),
     ]
-    held = world.checkpoint()["v2"]["preparedClaims"]["u1"]["preparedDevices"][0]["devices"][0]["mig"]["info"]
-    assert held == {"parentMinor": 0, "giId": 1, "ciId": 0, "migUUID": "MIG-0-1", "parentUUID": "GPU-0"}
 
 
 def test_time_slicing_is_set_and_reset(world: World) -> None:
