@@ -8,6 +8,9 @@ CLIENTS_READY := $(VENV)/.ready-clients
 # No cache outside this folder: a clone that is deleted leaves nothing behind.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 export PIP_NO_CACHE_DIR := 1
+# Compiled modules stay in .venv as well. Without them each Python process compiles 500 modules, which takes a second.
+unexport PYTHONDONTWRITEBYTECODE
+export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
 .PHONY: run test lint docs unit nvml-sanitized suite dead-target mutants bench third-party verify-third-party verify-all differential explore stability mutation-survey clean help
 

@@ -162,6 +162,8 @@ def release_from_others(managers: Managers, who: Manager, changes: Comparison) -
 
 def _cap(managers: Managers) -> None:
     """Fold the oldest update managers into one, so that managedFields stays bounded."""
+    if len(managers) <= MAX_UPDATE_MANAGERS:
+        return
     updates = sorted(
         # Applied fields are never folded: the next apply of their manager needs them.
         (who for who in managers if who.operation == "Update" and not who.subresource),

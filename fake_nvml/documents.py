@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,16 @@ def read(path: Path) -> Document:
 
     Raises: InventoryError when it cannot be read, is not YAML, or repeats a key.
     """
+    try:
+        changed_at = path.stat().st_mtime_ns
+    except OSError as error:
+        raise InventoryError(f"{path}: cannot be read: {error}") from error
+    return _read(path, changed_at)
+
+
+@lru_cache(maxsize=64)
+def _read(path: Path, _changed_at: int) -> Document:
+    """Parse a file once as long as it does not change; nothing changes a document."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

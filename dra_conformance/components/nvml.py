@@ -13,8 +13,10 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import fake_nvml
@@ -35,6 +37,16 @@ def is_error_of_library(error: BaseException) -> bool:
     # The frames behind the last one of the harness.
     called = list(takewhile(lambda name: name.partition(".")[0] != _OWN, reversed(modules)))
     return any(name.partition(".")[0] in ("fake_nvml", "pynvml") or name.startswith(MODULE) for name in called)
+
+
+@cache
+def _error_names(module: ModuleType) -> dict[int, str]:
+    """Return the names of NVML's return codes, without their prefix."""
+    return {
+        value: name.removeprefix("NVML_ERROR_").removeprefix("NVML_")
+        for name, value in vars(module).items()
+        if name == "NVML_SUCCESS" or name.startswith("NVML_ERROR_")
+    }
 
 
 class NvmlLibrary:
@@ -152,12 +164,7 @@ class NvmlLibrary:
 
     def error_name(self, code: int) -> str:
         """Return the name of a return code without NVML_ERROR_; the number of an unknown one."""
-        names = {
-            value: name.removeprefix("NVML_ERROR_").removeprefix("NVML_")
-            for name, value in vars(self.module).items()
-            if name == "NVML_SUCCESS" or name.startswith("NVML_ERROR_")
-        }
-        return str(names.get(code, code))
+        return str(_error_names(self.module).get(code, code))
 
     # -- MIG ---------------------------------------------------------------------------------------------------
 

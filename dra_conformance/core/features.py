@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from gherkin.errors import CompositeParserException, ParserError
-from gherkin.parser import Parser
-from gherkin.token_scanner import TokenScanner
 
-from dra_conformance.core import assets
+from dra_conformance.core import assets, gherkin_documents
 from dra_conformance.core import tags as tag_words
 from dra_conformance.core.errors import SpecificationError, UsageError
 from dra_conformance.core.tags import Tags
@@ -130,7 +128,7 @@ def _read(path: Path, _changed_at: int) -> tuple[Scenario, ...]:
     """Parse a file once as long as it does not change; forked mutants reuse the result."""
     chapter = path.parent.name
     try:
-        document: Any = Parser().parse(TokenScanner(path.read_text()))
+        document: Any = gherkin_documents.document(path)
     except (ParserError, CompositeParserException) as error:
         raise SpecificationError(_syntax(path, error)) from None
     except (OSError, UnicodeDecodeError) as error:

@@ -53,6 +53,9 @@ class Sentence(StepParser):
         self.pattern = re.compile(pattern + re.escape(text[last:]))
         first = _FIELD.search(text)
         self._start = text[: first.start()] if first else text
+        first_word, blank, _ = self._start.partition(" ")
+        self.first_word = first_word if blank or not first else ""
+        """The first word of every matching text; empty if a field is part of it."""
 
     def is_matching(self, name: str) -> bool:
         """Return whether a step's text is this sentence."""
@@ -110,6 +113,26 @@ def then(text: str) -> Callable[[F], F]:
     return _decorator("then", text)
 
 
+class Vocabulary:
+    """All step definitions, by the first word of their sentences.
+
+    Args:
+        definitions: the definitions to choose from.
+    """
+
+    def __init__(self, definitions: Sequence[StepDefinition]) -> None:
+        self._by_word: dict[tuple[str, str], list[StepDefinition]] = {}
+        for definition in definitions:
+            self._by_word.setdefault((definition.kind, definition.parser.first_word), []).append(definition)
+
+    def matching(self, kind: str, text: str) -> list[StepDefinition]:
+        """Return the definitions of a kind that match the text of a step."""
+        # A sentence that begins with a field has no first word.
+        first = RULE_SUFFIX.sub("", text).split(" ", 1)[0]
+        candidates = [*self._by_word.get((kind, first), ()), *(self._by_word.get((kind, ""), ()) if first else ())]
+        return [definition for definition in candidates if definition.parser.is_matching(text)]
+
+
 def words(text: str) -> list[str]:
     """Split a field at its commas."""
     return [part.strip() for part in text.split(",") if part.strip()]
@@ -123,13 +146,14 @@ def check(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition]) 
 
 def problems(scenarios: Sequence[Scenario], definitions: Sequence[StepDefinition]) -> Iterator[SpecificationError]:
     """Yield an error for every undefined or ambiguous step."""
+    vocabulary = Vocabulary(definitions)
     known: dict[tuple[str, str], list[StepDefinition]] = {}
     for scenario in scenarios:
         for step in scenario.steps:
             key = (step.kind, step.text)
             # Many scenarios share a step; each text is matched once.
             if key not in known:
-                known[key] = [d for d in definitions if d.kind == step.kind and d.parser.is_matching(step.text)]
+                known[key] = vocabulary.matching(step.kind, step.text)
             matching = known[key]
             if len(matching) == 1:
                 continue

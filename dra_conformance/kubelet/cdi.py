@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema_rs
+import orjson
 import yaml
 
 from dra_conformance.kubelet.cdi_schema import CDI_SCHEMA
@@ -145,7 +146,7 @@ class CDIRegistry:
 def read_spec(path: Path, *, priority: int = 0) -> CDISpec:
     """Read and validate one file. Raises CDIError with all reasons when a runtime would not use it."""
     try:
-        document = yaml.load(path.read_bytes(), Loader=_Loader)  # noqa: S506 - a safe loader
+        document = _loaded(path.read_bytes())
     except (OSError, UnicodeDecodeError) as error:
         raise CDIError(f"{path}: cannot be read: {error}", f"cannot be read: {error}") from None
     except yaml.YAMLError as error:
@@ -155,6 +156,15 @@ def read_spec(path: Path, *, priority: int = 0) -> CDISpec:
     if reasons:
         raise CDIError(f"{path}: {'; '.join(reasons)}", *reasons)
     return CDISpec(path, priority, document)
+
+
+def _loaded(content: bytes) -> Any:
+    """Return the data of a JSON or YAML text."""
+    # JSON is YAML as well, but the YAML parser takes a hundred times as long.
+    try:
+        return orjson.loads(content)
+    except orjson.JSONDecodeError:
+        return yaml.load(content, Loader=_Loader)  # noqa: S506 - a safe loader
 
 
 def validate_spec(document: object) -> list[str]:

@@ -1,24 +1,35 @@
-"""Defines three steps for pytest-bdd: any Given, any When and any Then of the step vocabulary.
+"""Gives the step vocabulary to pytest-bdd: any Given, any When and any Then.
 
 pytest-bdd matches every registered step before each step of a scenario, which took a quarter of a run with some hundred
-definitions. Here each keyword has one registered step, which finds its definition in a table.
+definitions, and inspects every fixture of pytest for it. Here each keyword has one step, which finds its definition in
+a table. pytest-bdd also uses the parsed feature files that the plan was made from, and does not parse them again.
 """
 
 from __future__ import annotations
 
+import importlib
 import inspect
 from collections.abc import Callable
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
-from pytest_bdd import given, then, when
+import pytest
+from pytest_bdd.gherkin_parser import GherkinDocument
+from pytest_bdd.parser import FeatureParser, Step
 from pytest_bdd.parsers import StepParser
+from pytest_bdd.steps import StepFunctionContext
 
-from dra_conformance.engine.vocabulary import StepDefinition
+from dra_conformance.core import gherkin_documents
+from dra_conformance.engine.vocabulary import StepDefinition, Vocabulary
 from dra_conformance.engine.world import World
+from dra_conformance.pytest_plugin.session import SCENARIO
 from dra_conformance.steps.catalogue import catalogue
 
 _Table = list[list[str]]
+_bdd = importlib.import_module("pytest_bdd.scenario")  # the package also has a function of this name
+_search: Callable[[pytest.FixtureRequest, Step], StepFunctionContext | None] = _bdd.get_step_function
+_parse = FeatureParser._parse_feature_file
 
 
 class AnySentence(StepParser):
@@ -26,7 +37,7 @@ class AnySentence(StepParser):
 
     def __init__(self, keyword: str) -> None:
         super().__init__(keyword)
-        self._definitions: list[StepDefinition] | None = None
+        self._vocabulary: Vocabulary | None = None
         self._found: dict[str, StepDefinition | None] = {}
 
     def is_matching(self, name: str) -> bool:
@@ -39,11 +50,11 @@ class AnySentence(StepParser):
         return {"call": partial(found.function, **(found.parser.parse_arguments(name) or {}))} if found else None
 
     def _find(self, name: str) -> StepDefinition | None:
-        if self._definitions is None:
-            self._definitions = [definition for definition in catalogue() if definition.kind == self.name]
+        if self._vocabulary is None:
+            self._vocabulary = Vocabulary(catalogue())
         # is_matching and parse_arguments both need it, in every scenario with this step.
         if name not in self._found:
-            self._found[name] = next((d for d in self._definitions if d.parser.is_matching(name)), None)
+            self._found[name] = next(iter(self._vocabulary.matching(self.name, name)), None)
         return self._found[name]
 
 
@@ -55,11 +66,12 @@ def _parameters(function: Callable[..., object]) -> frozenset[str]:
 def _run(
     world: World,
     call: partial[object],
-    docstring: str | None,
-    datatable: _Table | None,
+    docstring: str | None = None,
+    datatable: _Table | None = None,
     *,
     prerequisite: bool = False,
 ) -> None:
+    """Run the definition of a step."""
     arguments = {"docstring": docstring, "datatable": datatable}
     given_here = {key: value for key, value in arguments.items() if value is not None and key in _parameters(call.func)}
     try:
@@ -69,19 +81,40 @@ def _run(
         raise
 
 
-@given(AnySentence("given"))
-def _(world: World, call: partial[object], docstring: str | None = None, datatable: _Table | None = None) -> None:
+def _run_given(
+    world: World, call: partial[object], docstring: str | None = None, datatable: _Table | None = None
+) -> None:
     """Run the definition of a Given step."""
     _run(world, call, docstring, datatable, prerequisite=True)
 
 
-@when(AnySentence("when"))
-def _(world: World, call: partial[object], docstring: str | None = None, datatable: _Table | None = None) -> None:
-    """Run the definition of a When step."""
-    _run(world, call, docstring, datatable)
+for _function in (_run, _run_given):
+    # Otherwise pytest-bdd inspects the function twice for each step.
+    _function.__dict__["__signature__"] = inspect.signature(_function)
+_STEPS = {
+    "given": StepFunctionContext(type="given", step_func=_run_given, parser=AnySentence("given")),
+    "when": StepFunctionContext(type="when", step_func=_run, parser=AnySentence("when")),
+    "then": StepFunctionContext(type="then", step_func=_run, parser=AnySentence("then")),
+}
 
 
-@then(AnySentence("then"))
-def _(world: World, call: partial[object], docstring: str | None = None, datatable: _Table | None = None) -> None:
-    """Run the definition of a Then step."""
-    _run(world, call, docstring, datatable)
+def _step_function(request: pytest.FixtureRequest, step: Step) -> StepFunctionContext | None:
+    """Return the step of a keyword for scenarios of the suite; other scenarios of this pytest run have their own."""
+    found = _STEPS.get(step.type) if SCENARIO in request.node.stash else None
+    return found if found is not None and found.parser.is_matching(step.name) else _search(request, step)
+
+
+def _document_of(parser: FeatureParser) -> GherkinDocument:
+    """Return the document of a file of the suite; pytest-bdd parses the files of others, with its own errors."""
+    path = Path(parser.abs_filename)
+    return (
+        GherkinDocument.from_dict(gherkin_documents.document(path))
+        if gherkin_documents.is_parsed(path)
+        else _parse(parser)
+    )
+
+
+def install() -> None:
+    """Replace how pytest-bdd finds the definition of a step, and how it reads a feature file."""
+    vars(_bdd)["get_step_function"] = _step_function
+    FeatureParser._parse_feature_file = _document_of  # type: ignore[method-assign, assignment]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 
-from dra_conformance.core import assets, features
+from dra_conformance.core import assets, features, gherkin_documents
 from dra_conformance.core.configuration import options_of
 from dra_conformance.core.errors import (
     CheckFailed,
@@ -61,9 +61,9 @@ def feature_files() -> list[Path]:
     return _FILES
 
 
-def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Register the step definitions for all scenarios."""
-    pluginmanager.register(bdd_adapter, "dra-steps")
+def pytest_addhooks() -> None:
+    """Give the step definitions to pytest-bdd."""
+    bdd_adapter.install()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -80,7 +80,9 @@ def pytest_configure(config: pytest.Config) -> None:
         folder = Path(order.options.out)
         folder.mkdir(parents=True, exist_ok=True)
         seconds: dict[str, float] = worker_input.get("dra_seconds", {})
-        if not worker_input:
+        if worker_input:
+            gherkin_documents.load(worker_input["dra_documents"])
+        else:
             seconds = known_seconds(folder)  # before `clear`, which removes the previous report
             files.clear(folder)
         run = Run(
@@ -192,12 +194,13 @@ def order_of(config: pytest.Config) -> Order:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: Any) -> None:
-    """Pass the id and the seed of the run to the workers of pytest-xdist."""
+    """Pass the id and the seed of the run, and what this process has read, to the workers of pytest-xdist."""
     state = node.config.stash[STATE]
     state.workers.append(node)
     node.workerinput["dra_run_id"] = state.run.run_id
     node.workerinput["dra_seed"] = state.run.seed
     node.workerinput["dra_seconds"] = state.seconds
+    node.workerinput["dra_documents"] = gherkin_documents.dump()
 
 
 # -- collection ----------------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ in the clique are real objects.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
@@ -300,5 +301,11 @@ def _(world: World, node: str, name: str) -> None:
 def _(world: World, node: str, name: str) -> None:
     """The Node has the label of the domain (`none`: no such label) while claims of other domains wait."""
     seconds = max(world.run.quiet, LABEL_TURN)
+    if not world.uses_real_time:
+        for _turn in range(2):
+            world.clock.advance(LABEL_TURN)
+            # A short real time lets the driver act on the new time.
+            world.log.clock.wait(threading.Event(), 0.02)
+        seconds = world.run.quiet
     wanted = f"the uid of {name}"
     world.stays(f"label of {node}", lambda: look_label(world, node, name), expected=wanted, seconds=seconds)

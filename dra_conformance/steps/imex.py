@@ -353,7 +353,7 @@ def _(world: World, seconds: int) -> None:
     for _second in range(seconds):
         world.clock.advance(1)
         # A short real time after each second lets the driver react to it.
-        world.log.clock.wait(threading.Event(), 0.01)
+        world.log.clock.wait(threading.Event(), 0.004)
     world.log.emit(ClockAdvanced(advanced=seconds))
 
 

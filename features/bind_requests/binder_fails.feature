@@ -119,6 +119,7 @@ Feature: Failed BindRequests
       """
     Then BindRequest "plain" fails with a reason
     When <wait> seconds pass
+    And <wait> seconds pass
     Then BindRequest "plain" counts <count> failed attempts
     Given node "n1"
     And a BindRequest "other" of pod "other" to "n1"

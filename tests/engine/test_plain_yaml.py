@@ -1,0 +1,57 @@
+"""The YAML of reports is written by a fast writer, and reads back as what was written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import yaml
+
+from dra_conformance.core import documents
+
+_TEXTS = (
+    *("", "a", "yes", "No", "~", "null", "-", "- a", "a: b", "a:b", "abc:", "a #b", "#", "1", "1.5", "0x1f", "1e3"),
+    *(".inf", "2020-01-01", "1:30", "<<", "=", "a\nb", "\ttab", "\x00", "\x7f", "\x85", "\u2028", "\ufeff", "é", "😀"),
+    *('"q"', "it's", " a", "a ", "*x", "&x", "!t", "%", "@", "`", "{}", "[]", "a,", "?", "? a", "a\\b", "y", "---"),
+    *("...", "/dev/x", "http://x:1", "a" * 900, "a" * 200 + " b" * 200),
+)
+
+
+@pytest.mark.parametrize("text", _TEXTS)
+def test_a_text_reads_back_as_itself_as_value_and_as_key(text: str) -> None:
+    for value in (text, [text], {text: text}, [[text], {"k": [text, {text: []}]}]):
+        assert yaml.safe_load(documents.dump_plain(value)) == value
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        1,
+        -1.5,
+        1e-7,
+        float("inf"),
+        {},
+        [],
+        {"a": None, "b": {}, "c": [{}, [1, [2]], 3]},
+        [{"a": 1, "b": [2]}],
+    ],
+)
+def test_other_values_read_back_as_themselves(value: Any) -> None:
+    assert yaml.safe_load(documents.dump_plain(value)) == value
+
+
+def test_texts_that_are_not_valid_unicode_get_replacement_characters() -> None:
+    assert yaml.safe_load(documents.dump_plain({"a": "\ud800"})) == {"a": "?"}
+
+
+def test_tuples_are_written_as_lists() -> None:
+    assert yaml.safe_load(documents.dump_plain({"a": (), "b": (1, (2,))})) == {"a": [], "b": [1, [2]]}
+
+
+def test_lists_and_mappings_are_indented_as_in_kubernetes_documents() -> None:
+    value = {"spec": {"devices": [{"name": "a", "tags": ["x", "y z"]}], "count": 2}}
+    assert documents.dump_plain(value) == (
+        "spec:\n  devices:\n  - name: a\n    tags:\n    - x\n    - y z\n  count: 2\n"
+    )
