@@ -73,7 +73,7 @@ def install(version: str, from_source: bool, containers: bool, index_url: str | 
     "folder",
     default="",
     metavar="DIR",
-    help="Write kubeconfig and sockets to this directory. [default: a new one]",
+    help="Write kubeconfigs and sockets to this directory. [default: a new one]",
 )
 @click.option("--node-name", default="n1", metavar="NAME", show_default=True, help="Set the name of the Node object.")
 @click.option("--driver-name", default="", metavar="NAME", help="Create the plugin directory of this driver.")
@@ -100,7 +100,7 @@ def serve(
     \b
     Example, in three terminals:
       dra-conformance control-plane serve --dir /tmp/dra --driver-name gpu.example.com
-      my-driver --kubeconfig /tmp/dra/kubeconfig --node-name n1 …
+      my-driver --kubeconfig /tmp/dra/driver.kubeconfig --node-name n1 …
       dra-conformance run --control-plane kubeconfig:/tmp/dra/kubeconfig --driver-name gpu.example.com \\
           --driver socket:/tmp/dra/plugins_registry/gpu.example.com-reg.sock --profile driver-core
     """

@@ -1,7 +1,8 @@
-"""The emulated control plane for an externally started driver: kubeconfig, a Node, and a kubelet's folders.
+"""The emulated control plane for an externally started driver: kubeconfigs, a Node, and a kubelet's folders.
 
-The folder contains `kubeconfig`, `control-plane/` (certificates), and the node's `plugins_registry/`, `plugins/` and
-`cdi/`, which the driver owns. `stop` ends the server and removes its own files, or the whole folder if it is temporary.
+The folder contains `kubeconfig` for the harness, `driver.kubeconfig` with the role of a driver, `control-plane/`
+(certificates), and the node's `plugins_registry/`, `plugins/` and `cdi/`, which the driver owns. `stop` ends the server
+and removes its own files, or the whole folder if it is temporary.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from pathlib import Path
 
 from dra_api.client import AlreadyExists, KubeClient
 from dra_api.clock import RealClock
-from dra_api.objects import NODES
+from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NODES
 from dra_conformance.components.work_folder import WorkFolder
 from dra_conformance.control_plane.base import ControlPlaneFailure
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.core.errors import UsageError
 from dra_conformance.core.options import RunOptions
+from dra_conformance.rbac import target_roles
 
 _SOCKET_LIMIT = 107  # bytes of a Unix socket's path
 _REGISTRAR = "plugins_registry"
@@ -66,12 +68,18 @@ class Served:
         """The admin kubeconfig (0600)."""
         return self._folder / "kubeconfig"
 
+    @property
+    def driver_kubeconfig(self) -> Path:
+        """The kubeconfig (0600) of the driver: a user with the role of its component."""
+        return self._folder / "driver.kubeconfig"
+
     def stop(self) -> None:
-        """End the server and remove its keys and the kubeconfig. Idempotent."""
+        """End the server and remove its keys and the kubeconfigs. Idempotent."""
         self._plane.stop()
         if self._holds:
             shutil.rmtree(self._own, ignore_errors=True)
             self.kubeconfig.unlink(missing_ok=True)
+            self.driver_kubeconfig.unlink(missing_ok=True)
             self._holds = False
         if self._made is not None:
             self._made.end()
@@ -85,7 +93,7 @@ class Served:
         registrar, plugins, cdi = (self._folder / name for name in (_REGISTRAR, "plugins", "cdi"))
         driver = self._driver_name or "NAME"
         yield f"serving {self._plane.version()}, an emulation, at {self._plane.url}"
-        yield f"  kubeconfig  {self.kubeconfig}"
+        yield f"  kubeconfig  {self.driver_kubeconfig}"
         yield f"  node        {self._node_name}"
         yield f"  registrar   {registrar}"
         yield f"  plugins     {plugins}"
@@ -111,9 +119,14 @@ class Served:
             self._plane.start()
             # The file is private before it has any content.
             shutil.copyfile(self._plane.kubeconfig, _private(self.kubeconfig))
+            driver = self._plane.kubeconfig_for(target_roles.user_of("driver"))
+            shutil.copyfile(driver, _private(self.driver_kubeconfig))
         except OSError as error:
             raise UsageError(f"--dir {self._folder}: {error.strerror}: {error.filename}") from None
         client = KubeClient(self._plane.transport(), user_agent="dra-conformance")
+        role, binding = target_roles.objects("driver")
+        client.create(CLUSTER_ROLES, role)
+        client.create(CLUSTER_ROLE_BINDINGS, binding)
         with contextlib.suppress(AlreadyExists):
             client.create(NODES, {"metadata": {"name": self._node_name}, "spec": {}})
 

@@ -81,6 +81,10 @@ class ControlPlane(Protocol):
         """Return a kubeconfig (0600) of a new user without permissions; None if the run cannot make users."""
         ...
 
+    def known_as(self, user: str) -> str:
+        """Return the user name that the API server has for the user of `kubeconfig_for`; RBAC rules name it."""
+        ...
+
     def version(self) -> str:
         """Return the Kubernetes version of the API server, such as v1.36.2."""
         ...

@@ -109,6 +109,10 @@ class EmbeddedControlPlane:
         path = self.kubeconfig.with_name(f"{user.replace(':', '-')}.kubeconfig")
         return self._emulator.write_kubeconfig(path, User(user, groups=("system:authenticated",)))
 
+    def known_as(self, user: str) -> str:
+        """Return the name unchanged: the API server takes it from the credentials."""
+        return user
+
     def version(self) -> str:
         """Return the Kubernetes version that is emulated, such as v1.36."""
         return f"v{self._version}"

@@ -97,6 +97,10 @@ class KubeconfigControlPlane:
         """Return the server's gitVersion."""
         return self._version
 
+    def known_as(self, user: str) -> str:
+        """Return the name unchanged; no user is made."""
+        return user
+
     def watches_drained(self) -> bool:
         """Return True: the watches of a real API server cannot be observed from outside."""
         return True

@@ -436,9 +436,10 @@ class Run:
         A cluster of the user has only the identity that the user gave.
         """
         if component not in self._identities:
-            path = self._control_plane().kubeconfig_for(target_roles.user_of(component))
+            control_plane, user = self._control_plane(), target_roles.user_of(component)
+            path = control_plane.kubeconfig_for(user)
             if path is not None:
-                role, binding = target_roles.objects(component)
+                role, binding = target_roles.objects(component, user=control_plane.known_as(user))
                 self.client.create(CLUSTER_ROLES, role)
                 self.client.create(CLUSTER_ROLE_BINDINGS, binding)
             self._identities[component] = path or self.kubeconfig

@@ -28,8 +28,8 @@ def user_of(component: str) -> str:
     return f"{PREFIX}:target:{component}"
 
 
-def objects(component: str) -> list[Obj]:
-    """Return the ClusterRole of a program under test and its binding."""
+def objects(component: str, *, user: str = "") -> list[Obj]:
+    """Return the ClusterRole of a program under test and its binding to `user`, by default the one of `user_of`."""
     name = f"{PREFIX}-target-{component}"
     return [
         {
@@ -43,7 +43,7 @@ def objects(component: str) -> list[Obj]:
             "kind": CLUSTER_ROLE_BINDINGS.kind,
             "metadata": {"name": name},
             "roleRef": {"apiGroup": CLUSTER_ROLES.group, "kind": CLUSTER_ROLES.kind, "name": name},
-            "subjects": [{"kind": "User", "name": user_of(component), "apiGroup": CLUSTER_ROLES.group}],
+            "subjects": [{"kind": "User", "name": user or user_of(component), "apiGroup": CLUSTER_ROLES.group}],
         },
     ]
 

@@ -21,15 +21,16 @@ import orjson
 import pytest
 from testcontainers.core.config import ConnectionMode
 
-from dra_api.client import KubeClient
+from dra_api.client import Forbidden, KubeClient
 from dra_api.clock import RealClock
-from dra_api.objects import NAMESPACES
+from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES
 from dra_api.transport import HttpTransport
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.control_plane.k3s import DEFAULT_IMAGE, K3sControlPlane, flags
 from dra_conformance.control_plane.k3s.container import REAPER
 from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import ExitCode, TargetUnreachable, UsageError
+from dra_conformance.rbac import target_roles
 from tests.control_plane.fake_docker import FakeDocker
 
 
@@ -73,6 +74,28 @@ def test_a_cluster_is_started_used_and_removed(docker: FakeDocker, short: Path) 
         plane.stop()
     assert docker.removed
     assert not (short / "k3s").exists()
+
+
+def test_a_program_under_test_is_a_service_account_with_the_role_of_its_component(
+    docker: FakeDocker, short: Path
+) -> None:
+    plane = K3sControlPlane(directory=short / "k3s")
+    plane.start()
+    try:
+        admin, user = KubeClient(plane.transport()), target_roles.user_of("driver")
+        paths = [plane.kubeconfig_for(user) for _ in range(2)]
+        role, binding = target_roles.objects("driver", user=plane.known_as(user))
+        admin.create(CLUSTER_ROLES, role)
+        admin.create(CLUSTER_ROLE_BINDINGS, binding)
+        for path in paths:
+            assert stat.S_IMODE(path.stat().st_mode) == 0o600
+            assert "client-key" not in path.read_text()
+            client = KubeClient(HttpTransport.from_kubeconfig(path))
+            assert client.list(NAMESPACES).items
+            with pytest.raises(Forbidden):
+                client.create(NAMESPACES, {"metadata": {"name": "more"}})
+    finally:
+        plane.stop()
 
 
 @pytest.mark.parametrize("mode", [ConnectionMode.docker_host, ConnectionMode.gateway_ip])

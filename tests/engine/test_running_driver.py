@@ -44,7 +44,7 @@ def running(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     node = fake_nvml.Node.create(fake_nvml.Inventory.load("dgx-h100"), folder / "nvml")
     command = [
         *(sys.executable, "-m", "reference_impl", "kubelet-plugin", "--until-stdin-closes"),
-        f"--kubeconfig={folder / 'kubeconfig'}",
+        f"--kubeconfig={folder / 'driver.kubeconfig'}",
         "--node-name=n1",
         f"--kubelet-plugins-directory-path={folder / 'plugins'}",
         f"--kubelet-registrar-directory-path={folder / 'plugins_registry'}",

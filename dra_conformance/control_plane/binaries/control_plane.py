@@ -226,6 +226,10 @@ class BinariesControlPlane:
         safe = "".join(letter if letter.isalnum() else "-" for letter in user)
         return self._write_kubeconfig(f"{safe}-{secrets.token_hex(3)}.kubeconfig", user, credentials)
 
+    def known_as(self, user: str) -> str:
+        """Return the name unchanged: the API server takes it from the credentials."""
+        return user
+
     def component_kubeconfig(self, program: str) -> Path:
         """Return a kubeconfig with the identity that a program has in a cluster."""
         return self.kubeconfig_for(_SYSTEM[program])

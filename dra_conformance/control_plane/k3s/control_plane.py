@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from dra_api.client import KubeClient
 from dra_api.feature_gates import default_gates
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.private_file import write_private
 from dra_api.transport import HttpTransport, Transport, TransportError
+from dra_conformance.control_plane import service_account
 from dra_conformance.control_plane.base import ControlPlaneFailure, NotOurs
 from dra_conformance.control_plane.k3s import flags
 from dra_conformance.core.errors import TargetUnreachable, UsageError
@@ -97,9 +99,14 @@ class K3sControlPlane:
         release = _TAG.search(self.image)
         return {**(default_gates(release[2]) if release else {}), **self._gates}
 
-    def kubeconfig_for(self, user: str) -> Path | None:
-        """Return None: the users of k3s are not the run's."""
-        return None
+    def kubeconfig_for(self, user: str) -> Path:
+        """Return a kubeconfig (0600) of a new service account without permissions."""
+        path = self._directory / f"{user.replace(':', '-')}.kubeconfig"
+        return service_account.write_kubeconfig(KubeClient(self.transport()), self.kubeconfig, path, name=user)
+
+    def known_as(self, user: str) -> str:
+        """Return the name of the service account that stands for a user."""
+        return service_account.user_of(user)
 
     def version(self) -> str:
         """Return the server's version, or before `start` that of the image's tag."""
