@@ -167,6 +167,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PLUGIN}.slices", make)
 
 
+@mutant("boards-without-mig-left-out", rule="NV-040b")
+def _(patch: Patch) -> None:
+    """A GPU that cannot be partitioned is not published while MIG devices are created on demand."""
+
+    def make(original: Original) -> Original:
+        def publishable(self: Any, handle: Any, gpu: Any) -> Any:
+            return original(self, handle, gpu) if gpu.partitioning is not None else []
+
+        return publishable
+
+    patch.wrap(f"{NVML}.publishable", make)
+
+
 @mutant("ampere-published-as-whole-gpu", rule="NV-040")
 def _(patch: Patch) -> None:
     """A GPU whose MIG mode needs a reset is also published as a whole GPU."""

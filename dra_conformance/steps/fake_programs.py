@@ -15,7 +15,6 @@ from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import World
 from dra_conformance.steps.driver_calls import own_results
-from dra_conformance.steps.gpu_devices import full_gpus
 
 _NVIDIA_SMI = '#!/bin/sh\necho "$@" >> "$0.log"\n[ ! -e "$0.fails" ] || { echo refused; exit 3; }\n'
 
@@ -26,7 +25,7 @@ pipe=$CUDA_MPS_PIPE_DIRECTORY
 if [ "$1" = -d ]; then
     [ -d "$CUDA_MPS_LOG_DIRECTORY" ] || { echo "no folder for logs" >&2; exit 1; }
     echo "start $* pipe=$pipe devices=$CUDA_VISIBLE_DEVICES" >> "$0.log"
-    : > "$pipe/control"
+    [ -e "$0.dies" ] || : > "$pipe/control"
 else
     while read -r line; do
         [ -e "$pipe/control" ] || { echo "no control daemon (simulated)" >&2; exit 1; }
@@ -93,7 +92,7 @@ def _(world: World, node: str, name: str) -> None:
 def smi_calls(world: World, node: str, claim: str) -> list[str]:
     """Return the arguments of each run of nvidia-smi for the GPU of a claim, oldest first, without the GPU's uuid."""
     names = {result["device"] for result in own_results(world, claim)}
-    uuids = {d["attributes"]["uuid"]["string"] for d in full_gpus(world, node) if d["name"] in names}
+    uuids = {d["attributes"]["uuid"]["string"] for d in world.node(node).devices() if d["name"] in names}
     lines = nvidia_smi(world.node(node)).recorded()
     return [" ".join(w for w in line.split() if w not in uuids) for line in lines if uuids & set(line.split())]
 

@@ -58,7 +58,7 @@ def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
     """Set a property of a GPU.
 
     `numa_node` and `sriov_numvfs` are files in sysfs (`none`: there is no file), `driver` is the kernel's, `process`
-    the id of a process that uses the GPU, and `addressing_mode` a number of NVML.
+    the id of a process that uses the GPU, and the rest are fields of NVML.
     """
     component = world.node(node)
     match name:
@@ -68,8 +68,10 @@ def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
             (sysfs_link(component, gpu) / name).write_text(f"{value}\n")
         case "driver":
             bind(component, gpu, value)
-        case "addressing_mode":
+        case "addressing_mode" | "virtualization_mode":
             component.gpus.set(gpu, name, int(value))
+        case "uuid":
+            component.gpus.set(gpu, name, value)
         case "process":
             component.gpus.set_process(gpu, int(value), memory=GIB)
         case _:

@@ -173,11 +173,12 @@ ENGINES: Final[Mapping[str, str]] = {
 """The capacities for engines, and the fields of nvmlGpuInstanceProfileInfo_t."""
 
 
-def profiles(world: World, node: str) -> dict[int, dict[str, int]]:
-    """Return engines and memory in bytes of an instance of each profile of GPU 0, by the hardware's id."""
+def profiles(world: World, node: str, device: Obj) -> dict[int, dict[str, int]]:
+    """Return engines and memory in bytes of an instance of each profile of a device's GPU, by the hardware's id."""
+    uuid = attribute(device, "parentUUID") or attribute(device, "uuid")
     with world.node(node).nvml_session() as nvml:
         found = {}
-        for info in profiles_of(nvml, nvml.nvmlDeviceGetHandleByIndex(0)):
+        for info in profiles_of(nvml, nvml.nvmlDeviceGetHandleByUUID(uuid)):
             engines = {name: int(getattr(info, member)) for name, member in ENGINES.items()}
             found[int(info.id)] = engines | {"memory": int(info.memorySizeMB) << 20}
         return found
@@ -189,11 +190,11 @@ def _engines(world: World, node: str, device: Obj) -> object:
 
 def _of_profile(world: World, node: str, device: Obj) -> dict[str, int]:
     found = _placement(device)
-    return profiles(world, node).get(int(found.group(2).rpartition("-")[2]), {}) if found else {}
+    return profiles(world, node, device).get(int(found.group(2).rpartition("-")[2]), {}) if found else {}
 
 
-def _most(world: World, node: str) -> dict[str, int]:
-    known = profiles(world, node).values()
+def _most(world: World, node: str, device: Obj) -> dict[str, int]:
+    known = profiles(world, node, device).values()
     return {name: max(one[name] for one in known) for name in (*ENGINES, "memory")}
 
 
@@ -205,8 +206,8 @@ _MIG: Final[Mapping[str, Read]] = {
     "engines": _engines,
     "engines of its profile in NVML": lambda world, node, device: _without_memory(_of_profile(world, node, device)),
     "memory of its profile in NVML": lambda world, node, device: _of_profile(world, node, device).get("memory"),
-    "most engines of a profile in NVML": lambda world, node, device: _without_memory(_most(world, node)),
-    "most memory of a profile in NVML": lambda world, node, device: _most(world, node)["memory"],
+    "most engines of a profile in NVML": lambda world, node, device: _without_memory(_most(world, node, device)),
+    "most memory of a profile in NVML": lambda world, node, device: _most(world, node, device)["memory"],
     "name": lambda world, node, device: device["name"],
     "uuid": lambda world, node, device: attribute(device, "uuid"),
     "profile": lambda world, node, device: attribute(device, "profile"),

@@ -164,6 +164,11 @@ def broken_imex_control(node: ScenarioNode) -> Path:
     return Path(f"{imex_control(node).path}.breaks")
 
 
+def dying_daemon(node: ScenarioNode) -> Path:
+    """Return the file that lets each MPS control daemon of the node end right after its start."""
+    return Path(f"{mps_control(node).path}.dies")
+
+
 def inject(function: str, error: str) -> Callable[[World, ScenarioNode], object]:
     """Return a fault that makes an NVML function return an error on the node."""
 
@@ -185,6 +190,9 @@ FAULTS: dict[str, NodeFault] = {
     ),
     "nvidia-cuda-mps-control fails": NodeFault(
         lambda _world, node: mps_control(node).fail(), lambda _world, node: mps_control(node).work()
+    ),
+    "MPS control daemons die": NodeFault(
+        lambda _world, node: dying_daemon(node).touch(), lambda _world, node: dying_daemon(node).unlink()
     ),
     "nvidia-imex not ready": NodeFault(
         lambda _world, node: imex_control(node).fail(), lambda _world, node: imex_control(node).work()

@@ -24,18 +24,18 @@ Feature: The driver gpu.nvidia.com validates its configuration strictly
     And a ResourceClaim "number" allocated on "n1" with GpuConfig {sharing: {strategy: 5}}
     And a ResourceClaim "text" allocated on "n1" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {multiUser: "true"}}}
     And a ResourceClaim "bool" allocated on "n1" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: true}}}
-    And a ResourceClaim "kind" allocated on "n1" with:
+    And a ResourceClaim "five" allocated on "n1" with:
       """
       results: [{request: gpu, device: free}]
       config: [{requests: [gpu], parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: 5}}]
       """
     And a ResourceClaim "empty" allocated on "n1" with GpuConfig {sharing: null}
-    When claims "list, number, text, bool, kind, empty" are prepared on "n1" in one call
+    When claims "list, number, text, bool, five, empty" are prepared on "n1" in one call
     Then claim "list" is refused because "sharing"
     And claim "number" is refused because "strategy"
     And claim "text" is refused because "multiUser"
     And claim "bool" is refused because "defaultActiveThreadPercentage"
-    And claim "kind" is refused because "kind"
+    And claim "five" is refused because "kind"
     And claim "empty" is prepared
 
   @NV-072

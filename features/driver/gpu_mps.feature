@@ -122,6 +122,11 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     Then claim "train" is refused because "error starting MPS control daemon"
     And no MPS control daemon and no file of one is left on "n1"
     When node "n1" recovers from "nvidia-cuda-mps-control fails"
+    And node "n1" gets the fault "MPS control daemons die"
+    And claim "train" is prepared on "n1"
+    Then claim "train" is refused because "error starting MPS control daemon"
+    And no MPS control daemon and no file of one is left on "n1"
+    When node "n1" recovers from "MPS control daemons die"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
     And one MPS control daemon runs on "n1", for the GPUs of claim "train"
@@ -139,9 +144,10 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     When claim "train" is unprepared on "n1"
     Then no MPS control daemon and no file of one is left on "n1"
 
-  @NV-092b @NV-092c @NV-092e @NV-092g
+  @NV-092 @NV-092b @NV-092c @NV-092e @NV-092g
   Scenario: Each configuration of a claim has a daemon of its own
     Given node "n1" has a fake "nvidia-smi"
+    And GPU 7 of "n1" has uuid GPU-77777777-0000-4444-8888-222222222222
     And node "n1" has a fake "nvidia-cuda-mps-control"
     And node "n1" running the driver with "--feature-gates=MPSSupport=true"
     And a ResourceClaim "one" allocated 1 devices of the driver on "n1"
@@ -159,7 +165,14 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
           parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig:
             {defaultPinnedDeviceMemoryLimit: 3Gi, defaultPerDevicePinnedMemoryLimit: {"1": 5Gi}}}}
       """
-    And a ResourceClaim "infer" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
+    And a ResourceClaim "infer" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: gpu-7}]
+      config:
+        - requests: [gpu]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig:
+            {defaultPerDevicePinnedMemoryLimit: {GPU-77777777-0000-4444-8888-222222222222: 7Gi}}}}
+      """
     When claims "train, infer" are prepared on "n1" in one call
     Then claim "train" is prepared [NV-092g]
     And claim "infer" is prepared [NV-092g]
@@ -169,6 +182,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
       | two   | -d        |
       | infer | -d        |
     And the MPS control daemon on "n1" limits the memory of the GPUs of claim "two" to "3072M, 5120M" [NV-092b]
+    And the MPS control daemon on "n1" limits the memory of the GPUs of claim "infer" to "7168M" [NV-092b]
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "two" is EXCLUSIVE_PROCESS [NV-092e]
     And nvidia-smi on "n1" was run for the GPU of claim "plain" with "" [NV-092e]
     When claim "train" is unprepared on "n1"
@@ -179,6 +193,24 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "one" is DEFAULT [NV-092c]
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "two" is DEFAULT [NV-092c]
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "infer" is EXCLUSIVE_PROCESS [NV-092c]
+    Given the GPUs of "n2" are those of "dgx-h100-mig"
+    And node "n2" has a fake "nvidia-smi"
+    And node "n2" has a fake "nvidia-cuda-mps-control"
+    And node "n2" running the driver with "--feature-gates=MPSSupport=true"
+    And a ResourceClaim "parts" allocated on "n2" with:
+      """
+      results: [{request: mig, device: gpu-0-mig-3g40gb-9-0}, {request: mig, device: gpu-0-mig-1g10gb-19-6}]
+      config:
+        - requests: [mig]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: MigDeviceConfig, sharing: {strategy: MPS,
+            mpsConfig: {defaultPinnedDeviceMemoryLimit: 2Gi}}}
+      """
+    When claim "parts" is prepared on "n2"
+    Then claim "parts" is prepared [NV-092]
+    And one MPS control daemon runs on "n2", for the GPUs of claim "parts" [NV-092]
+    And the MPS control daemon on "n2" limits the memory of the GPUs of claim "parts" to "2048M, 2048M" [NV-092b]
+    # Only a whole GPU has a compute mode.
+    And nvidia-smi on "n2" was run for the GPU of claim "parts" with "" [NV-092e]
 
   @NV-092h
   Scenario: A daemon for several users needs GPUs from Volta on

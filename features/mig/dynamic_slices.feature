@@ -49,10 +49,32 @@ Feature: Possible MIG devices are published before they exist
       | slices   | counter sets | devices |
       | each GPU | 1            | some    |
 
-  @NV-040
-  Scenario: A GPU before Hopper with MIG on is not published whole
-    Given the GPUs of "n1" are those of "dgx-a100-40gb"
-    And MIG is on for GPU 3 of "n1", without instances
-    And node "n1" running the driver with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false"
-    Then GPU 3 on "n1" is published as MIG devices with their counters, and not whole
-    And every GPU of "n1" but GPU 3 is published whole
+  @NV-040 @NV-040b @NV-037
+  Scenario: A GPU before Hopper is published whole if its MIG mode is off, and as MIG devices if it is on
+    Given the GPUs of "n1" are those of "mixed"
+    And MIG is on for GPU 2 of "n1", without instances
+    And GPU 0 of "n1" has virtualization_mode 2
+    And node "n1" has the fault "nvmlDeviceGetGpuInstanceProfileInfoV of GPU 1 answers NOT_SUPPORTED"
+    And node "n1" with a kubelet
+    When the driver on "n1" is started with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false"
+    Then the driver on "n1" comes to be registered [NV-040b]
+    And GPU 2 on "n1" is published as MIG devices with their counters, and not whole [NV-040]
+    And every GPU of "n1" but GPU 2 is published whole [NV-040]
+    And these published values agree for every MIG device on "n1" [NV-037]
+      | value                  | expected                       |
+      | counter sets           | counter set of its GPU         |
+      | engines                | engines of its profile in NVML |
+      | memory                 | memory of its profile in NVML  |
+    # A GPU that a hypervisor shares, one without MIG profiles, and two boards that have no MIG.
+    And GPU 0 on "n1" is published with: [NV-040b]
+      | field            | value |
+      | consumesCounters | null  |
+    And GPU 1 on "n1" is published with: [NV-040b]
+      | field            | value |
+      | consumesCounters | null  |
+    And GPU 3 on "n1" is published with: [NV-040b]
+      | field            | value |
+      | consumesCounters | null  |
+    And GPU 4 on "n1" is published with: [NV-040b]
+      | field            | value |
+      | consumesCounters | null  |

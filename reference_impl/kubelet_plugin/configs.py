@@ -262,7 +262,7 @@ class Candidate:
     """One configuration that may apply, in order of rising precedence. No `requests` means all of them."""
 
     config: Config
-    requests: tuple[str, ...] = ()
+    requests: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

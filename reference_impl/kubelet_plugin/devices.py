@@ -16,7 +16,14 @@ from typing import Literal, TypeAlias
 from uuid import NAMESPACE_DNS, uuid5
 
 from dra_api.objects import Obj
-from reference_impl.kubelet_plugin.partitions import MEBI, MigProfile, Partitioning, binary_quantity, quantity_of
+from reference_impl.kubelet_plugin.partitions import (
+    MEBI,
+    MigProfile,
+    Partitioning,
+    binary_quantity,
+    consumed,
+    quantity_of,
+)
 
 DeviceType: TypeAlias = Literal["gpu", "mig", "vfio"]
 
@@ -110,6 +117,14 @@ class MigSlot:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MigInstance(MigSlot):
+    """A MIG device that was made for a claim, with the ids of its GPU instance and its compute instance."""
+
+    gi_id: int
+    ci_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Vfio:
     """A GPU as a whole PCI device for a virtual machine, bound to vfio-pci while a claim has it.
 
@@ -151,10 +166,9 @@ AnyDevice: TypeAlias = Device | Vfio
 
 
 def slots_of(gpu: Gpu) -> list[MigSlot]:
-    """Return every place that a MIG device can have on a GPU that is cut on demand, in the order of their names."""
+    """Return every place that a MIG device can have on a GPU that is cut on demand."""
     profiles = gpu.partitioning.profiles if gpu.partitioning is not None else ()
-    slots = [MigSlot(parent=gpu, profile=profile, start=start) for profile in profiles for start in profile.starts]
-    return sorted(slots, key=lambda slot: slot.name)
+    return [MigSlot(parent=gpu, profile=profile, start=start) for profile in profiles for start in profile.starts]
 
 
 def memory_slices(device: Device) -> Sequence[int]:
@@ -242,12 +256,11 @@ def _place(address: str, device: Gpu | Vfio) -> Obj:
 
 def counters_of(device: Device) -> list[Obj]:
     """Return the amounts of its GPU's counters that the device consumes (rules NV-034 to NV-036)."""
-    gpu = full_gpu(device)
-    # Slots are published, and not the MIG devices that are created for them.
-    if gpu.partitioning is None or isinstance(device, Mig):
-        return []
-    amounts = gpu.partitioning.amounts if isinstance(device, Gpu) else device.profile.amounts
-    return gpu.partitioning.consumed(gpu.minor, amounts, memory_slices(device))
+    match device:
+        case Gpu(partitioning=Partitioning(amounts=amounts)) | MigSlot(profile=MigProfile(amounts=amounts)):
+            return consumed(full_gpu(device).minor, amounts, memory_slices(device))
+        case _:
+            return []
 
 
 def attributes_of(device: Device) -> Obj:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dra_api.objects import Obj
-from reference_impl.kubelet_plugin.devices import Device, Mig, full_gpu
+from reference_impl.kubelet_plugin.devices import Device, Mig, MigInstance, full_gpu
 
 _NVIDIA_MAJOR = 195
 _MOUNT_OPTIONS = ["ro", "nosuid", "nodev", "rbind", "rprivate"]
@@ -58,7 +58,7 @@ class DriverRoot:
         """Return the nodes of one device: its GPU's, and for MIG the capabilities of both instances (rule NV-097)."""
         gpu = full_gpu(device)
         nodes = [self.node(f"nvidia{gpu.minor}", major=_NVIDIA_MAJOR, minor=gpu.minor)]
-        if isinstance(device, Mig):
+        if isinstance(device, Mig | MigInstance):
             folder = self.procfs / f"driver/nvidia/capabilities/gpu{gpu.minor}/mig/gi{device.gi_id}"
             nodes += [self.capability_node(at / "access") for at in (folder, folder / f"ci{device.ci_id}")]
         return nodes

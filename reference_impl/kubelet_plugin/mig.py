@@ -7,13 +7,12 @@ Source: cmd/gpu-kubelet-plugin nvlib.go at 95932046, with the roll-back of pull 
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import logging
 from collections.abc import Collection, Iterator
 from typing import Any
 
-from reference_impl.kubelet_plugin.devices import Gpu, Mig, MigSlot, can_toggle, slots_of
+from reference_impl.kubelet_plugin.devices import Gpu, MigInstance, MigSlot, can_toggle, slots_of
 from reference_impl.kubelet_plugin.discovery import Found, Nvml
 from reference_impl.kubelet_plugin.mig_profiles import FILLING
 
@@ -32,8 +31,8 @@ class MigInstances:
     def __init__(self, nvml: Nvml) -> None:
         self._nvml = nvml
 
-    def create(self, slot: MigSlot) -> Mig:
-        """Create the device: MIG mode, GPU instance, compute instance; undo all on failure. Raises MigError."""
+    def create(self, slot: MigSlot) -> MigInstance:
+        """Create the device: MIG mode, GPU instance, compute instance. Raises MigError; then `destroy` undoes it."""
         nvml = self._nvml.module
         try:
             handle = self.handle(slot.parent)
@@ -48,10 +47,9 @@ class MigInstances:
                 self.clear(instance)
                 raise
         except nvml.NVMLError as error:
-            self.settle(slot.parent)
             raise MigError(f"error creating MIG device {slot.name}: {error}") from error
 
-    def fill(self, slot: MigSlot, instance: Any) -> Mig:
+    def fill(self, slot: MigSlot, instance: Any) -> MigInstance:
         """Make the compute instance that takes the whole of a GPU instance."""
         nvml = self._nvml.module
         profile = nvml.nvmlGpuInstanceGetComputeInstanceProfileInfo(
@@ -60,31 +58,25 @@ class MigInstances:
         compute = nvml.nvmlGpuInstanceCreateComputeInstance(instance, profile.id)
         return self.describe(slot, instance, compute)
 
-    def describe(self, slot: MigSlot, instance: Any, compute: Any) -> Mig:
+    def describe(self, slot: MigSlot, instance: Any, compute: Any) -> MigInstance:
         """Return the MIG device of a live GPU instance and its compute instance."""
         nvml = self._nvml.module
-        info = nvml.nvmlComputeInstanceGetInfo_v2(compute)
-        return Mig(
+        return MigInstance(
             parent=slot.parent,
-            uuid=nvml.nvmlDeviceGetUUID(info.device),
-            profile=slot.profile.name,
-            profile_id=slot.profile.id,
+            profile=slot.profile,
             start=slot.start,
-            size=slot.profile.size,
             gi_id=int(nvml.nvmlGpuInstanceGetInfo(instance).id),
-            ci_id=int(info.id),
-            memory_mib=slot.profile.memory_mib,
-            engines=slot.profile.engines,
+            ci_id=int(nvml.nvmlComputeInstanceGetInfo_v2(compute).id),
         )
 
-    def live(self, slot: MigSlot) -> Mig | None:
+    def live(self, slot: MigSlot) -> MigInstance | None:
         """Return the whole MIG device at this place, if there is one."""
-        nvml = self._nvml.module
-        with contextlib.suppress(nvml.NVMLError):
-            for instance in self.instances(slot):
-                for compute in self.computes(instance):
-                    return self.describe(slot, instance, compute)
-        return None
+        found = (
+            self.describe(slot, instance, compute)
+            for instance in self.instances(slot)
+            for compute in self.computes(instance)
+        )
+        return next(found, None)
 
     def destroy(self, slot: MigSlot) -> None:
         """Destroy the instance at this placement, even a partial one (rules NV-113, NV-114). Raises MigError."""
@@ -100,21 +92,17 @@ class MigInstances:
         """Destroy a GPU instance, its compute instances first."""
         nvml = self._nvml.module
         # A GPU instance cannot be destroyed while it has compute instances.
-        for compute in list(self.computes(instance)):
+        for compute in self.computes(instance):
             nvml.nvmlComputeInstanceDestroy(compute)
         nvml.nvmlGpuInstanceDestroy(instance)
 
-    def sweep(self, found: Found, keep: Collection[str]) -> list[str]:
-        """Destroy every MIG device whose name is not in `keep`. Return their names (rule NV-115). Raises MigError."""
-        removed = []
+    def sweep(self, found: Found, keep: Collection[str]) -> Iterator[str]:
+        """Destroy every MIG device whose name is not in `keep`. Yield their names (rule NV-115). Raises MigError."""
         for gpu in found.gpus:
-            if gpu.partitioning is None:
-                continue
             for slot in slots_of(gpu):
                 if slot.name not in keep and any(True for _ in self.instances(slot)):
                     self.destroy(slot)
-                    removed.append(slot.name)
-        return removed
+                    yield slot.name
 
     def settle(self, gpu: Gpu) -> None:
         """Turn MIG mode off if no instance is left and that needs no reset (Hopper and later; rule NV-113)."""

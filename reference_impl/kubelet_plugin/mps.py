@@ -11,7 +11,6 @@ NV-090 to NV-092.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import subprocess
@@ -56,10 +55,11 @@ class Mps:
         for item in configured:
             if configs.mps_settings(item.config) is not None:
                 groups.setdefault(id(item.config), []).append(item)
-        daemons = [self.daemon(claim_uid, group) for group in groups.values()]
+        # A claim has a daemon for each configuration.
+        daemons = [self.daemon(f"{claim_uid}-{number}", group) for number, group in enumerate(groups.values())]
         return {"mps": daemons} if daemons else {}
 
-    def daemon(self, claim_uid: str, group: Sequence[ConfiguredDevice]) -> Obj:
+    def daemon(self, name: str, group: Sequence[ConfiguredDevice]) -> Obj:
         """Return the parameters of one daemon: its devices and their limits."""
         settings = configs.mps_settings(group[0].config) or {}
         devices = [item.device for item in group if not isinstance(item.device, MigSlot)]
@@ -69,8 +69,7 @@ class Mps:
             raise ConfigError("multiuser mode was requested but is not supported: it needs compute capability 7.0")
         percentage = settings.get("defaultActiveThreadPercentage")
         return {
-            # A claim has a daemon for each configuration; the hash of the devices makes the ids differ.
-            "id": f"{claim_uid}-{hashlib.sha256(','.join(uuids).encode()).hexdigest()[:5]}",
+            "id": name,
             "uuids": uuids,
             "gpus": sorted(gpu.uuid for gpu in gpus),
             "threads": percentage,
@@ -82,14 +81,14 @@ class Mps:
         """Start the planned daemons and set their limits (rules NV-092, NV-092b)."""
         for daemon in planned.get("mps") or ():
             for name in ("pipe", "log", "shm"):
-                (self.folder / daemon["id"] / name).mkdir(parents=True, exist_ok=True, mode=0o755)
+                (self.folder / daemon["id"] / name).mkdir(parents=True)
             for uuid in daemon["gpus"]:
                 # So that only the daemon's server can use the GPU; the workloads connect to it.
                 self._smi(["-i", uuid, "-c", "EXCLUSIVE_PROCESS"])
             self.run(daemon, ["-d", *(["-M"] if daemon["multiUser"] else [])])
             lines = [f"set_default_device_pinned_mem_limit {key} {limit}" for key, limit in daemon["limits"].items()]
             if daemon["threads"] is not None:
-                lines.insert(0, f"set_default_active_thread_percentage {daemon['threads']}")
+                lines.append(f"set_default_active_thread_percentage {daemon['threads']}")
             # The last command only checks the daemon: one that does not answer fails the claim.
             for line in [*lines, "get_server_list"]:
                 self.run(daemon, [], stdin=line)
@@ -184,7 +183,7 @@ def memory_limits(settings: Mapping[str, object], uuids: Sequence[str]) -> dict[
         limits = dict.fromkeys(uuids, mebibytes("defaultPinnedDeviceMemoryLimit", default))
     positions = {str(position): uuid for position, uuid in enumerate(uuids)}
     for key, value in by_device.items():
-        uuid = positions.get(str(key), str(key))
+        uuid = positions.get(key, key)
         if uuid not in uuids:
             raise ConfigError(
                 f"invalid device: defaultPerDevicePinnedMemoryLimit has {key!r}, which is no uuid or index"

@@ -51,9 +51,7 @@ class Partitioning:
     @property
     def amounts(self) -> dict[str, int]:
         """Return the amount of each counter of the whole GPU: the largest that any profile consumes."""
-        # dict.fromkeys keeps the order, so that republished slices are equal.
-        names = dict.fromkeys(name for profile in self.profiles for name in profile.amounts)
-        return {name: max(profile.amounts.get(name, 0) for profile in self.profiles) for name in names}
+        return {name: max(profile.amounts[name] for profile in self.profiles) for name in self.profiles[0].amounts}
 
     @property
     def memory_slices(self) -> int:
@@ -62,16 +60,18 @@ class Partitioning:
 
     def counter_set(self, minor: int) -> Obj:
         """Return the GPU's entry of `spec.sharedCounters` (rule NV-037)."""
-        return {"name": set_name(minor), "counters": self._counters(self.amounts, range(self.memory_slices))}
+        return {"name": set_name(minor), "counters": counters(self.amounts, range(self.memory_slices))}
 
-    def consumed(self, minor: int, amounts: Mapping[str, int], slices: Sequence[int]) -> list[Obj]:
-        """Return `consumesCounters` of a device that takes these amounts and memory slices (rules NV-034 to NV-036)."""
-        return [{"counterSet": set_name(minor), "counters": self._counters(amounts, slices)}]
 
-    @staticmethod
-    def _counters(amounts: Mapping[str, int], slices: Sequence[int]) -> Obj:
-        counters: Obj = {counter_name(name): {"value": quantity_of(name, number)} for name, number in amounts.items()}
-        return counters | {f"memory-slice-{position}": {"value": "1"} for position in slices}
+def consumed(minor: int, amounts: Mapping[str, int], slices: Sequence[int]) -> list[Obj]:
+    """Return `consumesCounters` of a device that takes these amounts and memory slices (rules NV-034 to NV-036)."""
+    return [{"counterSet": set_name(minor), "counters": counters(amounts, slices)}]
+
+
+def counters(amounts: Mapping[str, int], slices: Sequence[int]) -> Obj:
+    """Return amounts and memory slices as counters."""
+    found: Obj = {counter_name(name): {"value": quantity_of(name, number)} for name, number in amounts.items()}
+    return found | {f"memory-slice-{position}": {"value": "1"} for position in slices}
 
 
 def set_name(minor: int) -> str:
