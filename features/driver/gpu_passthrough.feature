@@ -15,7 +15,7 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
       | name                                                 | like 'gpu-vfio-.*' |
       | attributes.uuid.string                               | set                |
       | attributes.vendorID.string                           | '0x10de'           |
-      | attributes.deviceID.string                           | like '0x[0-9a-f]{4}' |
+      | attributes.deviceID.string                           | '0x2330'           |
       | attributes.iommuFDEnabled.bool                       | false              |
       | attributes["resource.kubernetes.io/pciBusID"].string | set                |
       | capacity.addressableMemory.value                     | 131088Mi           |
@@ -54,7 +54,8 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "vm" allocated the devices "gpu-vfio-1" on "n1"
     And a ResourceClaim "pair" allocated the devices "gpu-vfio-3, gpu-vfio-5" on "n1"
-    When claims "vm, pair" are prepared on "n1" in one call
+    And a ResourceClaim "mixed" allocated the devices "gpu-4, gpu-vfio-6" on "n1"
+    When claims "vm, pair, mixed" are prepared on "n1" in one call
     Then claim "vm" is prepared [NV-176]
     And claim "pair" is prepared [NV-176]
     And GPU 1 of "n1" is bound to vfio-pci [NV-176]
@@ -64,6 +65,10 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     And of the device nodes "*", claim "vm" adds only "/dev/vfio/1" on "n1" [NV-176]
     And of the device nodes "*", claim "pair" adds only "/dev/vfio/3, /dev/vfio/5" on "n1" [NV-176]
     And of the mounts "*", claim "vm" adds only "" on "n1" [NV-176]
+    And claim "mixed" is prepared [NV-176]
+    And of the device nodes "/dev/vfio/*", claim "mixed" adds only "/dev/vfio/6" on "n1" [NV-176]
+    And of the device nodes "/dev/nvidia[0-9]*", claim "mixed" adds only "/dev/nvidia4" on "n1" [NV-176]
+    And GPU 4 of "n1" is bound to nvidia [NV-176]
     And the driver on "n1" comes to publish "gpu-vfio-1, gpu-0, gpu-vfio-0" and not "gpu-1" [NV-178]
     When claim "vm" is unprepared on "n1"
     Then claim "vm" is unprepared [NV-177]
@@ -233,7 +238,7 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
   @NV-182
   Scenario: A GPU that is in use otherwise is not passed through
     Given node "n1" has an IOMMU with the VFIO interface
-    And GPU 0 of "n1" has sriov_numvfs 2
+    And GPU 0 of "n1" has sriov_numvfs 1
     And GPU 1 of "n1" has driver nouveau
     And GPU 2 of "n1" has process 4711
     And GPU 3 of "n1" has driver vfio-pci

@@ -103,7 +103,7 @@ class DriverRoot:
             os.mknod(path, file_mode | stat.S_IFCHR, os.makedev(major or 0, minor))
         path.touch(mode=file_mode)
 
-    def node(self, name: str, *, major: int | None, minor: int, file_mode: int | None = None) -> Obj:
+    def node(self, name: str, *, major: int | None = None, minor: int = 0, file_mode: int | None = None) -> Obj:
         """Return one CDI device node, there or not. A real node's own numbers win over `major` and `minor`."""
         # Strings: creating path objects took longer than the system calls.
         path = os.path.join(self.dev, name)

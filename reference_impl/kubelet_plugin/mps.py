@@ -183,7 +183,7 @@ def memory_limits(settings: Mapping[str, object], uuids: Sequence[str]) -> dict[
         limits = dict.fromkeys(uuids, mebibytes("defaultPinnedDeviceMemoryLimit", default))
     positions = {str(position): uuid for position, uuid in enumerate(uuids)}
     for key, value in by_device.items():
-        uuid = positions.get(key, key)
+        uuid = positions.get(key) or key
         if uuid not in uuids:
             raise ConfigError(
                 f"invalid device: defaultPerDevicePinnedMemoryLimit has {key!r}, which is no uuid or index"

@@ -160,7 +160,7 @@ class Passthrough:
     def edits(self, planned: Obj) -> Obj:
         """Return the device file of the IOMMU's interface, if the config requests it (rule NV-180)."""
         name = (planned.get("passthrough") or {}).get("apiDevice")
-        return {"deviceNodes": [self._root.node(name, major=None, minor=0)]} if name else {}
+        return {"deviceNodes": [self._root.node(name)]} if name else {}
 
     def device_edits(self, planned: Obj, device: AnyDevice) -> Obj:
         """Return the device file of one GPU: its group's, or its own if that is requested (rules NV-176, NV-180)."""
@@ -171,12 +171,12 @@ class Passthrough:
     def device_node(self, device: Vfio, *, iommufd: bool) -> Obj:
         """Return one GPU's device file. Raises PassthroughError if the kernel made none."""
         if not iommufd:
-            return self._root.node(f"vfio/{device.group}", major=None, minor=0)
+            return self._root.node(f"vfio/{device.group}")
         folder = self._root.sysfs / "bus/pci/devices" / device.address / "vfio-dev"
         name = next((path.name for path in sorted(folder.glob("vfio*"))), None)
         if name is None:
             raise PassthroughError(f"missing iommufd cdev for GPU {device.address}: {folder} has none")
-        return self._root.node(f"vfio/devices/{name}", major=None, minor=0)
+        return self._root.node(f"vfio/devices/{name}")
 
     # -- the bus ---------------------------------------------------------------------------------------------------
 
