@@ -650,6 +650,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{ROOT}.control_nodes", make)
 
 
+@mutant("any-nvml-error-is-unsupported", rule="NV-028b")
+def _(patch: Patch) -> None:
+    """A property for which NVML reports any error is left out."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def optional(self: Any, call: Callable[[], Any], *accepted: str) -> Any:
+            return original(self, call, *accepted, "UNKNOWN")
+
+        return optional
+
+    patch.wrap("reference_impl.kubelet_plugin.discovery:Nvml._optional", make)
+
+
 @mutant("libraries-in-one-folder", rule="NV-095d")
 def _(patch: Patch) -> None:
     """Files of the driver root are searched in the first three folders only."""

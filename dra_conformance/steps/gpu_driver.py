@@ -131,6 +131,13 @@ def _(world: World, node: str) -> None:
     world.check(len(set(uuids)) == len(uuids), "uuids of devices", expected="all different", observed=uuids)
 
 
+@then('the driver on "{node}" publishes nothing')
+def _(world: World, node: str) -> None:
+    """There is no slice of the driver for the node now."""
+    names = [device["name"] for device in world.node(node).devices()]
+    world.check(not names, "published devices", expected="none", observed=names)
+
+
 @then('the driver on "{node}" does not start with:')
 def _(world: World, node: str, datatable: list[list[str]]) -> None:
     """With the flags of each row (flags, error) the driver ends with an error that has this text; none registers."""

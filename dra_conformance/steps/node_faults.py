@@ -210,6 +210,9 @@ FAULTS: dict[str, NodeFault] = {
     r"NVML does not support (\w+) of GPU (\d+)": NodeFault(
         lambda _world, node, name, gpu: node.gpus.set(gpu, name, "N/A")
     ),
+    r"(nvml\w+) answers (\w+)": NodeFault(
+        lambda _world, node, function, error: node.gpus.inject_fault(function, error=error)
+    ),
     r"(nvml\w+) of GPU (\d+) answers (\w+)": NodeFault(
         lambda _world, node, function, gpu, error: node.gpus.inject_fault(function, error=error, gpu=gpu)
     ),

@@ -290,6 +290,21 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | field                                         | value                   |
       | attributes["resource.kubernetes.io/numaNode"] | {int: 0} or {ints: [0]} |
 
+  @NV-028b @needs:fake-nvml
+  Scenario: The driver does not start while NVML fails
+    Given node "n1" has the fault "nvmlInitWithFlags answers DRIVER_NOT_LOADED"
+    And node "n1" with a kubelet
+    Then the driver on "n1" does not start with:
+      | flags | error |
+      |       | NVML  |
+    And the driver on "n1" publishes nothing
+    Given node "n2" has the fault "nvmlDeviceGetMemoryInfo of GPU 5 answers UNKNOWN"
+    And node "n2" with a kubelet
+    Then the driver on "n2" does not start with:
+      | flags | error |
+      |       | GPU   |
+    And the driver on "n2" publishes nothing
+
   @NV-098 @needs:fake-nvml
   Scenario: A claim is refused while the driver libraries are missing
     Given node "n1" running the driver

@@ -59,7 +59,7 @@ Feature: Possible MIG devices are published before they exist
     When the driver on "n1" is started with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false"
     Then the driver on "n1" comes to be registered [NV-040b]
     And GPU 2 on "n1" is published as MIG devices with their counters, and not whole [NV-040]
-    And every GPU of "n1" but GPU 2 is published whole [NV-040]
+    And every GPU of "n1" but GPU 2 is published whole [NV-040b]
     And these published values agree for every MIG device on "n1" [NV-037]
       | value                  | expected                       |
       | counter sets           | counter set of its GPU         |

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,60 +21,43 @@ from reference_impl.kubelet_plugin.shares import ShareMode
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the component's own options."""
     add_node_arguments(parser, driver=GPU_DRIVER)
-    parser.add_argument(
-        "--driver-feature-gates",
-        default="",
-        metavar="NAME=BOOL,…",
-        help="the driver's own gates: NVMLDeviceHealthCheck (true here, false upstream); off are DynamicMIG, "
-        "TimeSlicingSettings, MPSSupport, PassthroughSupport, ConsumableShares",
-    )
-    parser.add_argument(
-        "--additional-xids-to-ignore",
-        default="",
-        metavar="XID,…",
-        help="XIDs that do not harm a device; entries that are no number are ignored",
-    )
-    parser.add_argument(
-        "--pod-uid",
-        default="",
-        metavar="UID",
-        help="name the sockets after this pod, so that two plugins can run on a node during a rolling update",
-    )
-    parser.add_argument(
-        "--consumable-shares",
-        default="disabled",
-        metavar="MODE",
-        help="let several claims have one device: disabled, unlimited, memory, memory-and-cores or a number of shares; "
-        "needs the gate ConsumableShares (default: %(default)s)",
-    )
+    for option, default, meaning in (
+        (
+            "--driver-feature-gates",
+            "",
+            "the driver's own gates: NVMLDeviceHealthCheck (true here, false upstream); off are DynamicMIG, "
+            "TimeSlicingSettings, MPSSupport, PassthroughSupport, ConsumableShares",
+        ),
+        (
+            "--additional-xids-to-ignore",
+            "",
+            "XIDs that do not harm a device, separated by commas; entries that are no number are ignored",
+        ),
+        ("--pod-uid", "", "name the sockets after this pod, so that two plugins can run during a rolling update"),
+        (
+            "--consumable-shares",
+            "disabled",
+            "let several claims have one device: disabled, unlimited, memory, memory-and-cores or a number of shares; "
+            "needs the gate ConsumableShares (default: %(default)s)",
+        ),
+    ):
+        parser.add_argument(option, default=default, help=meaning)
 
 
 def add_node_arguments(parser: argparse.ArgumentParser, *, driver: str) -> None:
     """Add the options of any kubelet plugin."""
-    node = os.environ.get("NODE_NAME")
-    parser.add_argument("--node-name", default=node, required=node is None, help="name of the Node (or $NODE_NAME)")
+    parser.add_argument("--node-name", required=True, help="name of the Node")
     for option, meaning in (
         ("--kubelet-plugins-directory-path", "the plugin's sockets and checkpoint go to DIR/<driver name>"),
         ("--kubelet-registrar-directory-path", "where the kubelet looks for plugins"),
         ("--cdi-root", "where the plugin writes CDI specifications, such as /etc/cdi"),
     ):
         parser.add_argument(option, type=Path, required=True, metavar="DIR", help=meaning)
-    parser.add_argument(
-        "--container-driver-root",
-        type=Path,
-        default=Path("/"),
-        metavar="DIR",
-        help="the NVIDIA driver's files as this process sees them (default: %(default)s)",
-    )
+    meaning = "the NVIDIA driver's files as this process sees them (default: %(default)s)"
+    parser.add_argument("--container-driver-root", type=Path, default=Path("/"), metavar="DIR", help=meaning)
     parser.add_argument("--driver-name", default=driver, help="default: %(default)s")
-    parser.add_argument(
-        "--healthcheck-port",
-        type=int,
-        default=-1,
-        metavar="PORT",
-        help="answer grpc.health.v1 on this TCP port, for liveness probes: SERVING while both sockets answer "
-        "(default: %(default)s, none)",
-    )
+    meaning = "answer grpc.health.v1 on this TCP port, for liveness probes: SERVING while both sockets answer"
+    parser.add_argument("--healthcheck-port", type=int, metavar="PORT", help=meaning)
 
 
 def node_options(
@@ -91,7 +73,7 @@ def node_options(
         driver_name=args.driver_name,
         gates=gates,
         ignored_xids=ignored_xids,
-        healthcheck_port=None if args.healthcheck_port == -1 else args.healthcheck_port,
+        healthcheck_port=args.healthcheck_port,
     )
 
 

@@ -66,12 +66,9 @@ class Nvml:
 
     def __init__(self, module: ModuleType) -> None:
         self.module: Any = module
-        self._open = False
 
     def open(self) -> None:
         """Initialise the library. Raises DiscoveryError with a hint if there is none."""
-        if self._open:
-            return
         try:
             self.module.nvmlInit()
         except self.module.NVMLError as error:
@@ -79,13 +76,10 @@ class Nvml:
                 f"NVML cannot be initialised: {error}. Is the NVIDIA driver (or the fake library) where "
                 "the loader finds libnvidia-ml.so.1?"
             ) from error
-        self._open = True
 
     def close(self) -> None:
-        """Give the library back. Idempotent."""
-        if self._open:
-            self._open = False
-            self.module.nvmlShutdown()
+        """Give the library back."""
+        self.module.nvmlShutdown()
 
     def handles(self) -> list[Any]:
         """Handles of all physical GPUs, by NVML index."""
@@ -103,22 +97,19 @@ class Nvml:
 
         Raises DiscoveryError if an essential NVML call fails.
         """
-        asked = ""
+        pairs: list[tuple[Any, Gpu]] = []
         try:
             driver_version = semantic_version(self.raw_driver_version())
             cuda_driver_version = cuda_version(self.module.nvmlSystemGetCudaDriverVersion())
-            pairs = []
             for index, handle in enumerate(self.handles()):
-                asked = f" (at GPU {index})"
                 pairs.append((handle, self._gpu(handle, index, driver_version, cuda_driver_version, sysfs)))
-            asked = ""
             if dynamic_mig:
                 pairs = [(handle, self.cut(handle, gpu)) for handle, gpu in pairs]
             devices: list[Device] = []
             for handle, gpu in pairs:
                 devices += self.publishable(handle, gpu)
         except (self.module.NVMLError, ValueError) as error:
-            raise DiscoveryError(f"discovery of GPUs failed{asked}: {error}") from error
+            raise DiscoveryError(f"discovery failed after {len(pairs)} GPUs: {error}") from error
         return Found(gpus=tuple(gpu for _, gpu in pairs), devices=tuple(devices))
 
     def raw_driver_version(self) -> str:

@@ -55,18 +55,18 @@ def test_missing_addressing_mode_is_left_out() -> None:
 
 @pytest.mark.parametrize("name", ["nvmlDeviceGetUUID", "nvmlDeviceGetMinorNumber", "nvmlDeviceGetPciInfo"])
 def test_refusal_of_the_essential_ends_discovery(name: str) -> None:
-    with pytest.raises(DiscoveryError, match="discovery of GPUs failed"):
+    with pytest.raises(DiscoveryError, match="discovery failed"):
         found(Card(minor=0, uuid="GPU-0", errors={name: pynvml.NVML_ERROR_UNKNOWN}))
 
 
 def test_a_refusal_says_which_gpu() -> None:
     lost = Card(minor=1, uuid="GPU-1", errors={"nvmlDeviceGetName": pynvml.NVML_ERROR_GPU_IS_LOST})
-    with pytest.raises(DiscoveryError, match=r"^discovery of GPUs failed \(at GPU 1\): GPU is lost$"):
+    with pytest.raises(DiscoveryError, match=r"^discovery failed after 1 GPUs: GPU is lost$"):
         found(Card(minor=0, uuid="GPU-0"), lost)
 
 
 def test_malformed_bus_id_ends_discovery() -> None:
-    with pytest.raises(DiscoveryError, match="discovery of GPUs failed"):
+    with pytest.raises(DiscoveryError, match="discovery failed"):
         found(Card(minor=0, uuid="GPU-0", bus_id="nowhere"))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -12,10 +11,8 @@ import pytest
 
 from dra_api.clock import RealClock
 from dra_api.rpc import RpcError, check_liveness
-from reference_impl.kubelet_plugin import command
 from reference_impl.kubelet_plugin.liveness import serve_liveness
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions, OptionError
-from reference_impl.runtime import ComponentError
 
 
 @pytest.fixture
@@ -44,12 +41,3 @@ def test_a_plugin_without_sockets_is_not_alive(tmp_path: Path) -> None:
         assert check_liveness(port, "liveness") == "NOT_SERVING"
     with pytest.raises(RpcError, match="UNAVAILABLE"):
         check_liveness(port, "liveness")
-
-
-@pytest.mark.parametrize("port", [0, -2, 65536])
-def test_what_is_no_port_is_refused(tmp_path: Path, port: int) -> None:
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    words = [f"--healthcheck-port={port}", "--node-name=n1", f"--container-driver-root={tmp_path}"]
-    with pytest.raises(ComponentError, match="from 1 to 65535"):
-        command.plugin_options(parser.parse_args(words))
