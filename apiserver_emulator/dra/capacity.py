@@ -1,6 +1,8 @@
 """Device capacity with request policies (DRA-072 to DRA-075). Pure functions.
 
-Source: pkg/apis/resource/validation/validation.go (validateRequestPolicy and below), release 1.36.
+Source: pkg/apis/resource/validation/validation.go (validateRequestPolicy and below), releases 1.36 and 1.37. One
+difference: steps that a server up to 1.36 cannot compute with are refused as 1.37 refuses them. The real server divides
+by zero there, or decides by numbers that have overflowed (kubernetes/kubernetes#139698, #140666; DRA-074b).
 """
 
 from __future__ import annotations
@@ -11,12 +13,12 @@ from typing import Any
 from apiserver_emulator.dra.checks import unique
 from apiserver_emulator.dra.rules import Rules
 from dra_api.quantity import Quantity
-from dra_api.status import FieldError, forbidden_field, internal_error, invalid, required
+from dra_api.status import FieldError, forbidden_field, invalid, required
 
 Obj = dict[str, Any]
 
 VALID_VALUES_MAX = 10
-_INT64 = 1 << 63
+_INT64_MAX = (1 << 63) - 1
 
 
 def validate_capacity(capacity: Obj, path: str, *, shared: bool, rules: Rules) -> list[FieldError]:
@@ -40,7 +42,7 @@ def validate_capacity(capacity: Obj, path: str, *, shared: bool, rules: Rules) -
     if span is not None:
         if "default" not in policy:
             return [required(f"{here}.default", "required when validRange is defined")]
-        return _range(span, Quantity.parse(policy["default"]), limit, f"{here}.validRange")
+        return _range(span, Quantity.parse(policy["default"]), limit, f"{here}.validRange", rules)
     return []
 
 
@@ -63,15 +65,18 @@ def _values(values: list[Quantity], default: Quantity, limit: Quantity, path: st
     return found
 
 
-def _range(span: Obj, default: Quantity, limit: Quantity, path: str) -> list[FieldError]:
+def _range(span: Obj, default: Quantity, limit: Quantity, path: str, rules: Rules) -> list[FieldError]:
     if "min" not in span:
         return [required(f"{path}.min", "required when validRange is defined")]
     low = Quantity.parse(span["min"])
+    # Errors about the default name the bound that it violates up to 1.36.
+    own_field = rules.minor >= 37
     found: list[FieldError] = []
     if low > limit:
         found.append(invalid(f"{path}.min", str(low), f"min is larger than capacity value: {limit}"))
     if default < low:
-        found.append(invalid(f"{path}.min", str(default), f"default is less than min: {low}"))
+        field = "default" if own_field else "min"
+        found.append(invalid(f"{path}.{field}", str(default), f"default is less than min: {low}"))
     high = Quantity.parse(span["max"]) if "max" in span else None
     if high is not None:
         if low > high:
@@ -79,31 +84,42 @@ def _range(span: Obj, default: Quantity, limit: Quantity, path: str) -> list[Fie
         if high > limit:
             found.append(invalid(f"{path}.max", str(high), f"max is larger than capacity value: {limit}"))
         if default > high:
-            found.append(invalid(f"{path}.max", str(default), f"default is more than max: {high}"))
+            field = "default" if own_field else "max"
+            found.append(invalid(f"{path}.{field}", str(default), f"default is more than max: {high}"))
     if "step" in span:
-        step = Quantity.parse(span["step"])
-        here = f"{path}.step"
-        added = low + step
-        if added > limit:
-            text = f"one step {added} is larger than capacity value: {limit}"
-            found.append(invalid(here, str(step), text))
-        for value in (default, high):
-            if value is not None and _off_step(value, low, step):
-                text = f"value is not a multiple of a given step ({step}) from ({low})"
-                found.append(invalid(here, str(value), text))
+        found += _steps(low, high, Quantity.parse(span["step"]), default, limit=limit, path=path, rules=rules)
     return found
 
 
-def _off_step(value: Quantity, low: Quantity, step: Quantity) -> bool:
-    divisor = _int64(step.value)
-    if divisor == 0:
-        # A real server up to 1.36 panics here and drops the connection (kubernetes issues 139653 and 140472); an
-        # response with that text is the closest that a client can still read.
-        raise internal_error("runtime error: integer divide by zero (validRange.step)")
-    # Go's remainder has another sign, but only zero matters.
-    return _int64(value.value - low.value) % abs(divisor) != 0
+def _steps(
+    low: Quantity, high: Quantity | None, step: Quantity, default: Quantity, *, limit: Quantity, path: str, rules: Rules
+) -> list[FieldError]:
+    """Return the errors about the steps of a range."""
+    here = f"{path}.step"
+    negative = rules.minor >= 37
+    if step.sign == 0 or (negative and step.sign < 0):
+        return [invalid(here, str(step), "must be greater than zero")]
+    found: list[FieldError] = []
+    added = low + step
+    if added > limit:
+        found.append(invalid(here, str(step), f"one step {added} is larger than capacity value: {limit}"))
+    numbers = {"default": default, "min": low, "max": high, "step": step}
+    uncountable = [
+        invalid(f"{path}.{name}", str(value), text)
+        for name, value in numbers.items()
+        if value is not None and (text := _uncountable(value, negative=negative))
+    ]
+    if uncountable:
+        return found + uncountable
+    for value in (default, high):
+        if value is not None and (value.value - low.value) % abs(step.value) != 0:
+            text = f"value is not a multiple of a given step ({step}) from ({low})"
+            found.append(invalid(here, str(value), text))
+    return found
 
 
-def _int64(value: int) -> int:
-    # Go's int64 overflows without an error.
-    return (value + _INT64) % (2 * _INT64) - _INT64
+def _uncountable(value: Quantity, *, negative: bool) -> str:
+    """Return why steps cannot be counted with this quantity, which the server reads as a 64-bit integer; or nothing."""
+    if negative and value.sign < 0:
+        return "must be greater than or equal to 0"
+    return f"must not be larger than {_INT64_MAX}" if value > Quantity(_INT64_MAX) else ""

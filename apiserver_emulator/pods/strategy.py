@@ -25,6 +25,7 @@ from dra_api.objects import Obj
 from dra_api.status import FieldError, forbidden_field
 
 DEFAULT_GRACE_S = 30
+_CLAIM_STATUSES = ("resourceClaimStatuses", "extendedResourceClaimStatus", "nodeAllocatableResourceClaimStatuses")
 
 
 class PodStrategy(BaseStrategy):
@@ -90,6 +91,10 @@ class PodStrategy(BaseStrategy):
                     new["metadata"].pop(field, None)
             if (old.get("status") or {}).get("qosClass"):
                 new.setdefault("status", {})["qosClass"] = old["status"]["qosClass"]
+            if ctx.minor >= 37:
+                keep_claim_statuses(new, old)
+            if not (new.get("status") or {}).get("resourceClaimStatuses"):
+                new.get("status", {}).pop("resourceClaimStatuses", None)  # an empty list is not stored (omitempty)
             return
         new["status"] = old.get("status", {})
         if not ctx.subresource:
@@ -122,6 +127,14 @@ class PodStrategy(BaseStrategy):
         if not spec.get("nodeName") or status.get("phase") in ("Failed", "Succeeded"):
             period = 0
         return 1 if period < 0 else period
+
+
+def keep_claim_statuses(new: Obj, old: Obj) -> None:
+    """Keep what clients that do not know these fields leave out; an empty list removes the stored one (DRA-538)."""
+    for field in _CLAIM_STATUSES:
+        stored = (old.get("status") or {}).get(field)
+        if stored is not None and (new.get("status") or {}).get(field) is None:
+            new.setdefault("status", {})[field] = stored
 
 
 def default_pod_spec(spec: Obj) -> None:

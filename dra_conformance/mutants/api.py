@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from dra_api.status import invalid
+from dra_api.status import internal_error, invalid
 from dra_conformance.engine.mutation import Mutant, Patch, mutant
 
 Obj = dict[str, Any]
@@ -670,6 +670,48 @@ def _(patch: Patch) -> None:
 
 
 _LISTS: dict[str, Any] = {"kubernetes_version": "1.37", "feature_gates": ("DRAListTypeAttributes=true",)}
+
+
+@mutant("steps-divide-by-zero", rule="DRA-074b")
+def _(patch: Patch) -> None:
+    """The server divides by what is left of the step in 64 bits (kubernetes#139698, #140666)."""
+
+    def make(original: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+        def steps(low: Any, high: Any, step: Any, default: Any, **named: Any) -> list[Any]:
+            if step.value % (1 << 64) == 0:
+                raise internal_error("runtime error: integer divide by zero")
+            return original(low, high, step, default, **named)
+
+        return steps
+
+    patch.wrap(f"{_BASE}.dra.capacity:_steps", make)
+
+
+@mutant("steps-from-any-bounds", rule="DRA-074c", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """Steps may begin below zero, and bounds may be beyond 64 bits (kubernetes#140666)."""
+    _forget(patch, "slice", "Invalid", r".*\.validRange\.(min|max|step)")
+
+
+@mutant("old-clients-erase-claim-statuses", rule="DRA-538", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A status update without the claim statuses of a pod removes them (kubernetes#139876)."""
+    patch.replace(f"{_BASE}.pods.strategy:keep_claim_statuses", lambda new, old: None)
+
+
+@mutant("empty-list-keeps-claim-statuses", rule="DRA-539", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """An empty list of claim statuses counts as absent."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def keep(new: Obj, old: Obj) -> None:
+            status = new.setdefault("status", {})
+            new["status"] = {key: value for key, value in status.items() if value != []}
+            original(new, old)
+
+        return keep
+
+    patch.wrap(f"{_BASE}.pods.strategy:keep_claim_statuses", make)
 
 
 @mutant("mirror-pods-have-claims", rule="DRA-048")

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import orjson
 
 from dra_api.client import ApiError
-from dra_api.objects import KNOWN, Obj, Resource, name_of
+from dra_api.objects import KNOWN, RESOURCE_CLAIMS, Obj, Resource, name_of
+from dra_api.transport import TransportError
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.values import expectation, read_value
@@ -36,6 +37,24 @@ def attempt(world: World, request: Callable[[], Obj]) -> None:
         requests.answer = request()
     except ApiError as error:
         requests.refusal = error
+    except TransportError as error:
+        if not _fails_alone(world, request):
+            raise
+        world.check(False, "the API server responds", expected="a response", observed=f"no response: {error}")
+
+
+def _fails_alone(world: World, request: Callable[[], Obj]) -> bool:
+    """Return whether an API server under test responds to other requests, and again not to this one."""
+    if "control-plane" not in world.scenario.tags.components:
+        return False
+    try:
+        request()
+    except TransportError:
+        world.client.list(RESOURCE_CLAIMS, world.namespace)  # raises TransportError if the server is gone
+        return True
+    except ApiError:
+        return False
+    return False
 
 
 def draft(world: World) -> Obj:

@@ -125,11 +125,35 @@ Feature: API validation of ResourceSlices
       | what                               | manifest             | path                                     | value                                               | reason   | field                                                    |
       | a range without minimum            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {max: 2}}                  | Required | spec.devices[0].capacity[m].requestPolicy.validRange.min |
       | a minimum above the capacity       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 11, validRange: {min: 11}}                | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.min |
-      | a default below the minimum        | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: 2}}                  | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.min |
-      | a default above the maximum        | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 5, validRange: {min: 1, max: 4}}          | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.max |
       | a maximum above the capacity       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: 1, max: 11}}         | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.max |
       | a default off the steps            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 2, validRange: {min: 1, step: 2}}         | Invalid  | spec.devices[0].capacity[m].requestPolicy.validRange.step |
       | a range without default            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {validRange: {min: 1}}                              | Required | spec.devices[0].capacity[m].requestPolicy.default        |
+
+    @DRA-074 @until:1.36
+    Examples: a valid range contains the default
+      | what | manifest | path | value | reason | field |
+      | a default below the minimum | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: 2}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.min |
+      | a default above the maximum | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 5, validRange: {min: 1, max: 4}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.max |
+
+    @DRA-074 @since:1.37
+    Examples: a valid range contains the default
+      | what | manifest | path | value | reason | field |
+      | a default less than the minimum | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: 2}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.default |
+      | a default more than the maximum | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 5, validRange: {min: 1, max: 4}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.default |
+
+    @DRA-074b
+    Examples: steps can be counted
+      | what | manifest | path | value | reason | field |
+      | steps of zero | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: 1, step: 0}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.step |
+      | steps beyond 64 bits | claims/shared-device | spec.devices[0].capacity.m | {value: 30E, requestPolicy: {default: 1, validRange: {min: 1, step: '18446744073709551616'}}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.step |
+      | a default beyond 64 bits off the steps | claims/shared-device | spec.devices[0].capacity.m | {value: 30E, requestPolicy: {default: '18446744073709551616', validRange: {min: 0, step: 3}}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.default |
+
+    @DRA-074c @since:1.37
+    Examples: a range with steps has no negative or huge bounds
+      | what | manifest | path | value | reason | field |
+      | a negative minimum with steps | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: -1, step: 2}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.min |
+      | negative steps | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 3, validRange: {min: 1, step: -2}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.step |
+      | a maximum beyond 64 bits with steps | claims/shared-device | spec.devices[0].capacity.m | {value: 30E, requestPolicy: {default: 1, validRange: {min: 1, max: '9223372036854775809', step: 2}}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.max |
 
     @DRA-075
     Examples: a policy has valid values or a range

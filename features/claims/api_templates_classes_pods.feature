@@ -146,3 +146,18 @@ Feature: API validation of templates, classes and pods
     And it is created
     When its status "status.resourceClaimStatuses" is updated to [{name: gpu}]
     Then its "status.resourceClaimStatuses" reads [{name: gpu}]
+
+  @DRA-538 @DRA-539 @since:1.37
+  Scenario: A status update without claim statuses keeps them, and an empty list clears the list
+    Given the manifest "claims/pod"
+    And "spec.containers[0].resources.requests" is {example.com/gpu: 1}
+    And "spec.containers[0].resources.limits" is {example.com/gpu: 1}
+    And it is created
+    And its status "status" is {phase: Pending, resourceClaimStatuses: [{name: gpu}], extendedResourceClaimStatus: {resourceClaimName: extended, requestMappings: [{containerName: main, resourceName: example.com/gpu, requestName: container-0-request-0}]}}
+    When its status "status" is updated to {phase: Running, message: from an old client}
+    Then its "status.message" reads from an old client [DRA-538]
+    And its "status.resourceClaimStatuses" reads [{name: gpu}] [DRA-538]
+    And its "status.extendedResourceClaimStatus.resourceClaimName" reads extended [DRA-538]
+    When its status "status.resourceClaimStatuses" is updated to []
+    Then its "status.resourceClaimStatuses" reads null [DRA-539]
+    And its "status.extendedResourceClaimStatus.resourceClaimName" reads extended [DRA-538]

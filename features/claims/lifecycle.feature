@@ -135,7 +135,7 @@ Feature: Lifecycle of claims
 
     Examples:
       | status                         | statuses                                       |
-      | no claims                      | null                                           |
+      | no claims                      | []                                             |
       | a claim that is not there      | [{name: right, resourceClaimName: never-was}]  |
       | the claim of another owner     | [{name: left, resourceClaimName: foreign}]     |
 
