@@ -446,7 +446,8 @@ class ScenarioNode:
             *("--kubelet-registrar-directory-path", "{registrar}"),
             *("--cdi-root", "{cdi}"),
             *("--container-driver-root", "{driver_root}"),
-            *("--driver-name", driver),
+            # The reference's own default is the same name.
+            *(("--driver-name", driver) if driver not in (GPU_DRIVER, DOMAIN_DRIVER) else ()),
             *own_flags(flags),
         ]
 

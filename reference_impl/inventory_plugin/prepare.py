@@ -8,7 +8,6 @@ Source: the plugin contract as in k8s.io/dynamic-resource-allocation v0.36.0; ru
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 
 from dra_api.objects import Obj
@@ -17,8 +16,6 @@ from reference_impl.inventory_plugin.inventory import Inventory
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState, HeldDevice, completed
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, Result, own_results
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
-
-log = logging.getLogger(__name__)
 
 
 class NotPreparedError(Exception):
@@ -52,11 +49,7 @@ class InventoryPreparer:
             )
             # Before the spec: after a crash the checkpoint must name every claim that may have one.
             self._checkpoint.put(claim.uid, started)
-            try:
-                self.write_spec(claim.uid, results)
-            except OSError:
-                self._cdi.remove(claim.uid)
-                raise
+            self.write_spec(claim.uid, results)
             devices = tuple(self.held(claim.uid, result) for result in results)
             self._checkpoint.put(claim.uid, completed(started, devices))
             return tuple(device.answer for device in devices)
@@ -117,5 +110,4 @@ class InventoryPreparer:
         """Check the checkpoint at start and remove specs of claims that are not in it."""
         with self._lock.hold():
             self._checkpoint.open()
-            for uid in self._cdi.clean(self._checkpoint.claims()):
-                log.warning("removed the CDI spec of claim %s, which is not in the checkpoint", uid)
+            self._cdi.clean(self._checkpoint.claims())

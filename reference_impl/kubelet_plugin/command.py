@@ -52,12 +52,12 @@ def add_node_arguments(parser: argparse.ArgumentParser, *, driver: str) -> None:
         ("--kubelet-registrar-directory-path", "where the kubelet looks for plugins"),
         ("--cdi-root", "where the plugin writes CDI specifications, such as /etc/cdi"),
     ):
-        parser.add_argument(option, type=Path, required=True, metavar="DIR", help=meaning)
+        parser.add_argument(option, type=Path, required=True, help=meaning)
     meaning = "the NVIDIA driver's files as this process sees them (default: %(default)s)"
-    parser.add_argument("--container-driver-root", type=Path, default=Path("/"), metavar="DIR", help=meaning)
+    parser.add_argument("--container-driver-root", type=Path, default=Path("/"), help=meaning)
     parser.add_argument("--driver-name", default=driver, help="default: %(default)s")
     meaning = "answer grpc.health.v1 on this TCP port, for liveness probes: SERVING while both sockets answer"
-    parser.add_argument("--healthcheck-port", type=int, metavar="PORT", help=meaning)
+    parser.add_argument("--healthcheck-port", type=int, help=meaning)
 
 
 def node_options(
