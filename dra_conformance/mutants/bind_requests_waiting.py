@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from dra_conformance.engine.mutation import Patch, mutant
 
 
@@ -49,3 +52,18 @@ def _(patch: Patch) -> None:
         # kube-scheduler's default is ten minutes.
         lambda original: lambda claim, now, timeout: original(claim, now, timeout / 10),
     )
+
+
+@mutant("binder-wakes-the-first-consumer", rule="DRA-250b")
+def _(patch: Patch) -> None:
+    """Of the pods that wait for a device, only the first one tries again when it is ready."""
+
+    def wrapped(original: Any) -> Any:
+        def on_claim(self: Any, change: Any) -> None:
+            status = change.object.get("status") or {}
+            first = {**status, "reservedFor": (status.get("reservedFor") or [])[:1]}
+            original(self, replace(change, object={**change.object, "status": first}))
+
+        return on_claim
+
+    patch.wrap("reference_impl.binder.devices:DeviceWaits.on_claim", wrapped)

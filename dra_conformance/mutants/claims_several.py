@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
-from dra_api.objects import Obj
+from dra_api.client import NotFound
+from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.claim_controller import generate
 
@@ -409,3 +411,19 @@ def _(patch: Patch) -> None:
         return lambda self, change: None if change.type == "DELETED" else original(self, change)
 
     patch.wrap(f"{CONTROLLER}._on_pod", wrapped)
+
+
+@mutant("claim-in-use-deleted-with-its-pod", rule="DRA-116b")
+def _(patch: Patch) -> None:
+    """The claim of a pod that ended is deleted although another consumer uses it."""
+
+    def wrapped(original: Any) -> Any:
+        def sync_claim(self: Any, claim: Obj) -> None:
+            original(self, claim)
+            if self.should_delete(claim):
+                with contextlib.suppress(NotFound):
+                    self._client.delete(RESOURCE_CLAIMS, claim["metadata"]["name"], claim["metadata"]["namespace"])
+
+        return sync_claim
+
+    patch.wrap(f"{CONTROLLER}.sync_claim", wrapped)

@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from dra_api.objects import COMPUTE_DOMAINS, NODES, RESOURCE_CLAIM_TEMPLATES
+from dra_api.objects import COMPUTE_DOMAINS, DAEMON_SETS, NODES, RESOURCE_CLAIM_TEMPLATES
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, OBJECTS, STATUS, mix_domains
 
@@ -200,6 +200,21 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Objects of former ComputeDomains are never removed."""
     patch.replace(f"{CONTROLLER}.sweep", lambda self: None)
+
+
+@mutant("sweep-looks-at-objects-only", rule="NV-347")
+def _(patch: Patch) -> None:
+    """The sweep does not find a domain of which only the label of a node is left."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def remove_owned(self: Any, domain: str) -> None:
+            owned = (DAEMON_SETS, RESOURCE_CLAIM_TEMPLATES)
+            if any(self._client.list(resource, label_selector=f"{LABEL}={domain}").items for resource in owned):
+                original(self, domain)
+
+        return remove_owned
+
+    patch.wrap(f"{CONTROLLER}.remove_owned", make)
 
 
 @mutant("sweep-removes-node-labels-of-all-domains", rule="NV-347")

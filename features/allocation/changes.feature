@@ -69,6 +69,7 @@ Feature: Objects that change
   @DRA-127b
   Scenario: A device whose slice was deleted is not allocated, and devices of other slices are
     Given node "n1"
+    And node "n2"
     And a ResourceSlice "first" with:
       """
       nodeName: $(node:n1)
@@ -77,7 +78,7 @@ Feature: Objects that change
     And a ResourceSlice "second" with:
       """
       nodeName: $(node:n1)
-      devices: [{name: here}]
+      devices: [{name: used, attributes: {dra.test/used: {bool: true}}}, {name: here}]
       """
     And a ResourceSlice "all-nodes" with:
       """
@@ -85,7 +86,11 @@ Feature: Objects that change
       devices: [{name: gone-too}]
       """
     And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "one" for 1 of "gpu"
+    And a ResourceClaim "used" for 1 of "gpu" selecting 'device.attributes["dra.test"].?used.orValue(false)'
+    # The scheduler has looked at the devices of the node before the slices are deleted.
+    And a pod "first" using claim "used"
+    Then claim "used" is allocated the devices "used"
+    Given a ResourceClaim "one" for 1 of "gpu"
     And a ResourceClaim "two" for 1 of "gpu"
     And a ResourceClaim "newer" for 1 of "gpu" selecting 'device.attributes["dra.test"].?newer.orValue(false)'
     When the ResourceSlice "first" is deleted
@@ -93,7 +98,7 @@ Feature: Objects that change
     # A scheduler that allocates from this slice has received the deletions before it.
     And a ResourceSlice "newer" is published with:
       """
-      nodeName: $(node:n1)
+      nodeName: $(node:n2)
       devices: [{name: newer, attributes: {dra.test/newer: {bool: true}}}]
       """
     And a pod "early" using claim "newer" is created

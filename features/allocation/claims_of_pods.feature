@@ -79,7 +79,7 @@ Feature: Pods with several claims
 
   @DRA-128b
   Scenario: A claim that a pod names twice is allocated and reserved once
-    Given node "n1" with 2 devices
+    Given node "n1" with 1 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
     And a ResourceClaim "other" for 1 of "gpu"
@@ -89,8 +89,9 @@ Feature: Pods with several claims
       """
     Then pod "train" is bound to "n1"
     And claim "mine" is reserved for exactly the pods "train"
+    Given node "n2" with 1 devices
     When a pod "serve" using claim "other" is created
-    Then pod "serve" is bound to "n1"
+    Then pod "serve" is bound to "n2"
 
   @DRA-130
   Scenario: A pod with claims on two nodes waits, and one with two claims on one node runs there

@@ -60,16 +60,22 @@ Feature: Schedulers that bind pods themselves
   @DRA-106 @DRA-128
   Scenario: A pod does not use a claim that it does not own
     Given the scheduler binds pods itself
-    And node "n1" with 2 devices
+    And node "n1" with 3 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "foreign" for 1 of "gpu"
+    And a ResourceClaim "others" for 1 of "gpu"
     And a ResourceClaim "own" for 1 of "gpu"
     And a pod "train" using template "unused"
+    And a pod "serve" using template "unused"
+    And "metadata.ownerReferences" of the ResourceClaim "others" is set to [{apiVersion: v1, kind: Pod, name: train, uid: $(uid:train), controller: true}]
     And "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu, resourceClaimName: foreign}]
+    And "status.resourceClaimStatuses" of the Pod "serve" is set to [{name: gpu, resourceClaimName: others}]
     When a pod "later" using claim "own" is created
     Then claim "own" is reserved for pod "later" [DRA-128]
     And pod "train" stays unbound [DRA-106]
     And claim "foreign" stays unallocated [DRA-106]
+    And pod "serve" stays unbound [DRA-106]
+    And claim "others" stays unallocated [DRA-106]
 
   @DRA-128 @DRA-139 @needs:faults
   Scenario Outline: Pods with two claims are bound when the API server <does> <what>
@@ -102,17 +108,20 @@ Feature: Schedulers that bind pods themselves
       | answers 403 to       | 1      | bindings of Pod                 |
 
   @DRA-139 @needs:faults
-  Scenario: A pod whose second claim cannot be allocated has no reservation of the first
+  Scenario: A pod whose third claim cannot be allocated has no reservation of the others
     Given the scheduler binds pods itself
-    And node "n1" with 2 devices
+    And node "n1" with 3 devices
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "first" for 1 of "gpu"
     And a ResourceClaim "second" for 1 of "gpu"
-    And the API server answers 403 to the next 1000 status updates of the ResourceClaim "second"
-    When a pod "train" using claim "first, second" is created
+    And a ResourceClaim "third" for 1 of "gpu"
+    And the API server answers 403 to the next 1000 status updates of the ResourceClaim "third"
+    When a pod "train" using claim "first, second, third" is created
     Then claim "first" is allocated the devices "dev-0"
+    And claim "second" is allocated the devices "dev-1"
     And claim "first" is reserved for exactly the pods ""
-    And claim "second" stays unallocated
+    And claim "second" is reserved for exactly the pods ""
+    And claim "third" stays unallocated
     And pod "train" stays unbound
 
   @DRA-133b
@@ -150,20 +159,6 @@ Feature: Schedulers that bind pods themselves
     And claim "own" is reserved for exactly the pods ""
     And claim "shared" is reserved for exactly the pods "first"
     And the ResourceClaim "own" keeps "status.allocation.devices.results[*].device" in any order [dev-1]
-
-  @DRA-106
-  Scenario: A pod does not use a claim of a former pod of its name
-    Given the scheduler binds pods itself
-    And node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "former" for 1 of "gpu"
-    And "metadata.ownerReferences" of the ResourceClaim "former" is set to [{apiVersion: v1, kind: Pod, name: train, uid: 0d6b4f5e-0000-4000-8000-000000000000, controller: true}]
-    And a ResourceClaim "own" for 1 of "gpu"
-    And a pod "train" using template "unused"
-    And "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu, resourceClaimName: former}]
-    When a pod "later" using claim "own" is created
-    Then pod "later" is bound to "n1"
-    And pod "train" stays unbound
 
   @DRA-128
   Scenario: A pod that is created again under its name is bound, and so is one of another name

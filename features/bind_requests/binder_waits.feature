@@ -15,12 +15,18 @@ Feature: The binder waits for binding conditions
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
     And a pod "train" using claim "mine"
+    And a pod "second" using claim "mine"
     And the objects of the manifest "bind_requests/slow-request"
     Then claim "mine" is reserved for pod "train"
     And the ResourceClaim "mine" has "status.allocation.allocationTimestamp" set
+    # Both consumers of the claim wait for its device.
+    When a BindRequest "second" of pod "second" to "n1" is created
+    Then claim "mine" is reserved for pod "second"
     And pod "train" stays unbound
+    And pod "second" stays unbound
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then pod "train" is bound to "n1"
+    And pod "second" is bound to "n1"
     And the BindRequest "slow-request" has "status.phase" Succeeded
 
   @DRA-251b

@@ -386,6 +386,21 @@ Feature: Lifecycle of claims
       | Succeeded |
       | Failed    |
 
+  @DRA-116b
+  Scenario: The claim of a pod that ended is kept while another consumer uses it
+    Given node "n1"
+    And a ResourceClaimTemplate "plain" for 1 of "gpu"
+    And a pod "train" using template "plain"
+    And pod "train" has its claim "used"
+    And claim "used" is allocated by hand on "n1" for pods "train"
+    And claim "used" is also reserved for [{apiGroup: dra.test, resource: widgets, name: w, uid: w-1}]
+    And pod "train" is bound by hand to "n1"
+    When "status.phase" of the Pod "train" is set to Succeeded
+    Then the ResourceClaim "used" has "status.reservedFor[*].uid" [w-1]
+    And the ResourceClaim "used" keeps "metadata.deletionTimestamp" null
+    When "status.reservedFor" of the ResourceClaim "used" is set to null
+    Then the ResourceClaim "used" is gone
+
   @DRA-116
   Scenario: A running pod keeps its claim
     Given node "n1"

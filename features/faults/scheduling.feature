@@ -297,6 +297,39 @@ Feature: Scheduling while requests fail
     And claim "other" is reserved for exactly the pods "train" [DRA-345]
     And every allocation is valid, and no device is allocated twice [DRA-345]
 
+  @DRA-130 @DRA-344 @needs:direct-binding @profile:faults
+  Scenario: A pod runs where its claim is allocated while the scheduler writes it
+    Given the scheduler binds pods itself
+    And node "n1" with 1 devices
+    And node "n2" with 1 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And claim "mine" is allocated "dev-0" of "n2" while the scheduler writes it
+    When a pod "train" using claim "mine" is created
+    Then every pod is bound [DRA-344]
+    And pod "train" is bound to "n2" [DRA-130]
+    And claim "mine" is reserved for exactly the pods "train" [DRA-130]
+
+  @DRA-344 @DRA-345 @needs:direct-binding @gate:DRAExtendedResource @profile:faults
+  Scenario: A pod's other claim is not used for its extended resource when the response to a creation is lost
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    And a ResourceClaim "own" for 1 of "gpu"
+    And "metadata.ownerReferences" of the ResourceClaim "own" is set to [{apiVersion: v1, kind: Pod, name: train, uid: $(uid:train), controller: true}]
+    And the API server loses its answers to the next 1 creations of ResourceClaim
+    When a ResourceSlice "late" is published with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: dev-0}]
+      """
+    And every fault has affected a request
+    Then every pod is bound [DRA-344]
+    And the extended resource claim of pod "train" is allocated the devices "dev-0" [DRA-345]
+    And the ResourceClaim "own" still exists [DRA-345]
+    And claim "own" stays unallocated [DRA-345]
+
   @DRA-344 @profile:faults
   Scenario: Pods are bound when the API server rejects events
     Given node "n1" with 1 devices

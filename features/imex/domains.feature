@@ -122,9 +122,13 @@ Feature: The lifecycle of a ComputeDomain
     And the ComputeDomain "job" has "status.status" NotReady
     Given the objects of ComputeDomain "job" are remembered
     And the compute-domain-controller is stopped
+    # Nothing but the label of a node is left of this one.
+    And node "n3"
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n3" is set to 6e2f0c9a-4d3b-4b52-9d0e-7a1c5f3b8e21
     When node "n1" and copies of the objects of ComputeDomain "job" get the label of a ComputeDomain that is gone
     And the compute-domain-controller is started
     Then nothing has the label of a ComputeDomain that is gone
+    And the ComputeDomain label of node "n3" becomes "none"
     And the objects of ComputeDomain "job" are unchanged
     And the ComputeDomain label of node "n2" stays "job"
 

@@ -1,0 +1,97 @@
+"""Faults of a scheduler that show when something changes while it decides and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dra_api.objects import controller_of, uid_of
+from dra_conformance.engine.mutation import Patch, mutant
+
+Obj = dict[str, Any]
+
+_SCHEDULER = "reference_impl.scheduler"
+_PUBLISHER = f"{_SCHEDULER}.publish:DirectPublisher"
+
+
+@mutant(
+    "claim-of-another-pod-used",
+    rule="DRA-106",
+    scenario="allocation/direct_binding#a-pod-does-not-use-a-claim-that-it-does-not-own",
+)
+def _(patch: Patch) -> None:
+    """A claim that any pod owns is used for the template of this pod."""
+    patch.replace(f"{_SCHEDULER}.pod_claims:belongs_to", lambda claim, pod: controller_of(claim) is not None)
+
+
+@mutant("claim-named-twice-needs-two-devices", rule="DRA-128b")
+def _(patch: Patch) -> None:
+    """Each entry of a pod that names a claim needs devices of its own."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def resolve(pod: Obj, find: Any) -> Any:
+            found, seen = [], set()
+            for one in original(pod, find):
+                name = one.claim["metadata"]["name"]
+                # Under another name it is a claim of its own for the search.
+                other = {**one.claim["metadata"], "name": f"{name}-again"} if name in seen else one.claim["metadata"]
+                found.append(replace(one, claim={**one.claim, "metadata": other}))
+                seen.add(name)
+            return found
+
+        return resolve
+
+    patch.wrap(f"{_SCHEDULER}.pod_claims:resolve", make)
+
+
+@mutant(
+    "second-reservation-of-a-failed-attempt-kept",
+    rule="DRA-139",
+    scenario="allocation/direct_binding#a-pod-whose-third-claim-cannot-be-allocated-has-no-reservation-of-the-others",
+)
+def _(patch: Patch) -> None:
+    """If a claim cannot be reserved, only the first reservation before it is taken back."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def unreserve(self: Any, claim: Obj, pod: Obj) -> None:
+            if claim["metadata"]["name"] != "second":
+                original(self, claim, pod)
+
+        return unreserve
+
+    patch.wrap(f"{_PUBLISHER}.unreserve", make)
+
+
+@mutant("deleted-slice-kept-for-known-nodes", rule="DRA-127b")
+def _(patch: Patch) -> None:
+    """Nodes that the scheduler has looked at keep the devices of a deleted slice."""
+
+    def drop_slice(self: Any, name: str) -> None:
+        pool = self._slice_pool.pop(name, None)
+        if pool is not None:
+            self._slices[pool].pop(name, None)
+
+    patch.replace(f"{_SCHEDULER}.pool_index:PoolIndex.drop_slice", drop_slice)
+
+
+@mutant("claim-allocated-elsewhere-reserved", rule="DRA-130")
+def _(patch: Patch) -> None:
+    """A claim that got another allocation during the write is reserved for the node that was decided before."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def check_still_ours(current: Obj, claim: Obj, allocation: Obj) -> None:
+            original({**current, "status": {}}, claim, allocation)
+
+        return check_still_ours
+
+    patch.wrap(f"{_PUBLISHER}.check_still_ours", make)
+
+
+@mutant("extended-resource-claim-found-by-owner", rule="DRA-345")
+def _(patch: Patch) -> None:
+    """After a lost response any claim that the pod owns is taken for that of its extended resources."""
+    patch.replace(
+        f"{_SCHEDULER}.extended_resources:is_claim_of",
+        lambda claim, pod: (controller_of(claim) or {}).get("uid") == uid_of(pod),
+    )
