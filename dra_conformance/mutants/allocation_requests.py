@@ -241,6 +241,12 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.results:claim_configs", make)
 
 
+@mutant("configuration-for-all-lists-its-requests", rule="DRA-482", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """Configuration that names all requests keeps their names (kubernetes#139731)."""
+    patch.replace(f"{_ALLOCATOR}.results:without_lists_of_all", lambda allocation: allocation)
+
+
 # -- alternatives ------------------------------------------------------------------------------------------------------
 
 

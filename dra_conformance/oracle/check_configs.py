@@ -92,10 +92,8 @@ def _from_classes(
 
 
 def _from_claim(entries: Sequence[Config], claim: Claim, used: Sequence[str], *, strict: bool) -> Iterator[Violation]:
-    wanted = [
-        (config.opaque, frozenset(config.requests)) for config in claim.spec.devices.config if covered(config, used)
-    ]
-    seen = [(entry.opaque, frozenset(entry.requests)) for entry in entries]
+    wanted = [(config.opaque, _scope(config, used)) for config in claim.spec.devices.config if covered(config, used)]
+    seen = [(entry.opaque, _scope(entry, used)) for entry in entries]
     if seen == wanted:
         return
     once = [one for number, one in enumerate(seen) if number == 0 or one != seen[number - 1]]
@@ -111,6 +109,11 @@ def _from_claim(entries: Sequence[Config], claim: Claim, used: Sequence[str], *,
         [Entry(opaque, names) for opaque, names in seen], [Entry(opaque, names) for opaque, names in wanted], "claim"
     ):
         yield Violation(rule, text, PATH)
+
+
+def _scope(config: Config, used: Sequence[str]) -> frozenset[str]:
+    """Return the requests that a config names; none if it covers all: schedulers since 1.37 leave the list out then."""
+    return frozenset() if covered(config, used) == set(used) else frozenset(config.requests)
 
 
 def _difference(seen: list[Entry], wanted: list[Entry], owner: str) -> Iterator[tuple[str, str]]:

@@ -13,6 +13,31 @@ Feature: Schedulers that bind pods themselves
     Then claim "mine" is allocated the devices "dev-0"
     And pod "train" is bound to "n1"
 
+  @DRA-482 @since:1.37 @gate:DRAPrioritizedList
+  Scenario: Configuration that names all requests is for all, without their names
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" with:
+      """
+      requests:
+        - {name: a, exactly: {deviceClassName: $(class:gpu)}}
+        - {name: c, firstAvailable: [{name: big, deviceClassName: $(class:gpu), count: 8}, {name: small, deviceClassName: $(class:gpu)}]}
+      config:
+        - {requests: [a, c], opaque: {driver: $(sim), parameters: {by: both}}}
+        - {requests: [c/small, a], opaque: {driver: $(sim), parameters: {by: chosen}}}
+        - {requests: [a, c/big], opaque: {driver: $(sim), parameters: {by: other}}}
+        - {requests: [c], opaque: {driver: $(sim), parameters: {by: one}}}
+      """
+    When a pod "train" using claim "mine" is created
+    Then the ResourceClaim "mine" has:
+      | field                                                                     | value                      |
+      | status.allocation.devices.config[*].opaque.parameters.by                  | [both, chosen, other, one] |
+      | status.allocation.devices.config[opaque.parameters.by=both][0].requests   | null                       |
+      | status.allocation.devices.config[opaque.parameters.by=chosen][0].requests | null                       |
+      | status.allocation.devices.config[opaque.parameters.by=other][*].requests  | [[a, c/big]]               |
+      | status.allocation.devices.config[opaque.parameters.by=one][*].requests    | [[c]]                      |
+
   @DRA-132
   Scenario: An allocation that another pod uses is kept
     Given the scheduler binds pods itself

@@ -18,7 +18,7 @@ from dra_api.allocations import results_of_allocation
 from dra_api.objects import Obj, key_of
 from reference_impl import binding_conditions, node_selector
 from reference_impl.scheduler import extended_resources, node_filter, pod_claims
-from reference_impl.scheduler.allocator import AllocationError, Claim, decode_claim
+from reference_impl.scheduler.allocator import AllocationError, Claim, decode_claim, results
 from reference_impl.scheduler.allocator.model import Allocation, Features, MissingClass
 from reference_impl.scheduler.claim_ledger import ClaimKey
 from reference_impl.scheduler.cluster_view import ClusterView, NodeState
@@ -277,7 +277,12 @@ class Cycle:
         extended = ExtendedDecision(wanted, allocations[-1].result) if wanted is not None else None
         # The claim for extended resources is the last one, see `_for_node`.
         own = allocations[:-1] if extended else allocations
-        fresh = {(new.claim.namespace, new.claim.name): new.result for new in own}
+        # A scheduler that writes allocations itself does it as kube-scheduler of its release does.
+        shorten = self._makes_claims and isinstance(self._engine, Correct)
+        fresh = {
+            (new.claim.namespace, new.claim.name): results.without_lists_of_all(new.result) if shorten else new.result
+            for new in own
+        }
         entries = []
         for entry in attempt.claims:
             key = key_of(entry.claim)

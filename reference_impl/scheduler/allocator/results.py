@@ -80,6 +80,27 @@ def claim_configs(claim: Claim, chosen: Chosen) -> list[Obj]:
     ]
 
 
+def without_lists_of_all(allocation: Obj) -> Obj:
+    """Return an allocation whose configs for all requests list none, as kube-scheduler writes it since 1.37 (DRA-482).
+
+    KAI's documented BindRequests keep the lists, which mean the same.
+    """
+    devices = allocation["devices"]
+    if not devices.get("config"):
+        return allocation
+    used = {result["request"] for result in devices["results"]}
+
+    def for_all(config: Obj) -> bool:
+        named = config.get("requests") or ()
+        return all(request in named or request.partition("/")[0] in named for request in used)
+
+    entries = [
+        {key: value for key, value in config.items() if key != "requests"} if for_all(config) else config
+        for config in devices["config"]
+    ]
+    return {**allocation, "devices": {**devices, "config": entries}}
+
+
 def node_selector(devices: Sequence[Device], node: NodeFacts) -> Obj | None:
     """Return the nodes that can use the allocation; None means all.
 
