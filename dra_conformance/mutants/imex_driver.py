@@ -320,3 +320,29 @@ def _(patch: Patch) -> None:
         return check
 
     patch.wrap("reference_impl.compute_domain.options:ImexOptions.check", make)
+
+
+@mutant("call-ends-at-the-first-refusal", rule="NV-391")
+def _(patch: Patch) -> None:
+    """If the first claim of a call is refused, the others are refused as well."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def prepare(self: Any, claims: Any) -> Any:
+            first = original(self, claims[:1])
+            if any(result.error for result in first.values()):
+                return {claim.uid: next(iter(first.values())) for claim in claims}
+            return first | original(self, claims[1:])
+
+        return prepare
+
+    patch.wrap(f"{SERVICE}.prepare", make)
+
+
+@mutant("last-waiting-claim-of-a-call-dropped", rule="NV-391")
+def _(patch: Patch) -> None:
+    """The last claim of a call with several is not tried."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, claims: original(self, claims[:-1] if len(claims) > 1 else claims)
+
+    patch.wrap(f"{SERVICE}.prepare", make)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -298,42 +299,53 @@ def pending(world: World, claim: str) -> PendingCall:
     return found
 
 
-def call_prepare(world: World, claim: str, node: str) -> PendingCall:
-    """Call Prepare in its own thread; an event in the log wakes the steps that wait for the response."""
-    call = PendingCall(reference_to(world, claim))
+def call_prepare(world: World, claims: Sequence[str], node: str) -> list[PendingCall]:
+    """Call Prepare for these claims at once in a thread; an event in the log wakes the steps that wait for a claim."""
+    started = {claim: PendingCall(reference_to(world, claim)) for claim in claims}
     plugin = world.node(node).domain_plugin
 
     def run() -> None:
+        results: Mapping[str, PrepareResult] = {}
+        failed = ""
         try:
             # Longer than the 45 s of the driver, so that its own response arrives and not a timeout of the call.
-            results = plugin.prepare([call.ref], timeout=60.0)
-            call.result = results.get(call.ref.uid)
-            call.error = call.result.error if call.result else "the response has no entry for the claim"
+            results = plugin.prepare([call.ref for call in started.values()], timeout=60.0)
         except (RpcError, KubeletError) as error:
-            call.error = f"the call failed: {error}"
-        if call.result is not None and not call.error:
-            calls(world).prepared.setdefault(claim, []).append(call.result.devices)
-        # Before the event, which wakes the steps that read `done`.
-        call.done.set()
-        world.log.emit(PrepareReturned(claim=claim, error=call.error))
+            failed = f"the call failed: {error}"
+        for claim, call in started.items():
+            call.result = results.get(call.ref.uid)
+            call.error = call.result.error if call.result else failed or "the response has no entry for the claim"
+            if call.result is not None and not call.error:
+                calls(world).prepared.setdefault(claim, []).append(call.result.devices)
+            # Before the event, which wakes the steps that read `done`.
+            call.done.set()
+            world.log.emit(PrepareReturned(claim=claim, error=call.error))
 
-    call.thread = threading.Thread(target=run, name=f"prepare-{claim}", daemon=True)
-    world.state(PendingCalls).of_claim[claim] = call
-    call.thread.start()
-    return call
+    thread = threading.Thread(target=run, name=f"prepare-{'-'.join(claims)}", daemon=True)
+    for claim, call in started.items():
+        call.thread = thread
+        world.state(PendingCalls).of_claim[claim] = call
+    thread.start()
+    return list(started.values())
 
 
 @given('the ComputeDomain driver on "{node}" has prepared claim "{claim}"')
 def _(world: World, node: str, claim: str) -> None:
     """Call Prepare and wait until it succeeds; the scenario cannot go on without it."""
-    call = call_prepare(world, claim, node)
+    (call,) = call_prepare(world, [claim], node)
     world.require(f"claim {claim} is prepared", lambda: (call.done.is_set() and not call.error, call.outcome))
 
 
 @when('Prepare of claim "{claim}" is called on the ComputeDomain driver of "{node}"')
 def _(world: World, claim: str, node: str) -> None:
     """Call Prepare without waiting for the response."""
-    call_prepare(world, claim, node)
+    call_prepare(world, [claim], node)
+
+
+@when('Prepare of claims "{claims}" is called on the ComputeDomain driver of "{node}"')
+def _(world: World, claims: str, node: str) -> None:
+    """Call Prepare once for several claims (comma-separated), in this order, without waiting for the response."""
+    call_prepare(world, words(claims), node)
 
 
 @when('Unprepare of claim "{claim}" is called on the ComputeDomain driver of "{node}"')

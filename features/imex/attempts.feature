@@ -75,6 +75,26 @@ Feature: Daemons of ComputeDomains and aborted claims
     # The node joins a domain through channels only.
     And the ComputeDomain label of node "n2" stays "none" [NV-157]
 
+  @NV-391 @needs:compute-domain-plugin
+  Scenario: Each claim of a call is prepared or refused by itself
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a ComputeDomain "other" for 1 nodes
+    And a daemon claim "imexd" on "n1" for ComputeDomain "job"
+    And a daemon claim "next" on "n1" for ComputeDomain "other"
+    And a channel claim "train" on "n1" for ComputeDomain "job"
+    And a channel claim "lost" on "n1" for ComputeDomain "00000000-0000-4000-8000-000000000000"
+    And the ComputeDomain driver on "n1" has prepared claim "imexd"
+    # One is refused, one waits for its node and one for the other daemon.
+    When Prepare of claims "lost, train, next" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    And Prepare of claim "next" has not succeeded yet
+    When Unprepare of claim "imexd" is called on the ComputeDomain driver of "n1"
+    Given the IMEX daemons of ComputeDomains are simulated
+    Then Prepare of claim "next" returns "daemon-0"
+    And Prepare of claim "train" returns "channel-0"
+    And Prepare of claim "lost" has failed
+
   @NV-381 @needs:compute-domain-plugin @needs:virtual-clock
   Scenario: A claim that is deleted while it waits is unprepared by its driver
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
