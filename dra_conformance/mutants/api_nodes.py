@@ -87,3 +87,17 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A node cannot list its slices, even with a selector."""
     patch.replace(f"{_NODES}:_selects", lambda info, field, value: False)
+
+
+@mutant("claims-for-extended-resources-unreadable", rule="DRA-081c")
+def _(patch: Patch) -> None:
+    """A node cannot read a claim that only extendedResourceClaimStatus of its pod names (kubernetes#138792)."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def claims(pod: Any) -> Any:
+            status = {**(pod.get("status") or {}), "extendedResourceClaimStatus": None}
+            return original({**pod, "status": status})
+
+        return claims
+
+    patch.wrap(f"{_NODES}:_claims", make)

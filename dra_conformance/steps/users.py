@@ -13,6 +13,7 @@ from dra_api.client import KubeClient
 from dra_api.objects import (
     CLUSTER_ROLE_BINDINGS,
     CLUSTER_ROLES,
+    RESOURCE_CLAIMS,
     RESOURCE_SLICES,
     Obj,
     Resource,
@@ -22,7 +23,7 @@ from dra_api.objects import (
 from dra_api.transport import Transport, WithHeaders
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
-from dra_conformance.engine.vocabulary import given, when, words
+from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import World
 from dra_conformance.steps.objects import attempt, draft, value_of, with_field
 
@@ -127,7 +128,7 @@ def allow(world: World, user: str, verbs: str, resource: str, name: str) -> None
         raise Untestable(f"the API server does not allow {user} to {allowed[0]} {resource}, although a role grants it")
 
 
-def _comes_to_be_allowed(world: World, user: str, verb: str, resource: str, name: str) -> bool:
+def _comes_to_be_allowed(world: World, user: str, verb: str, resource: str, name: str, *, namespace: str = "") -> bool:
     """Wait until a SubjectAccessReview allows a request, at most for the run's patience, and return whether it does."""
     plural, _, subresource = resource.partition("/")
     attributes = {
@@ -136,6 +137,7 @@ def _comes_to_be_allowed(world: World, user: str, verb: str, resource: str, name
         "subresource": subresource,
         "name": name,
         "verb": verb,
+        **({"namespace": namespace} if namespace else {}),
     }
     who = user_called(world, user)
     review = {
@@ -150,6 +152,15 @@ def _comes_to_be_allowed(world: World, user: str, verb: str, resource: str, name
         # Polled: nothing reports when the authorizer has received a role.
         world.log.clock.wait(threading.Event(), 0.05)
     return True
+
+
+@then('user "{user}" may get the ResourceClaim "{claim}"')
+def _(world: World, user: str, claim: str) -> None:
+    """The API server comes to allow the user to get a claim of this name, whether there is one or not."""
+    allowed = _comes_to_be_allowed(world, user, "get", RESOURCE_CLAIMS.plural, claim, namespace=world.namespace)
+    world.check(
+        allowed, f"{user} may get {claim}", expected="allowed", observed="allowed" if allowed else "not allowed"
+    )
 
 
 @given('the authorizer knows that it belongs to user "{user}"')

@@ -86,3 +86,16 @@ Feature: Permissions of nodes for slices and claims
       | of another node | spec.nodeName=$(node:two)           |
       | of a driver     | spec.driver=one-$(suffix).dra.test  |
       | of all nodes    |                                     |
+
+  @DRA-081c @needs:own-control-plane @gate:DRAExtendedResource
+  Scenario: A node may read a claim for extended resources that is recorded after the pod was bound
+    Given user "kubelet" is node "one"
+    And the manifest "claims/pod"
+    And "spec.nodeName" is $(node:one)
+    And "spec.containers[0].resources.requests" is {example.com/gpu: 1}
+    And "spec.containers[0].resources.limits" is {example.com/gpu: 1}
+    And it is created
+    Then user "kubelet" may get the ResourceClaim "some-claim"
+    When its status "status.extendedResourceClaimStatus" is updated to {resourceClaimName: extended, requestMappings: [{containerName: main, resourceName: example.com/gpu, requestName: container-0-request-0}]}
+    Then the API server accepts it
+    And user "kubelet" may get the ResourceClaim "extended"
