@@ -7,6 +7,7 @@ the real one leaves it, so that no process can be left running.
 from __future__ import annotations
 
 from fnmatch import fnmatch
+from itertools import pairwise
 from pathlib import Path
 
 from dra_conformance.components.fake_executable import FakeExecutable
@@ -24,13 +25,14 @@ pipe=$CUDA_MPS_PIPE_DIRECTORY
 [ ! -e "$0.fails" ] || { echo refused >&2; exit 3; }
 if [ "$1" = -d ]; then
     [ -d "$CUDA_MPS_LOG_DIRECTORY" ] || { echo "no folder for logs" >&2; exit 1; }
+    [ ! -e "$0.dies" ] || { echo "dead" >> "$0.log"; exit 0; }
     echo "start $* pipe=$pipe devices=$CUDA_VISIBLE_DEVICES" >> "$0.log"
-    [ -e "$0.dies" ] || : > "$pipe/control"
+    : > "$pipe/control"
 else
     while read -r line; do
         [ -e "$pipe/control" ] || { echo "no control daemon (simulated)" >&2; exit 1; }
         echo "command $line" >> "$0.log"
-        [ "$line" != quit ] || rm "$pipe/control"
+        [ "$line" != quit ] || { rm "$pipe/control"; echo "end pipe=$pipe" >> "$0.log"; }
     done
 fi
 """
@@ -94,7 +96,14 @@ def smi_calls(world: World, node: str, claim: str) -> list[str]:
     names = {result["device"] for result in own_results(world, claim)}
     uuids = {d["attributes"]["uuid"]["string"] for d in world.node(node).devices() if d["name"] in names}
     lines = nvidia_smi(world.node(node)).recorded()
-    return [" ".join(w for w in line.split() if w not in uuids) for line in lines if uuids & set(line.split())]
+    return [" ".join(w for w in line.split() if w not in uuids) for line in lines if uuids & set(selected(line))]
+
+
+def selected(line: str) -> list[str]:
+    """Return the GPUs that the arguments of nvidia-smi select: `-i UUID` or `--id=UUID`."""
+    arguments = line.split()
+    found = [word.removeprefix("--id=") for word in arguments if word.startswith("--id=")]
+    return found + [after for option, after in pairwise(arguments) if option == "-i"]
 
 
 @then('nvidia-smi on "{node}" was run for the GPU of claim "{claim}" with "{arguments}"')
@@ -107,10 +116,14 @@ def _(world: World, node: str, claim: str, arguments: str) -> None:
 
 @then('the last "{option}" that nvidia-smi on "{node}" set for the GPU of claim "{claim}" is {value:word}')
 def _(world: World, option: str, node: str, claim: str, value: str) -> None:
-    """The last run with this option for this GPU had this value, wherever the option is among the arguments."""
-    given_values = [line.partition(f"{option} ")[2].split() for line in smi_calls(world, node, claim)]
-    found = [rest[0] for rest in given_values if rest]
-    world.check(found[-1:] == [value], f"values of {option}", expected=value, observed=found)
+    """For each GPU of the claim, the last run with this option had this value, wherever it is among the arguments."""
+    lines = nvidia_smi(world.node(node)).recorded()
+    found = {}
+    for uuid in uuids_of(world, node, claim).split(","):
+        given_values = [line.partition(f"{option} ")[2].split() for line in lines if uuid in selected(line)]
+        found[uuid] = [rest[0] for rest in given_values if rest]
+    good = all(values[-1:] == [value] for values in found.values())
+    world.check(good, f"values of {option}", expected=value, observed=found)
 
 
 # -- MPS ---------------------------------------------------------------------------------------------------------------
@@ -123,9 +136,13 @@ def started_daemons(lines: list[str]) -> dict[str, str]:
 
 
 def running_daemons(world: World, node: str) -> dict[str, str]:
-    """Return the MPS daemons of a node that have not ended: pipe folder to GPUs."""
-    started = started_daemons(mps_control(world.node(node)).recorded())
-    return {pipe: devices for pipe, devices in started.items() if (Path(pipe) / "control").exists()}
+    """Return the MPS daemons of a node that were started and did not receive `quit`: pipe folder to GPUs."""
+    running: dict[str, str] = {}
+    for line in mps_control(world.node(node)).recorded():
+        if line.startswith("end pipe="):
+            running.pop(line.removeprefix("end pipe="), None)
+        running |= started_daemons([line])
+    return running
 
 
 def uuids_of(world: World, node: str, claim: str) -> str:

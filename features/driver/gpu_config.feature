@@ -10,13 +10,15 @@ Feature: The driver gpu.nvidia.com validates its configuration strictly
     Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharin: {}}
     And a ResourceClaim "inside" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {intervall: Short}}}
     And a ResourceClaim "several" allocated on "n1" with GpuConfig {sharing: {strategy: MPS, mpsConfig: {multiuser: true, limits: {}}}}
-    When claims "train, inside, several" are prepared on "n1" in one call
+    And a ResourceClaim "null" allocated on "n1" with GpuConfig {sharing: null, sharin: {}}
+    When claims "train, inside, several, null" are prepared on "n1" in one call
     Then claim "train" is refused because "unknown field"
     And claim "train" is refused because "sharin"
     And claim "inside" is refused because "unknown field"
     And claim "inside" is refused because "intervall"
     And claim "several" is refused because "multiuser"
     And claim "several" is refused because "limits"
+    And claim "null" is refused because "sharin"
 
   @NV-071d
   Scenario: A field of a wrong type is refused

@@ -100,6 +100,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And one MPS control daemon runs on "n1", for the GPUs of claim "train" [NV-092]
     And a container with claim "train" on "n1" has: [NV-092]
       | kind               | name                             | value |
+      | variable           | CUDA_MPS_PIPE_DIRECTORY          | like '/.+' |
       | file               | $CUDA_MPS_PIPE_DIRECTORY/control | set   |
       | writable directory | $CUDA_MPS_PIPE_DIRECTORY         | set   |
       | writable directory | /dev/shm                         | set   |

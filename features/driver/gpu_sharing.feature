@@ -42,7 +42,7 @@ Feature: The driver gpu.nvidia.com sets time slices
     And a ResourceClaim "plain" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "train" allocated on "n1" with:
       """
-      results: [{request: short, deviceOf: short}, {request: long, deviceOf: long}, {request: plain, deviceOf: plain}]
+      results: [{request: plain, deviceOf: plain}, {request: short, deviceOf: short}, {request: long, deviceOf: long}]
       config:
         - requests: [short]
           parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig,

@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -128,14 +128,12 @@ class Mps:
                 }
         return {}
 
-    def sweep(self, claims: Collection[str]) -> list[str]:
-        """Remove the folders of claims that are not in the checkpoint, after a reboot for example. Return the removed
-        ones.
-        """
+    def sweep(self, claims: Collection[str]) -> Iterator[str]:
+        """Remove the folders of claims that are not in the checkpoint, as after a reboot. Yield their names."""
         left = [path for path in self.folder.glob("*") if path.name.rpartition("-")[0] not in claims]
         for path in left:
             self.end({"id": path.name, "gpus": []})
-        return [path.name for path in left]
+            yield path.name
 
     def run(self, daemon: Obj, arguments: Sequence[str], *, stdin: str = "") -> None:
         """Run the control program for one daemon, at most 30 s; `stdin` is a line of input.

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from dra_api.objects import Obj
 
 MEBI = 1 << 20
-_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+_SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +92,7 @@ def quantity_of(name: str, number: int) -> str:
 def binary_quantity(number: int) -> str:
     """Return a quantity in its canonical BinarySI form: the largest suffix that divides (`85899345920` is `80Gi`)."""
     step = 0
-    while number and number % 1024 == 0 and step + 1 < len(_SUFFIXES):
+    while number and number % 1024 == 0:
         number //= 1024
         step += 1
     return f"{number}{_SUFFIXES[step]}"

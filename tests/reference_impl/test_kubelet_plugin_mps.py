@@ -89,5 +89,5 @@ def test_what_a_reboot_left_is_removed(tmp_path: Path) -> None:
     mps = daemons(tmp_path)
     for name in ("u1-abcde", "u2-abcde"):
         (tmp_path / "mps" / name / "pipe").mkdir(parents=True)
-    assert mps.sweep({"u2"}) == ["u1-abcde"]
+    assert list(mps.sweep({"u2"})) == ["u1-abcde"]
     assert [path.name for path in (tmp_path / "mps").iterdir()] == ["u2-abcde"]
