@@ -332,16 +332,23 @@ def _(world: World, gpu: int, node: str, table: str) -> None:
 
 @then('GPU {gpu:d} on "{node}" is published as MIG devices with their counters, and not whole')
 def _(world: World, gpu: int, node: str) -> None:
-    """There are MIG devices of the GPU and its counter set, and no device that is the whole GPU."""
+    """There come to be MIG devices of the GPU and its counter set, and there is no device that is the whole GPU.
+
+    A driver may register before it publishes.
+    """
     on = world.node(node)
     uuid, minor = on.gpus.get(gpu, "uuid"), on.gpus.gpus[gpu].minor
-    found = {
-        "whole": [d["name"] for d in whole_gpus(world, node) if attribute(d, "uuid") == uuid],
-        "MIG devices": any(attribute(d, "parentUUID") == uuid for d in mig_devices(world, node)),
-        "counters": f"gpu-{minor}-counter-set" in counter_sets(world, node),
-    }
     wanted = {"whole": [], "MIG devices": True, "counters": True}
-    world.check(found == wanted, f"devices of GPU {gpu}", expected=wanted, observed=found)
+
+    def look() -> Seen:
+        found = {
+            "whole": [d["name"] for d in whole_gpus(world, node) if attribute(d, "uuid") == uuid],
+            "MIG devices": any(attribute(d, "parentUUID") == uuid for d in mig_devices(world, node)),
+            "counters": f"gpu-{minor}-counter-set" in counter_sets(world, node),
+        }
+        return found == wanted, found
+
+    world.eventually(f"devices of GPU {gpu}", look, expected=wanted)
 
 
 def _counts(cell: str, gpus: int) -> Callable[[int], bool]:
