@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dra_api.client import ApiError
+from dra_api.objects import BIND_REQUESTS, name_of, namespace_of, uid_of
 from dra_api.transport import TransportError
 from dra_conformance.engine.mutation import Patch, mutant
 
@@ -126,8 +127,17 @@ def _(patch: Patch) -> None:
     "[answers-500-to]",
 )
 def _(patch: Patch) -> None:
-    """A BindRequest that could not be deleted counts as deleted."""
-    patch.wrap(f"{SCHEDULER}._clean_up", _swallowing())
+    """A pod whose failed BindRequest could not be deleted waits until it is changed."""
+
+    def clean_up(self: Any, key: Any, pod: Any, stale: list[Any]) -> None:
+        for request in stale:
+            try:
+                self._client.delete(BIND_REQUESTS, name_of(request), namespace_of(request), uid=uid_of(request))
+            except ApiError:
+                return
+        self.retry_later(key, pod)
+
+    patch.replace(f"{SCHEDULER}._clean_up", clean_up)
 
 
 @mutant("failed-condition-not-retried", rule="DRA-373")

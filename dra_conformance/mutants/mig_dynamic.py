@@ -10,7 +10,6 @@ from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.kubelet_plugin.slices import layout
 
 DEVICES = "reference_impl.kubelet_plugin.devices"
-PARTITIONS = "reference_impl.kubelet_plugin.partitions:Partitioning"
 INSTANCES = "reference_impl.kubelet_plugin.mig:MigInstances"
 PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
 PLUGIN = "reference_impl.kubelet_plugin.plugin:KubeletPlugin"
@@ -88,13 +87,13 @@ def _(patch: Patch) -> None:
     """Placements consume no memory slices and half of the other counters."""
 
     def make(original: Original) -> Original:
-        def consumed(self: Any, minor: int, amounts: Any, slices: Any) -> Any:
+        def consumed(minor: int, amounts: Any, slices: Any) -> Any:
             # A placement without memory slices consumes none of their counters.
-            return original(self, minor, {name: number // 2 for name, number in amounts.items()}, [])
+            return original(minor, {name: number // 2 for name, number in amounts.items()}, [])
 
         return consumed
 
-    patch.wrap(f"{PARTITIONS}.consumed", make)
+    patch.wrap("reference_impl.kubelet_plugin.devices:consumed", make)
 
 
 @mutant("counters-of-earlier-claims-ignored", rule="NV-035b")
