@@ -31,13 +31,19 @@ Feature: The driver gpu.nvidia.com validates its configuration strictly
       results: [{request: gpu, device: free}]
       config: [{requests: [gpu], parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: 5}}]
       """
+    And a ResourceClaim "six" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free}]
+      config: [{requests: [gpu], parameters: {apiVersion: 6, kind: GpuConfig}}]
+      """
     And a ResourceClaim "empty" allocated on "n1" with GpuConfig {sharing: null}
-    When claims "list, number, text, bool, five, empty" are prepared on "n1" in one call
+    When claims "list, number, text, bool, five, six, empty" are prepared on "n1" in one call
     Then claim "list" is refused because "sharing"
     And claim "number" is refused because "strategy"
     And claim "text" is refused because "multiUser"
     And claim "bool" is refused because "defaultActiveThreadPercentage"
     And claim "five" is refused because "kind"
+    And claim "six" is refused because "apiVersion"
     And claim "empty" is prepared
 
   @NV-072
