@@ -105,7 +105,7 @@ class K3sControlPlane:
         return service_account.write_kubeconfig(KubeClient(self.transport()), self.kubeconfig, path, name=user)
 
     def known_as(self, user: str) -> str:
-        """Return the name of the service account that stands for a user."""
+        """Return the user name of the service account for a user."""
         return service_account.user_of(user)
 
     def version(self) -> str:
