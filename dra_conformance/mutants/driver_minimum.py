@@ -227,7 +227,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PUBLISHER}.next_generation", lambda self, wanted, matched, top: top)
 
 
-@mutant("generation-of-other-versions-ignored", rule="DRA-289b")
+@mutant("generation-of-other-versions-ignored", rule="DRA-289c")
 def _(patch: Patch) -> None:
     """Slices that another version of the driver named differently do not count for the generation."""
 

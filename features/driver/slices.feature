@@ -40,7 +40,7 @@ Feature: A driver publishes its devices
     And every pool of the driver on "n1" comes to be complete
     And no slice of the pool "former" is left after 75 seconds
 
-  @NV-048 @DRA-289b @needs:process-driver
+  @NV-048 @DRA-289c @needs:process-driver
   Scenario: A restarted driver publishes the same devices once
     Given node "n1" running the driver
     And the slices of the driver on "n1" are remembered
@@ -52,7 +52,7 @@ Feature: A driver publishes its devices
     When the driver on "n1" is started
     Then the driver on "n1" comes to be registered [NV-048]
     And the driver on "n1" publishes the same devices as before [NV-048]
-    And the slices of the driver on "n1" are of a generation above 7 [DRA-289b]
+    And the slices of the driver on "n1" are of a generation above 7 [DRA-289c]
 
   @DRA-289 @DRA-289b @needs:gpu-driver @needs:driver-flags @needs:fake-nvml @gate:DRAPartitionableDevices
   Scenario: A pool keeps its generation if one slice changes, and gets the next if slices are added
