@@ -130,6 +130,8 @@ class PluginServer:
         self.driver = driver
         self._clock: Clock = clock or RealClock()
         self._lock = threading.Lock() if serialize else nullcontext()
+        self.before_registration: Callable[[str], None] = lambda method: None
+        """Called with the method of each registration call; an exception fails the call."""
         self._notified = threading.Event()
         self._status: RegistrationStatus | None = None
         plugin_path = Path(plugin_socket).absolute()
@@ -219,9 +221,11 @@ class PluginServer:
 
     def _registration_handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         def get_info(_: bytes, context: grpc.ServicerContext) -> bytes:
+            _answered(context, lambda: self._called("GetInfo"))
             return codec.encode_info(self.info)
 
         def notify(data: bytes, context: grpc.ServicerContext) -> bytes:
+            _answered(context, lambda: self._called("NotifyRegistrationStatus"))
             self._status = _decoded(context, lambda: codec.decode_status(data))
             self._notified.set()
             return b""
@@ -233,6 +237,10 @@ class PluginServer:
                 "NotifyRegistrationStatus": grpc.unary_unary_rpc_method_handler(notify),
             },
         )
+
+    def _called(self, method: str) -> bytes:
+        self.before_registration(method)
+        return b""
 
 
 def _handlers(service: str, methods: dict[str, Any]) -> grpc.GenericRpcHandler[Any, Any]:

@@ -67,6 +67,8 @@ class ScriptedDriver:
         self.name = name
         self.node = node
         self.kind = f"{name}/device"
+        self.hidden = False
+        """Whether the name of the registration socket begins with a dot."""
         self.requests: dict[str, tuple[str, ...]] = {}
         self.unnamed: set[str] = set()
         self.device_ids: dict[str, tuple[str, ...]] = {}
@@ -76,6 +78,10 @@ class ScriptedDriver:
         self.script = {"Prepare": Script(), "Unprepare": Script()}
         self.prepared: list[tuple[ClaimRef, ...]] = []
         self.unprepared: list[tuple[ClaimRef, ...]] = []
+        self.registration_calls: list[str] = []
+        """The methods of the registration service that the kubelet called, also those that failed."""
+        self.failing_registration = ""
+        """A method of the registration service whose calls fail."""
         self.order: list[str] = []
         """`Prepare` when such a call begins and `Unprepare` when one ends, each with the claims."""
         self._cdi_root = cdi_root
@@ -92,7 +98,7 @@ class ScriptedDriver:
     @property
     def registration_socket(self) -> Path:
         """The registration socket of this instance."""
-        return self._registration_dir / f"{self.name}{self._instance}-reg.sock"
+        return self._registration_dir / f"{'.' if self.hidden else ''}{self.name}{self._instance}-reg.sock"
 
     @property
     def plugin_socket(self) -> Path:
@@ -120,7 +126,14 @@ class ScriptedDriver:
             serialize=False,
         )
         self.server.info = replace(self.server.info, type=plugin_type, supported_versions=tuple(announced))
+        self.server.before_registration = self._register
         self.server.start()
+
+    def _register(self, method: str) -> None:
+        self.registration_calls.append(method)
+        self._poke()
+        if method == self.failing_registration:
+            raise RuntimeError(f"scripted failure of {method}")
 
     def stop(self) -> None:
         """End both sockets and let go of calls that are held. Idempotent."""
@@ -137,6 +150,7 @@ class ScriptedDriver:
         """Respond again as a driver that works, also to the calls that wait."""
         # New scripts first: calls that were held return with the new behaviour.
         self.script = {"Prepare": Script(), "Unprepare": Script()}
+        self.failing_registration = ""
         self._release.set()
 
     # -- the service -----------------------------------------------------------------------------------------------

@@ -26,6 +26,23 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PLUGINS}._notify", nothing)
 
 
+@mutant("registration-tried-once", rule="DRA-257b")
+def _(patch: Patch) -> None:
+    """A registration that failed is not tried again."""
+    patch.replace("dra_conformance.kubelet.plugins:WorkQueue.add_rate_limited", nothing)
+
+
+@mutant("hidden-sockets-registered", rule="DRA-257c")
+def _(patch: Patch) -> None:
+    """Files whose names begin with a dot are not ignored."""
+
+    def scan(self: Any) -> None:
+        for path in set(self._sockets).union(self.folder.iterdir()):
+            self._queue.add(path)
+
+    patch.replace(f"{PLUGINS}._scan", scan)
+
+
 @mutant("always-calls-newest-version", rule="DRA-258")
 def _(patch: Patch) -> None:
     """v1 is used whenever it is announced."""

@@ -159,6 +159,22 @@ def _(world: World, driver: str, kind: str, node: str) -> None:
     make(world, driver, node).start(plugin_type=kind)
 
 
+@when('a scripted driver "{driver}" that fails "{method}" starts on "{node}"')
+def _(world: World, driver: str, method: str, node: str) -> None:
+    """Start a scripted driver whose registration service fails in GetInfo or NotifyRegistrationStatus."""
+    made = make(world, driver, node)
+    made.failing_registration = method
+    made.start()
+
+
+@when('a scripted driver "{driver}" with a hidden registration socket starts on "{node}"')
+def _(world: World, driver: str, node: str) -> None:
+    """Start a scripted driver whose registration socket has a name that begins with a dot."""
+    made = make(world, driver, node)
+    made.hidden = True
+    made.start()
+
+
 @when('a scripted driver "{driver}" starts on "{node}" with the endpoint of its first instance')
 def _(world: World, driver: str, node: str) -> None:
     """Start a second registration socket that announces the first instance's endpoint."""
@@ -337,6 +353,28 @@ def _(world: World, driver: str, value: str, text: str) -> None:
         return ok, {"registered": status.registered, "error": status.error}
 
     world.eventually("the kubelet reports the registration status", look, expected=wanted)
+
+
+@then('the kubelet calls "{method}" of the scripted driver "{driver}"')
+def _(world: World, method: str, driver: str) -> None:
+    """The kubelet calls a method of the driver's registration service, which may fail."""
+
+    def look() -> Seen:
+        seen = scripted(world, driver).registration_calls
+        return method in seen, seen or "no call"
+
+    world.eventually(f"a call of {method}", look, expected="a call")
+
+
+@then('the kubelet does not call the registration service of the scripted driver "{driver}"')
+def _(world: World, driver: str) -> None:
+    """No method of the driver's registration service is called, also after everything has settled."""
+
+    def look() -> Seen:
+        seen = scripted(world, driver).registration_calls
+        return not seen, seen or "no call"
+
+    world.stays("no registration call", look, expected="no call")
 
 
 @then('calls to the scripted driver "{driver}" on "{node}" use service "{version}"')

@@ -128,6 +128,29 @@ Feature: The kubelet registers drivers
     Then NotifyRegistrationStatus of the scripted driver "sim" has registered true and the error ""
     And calls to the scripted driver "sim" on "n1" use service "v1.DRAPlugin"
 
+  @DRA-257b @needs:virtual-clock
+  Scenario Outline: A registration is tried again after <method> of the driver failed
+    Given node "n1" with a kubelet
+    When a scripted driver "sim" that fails "<method>" starts on "n1"
+    Then the kubelet calls "<method>" of the scripted driver "sim"
+    When the scripted driver "sim" works
+    And 10 seconds pass
+    Then NotifyRegistrationStatus of the scripted driver "sim" has registered true and the error ""
+    And calls to the scripted driver "sim" on "n1" use service "v1.DRAPlugin"
+
+    Examples:
+      | method                   |
+      | GetInfo                  |
+      | NotifyRegistrationStatus |
+
+  @DRA-257c
+  Scenario: A driver whose registration socket is hidden is not registered
+    Given node "n1" with a kubelet
+    When a scripted driver "hidden" with a hidden registration socket starts on "n1"
+    And a scripted driver "sim" that announces "v1.DRAPlugin" starts on "n1"
+    Then NotifyRegistrationStatus of the scripted driver "sim" has registered true and the error ""
+    And the kubelet does not call the registration service of the scripted driver "hidden"
+
   @DRA-260b @DRA-257 @needs:virtual-clock
   Scenario: Drivers are registered again after a restart of the kubelet
     Given node "n1" with a kubelet
