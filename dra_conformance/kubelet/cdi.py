@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,6 @@ VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.
 """Every released version of the specification, oldest first."""
 
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C implementation, if PyYAML has it
-_VALIDATOR = jsonschema_rs.Draft202012Validator(CDI_SCHEMA)
 _DEVICE_ID = re.compile(
     r"^(?P<vendor>[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?)/(?P<cls>[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?)"
     r"=(?P<name>[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?)$"
@@ -167,11 +167,17 @@ def _loaded(content: bytes) -> Any:
         return yaml.load(content, Loader=_Loader)  # noqa: S506 - a safe loader
 
 
+@cache
+def _validator() -> jsonschema_rs.Draft202012Validator:
+    # Compiled at first use: an error of the schema is then one of the kubelet that starts a pod.
+    return jsonschema_rs.Draft202012Validator(CDI_SCHEMA)
+
+
 def validate_spec(document: object) -> list[str]:
     """Return every reason why a runtime would refuse a CDI document, or an empty list."""
     reasons = [
         f"{'.'.join(str(step) for step in error.instance_path) or 'document'}: {error.message}"
-        for error in _VALIDATOR.iter_errors(document)
+        for error in _validator().iter_errors(document)
     ]
     # The checks below rely on the structure that the schema guarantees.
     if reasons or not isinstance(document, dict):

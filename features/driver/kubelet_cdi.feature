@@ -34,6 +34,18 @@ Feature: Containers get the edits of valid CDI specifications
       | no-mount-source     | 0.5.0   | {mounts: [{containerPath: /x}]}                           |                               |
       | unknown-hook        | 0.5.0   | {hooks: [{hookName: before, path: /bin/true}]}            |                               |
       | no-hook-path        | 0.5.0   | {hooks: [{hookName: prestart}]}                           |                               |
+      | text-as-env         | 0.5.0   | {env: A=1}                                                |                               |
+      | text-as-option      | 0.5.0   | {mounts: [{hostPath: /tmp, containerPath: /x, options: ro}]} |                               |
+      | object-as-mounts    | 0.5.0   | {mounts: {hostPath: /tmp, containerPath: /x}}             |                               |
+      | text-as-node        | 0.5.0   | {deviceNodes: [/dev/x]}                                   |                               |
+      | empty-path          | 0.5.0   | {deviceNodes: [{path: ""}]}                               |                               |
+      | text-as-uid         | 0.5.0   | {deviceNodes: [{path: /dev/x, uid: "0"}]}                 |                               |
+      | text-as-major       | 0.5.0   | {deviceNodes: [{path: /dev/x, major: "1"}]}               |                               |
+      | large-major         | 0.5.0   | {deviceNodes: [{path: /dev/x, major: 9223372036854775808}]} |                               |
+      | negative-group      | 0.7.0   | {additionalGids: [5, -1]}                                 |                               |
+      | large-group         | 0.7.0   | {additionalGids: [5, 4294967296]}                         |                               |
+      | text-as-timeout     | 0.5.0   | {hooks: [{hookName: prestart, path: /bin/true, timeout: "5"}]} |                               |
+      | text-as-boolean     | 1.1.0   | {intelRdt: {enableMonitoring: "true"}}                    |                               |
       | unknown-edit        | 0.5.0   | {env: [A=1], color: red}                                  |                               |
       | unknown-field       | 0.5.0   | {env: [A=1]}                                              | {color: red}                  |
       | kind-without-class  | 0.5.0   | {env: [A=1]}                                              | {kind: vendor}                |
@@ -56,8 +68,8 @@ Feature: Containers get the edits of valid CDI specifications
       | pod          | version | edits                                                  | unused device                                          | document                          |
       | version-3    | 0.3.0   | {env: [A=1]}                                           | {hooks: [{hookName: prestart, path: /bin/true, args: [a], env: [B=1], timeout: 5}]} |      |
       | version-4    | 0.4.0   | {env: [A=1]}                                           | {mounts: [{hostPath: /tmp, containerPath: /x, type: bind, options: [ro]}]} |               |
-      | version-5    | 0.5.0   | {env: [A=1]}                                           | {deviceNodes: [{path: /dev/x, hostPath: /dev/null, type: c, major: 1, minor: 3, fileMode: 384, permissions: r, uid: 0, gid: 0}]} | {containerEdits: {env: [B=1]}} |
-      | version-6    | 0.6.0   | {env: [A=1]}                                           | {env: [B=1], mounts: null}                             | {annotations: {vendor.dra.test/a: b}} |
+      | version-5    | 0.5.0   | {env: [A=1]}                                           | {deviceNodes: [{path: /dev/x, hostPath: /dev/null, type: c, major: 1, minor: 3, fileMode: 384, permissions: r, uid: 4294967295, gid: 0}, {path: /dev/b, type: b}, {path: /dev/u, type: u}, {path: /dev/p, type: p}, {path: /dev/n, type: "", major: 9223372036854775807}]} | {containerEdits: {env: [B=1]}} |
+      | version-6    | 0.6.0   | {env: [A=1]}                                           | {env: [B=1], mounts: null, deviceNodes: null, hooks: null, additionalGids: null} | {annotations: {vendor.dra.test/a: b}} |
       | version-7    | 0.7.0   | {env: [A=1]}                                           | {additionalGids: [5], intelRdt: {closID: a, l3CacheSchema: b, memBwSchema: c}} |           |
       | version-8    | 0.8.0   | {env: [A=1]}                                           | {hooks: [{hookName: poststop, path: /bin/true}, {hookName: createRuntime, path: /bin/true}]} | |
       | version-10   | 1.0.0   | {env: [A=1]}                                           | {hooks: [{hookName: createContainer, path: /bin/true}, {hookName: startContainer, path: /bin/true}, {hookName: poststart, path: /bin/true}]} | |
