@@ -81,8 +81,8 @@ _ACTIONS: Final[Mapping[str, _Action]] = {
     "clear_faults": _Action({}, {}, lambda node, a: node.clear_faults()),
     "process": _Action(
         {**_GPU, "pid": (int,), "memory": (int,)},
-        {"utilization": (int,)},
-        lambda node, a: node.set_process(a["gpu"], a["pid"], memory=a["memory"], utilization=a.get("utilization", 0)),
+        {"utilization": (int,), "graphics": (bool,), "gi": (int,), "ci": (int,)},
+        lambda node, a: node.set_process(a["gpu"], **{name: value for name, value in a.items() if name != "gpu"}),
     ),
     "link": _Action(
         {**_GPU, "link": (int,), "active": (bool,)},

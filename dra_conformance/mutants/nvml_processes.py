@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from fake_nvml.xids import Effects
 
 
 # A weak symbol: the library still loads, with the undefined name in its symbol table.
@@ -142,3 +145,52 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Watts are shown as whole numbers."""
     patch.replace("fake_nvml.smi_query:watts", lambda value: f"{value // 1000} W")
+
+
+@mutant("power-profiles-shifted", rule="NVML-028b")
+def _(patch: Patch) -> None:
+    """Each workload power profile has the name of the next one."""
+    patch.wrap("fake_nvml.smi_query:_POWER_PROFILES", lambda names: (*names[1:], names[0]))
+
+
+@mutant("failed-init-counted", rule="NVML-012")
+def _(patch: Patch) -> None:
+    """A failed nvmlInit opens a session."""
+    line = "    if (rc == OK) __atomic_add_fetch(&b->references, 1, __ATOMIC_RELEASE);"
+    patch.source("state/session.c", line, line.replace("if (rc == OK) ", ""))
+
+
+@mutant("mig-device-lists-all-processes", rule="NVML-008")
+def _(patch: Patch) -> None:
+    """The process list of a MIG device has the processes of its GPU."""
+    patch.source(
+        "device/processes.c",
+        "        if (h.kind == KIND_MIG && (p->gi != h.gi || p->ci != h.ci)) continue;",
+        "",
+    )
+
+
+@mutant("two-gpus-with-one-identity", rule="NVML-021")
+def _(patch: Patch) -> None:
+    """Two GPUs of an inventory can have the same UUID."""
+    patch.replace("fake_nvml.inventory:_unique", lambda document, gpus: None)
+
+
+@mutant("recovery-action-kept", rule="NVML-062")
+def _(patch: Patch) -> None:
+    """No XID changes the recovery action."""
+
+    def kept(original: Callable[[int], Effects]) -> Callable[[int], Effects]:
+        def effects_of(xid: int) -> Effects:
+            effects = original(xid)
+            return replace(effects, set={name: v for name, v in effects.set.items() if name != "recovery_action"})
+
+        return effects_of
+
+    patch.wrap("fake_nvml.incidents:effects_of", kept)
+
+
+@mutant("unbind-event-of-next-bus", rule="NVML-088")
+def _(patch: Patch) -> None:
+    """Events of the system name the GPU of another bus."""
+    patch.source("events/system_events.c", "gpu.domain << 16 | gpu.bus << 8", "gpu.domain << 16 | (gpu.bus ^ 1) << 8")

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ctypes
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import fake_nvml
 from dra_conformance.components import elf, nvml_calls
 from dra_conformance.components.nvml import OK, NvmlLibrary
 from dra_conformance.components.nvml_child import Child
@@ -17,6 +19,7 @@ from dra_conformance.core import assets
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import World
+from fake_nvml.errors import FakeNvmlError
 from fake_nvml.timeline import Timeline
 
 CANARY: Final = b"\xaa"
@@ -25,10 +28,11 @@ _ROOM: Final = 512
 
 @dataclass(slots=True)
 class FirstSession:
-    """UUID and name of each GPU when the scenario began, by index."""
+    """UUID, name and PCI address of each GPU when the scenario began, by index; the address as events have it."""
 
     uuids: list[str] = field(default_factory=list)
     names: list[str] = field(default_factory=list)
+    ids: list[int] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -47,6 +51,8 @@ def _initialise(world: World, library: NvmlLibrary) -> None:
     nvml, first = library.module, world.state(FirstSession)
     first.uuids = [str(nvml.nvmlDeviceGetUUID(handle)) for handle in library.handles]
     first.names = [str(nvml.nvmlDeviceGetName(handle)) for handle in library.handles]
+    addresses = [nvml.nvmlDeviceGetPciInfo(handle) for handle in library.handles]
+    first.ids = [pci.domain << 16 | pci.bus << 8 | pci.device for pci in addresses]
 
 
 @given("NVML")
@@ -270,13 +276,39 @@ def _(world: World, text: str) -> None:
 def _(world: World, docstring: str) -> None:
     """Play the steps of a timeline on the fake node, as `fake-nvml play` does; a driver reload ends the session."""
     library = world.nvml()
-    path = world.run.components.work / f"timeline-{world.suffix}.yaml"
-    steps = "".join(f"  {line}\n" for line in docstring.strip("\n").splitlines())
-    path.write_text(f"steps:\n{steps}", encoding="utf-8")
-    world.cleanup.callback(path.unlink, missing_ok=True)
-    reloaded = False
-    for step in Timeline.load(path).play(library.node):
-        reloaded = reloaded or step.verb == "reload_driver"
-    if reloaded:
+    if "reload_driver" in _play(world, docstring.strip("\n").splitlines()):
         library.shut_down()
         library.init()
+
+
+@when("the fake node refuses these changes")
+def _(world: World, docstring: str) -> None:
+    """Play each line as a timeline of its own. The steps that follow show that none of them changed anything."""
+    for line in docstring.strip().splitlines():
+        with suppress(FakeNvmlError):
+            _play(world, [line])
+
+
+def _play(world: World, lines: Sequence[str]) -> list[str]:
+    """Play the steps of a timeline on the fake node and return their verbs."""
+    path = world.run.components.work / f"timeline-{world.suffix}.yaml"
+    path.write_text("\n".join(["steps:", *(f"  {line}" for line in lines)]), encoding="utf-8")
+    try:
+        return [step.verb for step in Timeline.load(path).play(world.nvml().node)]
+    finally:
+        path.unlink()
+
+
+@then("no fake node has these GPUs")
+def _(world: World, docstring: str) -> None:
+    """Try each line, in YAML, as the GPUs of an inventory, which must be refused."""
+    path = world.run.components.work / f"inventory-{world.suffix}.yaml"
+    for line in docstring.strip().splitlines():
+        path.write_text(f"{{driver_version: '580.1.2', cuda_version: '13.0', gpus: {line}}}", encoding="utf-8")
+        try:
+            fake_nvml.Inventory.load(path)
+            refused = False
+        except fake_nvml.InventoryError:
+            refused = True
+        path.unlink()
+        world.check(refused, "GPUs that cannot exist together", expected="refused", observed=line)

@@ -13,6 +13,7 @@ from dra_conformance.components.nvml_calls import CallNames
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import World
+from dra_conformance.steps.nvml import FirstSession
 
 XID: Final = 8
 NO_INSTANCE: Final = 0xFFFFFFFF
@@ -156,14 +157,15 @@ def _(world: World) -> None:
 
 @then("the system has reported {names} since the last check")
 def _(world: World, names: str) -> None:
-    """Take the events of the system that wait now, and compare their names, in order."""
+    """Take the events of the system that wait now, and compare their names and GPUs, in order."""
     nvml = world.nvml().module
     request = nvml.c_nvmlSystemEventSetWaitRequest_v1_t()
     rows = (nvml.c_nvmlSystemEventData_v1_t * 8)()
     request.timeoutms, request.set, request.data, request.dataSize = 0, world.state(Events).system, rows, len(rows)
     code = world.nvml().call("nvmlSystemEventSetWait", ctypes.byref(request))
     count = request.numEvent if code == OK else 0
-    found = [_SYSTEM_EVENTS.get(row.eventType, str(row.eventType)) for row in rows[:count]]
+    gpus = {gpu: index for index, gpu in enumerate(world.state(FirstSession).ids)}
+    found = [f"{_SYSTEM_EVENTS.get(row.eventType, row.eventType)} of GPU {gpus.get(row.gpuId)}" for row in rows[:count]]
     world.check(found == words(names), "events of the system", expected=words(names), observed=found)
 
 

@@ -165,6 +165,48 @@ def _(gpu: Gpu, name: str) -> object:
     return _minor(gpu, gpu.library.root / _PROC / "capabilities" / name, name)
 
 
+@value("file {name:word}")
+def _(gpu: Gpu, name: str) -> object:
+    """Return the text of a file, its white space reduced to single blanks."""
+    return " ".join(_text(gpu.library.root / name).split())
+
+
+@value("other lines of the information file")
+def _(gpu: Gpu) -> object:
+    found = _information(gpu)
+    return [found.get(name, f"no {name}") for name in ("Bus Type", "DMA Size", "DMA Mask", "GPU Excluded")]
+
+
+@value("device files that belong to no GPU")
+def _(gpu: Gpu) -> object:
+    folder = gpu.library.root / "dev"
+    return sorted(file.name for file in folder.glob("nvidia*") if not re.fullmatch(r"nvidia\d+", file.name))
+
+
+@value("device files of GPUs")
+def _(gpu: Gpu) -> object:
+    files = (re.fullmatch(r"nvidia(\d+)", file.name) for file in (gpu.library.root / "dev").iterdir())
+    return sorted(int(found[1]) for found in files if found)
+
+
+@value("access of capability files")
+def _(gpu: Gpu) -> object:
+    """Return the different settings of device files in the capability files of all GPUs."""
+    texts = [_text(file) for file in (gpu.library.root / _PROC / "capabilities").rglob("*") if file.is_file()]
+    return {" ".join(text.split()[2:]) for text in texts}
+
+
+@value("instances that mig-minors lacks")
+def _(gpu: Gpu) -> object:
+    """Return the GPU and compute instances that the GPU may have and that have no minor number of their own."""
+    rows = dict(line.split() for line in _text(gpu.library.root / "proc/driver/nvidia-caps/mig-minors").splitlines())
+    minor = gpu.nvml.nvmlDeviceGetMinorNumber(gpu.handle)
+    # Ids of GPU instances are 0 to 14: 1 + 2 + 4 + 8 placements over the eight memory slices.
+    names = [f"gpu{minor}/gi{gi}/{part}access" for gi in range(15) for part in ("", *(f"ci{ci}/" for ci in range(8)))]
+    numbers = list(rows.values())
+    return [name for name in names if name not in rows or numbers.count(rows[name]) != 1]
+
+
 def _minor(gpu: Gpu, file: Path, name: str) -> str:
     entry = re.search(r"^DeviceFileMinor: (\d+)$", _text(file), re.MULTILINE)
     if entry is None:

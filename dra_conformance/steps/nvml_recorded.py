@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from dra_conformance.components import nvml_recorded
@@ -90,18 +90,39 @@ def _(world: World) -> None:
     want = nvml_recorded.printed("h200_nvidia_smi_q.txt")
     labels = [[line.split(":")[0].strip() for line in lines] for lines in (want, got)]
     world.check(labels[0] == labels[1], "labels of -q", expected=f"{len(want)} lines", observed=f"{len(got)} lines")
-    rows = zip(labels[0], want, got, strict=True)
-    unlike = [(w, g) for label, w, g in rows if w != g and not _has_form(label, w, g)]
+    unlike = _differences(want, got, _FORMS)
     world.check(not unlike, "lines of -q that differ", expected=[], observed=unlike)
     table = (mig_profiles(library.module) + mig_placements(library.module)).splitlines()
     wanted = nvml_recorded.printed("h200_nvidia_smi_mig.txt")
     world.check(table == wanted, "mig -lgip and -lgipp", expected="as printed", observed=_unlike(wanted, table))
 
 
-def _has_form(label: str, wanted: str, line: str) -> bool:
-    """Return whether a line of `_FORMS` has its form, at the place where the other has its value."""
+@then('its values render to the text "{name}"')
+def _(world: World, name: str) -> None:
+    """Compare the lines of -q, mig -lgip and mig -lgipp with a text in `fixtures/nvml`, up to the last line of that text.
+
+    The form alone is compared for times and for identities that are made for the node.
+    """
+    library = world.nvml()
+    parts = [str(library.node.get(gpu.index, "gpu_part_number")) for gpu in library.node.gpus]
+    got = query(library.module, parts) + mig_profiles(library.module) + mig_placements(library.module)
+    want = nvml_recorded.printed(f"{name}.txt")
+    lines = got.splitlines()[: len(want)]
+    unlike = _differences(want, lines, {**_FORMS, "Serial Number": r"\d{13}"})
+    world.check(not unlike, "lines that differ", expected=[], observed=unlike)
+    world.check(len(lines) == len(want), "number of lines", expected=len(want), observed=len(lines))
+
+
+def _differences(want: Sequence[str], got: Sequence[str], forms: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Return the lines that differ. Of those with a label in `forms`, the form of the value is compared."""
+    rows = [(w.split(":")[0].strip(), w, g) for w, g in zip(want, got, strict=False)]
+    return [(w, g) for label, w, g in rows if w != g and not (label in forms and _has_form(forms[label], w, g))]
+
+
+def _has_form(form: str, wanted: str, line: str) -> bool:
+    """Return whether a line has a form, at the place where the other has its value."""
     place = wanted.find(": ") + 2
-    return label in _FORMS and line[:place] == wanted[:place] and re.fullmatch(_FORMS[label], line[place:]) is not None
+    return line[:place] == wanted[:place] and re.fullmatch(form, line[place:]) is not None
 
 
 def _unlike(want: list[str], got: list[str]) -> list[str]:

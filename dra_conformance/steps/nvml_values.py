@@ -486,3 +486,23 @@ def _(gpu: Gpu, size: int, function: str) -> object:
 def _(gpu: Gpu) -> object:
     rows = gpu.nvml.nvmlDeviceGetComputeRunningProcesses(gpu.handle)
     return sorted(f"{row.pid} {row.usedGpuMemory}" for row in rows)
+
+
+@value("utilization of its processes")
+def _(gpu: Gpu) -> object:
+    samples = gpu.library.outcome(gpu.nvml.nvmlDeviceGetProcessUtilization, gpu.handle, 0)
+    return samples if isinstance(samples, str) else [f"{sample.pid} {sample.smUtil}" for sample in samples]
+
+
+@value("processes of its MIG devices")
+def _(gpu: Gpu) -> object:
+    """Return the ids of the processes of each MIG device, behind the ids of its instances."""
+    nvml, found = gpu.nvml, []
+    for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(gpu.handle)):
+        device = gpu.library.outcome(nvml.nvmlDeviceGetMigDeviceHandleByIndex, gpu.handle, index)
+        if isinstance(device, str):
+            continue
+        ids = f"{nvml.nvmlDeviceGetGpuInstanceId(device)}/{nvml.nvmlDeviceGetComputeInstanceId(device)}"
+        rows = nvml.nvmlDeviceGetComputeRunningProcesses(device)
+        found.append(" ".join([ids, *(f"{row.pid}:{row.usedGpuMemory}" for row in rows)]))
+    return sorted(found)

@@ -79,6 +79,11 @@ Feature: NVML's events
     And an event set for the XIDs of every GPU
     And an event set for the XIDs of every GPU
     When XID 13 is reported on GPU 0
+    # The values of the node become those of its beginning; its events stay.
+    And the fake node changes
+      """
+      - {at: 0, reset: {}}
+      """
     And XID 31 is reported on GPU 3
     And XID 43 is reported on GPU 1
     Then each event set receives these events
@@ -147,50 +152,161 @@ Feature: NVML's events
       | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 1        |
       | nvmlDeviceGetMemoryErrorCounter(1, 0, 2) | 0        |
 
-  @NVML-062 @needs:fake-nvml
-  Scenario Outline: XID <xid> changes the counters of its GPU only
-    Given NVML
-    When XID <xid> is reported on GPU 1
-    Then these values agree for GPU 1
-      | value                             | expected  |
-      | nvmlDeviceGetTotalEccErrors(1, 0) | <errors>  |
-      | nvmlDeviceGetTotalEccErrors(1, 1) | <errors>  |
-      | nvmlDeviceGetRemappedRows()[2]    | <pending> |
-      | nvmlDeviceGetRemappedRows()[3]    | <failed>  |
-    And these values agree for every GPU but GPU 1
-      | value                             | expected |
-      | nvmlDeviceGetTotalEccErrors(1, 0) | 0        |
-      | nvmlDeviceGetTotalEccErrors(1, 1) | 0        |
-      | nvmlDeviceGetRemappedRows()[2]    | 0        |
-      | nvmlDeviceGetRemappedRows()[3]    | 0        |
+  @NVML-058 @NVML-060 @NVML-062 @needs:chosen-gpus
+  Scenario: Each XID is reported with its own effects on its GPU
+    Given NVML on the GPUs of "dgx-h100"
+    And an event set for the event types 10 of every GPU
+    When the fake node changes
+      """
+      - {at: 0, set: {gpu: 7, ecc_uncorrected_volatile_dram: N/A, remapped_rows_pending: N/A, recovery_action: N/A}}
+      - {at: 0, xid: {gpu: 0, number: 48, gi: 2, ci: 1}}
+      - {at: 0, xid: {gpu: 1, number: 63}}
+      - {at: 0, xid: {gpu: 2, number: 64}}
+      - {at: 0, xid: {gpu: 3, number: 92}}
+      - {at: 0, xid: {gpu: 4, number: 94}}
+      - {at: 0, xid: {gpu: 5, number: 95}}
+      - {at: 0, xid: {gpu: 6, number: 154}}
+      - {at: 0, xid: {gpu: 7, number: 48}}
+      - {at: 0, xid: {gpu: 7, number: 95}}
+      - {at: 0, xid: {gpu: 4, number: 94, ci: 5}}
+      """
+    # Type 8 is an XID, type 2 the double-bit error that XID 48 stands for.
+    Then each event set receives these events [NVML-058, NVML-060]
+      | GPU | type | XID | GPU instance | compute instance |
+      | 0   | 8    | 48  | 2            | 1                |
+      | 0   | 2    | 0   | 2            | 1                |
+      | 1   | 8    | 63  | none         | none             |
+      | 2   | 8    | 64  | none         | none             |
+      | 3   | 8    | 92  | none         | none             |
+      | 4   | 8    | 94  | none         | none             |
+      | 5   | 8    | 95  | none         | none             |
+      | 6   | 8    | 154 | none         | none             |
+      | 7   | 8    | 48  | none         | none             |
+      | 7   | 2    | 0   | none         | none             |
+      | 7   | 8    | 95  | none         | none             |
+      | 4   | 8    | 94  | none         | 5                |
+    And these values agree for GPU 0 [NVML-062]
+      | value                                    | expected |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 2) | 1 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 2) | 1 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 7) | 0 |
+      | nvmlDeviceGetRemappedRows() | 0, 1, 1, 0 |
+      | field value 230 | 0 |
+    And these values agree for GPU 1 [NVML-062]
+      | value                                    | expected |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 7) | 0 |
+      | nvmlDeviceGetRemappedRows() | 0, 1, 1, 0 |
+      | field value 230 | 0 |
+    And these values agree for GPU 2 [NVML-062]
+      | value                                    | expected |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 7) | 0 |
+      | nvmlDeviceGetRemappedRows() | 0, 0, 0, 1 |
+      | field value 230 | 0 |
+    And these values agree for GPU 3 [NVML-062]
+      | value                                    | expected |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 1 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 1, 2) | 1 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 7) | 0 |
+      | nvmlDeviceGetRemappedRows() | 0, 0, 0, 0 |
+      | field value 230 | 0 |
+    And these values agree for GPU 4 [NVML-062]
+      | value                                    | expected |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 7) | 2 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 7) | 2 |
+      | nvmlDeviceGetRemappedRows() | 0, 0, 0, 0 |
+      | field value 230 | 0 |
+    And these values agree for GPU 5 [NVML-062]
+      | value                                    | expected |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 7) | 1 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 7) | 1 |
+      | nvmlDeviceGetRemappedRows() | 0, 0, 0, 0 |
+      | field value 230 | 1 |
+    And these values agree for GPU 6 [NVML-062]
+      | value                                    | expected |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 7) | 0 |
+      | nvmlDeviceGetRemappedRows() | 0, 0, 0, 0 |
+      | field value 230 | 1 |
+    And these values agree for GPU 7 [NVML-062]
+      | value                                    | expected |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 1, 2) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 7) | 0 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 2) | NOT_SUPPORTED |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 2) | 1 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 7) | 1 |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 7) | 1 |
+      | nvmlDeviceGetRemappedRows() | 0, 1, 0, 0 |
+      | field value 230 | NOT_SUPPORTED |
 
-    Examples:
-      | xid | errors | pending | failed |
-      | 63  | 0      | 1       | 0      |
-      | 64  | 0      | 0       | 1      |
-      | 94  | 1      | 0       | 0      |
-      | 95  | 1      | 0       | 0      |
-
-  @NVML-063 @needs:fake-nvml
+  @NVML-063 @needs:chosen-gpus
   Scenario: A driver reload resets volatile counters and keeps aggregate ones
-    Given NVML
-    When XID 48 is reported on GPU 1
-    And XID 94 is reported on GPU 2
-    And XID 92 is reported on GPU 2
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    When XID 48 is reported on GPU 2
+    And XID 94 is reported on GPU 3
+    And XID 92 is reported on GPU 3
     And the fake node changes
       """
+      - {at: 0, set: {gpu: 3, ecc_corrected_volatile_sram: N/A}}
       - {at: 0, reload_driver: {}}
       """
-    Then these values agree for GPU 1
-      | value                             | expected |
-      | nvmlDeviceGetTotalEccErrors(1, 0) | 0        |
-      | nvmlDeviceGetTotalEccErrors(1, 1) | 1        |
+    Then these values agree for GPU 0
+      | value                                    | expected |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 7) | 0        |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 0        |
+      | nvmlDeviceGetMemoryErrorCounter(0, 1, 7) | 1300     |
+      | nvmlDeviceGetMemoryErrorCounter(0, 1, 2) | 5000     |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 7) | 0        |
+      | nvmlDeviceGetMemoryErrorCounter(1, 0, 2) | 0        |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 7) | 2300     |
+      | nvmlDeviceGetMemoryErrorCounter(1, 1, 2) | 6000     |
+      | nvmlDeviceGetRemappedRows()              | 72, 73, 1, 1 |
     And these values agree for GPU 2
-      | value                             | expected |
-      | nvmlDeviceGetTotalEccErrors(1, 0) | 0        |
-      | nvmlDeviceGetTotalEccErrors(1, 1) | 1        |
-      | nvmlDeviceGetTotalEccErrors(0, 0) | 0        |
-      | nvmlDeviceGetTotalEccErrors(0, 1) | 1        |
+      | value                                    | expected |
+      | nvmlDeviceGetTotalEccErrors(1, 0)        | 0        |
+      | nvmlDeviceGetTotalEccErrors(1, 1)        | 1        |
+    And these values agree for GPU 3
+      | value                                    | expected      |
+      | nvmlDeviceGetTotalEccErrors(1, 0)        | 0             |
+      | nvmlDeviceGetTotalEccErrors(1, 1)        | 1             |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 2) | 0             |
+      | nvmlDeviceGetMemoryErrorCounter(0, 1, 2) | 1             |
+      | nvmlDeviceGetMemoryErrorCounter(0, 0, 7) | NOT_SUPPORTED |
 
   @NVML-064 @needs:fake-nvml
   Scenario: Freeing an event set ends the waits on it

@@ -36,6 +36,16 @@ Feature: Files of the machine that belong to NVML's GPUs
       | capability mig/monitor          | 2                                        |
       | capability fabric-imex-mgmt     | 4323                                     |
       | major number of nvidia-frontend | 195                                      |
+      | device files that belong to no GPU | nvidia-caps, nvidia-caps-imex-channels, nvidia-modeset, nvidia-uvm, nvidia-uvm-tools, nvidiactl |
+      | device files of GPUs            | 1, 2, 3, 205                             |
+      | access of capability files      | DeviceFileMode: 256 DeviceFileModify: 1  |
+      | instances that mig-minors lacks | none                                     |
+      | other lines of the information file | PCIe, 52 bits, 0xfffffffffffff, No   |
+      | file proc/driver/nvidia/params  | ModifyDeviceFiles: 1 DeviceFileUID: 0 DeviceFileGID: 0 DeviceFileMode: 438 |
+      | file proc/driver/nvidia-caps/sys-minors | fabric-imex-mgmt 4323 |
+      | file proc/devices               | Character devices: 195 nvidia-frontend 509 nvidia-caps-imex-channels 510 nvidia-uvm 511 nvidia-caps Block devices: |
+      | file sys/module/nvidia/version  | 571.82.63                                |
+      | file sys/module/nvidia/refcnt   | 1                                        |
     And these values agree for GPU 1
       | value                         | expected   |
       | GPUs below its PCIe root port | 1, 2       |
@@ -48,6 +58,7 @@ Feature: Files of the machine that belong to NVML's GPUs
       | GPUs below its PCIe root port | 3          |
       | PCIe root of its device       | pci0002:12 |
       | sysfs local_cpulist           | 8-9        |
+      | instances that mig-minors lacks | none     |
     And these values agree for every GPU
       | value                                               | expected                                               |
       | PCI device and subsystem by sysfs                   | PCI device and subsystem by NVML, as sysfs writes them |

@@ -137,6 +137,28 @@ Feature: NVML's GPUs
       | nvmlDeviceGetHandleByIndex_v2(1, &gpu) | GPU_IS_LOST |
       | nvmlDeviceGetHandleByIndex_v2(2, &gpu) | GPU_IS_LOST |
       | nvmlDeviceGetHandleByIndex_v2(3, &gpu) | SUCCESS     |
+      | nvmlDeviceGetHandleByIndex_v2(4, &sick) | SUCCESS    |
+    When the fake node changes
+      """
+      - {at: 0, set: {gpu: 3, reset_required: 1}}
+      - {at: 0, set: {gpu: 4, reset_required: 1, recovery_action: N/A}}
+      """
+    Then these calls return
+      | call                                 | returns        |
+      | nvmlDeviceGetTemperature(gpu, 0, &t) | RESET_REQUIRED |
+      | nvmlDeviceGetTemperature(sick, 0, &t) | RESET_REQUIRED |
+    When the fake node changes
+      """
+      - {at: 0, reset: {gpu: 3}}
+      - {at: 0, recover: {gpu: 4}}
+      """
+    Then these calls return
+      | call                                 | returns |
+      | nvmlDeviceGetTemperature(gpu, 0, &t) | SUCCESS |
+      | nvmlDeviceGetTemperature(sick, 0, &t) | SUCCESS |
+    And these values agree for GPU 4
+      | value           | expected      |
+      | field value 230 | NOT_SUPPORTED |
     When the fake node changes
       """
       - {at: 0, recover: {gpu: 2}}
@@ -161,18 +183,32 @@ Feature: NVML's GPUs
       - {at: 0, remove: {gpu: 1}}
       """
     Then these values agree for GPU 1
-      | value                              | expected                           |
-      | nvmlDeviceGetUUID()                | UUID of GPU 2 in the first session |
-      | GPUs of the first session that are found by UUID | 0, 2, 3, 4, 5, 6, 7 |
-    And the system has reported unbind since the last check
+      | value                                            | expected                           |
+      | nvmlDeviceGetUUID()                              | UUID of GPU 2 in the first session |
+      | GPUs of the first session that are found by UUID | 0, 2, 3, 4, 5, 6, 7                |
+      | index by index                                   | 1                                  |
+    And the system has reported unbind of GPU 1 since the last check
     When the fake node changes
       """
+      - {at: 0, remove: {gpu: 5}}
+      - {at: 0, remove: {gpu: 0}}
       - {at: 0, restore: {gpu: 1}}
       """
+    Then these values agree for GPU 1
+      | value                                            | expected                           |
+      | nvmlDeviceGetUUID()                              | UUID of GPU 2 in the first session |
+      | nvmlDeviceGetCount()                             | 6                                  |
+      | GPUs of the first session that are found by UUID | 1, 2, 3, 4, 6, 7                   |
+    And the system has reported unbind of GPU 5, unbind of GPU 0, bind of GPU 1 since the last check
+    When the fake node changes
+      """
+      - {at: 0, restore: {gpu: 0}}
+      - {at: 0, restore: {gpu: 5}}
+      """
     Then these values agree for every GPU
-      | value                      | expected                    |
-      | nvmlDeviceGetUUID()        | UUID in the first session   |
-    And the system has reported bind since the last check
+      | value               | expected                  |
+      | nvmlDeviceGetUUID() | UUID in the first session |
+    And the system has reported bind of GPU 0, bind of GPU 5 since the last check
 
   @NVML-066
   Scenario: All versions of the fabric information agree
@@ -312,3 +348,31 @@ Feature: NVML's GPUs
   Scenario: The values of an H200 render to the recorded text of nvidia-smi
     Given NVML on the GPUs of "h200"
     Then its values render to the text that nvidia-smi printed on an H200
+
+  @NVML-028b @needs:chosen-gpus
+  Scenario: The values of GPUs that all differ render to lines with the same labels
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    When the fake node changes
+      """
+      - {at: 0, process: {gpu: 3, pid: 4711, memory: 3145728}}
+      - {at: 0, process: {gpu: 3, pid: 4712, memory: 5242880}}
+      - {at: 0, process: {gpu: 3, pid: 4713, memory: 1048576, graphics: true}}
+      - {at: 0, lose: {gpu: 1}}
+      - {at: 0, set: {gpu: 3, fabric_state: 1}}
+      - {at: 0, set: {gpu: 2, fabric_status: 999, fabric_health_summary: 3}}
+      """
+    Then its values render to the text "distinct_nvidia_smi"
+
+  @NVML-028b @needs:chosen-gpus
+  Scenario: Values that a GPU does not support render to N/A
+    Given NVML on the GPUs of "t4"
+    Then its values render to the text "t4_nvidia_smi"
+
+  @NVML-028b @needs:chosen-gpus
+  Scenario: The power profiles of a B200 render to their names
+    Given NVML on the GPUs of "dgx-b200"
+    When the fake node changes
+      """
+      - {at: 0, set: {gpu: 0, power_profiles_requested: 8199}}
+      """
+    Then its values render to the text "b200_nvidia_smi"

@@ -146,6 +146,74 @@ Feature: NVML as a shared library
     And these values agree for GPU 1
       | value                   | expected     |
       | memory of its processes | 1001 4194304 |
+    When the fake node changes
+      """
+      - {at: 0, process: {gpu: 1, pid: 1003, memory: 65536, graphics: true, utilization: 7}}
+      """
+    Then these values agree for GPU 1
+      | value                                                                          | expected         |
+      | memory of its processes                                                        | 1001 4194304     |
+      | process ids in the 24-byte entries of nvmlDeviceGetGraphicsRunningProcesses_v3 | 1003             |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).used                                    | 4259840          |
+      | utilization of its processes                                                   | 1001 30, 1003 7  |
+    And these values agree for GPU 0
+      | value                        | expected |
+      | utilization of its processes | 1002 0   |
+    When the fake node changes
+      """
+      - {at: 0, process: {gpu: 2, pid: 1, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 2, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 3, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 4, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 5, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 6, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 7, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 8, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 9, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 10, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 11, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 12, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 13, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 14, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 15, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 16, memory: 1024}}
+      """
+    And the fake node refuses these changes
+      """
+      - {at: 0, process: {gpu: 2, pid: 17, memory: 1024}}
+      - {at: 0, process: {gpu: 2, pid: 4, memory: 1099511627776}}
+      """
+    Then these values agree for GPU 2
+      | value                                                                         | expected |
+      | process ids in the 24-byte entries of nvmlDeviceGetComputeRunningProcesses_v3 | 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).used                                   | 16384 |
+
+  @NVML-008 @needs:chosen-gpus
+  Scenario: Each MIG device lists its own processes
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    When the fake node changes
+      """
+      - {at: 0, process: {gpu: 2, pid: 1001, memory: 1048576, gi: 12, ci: 0}}
+      - {at: 0, process: {gpu: 2, pid: 1001, memory: 2097152, gi: 6, ci: 0}}
+      - {at: 0, process: {gpu: 2, pid: 1002, memory: 4194304, gi: 6, ci: 0}}
+      - {at: 0, process: {gpu: 1, pid: 1001, memory: 8388608, gi: 1, ci: 0}}
+      - {at: 0, process: {gpu: 2, pid: 1001, memory: 16777216, gi: 12, ci: 0}}
+      - {at: 0, process: {gpu: 2, pid: 1002, memory: 1024, gi: 6, ci: 1}}
+      """
+    Then these values agree for GPU 2
+      | value                                       | expected                                    |
+      | processes of its MIG devices                | 1/0, 12/0 1001:16777216, 6/0 1001:2097152 1002:4194304 |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).used | 23069696                                    |
+    And these values agree for GPU 1
+      | value                        | expected                    |
+      | processes of its MIG devices | 1/0 1001:8388608, 13/0, 5/0 |
+    When the fake node changes
+      """
+      - {at: 0, process: {gpu: 2, pid: 1001, memory: 0, gi: 6, ci: 0}}
+      """
+    Then these values agree for GPU 2
+      | value                        | expected                                  |
+      | processes of its MIG devices | 1/0, 12/0 1001:16777216, 6/0 1002:4194304 |
 
   @NVML-009
   Scenario: NULL instead of a result's address is an invalid argument
@@ -206,6 +274,37 @@ Feature: NVML as a shared library
       | nvmlDeviceGetCount_v2(&count) | SUCCESS       |
       | nvmlShutdown()                | SUCCESS       |
       | nvmlDeviceGetCount_v2(&count) | UNINITIALIZED |
+      | nvmlShutdown()                | UNINITIALIZED |
+
+  @NVML-012 @needs:fake-nvml
+  Scenario: A failed nvmlInit opens no session
+    Given NVML
+    When the fake node changes
+      """
+      - {at: 0, fail_init: {error: LIB_RM_VERSION_MISMATCH}}
+      """
+    Then these calls return
+      | call                          | returns                 |
+      | nvmlShutdown()                | SUCCESS                 |
+      | nvmlInit_v2()                 | LIB_RM_VERSION_MISMATCH |
+      | nvmlDeviceGetCount_v2(&count) | UNINITIALIZED           |
+      | nvmlShutdown()                | UNINITIALIZED           |
+    When the fake node changes
+      """
+      - {at: 0, fail_init: {error: NVML_ERROR_DRIVER_NOT_LOADED}}
+      """
+    Then these calls return
+      | call                 | returns           |
+      | nvmlInitWithFlags(0) | DRIVER_NOT_LOADED |
+    When the fake node changes
+      """
+      - {at: 0, fail_init: {error: 0}}
+      """
+    Then these calls return
+      | call                          | returns       |
+      | nvmlInit_v2()                 | SUCCESS       |
+      | nvmlDeviceGetCount_v2(&count) | SUCCESS       |
+      | nvmlShutdown()                | SUCCESS       |
       | nvmlShutdown()                | UNINITIALIZED |
 
   @NVML-013 @needs:chosen-gpus

@@ -144,6 +144,40 @@ Feature: NVML's MIG
       | value                              | expected |
       | memory slices of two GPU instances | none     |
 
+  @NVML-021 @NVML-022 @NVML-038 @NVML-039 @NVML-041 @NVML-047 @needs:chosen-gpus
+  Scenario: Layouts that overlap and identities of two GPUs are refused
+    Given NVML that is not initialised
+    Then no fake node has these GPUs [NVML-038]
+      """
+      [{board: h100-sxm5-80gb, bus: '0000:05:00.0', mig: [{profile: 3g.40gb, start: 0}, {profile: 4g.40gb, start: 0}]}]
+      [{board: h100-sxm5-80gb, bus: '0000:05:00.0', mig: [{profile: 2g.20gb, start: 2}, {profile: 1g.10gb, start: 3}]}]
+      [{board: h100-sxm5-80gb, bus: '0000:05:00.0', mig: [7g.80gb, 1g.10gb]}]
+      [{board: h100-sxm5-80gb, bus: '0000:05:00.0', mig: [1g.20gb, 1g.20gb, 1g.20gb, 1g.20gb, 1g.20gb]}]
+      [{board: h100-sxm5-80gb, bus: '0000:05:00.0', mig: [4g.40gb, 4g.40gb]}]
+      """
+    And no fake node has these GPUs [NVML-039]
+      """
+      [{board: h100-sxm5-80gb, bus: '0000:05:00.0', mig: [{profile: 2g.20gb, start: 1}]}]
+      """
+    And no fake node has these GPUs [NVML-041]
+      """
+      [{board: h100-sxm5-80gb, bus: '0000:05:00.0', mig: [1g.10gb+me, 1g.10gb+me]}]
+      """
+    And no fake node has these GPUs [NVML-047]
+      """
+      [{board: h100-sxm5-80gb, bus: '0000:05:00.0', mig: [1g.10gb], values: {mig_mode_current: 0}}]
+      """
+    And no fake node has these GPUs [NVML-021]
+      """
+      [{board: h100-sxm5-80gb, bus: '0000:05:00.0', uuid: GPU-99234567-89ab-cdef-0123-456789abcdef}, {board: t4-pcie-16gb, bus: '0000:06:00.0', uuid: GPU-99234567-89ab-cdef-0123-456789abcdef}]
+      [{board: h100-sxm5-80gb, bus: '0000:05:00.0', values: {uuid: GPU-99234567-89ab-cdef-0123-456789abcdef}}, {board: t4-pcie-16gb, bus: '0000:06:00.0', uuid: GPU-99234567-89ab-cdef-0123-456789abcdef}]
+      [{board: h100-sxm5-80gb, bus: '0000:05:00.0', uuid: GPU-99234567}]
+      """
+    And no fake node has these GPUs [NVML-022]
+      """
+      [{board: h100-sxm5-80gb, bus: '0000:05:00.0'}, {board: h100-sxm5-80gb, bus: '0000:05:00.0'}]
+      """
+
   @NVML-039 @disruptive
   Scenario: Creating a GPU instance at an occupied placement fails
     Given NVML
@@ -224,6 +258,46 @@ Feature: NVML's MIG
       | call                                      | returns  |
       | nvmlGpuInstanceGetInfo(instance, buffer)  | an error |
       | nvmlGpuInstanceGetInfo(instance2, buffer) | SUCCESS  |
+
+  @NVML-045 @needs:chosen-gpus
+  Scenario: Handles from before a node was restored stay invalid
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    Then these calls return
+      | call                                                    | returns |
+      | nvmlDeviceCreateGpuInstance(gpu2, 19, &made)            | SUCCESS |
+      | nvmlDeviceGetGpuInstanceById(gpu1, 1, &first)           | SUCCESS |
+      | nvmlDeviceGetGpuInstanceById(gpu2, 6, &other)           | SUCCESS |
+      | nvmlGpuInstanceGetComputeInstanceById(first, 0, &inner) | SUCCESS |
+      | nvmlGpuInstanceGetInfo(made, buffer)                    | SUCCESS |
+      | nvmlGpuInstanceGetInfo(first, buffer)                   | SUCCESS |
+      | nvmlComputeInstanceGetInfo_v2(inner, buffer)            | SUCCESS |
+    When the fake node changes
+      """
+      - {at: 0, reset: {}}
+      """
+    Then these calls return
+      | call                                                     | returns  |
+      | nvmlGpuInstanceGetInfo(made, buffer)                     | an error |
+      | nvmlGpuInstanceGetInfo(first, buffer)                    | an error |
+      | nvmlGpuInstanceGetInfo(other, buffer)                    | an error |
+      | nvmlComputeInstanceGetInfo_v2(inner, buffer)             | an error |
+      | nvmlDeviceCreateGpuInstance(gpu2, 19, &again)            | SUCCESS  |
+      | nvmlGpuInstanceGetInfo(made, buffer)                     | an error |
+      | nvmlGpuInstanceGetInfo(again, buffer)                    | SUCCESS  |
+      | nvmlDeviceGetGpuInstanceById(gpu1, 1, &second)           | SUCCESS  |
+      | nvmlGpuInstanceGetComputeInstanceById(second, 0, &inner) | SUCCESS  |
+      | nvmlGpuInstanceGetInfo(second, buffer)                   | SUCCESS  |
+      | nvmlComputeInstanceGetInfo_v2(inner, buffer)             | SUCCESS  |
+    When the fake node changes
+      """
+      - {at: 0, reset: {gpu: 1}}
+      - {at: 0, reset: {}}
+      """
+    Then these calls return
+      | call                                         | returns  |
+      | nvmlGpuInstanceGetInfo(second, buffer)       | an error |
+      | nvmlComputeInstanceGetInfo_v2(inner, buffer) | an error |
+      | nvmlGpuInstanceGetInfo(again, buffer)        | an error |
 
   @NVML-046 @disruptive
   Scenario Outline: The ids of GPU instances of profile <profile> belong to their placements

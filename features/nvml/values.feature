@@ -6,6 +6,107 @@ Feature: NVML's values
   @NVML-005 @needs:chosen-gpus
   Scenario: Each getter returns its own value of a GPU
     Given NVML on the GPUs of this suite's inventory "distinct"
+    When the fake node refuses these changes
+      """
+      - {at: 0, set: {gpu: 0, utilization_gpu: 101}}
+      - {at: 0, set: {gpu: 0, utilization_gpu: 52 W}}
+      - {at: 0, set: {gpu: 0, utilization_memory: -1}}
+      - {at: 0, set: {gpu: 0, utilization_memory: 52.5 %}}
+      - {at: 0, set: {gpu: 0, temperature_gpu: 41 %}}
+      - {at: 0, set: {gpu: 0, temperature_memory: 4294967296}}
+      - {at: 0, set: {gpu: 0, performance_state: 16}}
+      - {at: 0, set: {gpu: 0, performance_state_supported_1: 33}}
+      - {at: 0, set: {gpu: 0, power_state: 32}}
+      - {at: 0, set: {gpu: 0, power_source: 3}}
+      - {at: 0, set: {gpu: 0, addressing_mode: 3}}
+      - {at: 0, set: {gpu: 0, recovery_action: 5}}
+      - {at: 0, set: {gpu: 0, fabric_state: 4}}
+      - {at: 0, set: {gpu: 0, fabric_health_summary: 4}}
+      - {at: 0, set: {gpu: 0, platform_peer_type: 2}}
+      - {at: 0, set: {gpu: 0, persistence_mode: 2}}
+      - {at: 0, set: {gpu: 0, ecc_mode_current: 2}}
+      - {at: 0, set: {gpu: 0, numa_node: 2147483648}}
+      - {at: 0, set: {gpu: 0, power_state: 16}}
+      - {at: 0, set: {gpu: 0, display_mode: 2}}
+      - {at: 0, set: {gpu: 0, display_active: 2}}
+      - {at: 0, set: {gpu: 0, ecc_mode_pending: 2}}
+      - {at: 0, set: {gpu: 0, ecc_mode_default: 2}}
+      - {at: 0, set: {gpu: 0, margin_temperature: 2147483648}}
+      - {at: 0, set: {gpu: 0, power_management_mode: 2}}
+      - {at: 0, set: {gpu: 0, utilization_memory: 101}}
+      - {at: 0, set: {gpu: 0, utilization_encoder: 101}}
+      - {at: 0, set: {gpu: 0, utilization_decoder: 101}}
+      - {at: 0, set: {gpu: 0, utilization_jpeg: 101}}
+      - {at: 0, set: {gpu: 0, utilization_ofa: 101}}
+      - {at: 0, set: {gpu: 0, performance_state_supported_0: 33}}
+      - {at: 0, set: {gpu: 0, adaptive_clock: 2}}
+      - {at: 0, set: {gpu: 0, multi_gpu_board: 2}}
+      - {at: 0, set: {gpu: 0, gsp_enabled: 2}}
+      - {at: 0, set: {gpu: 0, gsp_default: 2}}
+      - {at: 0, set: {gpu: 0, accounting_mode: 2}}
+      - {at: 0, set: {gpu: 0, auto_boost: 2}}
+      - {at: 0, set: {gpu: 0, api_restriction_application_clocks: 2}}
+      - {at: 0, set: {gpu: 0, api_restriction_auto_boost: 2}}
+      - {at: 0, set: {gpu: 0, encoder_capacity_h264: 101}}
+      - {at: 0, set: {gpu: 0, encoder_capacity_hevc: 101}}
+      - {at: 0, set: {gpu: 0, encoder_capacity_av1: 101}}
+      - {at: 0, set: {gpu: 0, gpc_clock_offset: 2147483648}}
+      - {at: 0, set: {gpu: 0, memory_clock_offset: 2147483648}}
+      - {at: 0, set: {gpu: 0, remapped_rows_pending: 2}}
+      - {at: 0, set: {gpu: 0, remapped_rows_failure: 2}}
+      - {at: 0, set: {gpu: 0, retired_pages_pending: 2}}
+      - {at: 0, set: {gpu: 0, repair_channel_pending: 2}}
+      - {at: 0, set: {gpu: 0, repair_tpc_pending: 2}}
+      - {at: 0, set: {gpu: 0, unrepairable_memory: 2}}
+      - {at: 0, set: {gpu: 0, mig_mode_immediate: 2}}
+      - {at: 0, set: {gpu: 0, c2c_enabled: 2}}
+      - {at: 0, set: {gpu: 0, nvlink_encryption: 2}}
+      - {at: 0, set: {gpu: 0, gpm_supported: 2}}
+      - {at: 0, set: {gpu: 0, gpm_streaming: 2}}
+      - {at: 0, set: {gpu: 0, drain_state: 2}}
+      - {at: 0, set: {gpu: 0, name: ""}}
+      - {at: 0, set: {gpu: 0, name: XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX}}
+      - {at: 0, set: {gpu: 0, vbios_version: 5}}
+      - {at: 0, set: {gpu: 0, uuid: GPU-01234567-89AB-cdef-0123-456789abcdef}}
+      - {at: 0, set: {gpu: 0, uuid: GPU-01234567-89ab-cdef-0123-456789abcdef0}}
+      - {at: 0, set: {gpu: 0, uuid: 01234567-89ab-cdef-0123-456789abcdef}}
+      - {at: 0, set: {gpu: 0, uuid: GPU-99234567-89ab-cdef-0123-456789abcdef}}
+      - {at: 0, set: {gpu: 0, minor_number: 3}}
+      - {at: 0, set: {gpu: 0, memory_used: 74847354881}}
+      - {at: 0, set: {gpu: 0, memory_reserved: 73551314945}}
+      - {at: 0, set: {gpu: 0, memory_total: 1925185535}}
+      - {at: 0, set: {gpu: 0, bar1_used: 128849018881}}
+      - {at: 0, set: {gpu: 0, bar1_total: 7167}}
+      - {at: 0, set: {gpu: 0, power_limit: 690001}}
+      - {at: 0, set: {gpu: 0, power_limit: 209999}}
+      - {at: 0, set: {gpu: 0, power_limit_max: 609999}}
+      - {at: 0, set: {gpu: 0, power_limit_min: 610001}}
+      - {at: 0, set: {gpu: 0, pcie_width: 13}}
+      - {at: 0, set: {gpu: 0, pcie_width_max: 3}}
+      - {at: 0, set: {gpu: 0, pcie_generation: 5}}
+      - {at: 0, set: {gpu: 0, pcie_generation_max: 1}}
+      - {at: 0, set: {gpu: 0, clock_graphics: 1.0000001 GHz}}
+      - {at: 0, set: {gpu: 0, gpc_clock_offset: -2147483649}}
+      - {at: 0, set: {gpu: 0, energy_consumption: 9223372036854775808}}
+      - {at: 0, set: {gpu: 0, pdi: -1}}
+      - {at: 0, set: {gpu: 0, violation_power: 1 C}}
+      - {at: 0, set: {gpu: 0, no_such_field: 1}}
+      - {at: -1, set: {gpu: 0, temperature_gpu: 90}}
+      - {at: true, set: {gpu: 0, temperature_gpu: 90}}
+      - {at: 0, set: {gpu: 0, temperature_gpu: 90}, lose: {gpu: 0}}
+      - {at: 0, set: {gpu: 4, temperature_gpu: 90}}
+      - {at: 0, set: {gpu: -1, temperature_gpu: 90}}
+      - {at: 0, set: {gpu: GPU-00000000-0000-0000-0000-000000000000, temperature_gpu: 90}}
+      - {at: 0, set: {gpu: 0, temperature_gpu: 90.5}}
+      - {at: 0, xid: {gpu: 0, number: true}}
+      - {at: 0, xid: {gpu: 0, number: -1}}
+      - {at: 0, link: {gpu: 0, link: 1, active: 0}}
+      - {at: 0, link: {gpu: 0, link: -1, active: false}}
+      - {at: 0, link: {gpu: 0, link: 4, active: false}}
+      - {at: 0, link: {gpu: 0, link: 18, active: false}}
+      - {at: 0, process: {gpu: 0, pid: 1, memory: 75161927680}}
+      - {at: 0, reset: {gpu: 0, link: 0}}
+      """
     Then these values agree for GPU 0
       | value                                                     | expected                                 |
       | nvmlDeviceGetName()                                       | Distinct 1                               |
@@ -189,6 +290,12 @@ Feature: NVML's values
       """
       - {at: 0, set: {gpu: GPU-01234567-89ab-cdef-0123-456789abcdef, temperature_gpu: 77 C, name: Changed, power_usage: N/A}}
       - {at: 0, set: {gpu: 3, margin_temperature: -5, recovery_action: 2, memory_used: 2 GiB}}
+      # The steps are played in the order of their times.
+      - {at: 0.02, set: {gpu: 1, temperature_gpu: 51}}
+      - {at: 0.01, set: {gpu: 1, temperature_gpu: 50, utilization_gpu: 100 %, performance_state: 15, power_source: 2,
+                         recovery_action: 4, persistence_mode: 1, name: XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX,
+                         pcie_width: 16, power_limit: 400 W, gpc_clock_offset: -2147483648}}
+      - {at: 0.01, set: {gpu: 1, power_limit_max: 400000, gpc_clock_offset: 2147483647, fabric_state: 0, performance_state_supported_1: 32}}
       """
     Then these values agree for GPU 0
       | value                         | expected      |
@@ -196,6 +303,17 @@ Feature: NVML's values
       | nvmlDeviceGetName()           | Changed       |
       | nvmlDeviceGetPowerUsage()     | NOT_SUPPORTED |
       | nvmlDeviceGetMarginTemperature() | -43        |
+    And these values agree for GPU 1
+      | value                                        | expected   |
+      | nvmlDeviceGetTemperature(0)                  | 51         |
+      | nvmlDeviceGetUtilizationRates().gpu          | 100        |
+      | nvmlDeviceGetPerformanceState()              | 15         |
+      | nvmlDeviceGetSupportedPerformanceStates()    | 2          |
+      | nvmlDeviceGetPowerSource()                   | 2          |
+      | field value 230                              | 4          |
+      | nvmlDeviceGetName()                          | XXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXXX |
+      | nvmlDeviceGetPowerManagementLimit()          | 400000     |
+      | nvmlDeviceGetGpcClkVfOffset()                | 2147483647 |
     And these values agree for GPU 2
       | value                         | expected      |
       | nvmlDeviceGetTemperature(0)   | 34            |
