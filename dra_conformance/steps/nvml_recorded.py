@@ -99,7 +99,7 @@ def _(world: World) -> None:
 
 @then('its values render to the text "{name}"')
 def _(world: World, name: str) -> None:
-    """Compare the lines of -q, mig -lgip and mig -lgipp with a text in `fixtures/nvml`, up to the last line of that text.
+    """Compare -q, mig -lgip and mig -lgipp with a text in `fixtures/nvml`, up to the last line of that text.
 
     The form alone is compared for times and for identities that are made for the node.
     """
