@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from dra_api.cel import CelCompileError, CelError, Rule, check_rule, compile_rule
-from dra_api.status import OMIT, FieldError, forbidden_field, invalid
+from dra_api.status import OMIT, FieldError, invalid
 
 Obj = dict[str, Any]
 
@@ -22,6 +22,10 @@ _REASONS = {
     "FieldValueForbidden": "FieldValueForbidden",
     "FieldValueDuplicate": "FieldValueDuplicate",
 }
+
+
+# For each kind of expression: its name in upstream's messages and the type of its result.
+_RESULTS = {"rule": ("cel expression", "bool"), "messageExpression": ("messageExpression", "string")}
 
 
 class _CompiledRule:
@@ -141,10 +145,17 @@ def rule_errors(schema: Mapping[str, Any], field: str, *, root: bool = False) ->
             continue
         for name in ("rule", "messageExpression"):
             if rule.get(name):
+                what, wanted = _RESULTS[name]
                 try:
-                    check_rule(rule[name], schema, root=root)
+                    found = check_rule(rule[name], schema, root=root)
                 except CelCompileError as error:
-                    problems.append(invalid(f"{where}.{name}", _internal(rule), f"compilation failed: {error}"))
+                    prefix = "" if name == "rule" else f"{name} "
+                    text = f"{prefix}compilation failed: {error}"
+                    problems.append(invalid(f"{where}.{name}", _internal(rule), text))
+                else:
+                    if found not in (wanted, "dyn"):
+                        text = f"{what} must evaluate to a {wanted}"
+                        problems.append(invalid(f"{where}.{name}", _internal(rule), text))
         if rule.get("reason") and rule["reason"] not in _REASONS:
             problems.append(
                 FieldError(
@@ -155,7 +166,7 @@ def rule_errors(schema: Mapping[str, Any], field: str, *, root: bool = False) ->
                 )
             )
         if rule.get("message") and "\n" in rule["message"]:
-            problems.append(forbidden_field(f"{where}.message", "message must not contain line breaks"))
+            problems.append(invalid(f"{where}.message", rule["message"], "must not contain line breaks"))
     return problems
 
 

@@ -16,7 +16,7 @@ import orjson
 
 from apiserver_emulator.controllers.namespaces import CRD_FINALIZER, CRDS
 from apiserver_emulator.core import Core
-from apiserver_emulator.crd.definition_checks import LABEL, LABEL_TEXT, version_errors
+from apiserver_emulator.crd.definition_checks import LABEL, LABEL_TEXT, stored_errors, version_errors
 from apiserver_emulator.crd.strategy import CustomStrategy, read_path
 from apiserver_emulator.pods.binding import set_condition
 from apiserver_emulator.resource_types import Column, ResourceType, version_priority
@@ -65,6 +65,7 @@ class CrdStrategy(BaseStrategy):
         for version in obj["spec"].get("versions") or ():
             if version.get("storage") and version["name"] not in stored:
                 stored.append(version["name"])
+                break  # a definition with two is refused
         status["storedVersions"] = stored
         return status
 
@@ -79,6 +80,14 @@ class CrdStrategy(BaseStrategy):
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """Check that the definition can be served."""
+        problems = self._errors(obj)
+        spec, name = obj["spec"], obj["metadata"].get("name")
+        wanted = f"{(spec.get('names') or {}).get('plural', '')}.{spec.get('group', '')}"
+        if not any(each.reason == "FieldValueRequired" for each in problems) and name != wanted:
+            problems.append(invalid("metadata.name", name, 'must be spec.names.plural+"."+spec.group'))
+        return problems
+
+    def _errors(self, obj: Obj) -> list[FieldError]:
         spec = obj["spec"]
         names = spec.get("names") or {}
         problems: list[FieldError] = []
@@ -94,23 +103,16 @@ class CrdStrategy(BaseStrategy):
                 if spec.get("scope")
                 else required("spec.scope")
             )
-        wanted = f"{names.get('plural', '')}.{spec.get('group', '')}"
-        if not problems and obj["metadata"].get("name") != wanted:
-            problems.append(
-                invalid(
-                    "metadata.name",
-                    obj["metadata"].get("name"),
-                    'must be spec.names.plural+"."+spec.group',
-                )
-            )
-        if names.get("plural") and not LABEL.match(names["plural"]):
-            problems.append(invalid("spec.names.plural", names["plural"], LABEL_TEXT))
-        problems += version_errors(spec)
-        return problems
+        if spec.get("group") and "." not in spec["group"]:
+            problems.append(invalid("spec.group", spec["group"], "should be a domain with at least one dot"))
+        problems += _name_errors(names)
+        return problems + version_errors(spec) + stored_errors(obj)
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
-        """Group, scope, kind and plural never change."""
-        problems = self.validate_create(new, ctx)
+        """Group, scope, kind and plural never change; nothing of a status is checked."""
+        if ctx.subresource:
+            return []
+        problems = self._errors(new)
         for path in (("group",), ("scope",), ("names", "kind"), ("names", "plural")):
             before, after = read_path(old["spec"], path), read_path(new["spec"], path)
             if before != after:
@@ -132,6 +134,21 @@ class CrdStrategy(BaseStrategy):
                 "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
             },
         )
+
+
+def _name_errors(names: Obj) -> list[FieldError]:
+    """Return the errors in the names of a kind. Kinds may have mixed case, all other names are DNS labels."""
+    values = [("plural", names.get("plural")), ("singular", names.get("singular"))]
+    values += [(name, names.get(name)) for name in ("kind", "listKind")]
+    for field in ("shortNames", "categories"):
+        values += [(f"{field}[{at}]", name) for at, name in enumerate(names.get(field) or ())]
+    problems = []
+    for field, value in values:
+        mixed = field in ("kind", "listKind")
+        if value and not LABEL.match(value.lower() if mixed else value):
+            text = f"may have mixed case, but should otherwise match: {LABEL_TEXT}" if mixed else LABEL_TEXT
+            problems.append(invalid(f"spec.names.{field}", value, text))
+    return problems
 
 
 def crd_resource() -> ResourceType:

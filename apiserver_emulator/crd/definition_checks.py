@@ -35,15 +35,11 @@ def version_errors(spec: Obj) -> list[FieldError]:
     problems: list[FieldError] = []
     versions: list[Obj] = spec.get("versions") or []
     names = [version.get("name") for version in versions]
-    if not versions:
-        problems.append(required("spec.versions", "must have at least one version"))
-    if versions and sum(1 for version in versions if version.get("storage")) != 1:
-        quoted = [_internal(version) for version in versions]
+    quoted = [_internal(version) for version in versions]
+    if sum(1 for version in versions if version.get("storage")) != 1:
         problems.append(invalid("spec.versions", quoted, "must have exactly one version marked as storage version"))
-        if not any(version.get("storage") for version in versions):
-            problems.append(invalid("status.storedVersions", None, "must have at least one stored version"))
     if len(set(names)) != len(names):
-        problems.append(invalid("spec.versions", names, "must contain unique version names"))
+        problems.append(invalid("spec.versions", quoted, "must contain unique version names"))
     # Upstream's internal type has the name of the first version as spec.version too.
     if names and not LABEL.match(names[0] or ""):
         problems.append(invalid("spec.version", names[0], LABEL_TEXT))
@@ -60,8 +56,37 @@ def version_errors(spec: Obj) -> list[FieldError]:
         top = "spec" if shared else f"spec.versions[{at}]"
         if schema is not None:
             field = "spec.validation" if shared else f"{top}.schema"
-            problems += structural_errors(schema, f"{field}.openAPIV3Schema", root=True)
+            problems += structural_errors(schema, f"{field}.openAPIV3Schema", "root")
+            kind = schema.get("type")
+            if kind and kind != "object" and "status" in (version.get("subresources") or {}):
+                text = (
+                    'only "object" is allowed as the type at the root of the schema if the status subresource is '
+                    "enabled"
+                )
+                problems.append(invalid(f"{field}.openAPIV3Schema.type", kind, text))
         problems += _selection_errors(version, schema, top)
+    return problems
+
+
+def stored_errors(obj: Obj) -> list[FieldError]:
+    """Return the errors in `status.storedVersions`, the versions in which objects may be stored."""
+    versions: list[Obj] = obj["spec"].get("versions") or []
+    stored: list[str] = (obj.get("status") or {}).get("storedVersions") or []
+    if not stored:
+        return [invalid("status.storedVersions", None, "must have at least one stored version")]
+    problems = []
+    known = [version.get("name") for version in versions]
+    for at, name in enumerate(stored):
+        if name not in known:
+            text = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in "
+                f"spec.versions until a storage migration ensures no data remains persisted in {name} and removes "
+                f"{name} from status.storedVersions"
+            )
+            problems.append(invalid(f"status.storedVersions[{at}]", name, text))
+    storage = [version.get("name") for version in versions if version.get("storage")]
+    if storage and storage[-1] not in stored:
+        problems.append(invalid("status.storedVersions", stored, f"must have the storage version {storage[-1]}"))
     return problems
 
 
@@ -102,8 +127,12 @@ def _selection_errors(version: Mapping[str, Any], schema: Mapping[str, Any] | No
     return problems
 
 
-def structural_errors(schema: Obj, field: str, *, root: bool = False) -> list[FieldError]:
-    """Return the errors in a schema: it must be structural (types, no $ref), with valid defaults and rules."""
+def structural_errors(schema: Obj, field: str, part: str = "object fields") -> list[FieldError]:
+    """Return the errors in a schema: it must be structural (types, no $ref), with valid defaults and rules.
+
+    `part` is the part of the whole that the schema describes: `root`, `object fields` or `array items`.
+    """
+    root = part == "root"
     problems: list[FieldError] = []
     if "$ref" in schema:
         problems.append(FieldError("FieldValueForbidden", f"{field}.$ref", "$ref is not supported"))
@@ -114,7 +143,7 @@ def structural_errors(schema: Obj, field: str, *, root: bool = False) -> list[Fi
     elif root and kind != "object":
         problems.append(invalid(f"{field}.type", kind, "must be object at the root"))
     elif not kind and not loose:
-        problems.append(required(f"{field}.type", "must not be empty for specified object fields"))
+        problems.append(required(f"{field}.type", f"must not be empty for specified {part}"))
     if schema.get("properties") and schema.get("additionalProperties"):
         problems.append(
             FieldError(
@@ -136,7 +165,7 @@ def structural_errors(schema: Obj, field: str, *, root: bool = False) -> list[Fi
         problems += structural_errors(sub, f"{field}.properties[{name}]")
     items = schema.get("items")
     if isinstance(items, dict):
-        problems += structural_errors(items, f"{field}.items")
+        problems += structural_errors(items, f"{field}.items", "array items")
     elif kind == "array":
         problems.append(required(f"{field}.items", "must be specified"))
     extra = schema.get("additionalProperties")

@@ -19,7 +19,7 @@ import orjson
 from apiserver_emulator.crd.cel_rules import SchemaRules
 from apiserver_emulator.strategy import BaseStrategy, RequestContext
 from dra_api.gotext import go_quote
-from dra_api.status import FieldError, invalid, required, too_many
+from dra_api.status import FieldError, invalid, required, too_long, too_many
 
 Obj = dict[str, Any]
 
@@ -77,8 +77,6 @@ def json_schema(schema: Mapping[str, Any]) -> Any:
     if schema.get("nullable") and "type" in found:
         kinds = found["type"] if isinstance(found["type"], list) else [found["type"]]
         found["type"] = [*kinds, "null"]
-        if "enum" in found and None not in found["enum"]:
-            found["enum"] = [*found["enum"], None]
     if "properties" in schema:
         found["properties"] = {name: json_schema(sub) for name, sub in schema["properties"].items()}
     for name in ("items", "additionalProperties", "not"):
@@ -117,26 +115,67 @@ def schema_errors(validator: Any, obj: Obj, schema: Mapping[str, Any]) -> list[F
     if validator.is_valid(obj):
         return []
     problems: list[FieldError] = []
+    incomplete: set[str] = set()  # fields whose allOf has been reported: once, although many of its schemas may fail
     for error in validator.iter_errors(obj):
-        path = list(error.instance_path)
-        place = _schema_at(schema, path)
-        if isinstance(error.instance, float) and place.get("type") == "integer" and not place.get("format"):
-            checked = f"Checked value must be of type integer (default format) in {_path_text(path)}"
-            problems.append(invalid("<nil>", "", checked))
-        problems.append(_translate(path, error, place))
+        steps = list(error.schema_path)
+        for at, step in enumerate(steps[:-1]):
+            # A number never follows the name of a property, so that this is the keyword.
+            if step == "allOf" and isinstance(steps[at + 1], int):
+                whole = _path_text(list(error.instance_path)[: _depth(steps[:at])])
+                if whole not in incomplete:
+                    incomplete.add(whole)
+                    problems.append(_without_field(f"{go_quote(whole)} must validate all the schemas (allOf)"))
+        problems += _errors_of(error, schema)
     return problems
 
 
-def _schema_at(schema: Mapping[str, Any], path: Sequence[Any]) -> Mapping[str, Any]:
-    found: Any = schema
-    for part in path:
-        if isinstance(part, int):
-            found = found.get("items") or {}
+def _errors_of(error: Any, schema: Mapping[str, Any]) -> list[FieldError]:
+    path = list(error.instance_path)
+    place = _schema_at(schema, list(error.schema_path)[:-1])
+    kind = type(error.kind).__name__.rsplit("_", 1)[-1]
+    combined = go_quote(_path_text(path))
+    if kind == "Not":
+        return [_without_field(f"{combined} must not validate the schema (not)")]
+    if kind in ("AnyOf", "OneOfNotValid", "OneOfMultipleValid"):
+        branches: list[list[Any]] = error.kind.context
+        valid = sum(not branch for branch in branches)
+        if kind == "AnyOf":
+            text = "must validate at least one schema (anyOf)"
         else:
-            found = (found.get("properties") or {}).get(part) or found.get("additionalProperties") or {}
-        if not isinstance(found, dict):
-            return {}
-    return found  # type: ignore[no-any-return]
+            count = f"{valid} valid alternatives" if valid else "none valid"
+            text = f"must validate one and only one schema (oneOf). Found {count}"
+        problems = [_without_field(f"{combined} {text}")]
+        # Upstream adds the errors of the schema that matched best: the first, unless another one matches more.
+        for inner in [] if valid else branches[0]:
+            problems += _errors_of(inner, schema)
+        return problems
+    problem = _translate(path, error, place)
+    if isinstance(error.instance, float) and place.get("type") == "integer" and not place.get("format"):
+        checked = f"Checked value must be of type integer (default format) in {_path_text(path)}"
+        return [_without_field(checked), problem]
+    return [problem]
+
+
+def _without_field(text: str) -> FieldError:
+    """Return an error that upstream reports without the field and the value."""
+    return invalid("<nil>", "", text)
+
+
+def _depth(steps: Sequence[Any]) -> int:
+    """Return how many steps of an object's path correspond to these steps of its schema."""
+    depth, at = 0, 0
+    while at < len(steps):
+        named = steps[at] == "properties"
+        depth += named or steps[at] in ("items", "additionalProperties")
+        at += 2 if named else 1
+    return depth
+
+
+def _schema_at(schema: Mapping[str, Any], steps: Sequence[Any]) -> Mapping[str, Any]:
+    found: Any = schema
+    for step in steps:
+        found = found[step] if isinstance(found, list) else found.get(step)
+    return found if isinstance(found, dict) else {}
 
 
 def _shown(value: Any) -> Any:
@@ -165,14 +204,15 @@ def _translate(path: list[Any], error: Any, schema: Mapping[str, Any]) -> FieldE
         return invalid(field, value, f"{where} should be greater than {schema.get('minimum')}")
     if name == "ExclusiveMaximum":
         return invalid(field, value, f"{where} should be less than {schema.get('maximum')}")
+    if name == "MultipleOf":
+        return invalid(field, value, f"{where} should be a multiple of {schema.get('multipleOf')}")
     if name == "Pattern":
         return invalid(field, value, f"{where} should match '{schema.get('pattern')}'")
     if name == "MinLength":
         return invalid(field, value, f"{where} should be at least {schema.get('minLength')} chars long")
     if name == "MaxLength":
         # The limit counts characters, but upstream's text says bytes.
-        limit = schema.get("maxLength")
-        return FieldError("FieldValueTooLong", field, f"may not be more than {limit} bytes")
+        return too_long(field, int(schema.get("maxLength", 0)))
     if name == "MinItems":
         return invalid(field, len(value), f"{where} should have at least {schema.get('minItems')} items")
     if name == "MaxItems":
@@ -263,7 +303,8 @@ def unique_errors(value: Any, schema: Mapping[str, Any], path: str) -> Iterator[
         for name, sub in value.items():
             inner = properties.get(name) or (extra if isinstance(extra, dict) else None)
             if inner is not None:
-                yield from unique_errors(sub, inner, f"{path}.{name}" if path else name)
+                step = f".{name}" if name in properties else f"[{name}]"
+                yield from unique_errors(sub, inner, path + step if path else name)
     elif isinstance(value, list):
         kind = schema.get("x-kubernetes-list-type", "atomic")
         items = schema.get("items") or {}

@@ -128,6 +128,64 @@ def test_violations(widgets: KubeClient, spec: Obj, reason: str, field: str, mes
     assert refused.value.message.startswith('Widget.example.com "w" is invalid: ')
 
 
+NUMBER: Obj = {"type": "integer"}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "errors"),
+    [
+        (
+            {"type": "string", "anyOf": [{"pattern": "^a"}, {"maxLength": 1}]},
+            "bc",
+            ['"spec.a" must validate at least one schema (anyOf)', "spec.a in body should match '^a'"],
+        ),
+        (
+            {**NUMBER, "allOf": [{"minimum": 5}, {"maximum": 1}]},
+            3,
+            [
+                '"spec.a" must validate all the schemas (allOf)',
+                "spec.a in body should be greater than or equal to 5",
+                "spec.a in body should be less than or equal to 1",
+            ],
+        ),
+        (
+            {**NUMBER, "oneOf": [{"minimum": 9}, {"maximum": 1}]},
+            5,
+            [
+                '"spec.a" must validate one and only one schema (oneOf). Found none valid',
+                "spec.a in body should be greater than or equal to 9",
+            ],
+        ),
+        (
+            {**NUMBER, "oneOf": [{"minimum": 3}, {"maximum": 5}]},
+            4,
+            ['"spec.a" must validate one and only one schema (oneOf). Found 2 valid alternatives'],
+        ),
+        ({"type": "string", "not": {"enum": ["x"]}}, "x", ['"spec.a" must not validate the schema (not)']),
+        (
+            {"type": "object", "properties": {"b": NUMBER}, "allOf": [{"properties": {"b": {"minimum": 2}}}]},
+            {"b": 1},
+            [
+                '"spec.a" must validate all the schemas (allOf)',
+                "spec.a.b in body should be greater than or equal to 2",
+            ],
+        ),
+        ({**NUMBER, "multipleOf": 2}, 3, ["spec.a in body should be a multiple of 2"]),
+    ],
+    ids=["any-of", "all-of", "one-of-none", "one-of-two", "not", "all-of-inner", "multiple-of"],
+)
+def test_violations_of_combined_schemas(client: KubeClient, field: Obj, value: Any, errors: list[str]) -> None:
+    spec = {"type": "object", "properties": {"a": field}}
+    made = definition({"type": "object", "properties": {"spec": spec}})
+    made["spec"]["versions"][0]["selectableFields"] = None
+    client.create(CRDS, made)
+    with pytest.raises(Invalid) as refused:
+        client.create(WIDGETS, {"metadata": {"name": "w", "namespace": "default"}, "spec": {"a": value}})
+    messages = [each["message"] for each in refused.value.causes]
+    assert len(messages) == len(errors)
+    assert all(message.endswith(error) for message, error in zip(messages, errors, strict=True))
+
+
 def test_transition_rules(widgets: KubeClient) -> None:
     made = widgets.create(WIDGETS, widget(fixed="a"))
     with pytest.raises(Invalid) as refused:
@@ -232,6 +290,65 @@ def test_defaults_and_rules_that_do_not_fit_the_schema_are_refused(
         client.create(CRDS, definition({"type": "object", "properties": {"spec": spec}}))
     cause = next(each for each in refused.value.causes if each["field"].endswith(field))
     assert words in cause["message"]
+
+
+@pytest.mark.parametrize(
+    ("spec", "field", "words"),
+    [
+        ({"names": {"plural": "widgets", "kind": "Wid get"}}, "spec.names.kind", "may have mixed case"),
+        (
+            {"names": {"plural": "widgets", "kind": "Widget", "shortNames": ["W"]}},
+            "spec.names.shortNames[0]",
+            "a DNS-1035 label",
+        ),
+        (
+            {"names": {"plural": "widgets", "kind": "Widget", "categories": ["a", "b c"]}},
+            "spec.names.categories[1]",
+            "a DNS-1035 label",
+        ),
+        ({"group": "nodots"}, "spec.group", "should be a domain with at least one dot"),
+        ({"versions": []}, "spec.versions", "must have exactly one version marked as storage version"),
+        ({"versions": []}, "status.storedVersions", "must have at least one stored version"),
+    ],
+)
+def test_names_and_versions_are_checked(client: KubeClient, spec: Obj, field: str, words: str) -> None:
+    body = definition()
+    body["spec"].update(spec)
+    with pytest.raises(Invalid) as refused:
+        client.create(CRDS, body)
+    assert [field for each in refused.value.causes if each["field"] == field and words in each["message"]]
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "words"),
+    [
+        ({"rule": "'x'"}, "rule", "cel expression must evaluate to a bool"),
+        ({"rule": "true", "messageExpression": "1"}, "messageExpression", "must evaluate to a string"),
+        ({"rule": "true", "messageExpression": "1 +"}, "messageExpression", "messageExpression compilation failed"),
+        ({"rule": "true", "message": "a\nb"}, "message", "must not contain line breaks"),
+    ],
+)
+def test_rules_and_their_messages_have_types(client: KubeClient, rule: Obj, name: str, words: str) -> None:
+    spec = {"type": "object", "x-kubernetes-validations": [rule]}
+    with pytest.raises(Invalid) as refused:
+        client.create(CRDS, definition({"type": "object", "properties": {"spec": spec}}))
+    cause = next(each for each in refused.value.causes if each["field"].endswith(f"[0].{name}"))
+    assert words in cause["message"]
+
+
+def test_a_version_in_which_objects_are_stored_cannot_be_removed(client: KubeClient) -> None:
+    made = client.create(CRDS, definition())
+    first = made["spec"]["versions"][0]
+    second = {**first, "name": "v2"}
+    both = [{**first, "storage": False}, second]
+    changed = client.patch(CRDS, "widgets.example.com", {"spec": {"versions": both}})
+    assert changed["status"]["storedVersions"] == ["v1", "v2"]
+    with pytest.raises(Invalid, match=r"v1 was previously a storage version, and must remain in spec\.versions"):
+        client.patch(CRDS, "widgets.example.com", {"spec": {"versions": [second]}})
+    migrated = {"status": {"storedVersions": ["v2"]}}
+    client.patch(CRDS, "widgets.example.com", migrated, subresource="status")
+    changed = client.patch(CRDS, "widgets.example.com", {"spec": {"versions": [second]}})
+    assert changed["status"]["storedVersions"] == ["v2"]
 
 
 def test_a_version_has_a_name_that_can_be_a_path(client: KubeClient) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from apiserver_emulator import ApiServerEmulator
-from dra_api.client import ApiError, Conflict, Invalid, KubeClient, TooManyRequests
-from dra_api.objects import PODS
+from dra_api.client import ApiError, Conflict, Forbidden, Invalid, KubeClient, TooManyRequests
+from dra_api.objects import NODES, PODS
 
 Obj = dict[str, Any]
 MakePod = Callable[..., Obj]
@@ -185,3 +185,114 @@ def test_defaults_of_a_pod(client: KubeClient, pod: MakePod) -> None:
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
     }
+
+
+WHOLE: Obj = {"limits": {"cpu": "1", "memory": "1Gi"}}
+
+
+@pytest.mark.parametrize(
+    ("resources", "found"),
+    [
+        ([WHOLE, WHOLE], "Guaranteed"),
+        ([{**WHOLE, "requests": {"cpu": "1000m"}}], "Guaranteed"),
+        ([WHOLE, {}], "Burstable"),
+        ([{**WHOLE, "requests": {"cpu": "500m"}}], "Burstable"),
+        ([{"limits": {"cpu": "0", "memory": "0"}}], "BestEffort"),
+        ([{"limits": {"example.com/gpu": "1"}}], "BestEffort"),
+    ],
+)
+def test_quality_of_service(client: KubeClient, pod: MakePod, resources: list[Obj], found: str) -> None:
+    containers = [{"name": f"c{at}", "image": "x", "resources": each} for at, each in enumerate(resources)]
+    assert client.create(PODS, pod("p", containers=containers))["status"]["qosClass"] == found
+
+
+def _affinity(*keys: str) -> Obj:
+    terms = [{"matchExpressions": [{"key": key, "operator": "Exists"} for key in keys]}]
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}
+
+
+def test_the_node_selection_of_a_gated_pod_becomes_narrower_only(client: KubeClient, pod: MakePod) -> None:
+    gates = [{"name": "example.com/wait"}]
+    client.create(PODS, pod("p", schedulingGates=gates, nodeSelector={"a": "b"}, affinity=_affinity("a")))
+
+    def refused(spec: Obj) -> str:
+        with pytest.raises(Invalid) as found:
+            client.patch(PODS, "p", {"spec": spec}, "default")
+        return found.value.message
+
+    assert "only additions to spec.nodeSelector are allowed" in refused({"nodeSelector": {"a": None}})
+    assert "only additions are allowed (no mutations or deletions)" in refused({"affinity": _affinity("b", "a")})
+    assert "no additions/deletions to non-empty NodeSelectorTerms" in refused({"affinity": None})
+    narrower = {"nodeSelector": {"c": "d"}, "affinity": _affinity("a", "b")}
+    assert client.patch(PODS, "p", {"spec": narrower}, "default")["spec"]["nodeSelector"] == {"a": "b", "c": "d"}
+
+
+def test_a_mapping_of_extended_resources_names_a_container_and_its_resource(client: KubeClient, pod: MakePod) -> None:
+    container = {"name": "a", "image": "x", "resources": {"limits": {"example.com/gpu": "1"}}}
+    client.create(PODS, pod("p", containers=[container]))
+    good = {"containerName": "a", "resourceName": "example.com/gpu", "requestName": "r"}
+
+    def put(*mappings: Obj) -> list[str]:
+        status = {"extendedResourceClaimStatus": {"resourceClaimName": "c", "requestMappings": list(mappings)}}
+        with pytest.raises(Invalid) as refused:
+            client.patch(PODS, "p", {"status": status}, "default", subresource="status")
+        return [each["field"].removeprefix("status.extendedResourceClaimStatus.") for each in refused.value.causes]
+
+    assert put({**good, "containerName": "z"}) == ["requestMappings[0].containerName"]
+    assert put({**good, "resourceName": "example.com/nic"}) == ["requestMappings[0].resourceName"]
+    assert put({**good, "requestName": "Not_Valid"}) == ["requestName"]
+    assert put(good, good) == [
+        f"requestMappings[1].{name}" for name in ("containerName", "resourceName", "requestName")
+    ]
+
+
+def test_a_node_writes_no_claims_and_no_labels_through_the_status_of_its_pods(
+    plane: ApiServerEmulator, client: KubeClient, pod: MakePod
+) -> None:
+    claims = [{"name": "g", "resourceClaimTemplateName": "t"}]
+    client.create(PODS, pod("p", nodeName="n1", resourceClaims=claims))
+    node = KubeClient(plane.transport_for("system:node:n1", ["system:nodes"]))
+    refused: tuple[tuple[Obj, str], ...] = (
+        ({"metadata": {"labels": {"a": "b"}}}, "cannot update labels through pod status"),
+        (
+            {"status": {"resourceClaimStatuses": [{"name": "g", "resourceClaimName": "c"}]}},
+            "cannot update resource claim statues",
+        ),
+        (
+            {"status": {"extendedResourceClaimStatus": {"resourceClaimName": "c", "requestMappings": []}}},
+            "cannot update extended resource claim status",
+        ),
+    )
+    for change, words in refused:
+        with pytest.raises(Forbidden, match=words):
+            node.patch(PODS, "p", change, "default", subresource="status")
+    running = node.patch(PODS, "p", {"status": {"phase": "Running"}}, "default", subresource="status")
+    assert running["status"]["phase"] == "Running"
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"controller": False}, "a controller owner reference set to itself"),
+        ({"kind": "Pod"}, "can only create pods with an owner reference set to itself"),
+        ({"blockOwnerDeletion": True}, "must not set blockOwnerDeletion on an owner reference"),
+        ({"uid": "x"}, "UID mismatch: expected x got "),
+    ],
+)
+def test_a_node_creates_mirror_pods_that_it_owns(
+    plane: ApiServerEmulator, client: KubeClient, pod: MakePod, changed: Obj, words: str
+) -> None:
+    uid = client.create(NODES, {"metadata": {"name": "n1"}})["metadata"]["uid"]
+    node = KubeClient(plane.transport_for("system:node:n1", ["system:nodes"]))
+    body = pod("m", nodeName="n1")
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n1", "uid": uid, "controller": True}
+    body["metadata"]["annotations"] = {"kubernetes.io/config.mirror": "x"}
+    body["metadata"]["ownerReferences"] = [{**owner, **changed}]
+    with pytest.raises(Forbidden, match=words):
+        node.create(PODS, body)
+    body["metadata"]["ownerReferences"] = [owner]
+    body["spec"]["volumes"] = [{"name": "v", "configMap": {"name": "m"}}]
+    with pytest.raises(Forbidden, match="can not create pods that reference configmaps"):
+        node.create(PODS, body)
+    del body["spec"]["volumes"]
+    assert node.create(PODS, body)["spec"]["nodeName"] == "n1"

@@ -20,6 +20,7 @@ from verification.fidelity.probes import (
     pod_fields,
     pods,
     resources,
+    schemas,
     verbs,
     webhooks,
 )
@@ -41,6 +42,7 @@ _TABLES = (
     endpoints,
     webhooks,
     resources,
+    schemas,
 )
 
 
