@@ -259,16 +259,15 @@ def _(world: World, number: int, node: str) -> None:
     world.wait_for_watches()
 
 
-@then('the slices of the driver on "{node}" are of a generation above {number:d}')
+@then('the slices of the driver on "{node}" come to be of a generation above {number:d}')
 def _(world: World, node: str, number: int) -> None:
     """Consumers that have seen a generation ignore slices of lower ones."""
-    found = _generations(world, node)
-    world.check(
-        bool(found) and min(found.values()) > number,
-        "generations of the slices",
-        expected=f"above {number}",
-        observed=sorted(found.values()),
-    )
+
+    def look() -> Seen:
+        found = sorted(_generations(world, node).values())
+        return bool(found) and found[0] > number, found
+
+    world.eventually("generations of the slices", look, expected=f"above {number}")
 
 
 @then('the driver on "{node}" comes to have one slice')

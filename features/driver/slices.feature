@@ -51,8 +51,9 @@ Feature: A driver publishes its devices
     Given a slice of generation 7 that another version of the driver had on "n1"
     When the driver on "n1" is started
     Then the driver on "n1" comes to be registered [NV-048]
+    And the slices of the driver on "n1" come to be of a generation above 7 [DRA-289c]
+    And every pool of the driver on "n1" comes to be complete [NV-048]
     And the driver on "n1" publishes the same devices as before [NV-048]
-    And the slices of the driver on "n1" are of a generation above 7 [DRA-289c]
 
   @DRA-289 @DRA-289b @needs:gpu-driver @needs:driver-flags @needs:fake-nvml @gate:DRAPartitionableDevices
   Scenario: A pool keeps its generation if one slice changes, and gets the next if slices are added
@@ -72,20 +73,20 @@ Feature: A driver publishes its devices
     And every pool of the driver on "n1" comes to be complete [DRA-289b]
     And the driver on "n1" comes to have one slice [DRA-289b]
 
-  @DRA-288 @DRA-289 @DRA-289b @NV-124b @needs:gpu-driver @needs:driver-flags @needs:fake-nvml @gate:DRADeviceTaints
+  @DRA-288 @DRA-289 @DRA-289b @needs:gpu-driver @needs:driver-flags @needs:fake-nvml @gate:DRADeviceTaints
   Scenario: A pool of more devices than a slice can have gets the next generation if several of its slices change
     # 70 devices; a slice with a taint has at most 64.
     Given the GPUs of "n1" are those of this suite's inventory "sevenths"
     And node "n1" running the driver
     When XID 48 happens on GPU 0 of "n1"
-    Then the driver taints every MIG device of GPU 0 on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only [NV-124b]
+    Then the driver taints every MIG device of GPU 0 on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only [DRA-289]
     Given the slices of the driver on "n1" are remembered
     When XID 63 happens on GPU 1 of "n1"
-    Then the driver taints every MIG device of GPU 1 on "n1" with "gpu.nvidia.com/xid=63:NoSchedule" only [NV-124b]
+    Then the driver taints every MIG device of GPU 1 on "n1" with "gpu.nvidia.com/xid=63:NoSchedule" only [DRA-289]
     And the pool on "n1" is of the next generation only if several of its slices changed [DRA-289]
     Given the slices of the driver on "n1" are remembered
     When XID 48 happens on GPU 9 of "n1"
-    Then the driver taints every MIG device of GPU 9 on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only [NV-124b]
+    Then the driver taints every MIG device of GPU 9 on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only [DRA-289]
     And the pool on "n1" is of the next generation only if several of its slices changed [DRA-289b]
     When the driver on "n1" is stopped
     And a slice of the driver on "n1" is of the next generation

@@ -18,7 +18,8 @@ def test_end_to_end_in_one_version(cli: CommandLine, version: str) -> None:
     others = [f"resource.k8s.io/{each}=false" for each in ("v1", "v1beta2", "v1beta1") if each != version]
     ended = cli.suite("--runtime-config", ",".join(others), *END_TO_END)
     assert ended.code == ExitCode.OK, ended.out
-    assert {row["status"] for row in ended.report["scenarios"]} == {"passed", "filtered"}
+    # Some rules hold since a later release.
+    assert {row["status"] for row in ended.report["scenarios"]} == {"passed", "filtered", "not-applicable"}
     assert ended.report["statistics"]["passed"] >= 5
     assert ended.report["target"]["resourceApi"] == version
     assert f"resource.k8s.io/{version}: " in ended.out
