@@ -48,7 +48,7 @@ def command(folder: Path, form: str, durations: int) -> int:
         case "text":
             click.echo(render(report, folder=folder, durations=durations), nl=False)
         case "yaml":
-            click.echo(documents.dump_plain(to_plain(report)), nl=False)
+            click.echo(documents.dump(to_plain(report)), nl=False)
         case "json":
             click.echo(orjson.dumps(to_plain(report), option=orjson.OPT_INDENT_2).decode())
         case "junit":

@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 from typing import Any
 
-import orjson
 import yaml
 
 from dra_conformance.core.errors import UsageError
 
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_Dumper: type[yaml.SafeDumper] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_Dumper: type[yaml.SafeDumper] = type("_Dumper", (getattr(yaml, "CSafeDumper", yaml.SafeDumper),), {})
+# The C writer fails on text that UTF-8 cannot encode, as in the output of a program.
+_Dumper.add_representer(str, lambda dumper, text: dumper.represent_str(text.encode(errors="replace").decode()))
 
 
 def load_all(text: str, *, where: str) -> list[Any]:
@@ -100,64 +101,3 @@ def load(path: Path) -> Any:
 def dump(value: Any) -> str:
     """Return YAML text with the keys in their original order."""
     return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110)
-
-
-# A text that YAML reads as a text without quotes, unless it is one of the words below.
-_PLAIN = re.compile(r"""[A-Za-z_/](?:[\w./,()<>=+*&%$@!?;'"|\[\]{}-]|:(?=\S)| (?=[^ #]))*""", re.ASCII)
-_WORDS = frozenset(["true", "false", "yes", "no", "on", "off", "y", "n", "null"])
-_COLLECTIONS = (dict, list, tuple)
-_INDENT = "  "
-_UNFOLDED = 2**31 - 1
-
-
-def dump_plain(value: Any) -> str:
-    """Return YAML text of plain mappings, lists and scalars, as `dump` does, in a third of the time.
-
-    Texts are on one line each: without quotes, or in double quotes as in JSON. Keys have at most 1,000 characters.
-    """
-    lines: list[str] = []
-    if isinstance(value, _COLLECTIONS) and value:
-        _add_block(lines, value, "", "")
-    else:
-        lines.append(f"{_scalar(value)}\n")
-    return "".join(lines)
-
-
-def _add_block(lines: list[str], value: Any, indent: str, first: str) -> None:
-    """Add the lines of a mapping or list that is not empty; the first line begins with `first`."""
-    start = first
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if isinstance(item, _COLLECTIONS) and item:
-                lines.append(f"{start}{_scalar(key)}:\n")
-                inner = indent + _INDENT if isinstance(item, dict) else indent
-                _add_block(lines, item, inner, inner)
-            else:
-                lines.append(f"{start}{_scalar(key)}: {_scalar(item)}\n")
-            start = indent
-    else:
-        for item in value:
-            if isinstance(item, _COLLECTIONS) and item:
-                _add_block(lines, item, indent + _INDENT, f"{start}- ")
-            else:
-                lines.append(f"{start}- {_scalar(item)}\n")
-            start = indent
-
-
-def _scalar(value: Any) -> str:
-    if isinstance(value, str):
-        if _PLAIN.fullmatch(value) and value.lower() not in _WORDS:
-            return value
-        # JSON escapes line breaks and control characters, but not everything that YAML wants escaped.
-        if value.replace("\n", "").replace("\t", "").isprintable():
-            return orjson.dumps(value).decode()
-    elif isinstance(value, bool):
-        return "true" if value else "false"
-    elif isinstance(value, int):
-        return str(value)
-    elif isinstance(value, _COLLECTIONS) and not value:
-        return "{}" if isinstance(value, dict) else "[]"
-    cleaned = value.encode(errors="replace").decode() if isinstance(value, str) else value
-    style = '"' if isinstance(value, str) else None
-    text = yaml.dump(cleaned, Dumper=_Dumper, default_style=style, width=_UNFOLDED)
-    return text.removesuffix("\n").removesuffix("\n...")

@@ -53,7 +53,7 @@ def render(report: Report, only: Sequence[str] = ()) -> dict[str, bytes]:
 
     makers: dict[str, Callable[[], bytes]] = {
         "report.json": lambda: orjson.dumps(to_plain(report), option=orjson.OPT_INDENT_2) + b"\n",
-        "report.yaml": lambda: documents.dump_plain(to_plain(report)).encode(errors="replace"),
+        "report.yaml": lambda: documents.dump(to_plain(report)).encode(errors="replace"),
         "junit.xml": lambda: junit.render(report).encode(),
         "report.html": page,
     }

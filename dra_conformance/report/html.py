@@ -9,12 +9,11 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, select_autoescape
 from markupsafe import Markup, escape
 
-from dra_conformance.core.status import Status
+from dra_conformance.core.status import WORST_FIRST, Status
 from dra_conformance.report.model import Report, ScenarioResult
 from dra_conformance.report.profiles import JUDGED
 
 _TEMPLATES = Path(__file__).parent / "templates"
-_PROBLEMS_FIRST = (Status.ERROR, Status.FAILED, Status.UNTESTABLE, Status.FLAKY, Status.WAIVED)
 _SHOWN = JUDGED | {Status.ERROR, Status.UNTESTABLE}
 """The statuses of the main table of rules; the others are folded."""
 
@@ -44,8 +43,7 @@ def render(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["code"] = _code
-    ranks = {status: rank for rank, status in enumerate(_PROBLEMS_FIRST)}
-    rules = sorted(report.rules, key=lambda rule: ranks.get(rule.status, len(ranks)))
+    judged = [rule for rule in report.rules if rule.status in _SHOWN]
     chapters: dict[str, list[ScenarioResult]] = defaultdict(list)
     for scenario in report.scenarios:
         chapters[scenario.chapter].append(scenario)
@@ -54,6 +52,6 @@ def render(report: Report) -> str:
         broken=_failures(report),
         chapters=chapters,
         statuses=[status.value for status in Status],
-        judged=[rule for rule in rules if rule.status in _SHOWN],
-        unjudged=[rule for rule in rules if rule.status not in _SHOWN],
+        judged=sorted(judged, key=lambda rule: WORST_FIRST.index(rule.status)),
+        unjudged=[rule for rule in report.rules if rule.status not in _SHOWN],
     )
