@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dra_api.client import AlreadyExists, KubeClient
 from dra_api.clock import RealClock
-from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NODES
+from dra_api.objects import NODES
 from dra_conformance.components.work_folder import WorkFolder
 from dra_conformance.control_plane.base import ControlPlaneFailure
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
@@ -124,9 +124,7 @@ class Served:
         except OSError as error:
             raise UsageError(f"--dir {self._folder}: {error.strerror}: {error.filename}") from None
         client = KubeClient(self._plane.transport(), user_agent="dra-conformance")
-        role, binding = target_roles.objects("driver")
-        client.create(CLUSTER_ROLES, role)
-        client.create(CLUSTER_ROLE_BINDINGS, binding)
+        target_roles.grant(client, "driver")
         with contextlib.suppress(AlreadyExists):
             client.create(NODES, {"metadata": {"name": self._node_name}, "spec": {}})
 

@@ -19,8 +19,6 @@ import fake_nvml
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import AdvanceableClock
 from dra_api.objects import (
-    CLUSTER_ROLE_BINDINGS,
-    CLUSTER_ROLES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
     Resource,
@@ -439,9 +437,7 @@ class Run:
             control_plane, user = self._control_plane(), target_roles.user_of(component)
             path = control_plane.kubeconfig_for(user)
             if path is not None:
-                role, binding = target_roles.objects(component, user=control_plane.known_as(user))
-                self.client.create(CLUSTER_ROLES, role)
-                self.client.create(CLUSTER_ROLE_BINDINGS, binding)
+                target_roles.grant(self.client, component, user=control_plane.known_as(user))
             self._identities[component] = path or self.kubeconfig
         return self._identities[component]
 

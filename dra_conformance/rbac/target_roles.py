@@ -7,6 +7,7 @@ reference does, and no read can change a result.
 
 from __future__ import annotations
 
+from dra_api.client import KubeClient
 from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, Obj
 from dra_conformance.rbac.roles import PREFIX, rules
 from dra_conformance.rbac.table import COMPONENTS, needed
@@ -46,6 +47,13 @@ def objects(component: str, *, user: str = "") -> list[Obj]:
             "subjects": [{"kind": "User", "name": user or user_of(component), "apiGroup": CLUSTER_ROLES.group}],
         },
     ]
+
+
+def grant(client: KubeClient, component: str, *, user: str = "") -> None:
+    """Create the role of a program under test and its binding; see `objects`. Raises ApiError."""
+    role, binding = objects(component, user=user)
+    client.create(CLUSTER_ROLES, role)
+    client.create(CLUSTER_ROLE_BINDINGS, binding)
 
 
 def _rules(component: str) -> list[Obj]:

@@ -23,7 +23,7 @@ from testcontainers.core.config import ConnectionMode
 
 from dra_api.client import Forbidden, KubeClient
 from dra_api.clock import RealClock
-from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES
+from dra_api.objects import NAMESPACES
 from dra_api.transport import HttpTransport
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.control_plane.k3s import DEFAULT_IMAGE, K3sControlPlane, flags
@@ -84,9 +84,7 @@ def test_a_program_under_test_is_a_service_account_with_the_role_of_its_componen
     try:
         admin, user = KubeClient(plane.transport()), target_roles.user_of("driver")
         paths = [plane.kubeconfig_for(user) for _ in range(2)]
-        role, binding = target_roles.objects("driver", user=plane.known_as(user))
-        admin.create(CLUSTER_ROLES, role)
-        admin.create(CLUSTER_ROLE_BINDINGS, binding)
+        target_roles.grant(admin, "driver", user=plane.known_as(user))
         for path in paths:
             assert stat.S_IMODE(path.stat().st_mode) == 0o600
             assert "client-key" not in path.read_text()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
+from polling import wait_until
 from scripted import Feed, Scripted, pod, pods, refusal
 
 from dra_api.client import KubeClient
@@ -109,18 +109,11 @@ def test_is_idle_while_its_watch_is_open_and_while_the_next_attempt_is_far() -> 
         for attempt in range(2, 8):
             clock.advance(10)
             transport.wait(lambda asked, attempt=attempt: len(asked) >= attempt)  # type: ignore[misc]
-        _eventually(clock.is_idle)
+        wait_until(clock.is_idle)
         assert not made.synced
         while not made.synced:
             clock.advance(10)
-        _eventually(clock.is_idle)
-
-
-def _eventually(look: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 30
-    while not look():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+        wait_until(clock.is_idle)
 
 
 def test_a_watch_that_ends_at_once_and_empty_is_no_hot_loop() -> None:

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import threading
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from polling import wait_until
 
 SUITE = "dra_conformance.scenarios"
 # Quick scenarios, one for every result.
@@ -143,16 +143,6 @@ class Ended:
             for row in self.report["scenarios"]
             if row["id"].startswith("probe/")
         }
-
-
-def wait_until(look: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Poll, because the command under test is another process without events for the test."""
-    never = threading.Event()
-    for _ in range(int(seconds / 0.02)):
-        if look():
-            return
-        never.wait(0.02)
-    raise AssertionError(f"not true within {seconds} s")
 
 
 def plain(text: str) -> str:

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import orjson
 import pytest
-from command_line import SUITE, CommandLine, wait_until
+from command_line import SUITE, CommandLine
+from polling import wait_until
 
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.report.verify import verify

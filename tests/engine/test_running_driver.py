@@ -13,7 +13,8 @@ from pathlib import Path
 
 import orjson
 import pytest
-from command_line import CommandLine, wait_until
+from command_line import CommandLine
+from polling import wait_until
 
 import fake_nvml
 from dra_api.client import KubeClient

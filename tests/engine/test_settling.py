@@ -10,12 +10,13 @@ import ast
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from polling import wait_until
 
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
@@ -153,26 +154,18 @@ def test_watches_are_drained_when_the_last_client_has_handled_its_event(tmp_path
 
         listener = threading.Thread(target=listen, daemon=True)
         listener.start()
-        eventually(lambda: any(plane._emulator.server.store.watchers()))
-        eventually(plane.watches_drained)
+        wait_until(lambda: any(plane._emulator.server.store.watchers()))
+        wait_until(plane.watches_drained)
         client.create(NODES, {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}})
         assert not plane.watches_drained()
         assert got.wait(30)
         assert not plane.watches_drained(), "delivered, and not handled yet"
         go_on.set()
-        eventually(plane.watches_drained)
+        wait_until(plane.watches_drained)
     finally:
         go_on.set()
         plane.stop()
     listener.join(30)
-
-
-def eventually(look: Callable[[], object]) -> None:
-    clock = RealClock()
-    deadline = clock.monotonic() + 30
-    while not look():
-        assert clock.monotonic() < deadline
-        clock.wait(threading.Event(), 0.001)
 
 
 class State:
@@ -296,7 +289,7 @@ def test_a_process_that_computes_is_runnable_and_one_that_waits_is_not() -> None
             process.stdout.readline()
             try:
                 # It may still compute for a moment after its line.
-                eventually(lambda pid=process.pid, wanted=runnable: thread_states.of_process(pid) is wanted)
+                wait_until(lambda pid=process.pid, wanted=runnable: thread_states.of_process(pid) is wanted)
             finally:
                 process.kill()
     assert not thread_states.of_process(process.pid), "it has ended"
@@ -314,11 +307,11 @@ def test_a_thread_of_this_process_that_computes_is_runnable() -> None:
     thread.start()
     try:
         assert began.wait(30)
-        eventually(thread_states.any_runnable)
+        wait_until(thread_states.any_runnable)
     finally:
         stop.set()
         thread.join(30)
-    eventually(lambda: not thread_states.any_runnable())
+    wait_until(lambda: not thread_states.any_runnable())
 
 
 # -- the check itself --------------------------------------------------------------------------------------------------

@@ -35,9 +35,7 @@ def plane(tmp_path: Path) -> Iterator[EmbeddedControlPlane]:
 def client_of(plane: EmbeddedControlPlane, component: str) -> KubeClient:
     admin = KubeClient(plane.transport())
     path = plane.kubeconfig_for(target_roles.user_of(component))
-    role, binding = target_roles.objects(component)
-    admin.create(CLUSTER_ROLES, role)
-    admin.create(CLUSTER_ROLE_BINDINGS, binding)
+    target_roles.grant(admin, component)
     assert path.stat().st_mode & 0o777 == 0o600
     assert "masters" not in path.read_text()
     return KubeClient(HttpTransport.from_kubeconfig(path))

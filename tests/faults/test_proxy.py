@@ -6,13 +6,13 @@ import json
 import ssl
 import stat
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 import yaml
+from polling import wait_until
 
 from apiserver_emulator import ApiServerEmulator
 from dra_api.certificate_authority import Authority
@@ -71,10 +71,7 @@ def test_is_idle_when_every_request_has_its_response(
     go_on.set()
     reader.join(30)
     transport.close()
-    deadline = time.monotonic() + 30
-    while not (proxy.is_idle() and plane.server.is_idle()):
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
+    wait_until(lambda: proxy.is_idle() and plane.server.is_idle())
 
 
 def test_an_unknown_client_is_unauthenticated(plane: ApiServerEmulator, proxy: FaultProxy, tmp_path: Path) -> None:
