@@ -10,7 +10,6 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
-import traceback
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from functools import cache
@@ -24,6 +23,7 @@ from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.nvml_child import Child
 from dra_conformance.core.errors import Untestable
 from dra_conformance.core.events import NvmlChanged
+from dra_conformance.core.thread_failures import modules_of
 from fake_nvml.binding import MODULE
 
 OK = 0
@@ -33,9 +33,8 @@ _OWN = __name__.partition(".")[0]
 
 def is_error_of_library(error: BaseException) -> bool:
     """Return whether the fake node or a pynvml module raised an error, or code that they called."""
-    modules = [str(frame.f_globals.get("__name__", "")) for frame, _ in traceback.walk_tb(error.__traceback__)]
     # The frames behind the last one of the harness.
-    called = list(takewhile(lambda name: name.partition(".")[0] != _OWN, reversed(modules)))
+    called = list(takewhile(lambda name: name.partition(".")[0] != _OWN, reversed(modules_of(error))))
     return any(name.partition(".")[0] in ("fake_nvml", "pynvml") or name.startswith(MODULE) for name in called)
 
 

@@ -13,7 +13,6 @@ import threading
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
 
 _OWN = "dra_conformance"
@@ -62,7 +61,7 @@ class ThreadFailures:
             return  # threading ignores SystemExit too; exc_value is None at interpreter shutdown only
         thread = arguments.thread.name if arguments.thread is not None else "unknown"
         message = f"thread {thread}: {type(error).__name__}: {error}"
-        if _raised_by_others(error.__traceback__) or (self.judged and is_raised_by(error, self.judged)):
+        if _raised_by_others(error) or (self.judged and is_raised_by(error, self.judged)):
             log.error("%s", message, exc_info=error)
             return
         with self._lock:
@@ -71,8 +70,7 @@ class ThreadFailures:
 
 def is_raised_by(error: BaseException, package: str) -> bool:
     """Whether a package of the harness raised an error, or code outside the harness that the package called."""
-    modules = [str(frame.f_globals.get("__name__")) for frame, _ in traceback.walk_tb(error.__traceback__)]
-    own = [name for name in modules if _is_in(name, _OWN)]
+    own = [name for name in modules_of(error) if _is_in(name, _OWN)]
     return bool(own) and _is_in(own[-1], package)
 
 
@@ -80,6 +78,11 @@ def _is_in(module: str, package: str) -> bool:
     return f"{module}.".startswith(f"{package}.")
 
 
-def _raised_by_others(found: TracebackType | None) -> bool:
+def _raised_by_others(error: BaseException) -> bool:
     """Whether a reference component or a mutant takes part in the call that failed."""
-    return any(str(frame.f_globals.get("__name__")).startswith(_OTHERS) for frame, _ in traceback.walk_tb(found))
+    return any(name.startswith(_OTHERS) for name in modules_of(error))
+
+
+def modules_of(error: BaseException) -> list[str]:
+    """Return the names of the modules in the call that failed, the outermost first."""
+    return [str(frame.f_globals.get("__name__", "")) for frame, _ in traceback.walk_tb(error.__traceback__)]

@@ -284,6 +284,12 @@ def _(world: World, number: str, name: str, nodes: str) -> None:
     world.eventually(f"clique {number} of ComputeDomain {name}", look, expected={"owners": wanted})
 
 
+def advance(world: World, seconds: float, *, within: float) -> None:
+    """Advance the clock while calls are in flight, and leave the driver some seconds of real time to act on it."""
+    world.clock.advance(seconds)
+    world.log.clock.wait(threading.Event(), within)
+
+
 def look_label(world: World, node: str, name: str) -> Seen:
     """Return whether the label of a node has the uid of a domain; `none`: whether it has no such label."""
     found = (meta(world.seen(NODES, world.name(node)) or {}).get("labels") or {}).get(LABEL)
@@ -303,9 +309,7 @@ def _(world: World, node: str, name: str) -> None:
     seconds = max(world.run.quiet, LABEL_TURN)
     if not world.uses_real_time:
         for _turn in range(2):
-            world.clock.advance(LABEL_TURN)
-            # A short real time lets the driver act on the new time.
-            world.log.clock.wait(threading.Event(), 0.02)
+            advance(world, LABEL_TURN, within=0.02)
         seconds = world.run.quiet
     wanted = f"the uid of {name}"
     world.stays(f"label of {node}", lambda: look_label(world, node, name), expected=wanted, seconds=seconds)

@@ -123,23 +123,29 @@ def _(world: World, node: str) -> None:
 @given('a slice of the pool "{pool}" that the driver had on "{node}"')
 def _(world: World, pool: str, node: str) -> None:
     """Create a slice of the driver under test by hand, as an older version of the driver may have left it."""
+    created = create_former(world, node, f"{world.node(node).name}-{pool}", generation=1)
+    world.state(SliceHistory).former[pool] = uid_of(created)
+
+
+def create_former(world: World, node: str, pool: str, *, generation: int) -> Obj:
+    """Create a slice of the driver under test, the only one of this generation, and wait until others observe it."""
     component = world.node(node)
     created = world.create(
         {
             "apiVersion": RESOURCE_SLICES.api_version,
             "kind": RESOURCE_SLICES.kind,
-            "metadata": {"generateName": f"{pool}-"},
+            "metadata": {"generateName": "former-version-"},
             "spec": {
                 "driver": component.driver_name,
                 "nodeName": component.name,
-                "pool": {"name": f"{component.name}-{pool}", "generation": 1, "resourceSliceCount": 1},
+                "pool": {"name": pool, "generation": generation, "resourceSliceCount": 1},
                 "devices": [{"name": "former-0"}],
             },
         }
     )
-    world.state(SliceHistory).former[pool] = uid_of(created)
     world.catch_up()
     world.wait_for_watches()
+    return created
 
 
 @then('no slice of the pool "{pool}" is left after {seconds:d} seconds')
@@ -238,25 +244,10 @@ def _(world: World, node: str) -> None:
 @given('a slice of generation {number:d} that another version of the driver had on "{node}"')
 def _(world: World, number: int, node: str) -> None:
     """Create a slice of the stopped driver's pool by hand, with a name and a device that the driver does not use."""
-    spec = next((obj["spec"] for obj in world.node(node).slices()), None)
-    if spec is None:
+    pool = next((str(obj["spec"]["pool"]["name"]) for obj in world.node(node).slices()), "")
+    if not pool:
         raise Untestable(f"the driver publishes no slice for {node}")
-    pool = {**spec["pool"], "generation": number, "resourceSliceCount": 1}
-    world.create(
-        {
-            "apiVersion": RESOURCE_SLICES.api_version,
-            "kind": RESOURCE_SLICES.kind,
-            "metadata": {"generateName": "former-version-"},
-            "spec": {
-                "driver": spec["driver"],
-                "nodeName": spec["nodeName"],
-                "pool": pool,
-                "devices": [{"name": "former-0"}],
-            },
-        }
-    )
-    world.catch_up()
-    world.wait_for_watches()
+    create_former(world, node, pool, generation=number)
 
 
 @then('the slices of the driver on "{node}" come to be of a generation above {number:d}')

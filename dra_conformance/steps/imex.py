@@ -21,7 +21,13 @@ from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object
 from dra_conformance.steps.compute_domain_objects import CLASSES, KINDS, NO_DOMAIN
-from dra_conformance.steps.compute_domains import DRIVER_NAMESPACE, domain_object, ensure_driver_namespace, make_domain
+from dra_conformance.steps.compute_domains import (
+    DRIVER_NAMESPACE,
+    advance,
+    domain_object,
+    ensure_driver_namespace,
+    make_domain,
+)
 from dra_conformance.steps.containers import view_of_claim
 from dra_conformance.steps.driver_calls import calls, reference_to
 from dra_conformance.steps.driver_claims import CONFIG_API
@@ -363,9 +369,7 @@ def _(world: World, claim: str, node: str) -> None:
 def _(world: World, seconds: int) -> None:
     """Advance the clock second by second although calls of Prepare are in flight."""
     for _second in range(seconds):
-        world.clock.advance(1)
-        # A short real time after each second lets the driver react to it.
-        world.log.clock.wait(threading.Event(), 0.004)
+        advance(world, 1, within=0.004)
     world.log.emit(ClockAdvanced(advanced=seconds))
 
 
