@@ -35,6 +35,39 @@ from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 
+# The names of go-nvlib by the numbers of NVML (rule NV-021b).
+_BRANDS = {
+    1: "Quadro",
+    2: "Tesla",
+    3: "NVS",
+    4: "Grid",
+    5: "GeForce",
+    6: "Titan",
+    7: "NvidiaVApps",
+    8: "NvidiaVPC",
+    9: "NvidiaVCS",
+    10: "NvidiaVWS",
+    11: "NvidiaCloudGaming",
+    12: "QuadroRTX",
+    13: "NvidiaRTX",
+    14: "Nvidia",
+    15: "GeForceRTX",
+    16: "TitanRTX",
+}
+_ARCHITECTURES = {
+    2: "Kepler",
+    3: "Maxwell",
+    4: "Pascal",
+    5: "Volta",
+    6: "Turing",
+    7: "Ampere",
+    8: "Ada Lovelace",
+    9: "Hopper",
+    10: "Blackwell",
+}
+_NEW = "Unknown"
+_ADDRESSING = {0: "None", 1: "HMM", 2: "ATS"}
+
 
 class DiscoveryError(ComponentError):
     """NVML did not give what a driver cannot do without."""
@@ -163,8 +196,8 @@ class Nvml:
             index=index,
             uuid=nvml.nvmlDeviceGetUUID(handle),
             product_name=nvml.nvmlDeviceGetName(handle),
-            brand=brand_name(nvml.nvmlDeviceGetBrand(handle)),
-            architecture=architecture_name(nvml.nvmlDeviceGetArchitecture(handle)),
+            brand=_BRANDS.get(nvml.nvmlDeviceGetBrand(handle), _NEW),
+            architecture=_ARCHITECTURES.get(nvml.nvmlDeviceGetArchitecture(handle), _NEW),
             cuda_compute_capability=f"{major}.{minor}.0",
             driver_version=driver_version,
             cuda_driver_version=cuda_driver_version,
@@ -185,7 +218,7 @@ class Nvml:
             "ARGUMENT_VERSION_MISMATCH",
             "INVALID_ARGUMENT",
         )
-        return None if mode is None else {0: "None", 1: "HMM", 2: "ATS"}.get(int(mode))
+        return None if mode is None else _ADDRESSING.get(int(mode))
 
     # -- MIG -------------------------------------------------------------------------------------------------------
 
@@ -242,45 +275,6 @@ class Nvml:
             if error.value in codes:
                 return None
             raise
-
-
-def brand_name(number: int) -> str:
-    """Return go-nvlib's name of an NVML brand, `Unknown` for a new one (rule NV-021b)."""
-    names = {
-        1: "Quadro",
-        2: "Tesla",
-        3: "NVS",
-        4: "Grid",
-        5: "GeForce",
-        6: "Titan",
-        7: "NvidiaVApps",
-        8: "NvidiaVPC",
-        9: "NvidiaVCS",
-        10: "NvidiaVWS",
-        11: "NvidiaCloudGaming",
-        12: "QuadroRTX",
-        13: "NvidiaRTX",
-        14: "Nvidia",
-        15: "GeForceRTX",
-        16: "TitanRTX",
-    }
-    return names.get(number, "Unknown")
-
-
-def architecture_name(number: int) -> str:
-    """Return go-nvlib's name of an NVML architecture, `Unknown` for a new one (rule NV-021b)."""
-    names = {
-        2: "Kepler",
-        3: "Maxwell",
-        4: "Pascal",
-        5: "Volta",
-        6: "Turing",
-        7: "Ampere",
-        8: "Ada Lovelace",
-        9: "Hopper",
-        10: "Blackwell",
-    }
-    return names.get(number, "Unknown")
 
 
 def profile_name(nvml_name: str, compute_slices: int, gpu_slices: int) -> str:

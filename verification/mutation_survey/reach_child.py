@@ -55,6 +55,7 @@ def save_before_kill(pid: int, *, limit: float = 5.0) -> None:
         os.kill(pid, _SAVE)
     deadline = time.monotonic() + limit
     while not saved.exists() and _runs(pid) and time.monotonic() < deadline:
+        # A file is the only sign of the other process; the clock of the suite is not imported, so that it is recorded.
         time.sleep(0.01)
 
 
