@@ -275,16 +275,42 @@ def _(world: World, text: str) -> None:
 @when("the fake node changes")
 def _(world: World, docstring: str) -> None:
     """Play the steps of a timeline on the fake node, as `fake-nvml play` does; a driver reload ends the session."""
+    _change(world, docstring.strip("\n").splitlines())
+
+
+@when('the fake node changes as in "{name}"')
+def _(world: World, name: str) -> None:
+    """Play the timeline in `fixtures/nvml`, as the step with the lines does."""
+    _change(world, _steps_of(name))
+
+
+def _change(world: World, lines: Sequence[str]) -> None:
     library = world.nvml()
-    if "reload_driver" in _play(world, docstring.strip("\n").splitlines()):
+    if "reload_driver" in _play(world, lines):
         library.shut_down()
         library.init()
+
+
+def _steps_of(name: str) -> list[str]:
+    """Return the lines of a timeline's steps in `fixtures/nvml`, one step a line."""
+    lines = (assets.fixtures() / "nvml" / f"{name}.yaml").read_text().splitlines()
+    return [line for line in lines if not line.startswith("#")]
 
 
 @when("the fake node refuses these changes")
 def _(world: World, docstring: str) -> None:
     """Play each line as a timeline of its own. The steps that follow show that none of them changed anything."""
-    for line in docstring.strip().splitlines():
+    _refuse(world, docstring.strip().splitlines())
+
+
+@when('the fake node refuses the changes in "{name}"')
+def _(world: World, name: str) -> None:
+    """Play each line of a file in `fixtures/nvml` as a timeline of its own, as the step with the lines does."""
+    _refuse(world, _steps_of(name))
+
+
+def _refuse(world: World, lines: Sequence[str]) -> None:
+    for line in lines:
         with suppress(FakeNvmlError):
             _play(world, [line])
 

@@ -156,20 +156,7 @@ Feature: NVML's events
   Scenario: Each XID is reported with its own effects on its GPU
     Given NVML on the GPUs of "dgx-h100"
     And an event set for the event types 10 of every GPU
-    When the fake node changes
-      """
-      - {at: 0, set: {gpu: 7, ecc_uncorrected_volatile_dram: N/A, remapped_rows_pending: N/A, recovery_action: N/A}}
-      - {at: 0, xid: {gpu: 0, number: 48, gi: 2, ci: 1}}
-      - {at: 0, xid: {gpu: 1, number: 63}}
-      - {at: 0, xid: {gpu: 2, number: 64}}
-      - {at: 0, xid: {gpu: 3, number: 92}}
-      - {at: 0, xid: {gpu: 4, number: 94}}
-      - {at: 0, xid: {gpu: 5, number: 95}}
-      - {at: 0, xid: {gpu: 6, number: 154}}
-      - {at: 0, xid: {gpu: 7, number: 48}}
-      - {at: 0, xid: {gpu: 7, number: 95}}
-      - {at: 0, xid: {gpu: 4, number: 94, ci: 5}}
-      """
+    When the fake node changes as in "xids_of_eight_gpus"
     # Type 8 is an XID, type 2 the double-bit error that XID 48 stands for.
     Then each event set receives these events [NVML-058, NVML-060]
       | GPU | type | XID | GPU instance | compute instance |

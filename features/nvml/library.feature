@@ -159,25 +159,7 @@ Feature: NVML as a shared library
     And these values agree for GPU 0
       | value                        | expected |
       | utilization of its processes | 1002 0   |
-    When the fake node changes
-      """
-      - {at: 0, process: {gpu: 2, pid: 1, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 2, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 3, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 4, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 5, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 6, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 7, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 8, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 9, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 10, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 11, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 12, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 13, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 14, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 15, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 16, memory: 1024}}
-      """
+    When the fake node changes as in "sixteen_processes"
     And the fake node refuses these changes
       """
       - {at: 0, process: {gpu: 2, pid: 17, memory: 1024}}
