@@ -394,17 +394,12 @@ def _ending_for_all(self: Any, instance: Any) -> tuple[str, bool]:
 
     received, reason = False, "the driver ended the stream"
     try:
-        stream = instance.client.watch_health()
-        with self._lock:
-            self._streams[id(instance)] = stream
-        for devices in stream:
+        for devices in instance.client.watch_health():
             received = True
             self._take(instance.driver, devices)
     except RpcError as error:
         reason = str(error)
     finally:
-        with self._lock:
-            self._streams.pop(id(instance), None)
         drivers = list(self.cache._drivers)
         self.cache.clear(instance.driver)
         if received and not instance.stopping.is_set():

@@ -373,13 +373,19 @@ def _(patch: Patch) -> None:
 
 @mutant("capabilities-of-the-first-instance", rule="NV-097b")
 def _(patch: Patch) -> None:
-    """Every MIG device gets the capability of GPU instance 0."""
-    patch.wrap(
-        "reference_impl.kubelet_plugin.driver_root:DriverRoot.device_nodes",
-        lambda original: (
-            lambda self, device: original(self, replace(device, gi_id=0) if hasattr(device, "gi_id") else device)
-        ),
-    )
+    """Every MIG device gets the capability of the GPU's first GPU instance."""
+
+    def make(original: Original) -> Original:
+        def device_nodes(self: Any, device: Any) -> Any:
+            if hasattr(device, "gi_id"):
+                folder = self.procfs / f"driver/nvidia/capabilities/gpu{device.parent.minor}/mig"
+                first = min(int(path.name.removeprefix("gi")) for path in folder.glob("gi*"))
+                device = replace(device, gi_id=first)
+            return original(self, device)
+
+        return device_nodes
+
+    patch.wrap("reference_impl.kubelet_plugin.driver_root:DriverRoot.device_nodes", make)
 
 
 @mutant("whole-gpu-has-the-engines-of-two", rule="NV-036")

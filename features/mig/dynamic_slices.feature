@@ -58,8 +58,8 @@ Feature: Possible MIG devices are published before they exist
     And node "n1" with a kubelet
     When the driver on "n1" is started with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false"
     Then the driver on "n1" comes to be registered [NV-040b]
-    And the driver on "n1" comes to publish "gpu-0, gpu-1, gpu-3, gpu-4" and not "gpu-2" [NV-040b]
     And the driver on "n1" comes to publish "gpu-2-mig-1g10gb-19-0, gpu-2-mig-7g80gb-0-0" and not "gpu-2" [NV-040]
+    And the driver on "n1" comes to publish "gpu-0, gpu-1, gpu-3, gpu-4" and not "gpu-2" [NV-040b]
     And GPU 2 on "n1" is published as MIG devices with their counters, and not whole [NV-040]
     And every GPU of "n1" but GPU 2 is published whole [NV-040b]
     And these published values agree for every MIG device on "n1" [NV-037]
