@@ -244,6 +244,7 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And node "n1" with a kubelet
     When the driver on "n1" is started
     Then the driver on "n1" comes to be registered [NV-028]
+    And the driver on "n1" comes to publish "gpu-0" and not "" [NV-024]
     And the driver on "n1" comes to publish "gpu-0, gpu-7" and not "" [NV-028]
     And GPU 0 on "n1" is published with: [NV-024]
       | field                                         | value |
