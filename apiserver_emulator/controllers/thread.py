@@ -69,8 +69,9 @@ class Controllers:
         """Start the thread. Idempotent."""
         if self._thread is None:
             self._stopping = False
-            self._thread = threading.Thread(target=self._run, name="apiserver-controllers", daemon=True)
-            self._thread.start()
+            thread = threading.Thread(target=self._run, name="apiserver-controllers", daemon=True)
+            thread.start()
+            self._thread = thread  # after the start, which an interrupt can prevent: stop() joins what has run
 
     def stop(self) -> None:
         """End the thread. Idempotent."""

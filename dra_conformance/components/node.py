@@ -180,7 +180,9 @@ class ScenarioNode:
         self.world.log.emit(DriverChanged(node=self.alias, implementation=spec.kind, action="start"))
         match spec.kind:
             case "reference" if as_process or self.driver_as_process or spec.settings.get("process") == "yes":
-                self._start_process(self.driver_name, self._driver_command(), self._gpu_environment())
+                # Its standard input closes when this process is killed, and the driver ends with the run.
+                command = [*self._driver_command(), "--until-stdin-closes"]
+                self._start_process(self.driver_name, command, self._gpu_environment())
             case "reference":
                 self._start_reference()
             case "exec":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -108,7 +109,13 @@ def finish(state: Session) -> Report | None:
     run = state.run
     # Before `stop`, which ends the connection to the cluster.
     leftovers = run.leftovers()
-    run.stop()
+    try:
+        run.stop()
+    except Exception as error:
+        # An interrupt leaves a component half started, and its stop then fails: the run is interrupted, not broken.
+        run.log.emit(Traceback(text=traceback.format_exc()[-6000:]))
+        if not state.interrupted:
+            state.fail(SuiteError(f"the components did not stop: {type(error).__name__}: {error}"))
     for failure in run.take_failures():  # after the last scenario
         run.log.emit(Traceback(text=(failure.traceback or failure.message)[-6000:]))
         state.fail(SuiteError(failure.message))

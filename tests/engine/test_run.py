@@ -128,14 +128,17 @@ def test_pytest_settings_of_the_user_have_no_effect(cli: CommandLine, monkeypatc
     assert cli.suite(*cli.features("good")).code == ExitCode.OK
 
 
+WAITING = b'"then","text":"the Node'
+"""In the log from the begin of the step that waits. The plan, an earlier event, has the step's text too."""
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("workers", [[], ["-n", "2"]], ids=["one-process", "workers"])
 def test_a_signal_ends_the_run_with_a_report(cli: CommandLine, number: int, workers: list[str]) -> None:
     options = [*cli.features("good", "slow"), "--patience", "60", *workers]
-    waiting = b"is gone"
     ended = cli.suite(
         *options,
-        signal_when=lambda log: waiting in log and log.count(b'"scenario-finished"') >= 4,
+        signal_when=lambda log: WAITING in log and log.count(b'"scenario-finished"') >= 4,
         number=number,
     )
     assert ended.code == ExitCode.INTERRUPTED
@@ -183,20 +186,74 @@ def test_an_interrupt_that_python_drops_ends_the_run_too(cli: CommandLine, numbe
     assert sorted(rows.values()) == ["filtered"] * (5 - passed) + ["passed"] * passed
 
 
+AT_A_THREAD = """
+import os, signal, threading
+
+start = threading.Thread.start
+
+def interrupted(self):
+    if self.name.startswith("{thread}"):
+        os.kill(os.getpid(), signal.SIGINT)
+    start(self)
+
+threading.Thread.start = interrupted
+"""
+
+
+@pytest.mark.parametrize(
+    "thread", ["apiserver-controllers", "apiserver-https", "informer-dra-conformance", "fault-proxy"]
+)
+def test_an_interrupt_while_a_component_starts_ends_the_run(cli: CommandLine, thread: str) -> None:
+    cli.features("slow")
+    (cli.folder / "early.py").write_text(AT_A_THREAD.format(thread=thread))
+    own = ["-p", "no:cacheprovider", "-p", "early", "-k", "a_wait_never_ends", "--dra-features", "probe"]
+    process = cli.start("--pyargs", SUITE, *own, "--dra-watch-lag", "0.01", module="pytest")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == ExitCode.INTERRUPTED, out + err
+    cli.nothing_left()
+    assert orjson.loads((cli.folder / "dra-report" / "report.json").read_bytes())["interrupted"]
+
+
+STOP_FAILS = """
+from apiserver_emulator.emulator import ApiServerEmulator as Emulator
+
+stop = Emulator.stop
+
+def failing(self):
+    stop(self)
+    raise RuntimeError("one part is stuck")
+
+Emulator.stop = failing
+"""
+
+
+def test_a_component_that_does_not_stop_makes_the_run_invalid(cli: CommandLine) -> None:
+    cli.features("good")
+    (cli.folder / "stuck.py").write_text(STOP_FAILS)
+    own = ["-p", "no:cacheprovider", "-p", "stuck", "-k", "a_node_is_there", "--dra-features", "probe"]
+    process = cli.start("--pyargs", SUITE, *own, module="pytest")
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == ExitCode.HARNESS_ERROR, out + err
+    cli.nothing_left()
+    report = orjson.loads((cli.folder / "dra-report" / "report.json").read_bytes())
+    assert report["verdict"] == "invalid"
+    assert "the components did not stop: RuntimeError: one part is stuck" in out
+
+
 def test_a_second_ctrl_c_does_not_stop_the_clean_up(cli: CommandLine) -> None:
     process = cli.start("run", *cli.features("slow"), "--patience", "60")
-    wait_until(lambda: b"is gone" in cli.logged())
+    wait_until(lambda: WAITING in cli.logged())
     os.killpg(process.pid, signal.SIGINT)
     for _ in range(5):
         os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(60) == ExitCode.INTERRUPTED
-    process.communicate()
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == ExitCode.INTERRUPTED, f"{out}\n{err}"
     cli.nothing_left()
 
 
 def test_a_killed_run_leaves_a_log_for_a_report(cli: CommandLine) -> None:
     process = cli.start("run", *cli.features("good", "slow"), "--patience", "60")
-    wait_until(lambda: b"is gone" in cli.logged())
+    wait_until(lambda: WAITING in cli.logged())
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     for line in cli.processes():
@@ -213,7 +270,7 @@ def test_a_killed_run_leaves_a_log_for_a_report(cli: CommandLine) -> None:
 
 def test_the_next_run_removes_the_folder_of_a_killed_one_and_no_other(cli: CommandLine) -> None:
     process = cli.start("run", *cli.features("slow"), "--patience", "60")
-    wait_until(lambda: b"is gone" in cli.logged())
+    wait_until(lambda: WAITING in cli.logged())
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
     wait_until(lambda: cli.processes() == [])
