@@ -19,8 +19,8 @@ from dra_api.clock import Clock
 from dra_api.informer import Informer
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
+from reference_impl.errors import ComponentError
 from reference_impl.recorder import EventRecorder
-from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 

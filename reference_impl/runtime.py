@@ -23,8 +23,8 @@ from dra_api.clock import Clock, RealClock
 from dra_api.component import Component
 from dra_api.feature_gates import GATES, FeatureGateError, parse_gates
 from dra_api.kubeconfig import KubeconfigError
-from dra_api.objects import Resource
 from dra_api.transport import HttpTransport, TransportError
+from reference_impl.errors import ComponentError
 
 log = logging.getLogger("reference_impl")
 
@@ -40,22 +40,6 @@ COMMANDS: Mapping[str, str] = {
     "taint-eviction": "reference_impl.taint_eviction.command",
     "webhook": "reference_impl.webhook.command",
 }
-
-
-class ComponentError(Exception):
-    """A component cannot be built or started, for a reason that its user can fix. Shown in one line, without traceback.
-
-    Raise it in `build` or `Component.start`; every exception other than API, transport and OS errors is a bug and shows
-    its traceback.
-    """
-
-
-def require_served(client: KubeClient, resource: Resource) -> None:
-    """Raise ComponentError unless the API server serves a version of this resource that the client can use."""
-    try:
-        client.require(resource)
-    except LookupError as error:
-        raise ComponentError(str(error)) from error
 
 
 class Command(Protocol):

@@ -323,7 +323,7 @@ class ScenarioNode:
     def start_fabric_plugin(self, flags: Sequence[str] = ()) -> None:
         """Start the ComputeDomain driver of this node; which NVLink clique it is in, its GPUs say.
 
-        `flags` are in its own spelling. Raises reference_impl.runtime.ComponentError where it refuses to start, and
+        `flags` are in its own spelling. Raises reference_impl.errors.ComponentError where it refuses to start, and
         Untestable where the fabric is not the reference: what a user put there has no driver on this node, and a
         verdict on the reference's would be told as one on theirs.
         """
@@ -396,9 +396,9 @@ class ScenarioNode:
 
     def _start_reference(self) -> None:
         # Deferred: a run loads only the drivers that it starts.
+        from reference_impl.errors import ComponentError
         from reference_impl.kubelet_plugin import command
         from reference_impl.kubelet_plugin.plugin import KubeletPlugin
-        from reference_impl.runtime import ComponentError
 
         try:
             plugin = KubeletPlugin(

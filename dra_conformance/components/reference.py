@@ -69,7 +69,7 @@ def build(
 
     `settings` are the `key=value` pairs of the component's option; `gates` are feature gates; `flags` are flags of
     NVIDIA's driver (for the ComputeDomain controller); `arguments` are fields of kube-scheduler's DynamicResourcesArgs.
-    Raises reference_impl.runtime.ComponentError for invalid flags and arguments.
+    Raises reference_impl.errors.ComponentError for invalid flags and arguments.
     """
     arguments = arguments or {}
     check_settings(component, settings)

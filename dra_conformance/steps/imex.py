@@ -57,7 +57,7 @@ class Starts:
 def start(world: World, alias: str, flags: str) -> str:
     """Start the ComputeDomain driver. Return why it ended; empty if it runs and is registered."""
     # Imported here: a run against another driver does not need the reference.
-    from reference_impl.runtime import ComponentError
+    from reference_impl.errors import ComponentError
 
     try:
         world.node(alias).start_fabric_plugin(flags.split())
@@ -164,7 +164,7 @@ def _(world: World, node: str, flags: str, text: str) -> None:
 def _(world: World, flags: str, text: str) -> None:
     """Restarted with these flags, the controller ends with an error that has this text."""
     # Imported here: a run against another controller does not need the reference.
-    from reference_impl.runtime import ComponentError
+    from reference_impl.errors import ComponentError
 
     problem = ""
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
-from reference_impl.runtime import ComponentError
+from reference_impl.errors import ComponentError
 
 
 @dataclass

@@ -61,9 +61,9 @@ from reference_impl.binder.failure import (
 from reference_impl.binder.options import BinderOptions
 from reference_impl.binder.pods import PodWriter
 from reference_impl.binder.report import Outcome, Reporter
+from reference_impl.errors import require_served
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
-from reference_impl.runtime import require_served
 
 log = logging.getLogger(__name__)
 

@@ -44,9 +44,9 @@ from dra_api.objects import (
 )
 from dra_api.transport import TransportError
 from reference_impl.claim_controller import generate, pod_state
+from reference_impl.errors import require_served
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
-from reference_impl.runtime import require_served
 
 log = logging.getLogger(__name__)
 

@@ -13,9 +13,9 @@ import uuid
 from typing import Any
 
 from dra_api.objects import Obj
+from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
-from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 

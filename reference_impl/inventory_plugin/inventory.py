@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from dra_api.objects import Obj
-from reference_impl.runtime import ComponentError
+from reference_impl.errors import ComponentError
 
 _DEVICE = frozenset(
     {"name", "attributes", "capacity", "consumesCounters", "allowMultipleAllocations", "taints", "containerEdits"}

@@ -28,8 +28,8 @@ import orjson
 
 from dra_api.objects import Obj
 from dra_api.rpc import PreparedDevice
+from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin.atomicfile import sweep, write_atomically
-from reference_impl.runtime import ComponentError
 
 _MODE = 0o600
 

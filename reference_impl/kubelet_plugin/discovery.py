@@ -18,6 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin.devices import (
     AnyDevice,
     Device,
@@ -31,7 +32,6 @@ from reference_impl.kubelet_plugin.devices import (
     slots_of,
 )
 from reference_impl.kubelet_plugin.mig_profiles import ENGINES, partitioning
-from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 

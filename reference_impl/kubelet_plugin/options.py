@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dra_api.feature_gates import FeatureGateError, parse_gates
 from dra_api.rpc import DRA_VERSIONS
-from reference_impl.runtime import ComponentError
+from reference_impl.errors import ComponentError
 
 GPU_DRIVER = "gpu.nvidia.com"
 

@@ -22,13 +22,13 @@ from typing import Any, Protocol
 
 from dra_api.objects import Obj
 from fake_nvml import pci_kernel
+from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
 from reference_impl.kubelet_plugin.configs import ConfigError, VfioDeviceConfig
 from reference_impl.kubelet_plugin.device_config import ConfiguredDevice
 from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, Mig, Vfio, overlap
 from reference_impl.kubelet_plugin.discovery import Found, numa_node, pcie_root
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
-from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 

@@ -18,6 +18,7 @@ from dra_api.clock import Clock
 from dra_api.objects import Obj
 from dra_api.rpc import HealthFeed
 from dra_api.transport import TransportError
+from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.kubelet_plugin.devices import AnyDevice, Vfio, full_gpu, to_slice_device
 from reference_impl.kubelet_plugin.discovery import Found, Nvml
@@ -34,7 +35,6 @@ from reference_impl.kubelet_plugin.service import DriverService, HealthyDriverSe
 from reference_impl.kubelet_plugin.shares import ShareMode
 from reference_impl.kubelet_plugin.sharing import NvidiaSmi, TimeSlicing
 from reference_impl.kubelet_plugin.slices import SliceContent, layout, partitioned_layout
-from reference_impl.runtime import ComponentError
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from dra_api.feature_gates import ALLOCATOR_FEATURES
-from reference_impl.runtime import ComponentError
+from reference_impl.errors import ComponentError
 from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.bug_compatible import Release
 

@@ -32,9 +32,9 @@ from dra_api.objects import (
     namespace_of,
     uid_of,
 )
+from reference_impl.errors import ComponentError
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
-from reference_impl.runtime import ComponentError
 from reference_impl.scheduler import bind_requests, pod_claims
 from reference_impl.scheduler.binding_queue import BindingQueue
 from reference_impl.scheduler.cluster_view import ChangeKind, ClusterView, PodKey, is_terminal

@@ -40,9 +40,9 @@ from dra_api.objects import (
     uid_of,
 )
 from reference_impl.claim_controller import pod_state
+from reference_impl.errors import ComponentError, require_served
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
-from reference_impl.runtime import ComponentError, require_served
 from reference_impl.taint_eviction import rule_status, taints
 from reference_impl.taint_eviction.rule_status import RuleFacts
 from reference_impl.taint_eviction.taints import DeviceId, FoundTaint

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from dra_api.clock import Clock
 from dra_api.component import Component
+from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.kubelet_plugin.options import read_gates
-from reference_impl.runtime import ComponentError
 from reference_impl.webhook.server import Webhook, WebhookOptions
 
 _GATES = {"TimeSlicingSettings": "time_slicing", "MPSSupport": "mps"}

@@ -17,8 +17,8 @@ from typing import Any
 
 import orjson
 
+from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin.configs import EnabledSharing
-from reference_impl.runtime import ComponentError
 from reference_impl.webhook import document, review
 
 log = logging.getLogger(__name__)

@@ -8,6 +8,7 @@ from typing import Any, cast
 import pytest
 
 from dra_api.clock import RealClock
+from reference_impl.errors import ComponentError
 from reference_impl.inventory_plugin.inventory import Inventory
 from reference_impl.inventory_plugin.prepare import InventoryPreparer, NotPreparedError
 from reference_impl.kubelet_plugin.cdi import CdiFolder
@@ -15,7 +16,6 @@ from reference_impl.kubelet_plugin.checkpoint import Checkpoint
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
 from reference_impl.kubelet_plugin.nodelock import NodeLock
-from reference_impl.runtime import ComponentError
 
 DRIVER = "nic.example.com"
 

@@ -12,6 +12,7 @@ import pytest
 import fake_nvml
 from dra_api.clock import RealClock
 from fake_nvml import pci_kernel
+from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry, ClaimState
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader, Result
@@ -25,7 +26,6 @@ from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.passthrough import Passthrough, PassthroughError, Persistence, twins
 from reference_impl.kubelet_plugin.persistence import PersistenceMode
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer, DeviceFeatures, NodeDevices
-from reference_impl.runtime import ComponentError
 
 
 @pytest.fixture

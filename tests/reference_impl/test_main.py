@@ -14,6 +14,7 @@ import pytest
 from dra_api.client import KubeClient
 from dra_api.clock import Clock, RealClock
 from reference_impl import runtime
+from reference_impl.errors import ComponentError
 
 KUBECONFIG = """
 apiVersion: v1
@@ -81,7 +82,7 @@ def test_a_signal_stops_the_component_and_exits_zero(monkeypatch, kubeconfig, ca
 
 
 def test_a_component_that_cannot_start_prints_one_line_and_exits_one(monkeypatch, kubeconfig, capsys):
-    part = FakePart(fail=runtime.ComponentError("the socket is taken;\nstop the other one"))
+    part = FakePart(fail=ComponentError("the socket is taken;\nstop the other one"))
     install(monkeypatch, part)
     assert runtime.main(["fake", "--kubeconfig", kubeconfig]) == 1
     assert part.log == ["start", "stop"]

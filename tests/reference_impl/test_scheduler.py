@@ -24,7 +24,7 @@ from dra_api.objects import (
     name_of,
 )
 from dra_api.workqueue import WorkQueue
-from reference_impl.runtime import ComponentError
+from reference_impl.errors import ComponentError
 from reference_impl.scheduler.cycle import Decision
 from reference_impl.scheduler.pod_claims import PodClaim
 from reference_impl.scheduler.publish import DirectPublisher, PublishError

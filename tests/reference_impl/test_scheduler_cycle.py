@@ -22,7 +22,7 @@ from scheduling_builders import (
 
 from dra_api.informer import Change
 from dra_api.objects import Obj
-from reference_impl.runtime import ComponentError
+from reference_impl.errors import ComponentError
 from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.cluster_view import ClusterView
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal

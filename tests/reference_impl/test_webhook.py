@@ -16,8 +16,8 @@ import orjson
 import pytest
 
 from reference_impl import runtime
+from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin.configs import EnabledSharing
-from reference_impl.runtime import ComponentError
 from reference_impl.webhook import Webhook, WebhookOptions, document
 from reference_impl.webhook.command import gates_of
 from reference_impl.webhook.review import answer
