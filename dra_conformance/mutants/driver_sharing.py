@@ -476,6 +476,24 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)
 
 
+@mutant("mps-files-stay-if-nvidia-smi-fails", rule="NV-092d")
+def _(patch: Patch) -> None:
+    """The folder of a daemon is kept until nvidia-smi has reset the compute mode, even if it was never set."""
+
+    def make(original: Original) -> Original:
+        def reserve(self: Any, daemon: Any) -> None:
+            end = self.end
+            self.end = lambda daemon: None
+            try:
+                original(self, daemon)
+            finally:
+                self.end = end
+
+        return reserve
+
+    patch.wrap(f"{MPS_DAEMON}.reserve", make)
+
+
 @mutant("one-daemon-for-all-configurations", rule="NV-092g")
 def _(patch: Patch) -> None:
     """A claim has one control daemon, with the settings of its first configuration."""

@@ -128,6 +128,11 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     Then claim "train" is refused because "error starting MPS control daemon"
     And no MPS control daemon and no file of one is left on "n1"
     When node "n1" recovers from "MPS control daemons die"
+    And node "n1" gets the fault "nvidia-smi fails"
+    And claim "train" is prepared on "n1"
+    Then claim "train" is refused because "error running nvidia-smi"
+    And no MPS control daemon and no file of one is left on "n1"
+    When node "n1" recovers from "nvidia-smi fails"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
     And one MPS control daemon runs on "n1", for the GPUs of claim "train"

@@ -80,11 +80,7 @@ class Mps:
     def apply(self, planned: Obj) -> None:
         """Start the planned daemons and set their limits (rules NV-092, NV-092b)."""
         for daemon in planned.get("mps") or ():
-            for name in ("pipe", "log", "shm"):
-                (self.folder / daemon["id"] / name).mkdir(parents=True)
-            for uuid in daemon["gpus"]:
-                # So that only the daemon's server can use the GPU; the workloads connect to it.
-                self._smi(["-i", uuid, "-c", "EXCLUSIVE_PROCESS"])
+            self.reserve(daemon)
             self.run(daemon, ["-d", *(["-M"] if daemon["multiUser"] else [])])
             lines = [f"set_default_device_pinned_mem_limit {key} {limit}" for key, limit in daemon["limits"].items()]
             if daemon["threads"] is not None:
@@ -92,6 +88,22 @@ class Mps:
             # The last command only checks the daemon: one that does not answer fails the claim.
             for line in [*lines, "get_server_list"]:
                 self.run(daemon, [], stdin=line)
+
+    def reserve(self, daemon: Obj) -> None:
+        """Make a daemon's folder, and let only the daemon's server use its GPUs; the workloads connect to it.
+
+        Raises SharingError if nvidia-smi fails; then nothing of the daemon is left.
+        """
+        for name in ("pipe", "log", "shm"):
+            (self.folder / daemon["id"] / name).mkdir(parents=True)
+        for position, uuid in enumerate(daemon["gpus"]):
+            try:
+                self._smi(["-i", uuid, "-c", "EXCLUSIVE_PROCESS"])
+            except SharingError:
+                # Only the GPUs before this one have changed. To reset this one too would fail for the same reason, now
+                # and at every Unprepare, as long as nvidia-smi fails.
+                self.end({**daemon, "gpus": daemon["gpus"][:position]})
+                raise
 
     def undo(self, entry: ClaimEntry) -> None:
         """End the claim's daemons, and give its GPUs their compute mode back (rule NV-092c)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,20 @@ def test_what_a_reboot_left_is_removed(tmp_path: Path) -> None:
         (tmp_path / "mps" / name / "pipe").mkdir(parents=True)
     assert list(mps.sweep({"u2"})) == ["u1-abcde"]
     assert [path.name for path in (tmp_path / "mps").iterdir()] == ["u2-abcde"]
+
+
+def test_a_failure_of_nvidia_smi_leaves_no_folder_and_resets_the_gpus_before_it(tmp_path: Path) -> None:
+    calls: list[tuple[str, ...]] = []
+
+    def smi(arguments: Sequence[str]) -> None:
+        calls.append(tuple(arguments[1::2]))
+        if "GPU-1" in arguments:
+            raise SharingError("error running nvidia-smi")
+
+    mps = Mps(tmp_path / "mps", binary=lambda: None, smi=smi)
+    settings = config()
+    planned = mps.plan("u1", [configured(gpu(0), settings), configured(gpu(1), settings)])
+    with pytest.raises(SharingError, match="nvidia-smi"):
+        mps.apply(planned)
+    assert calls == [("GPU-0", "EXCLUSIVE_PROCESS"), ("GPU-1", "EXCLUSIVE_PROCESS"), ("GPU-0", "DEFAULT")]
+    assert not list((tmp_path / "mps").iterdir())
