@@ -2,7 +2,7 @@
 
 SPEC is JSON: with `uid` the program runs as that user. Without, it runs in a user and a mount namespace: `hidden`
 directories become empty, `owned` directories stay writable, also below hidden ones. See user_namespaces(7),
-mount_namespaces(7) and mount_setattr(2).
+mount_namespaces(7) and mount_setattr(2). The kernel kills the program when its `parent` ends, also if that is killed.
 
 Runs with `python -I -S` as a program of its own and imports nothing but the standard library. A process with threads
 cannot enter a user namespace, and subprocess.Popen forks to change the user, which crashes the child of a process that
@@ -17,6 +17,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import signal
 import sys
 
 _CLONE_NEWUSER, _CLONE_NEWNS = 0x10000000, 0x00020000
@@ -25,6 +26,7 @@ _MS_NOSUID, _MS_NODEV = 0x2, 0x4
 _SYS_MOUNT_SETATTR = 442  # the same number on all architectures
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _RDONLY = 0x1
+_PR_SET_PDEATHSIG = 1
 _PR_SET_NO_NEW_PRIVS = 38
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -104,6 +106,11 @@ def main() -> None:
     else:
         enter(spec["hidden"], spec["owned"])
     _libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)  # no program with the setuid bit leads back
+    # After the change of the user, which resets it. The signal comes when the thread that started this process ends:
+    # the main thread of the harness, which runs the steps.
+    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != spec["parent"]:
+        sys.exit("the parent has ended")
     try:
         os.execvp(command[0], command)  # noqa: S606 - the program under test, as the user wrote it
     except OSError as error:

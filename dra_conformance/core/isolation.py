@@ -84,9 +84,11 @@ class Isolation:
         """Return the command line that starts a program."""
         if self.mode == "off":
             return list(words)
-        spec: dict[str, Any] = {"uid": self.uid}
-        if self.mode == "namespace":
-            spec = {"hidden": [str(path) for path in self.hidden], "owned": [str(path) for path in self.owned]}
+        spec: dict[str, Any] = {"parent": os.getpid()}
+        if self.mode == "user":
+            spec["uid"] = self.uid
+        else:
+            spec["hidden"], spec["owned"] = [str(path) for path in self.hidden], [str(path) for path in self.owned]
         return [sys.executable, "-I", "-S", str(_HELPER), orjson.dumps(spec).decode(), *words]
 
     def environment(self, variables: Mapping[str, str]) -> dict[str, str]:

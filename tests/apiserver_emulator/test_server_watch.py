@@ -148,7 +148,7 @@ def test_timeouts_end_a_watch(plane: ApiServerEmulator, clock: AdvanceableClock)
     reader = threading.Thread(target=lambda: lines.extend(stream))
     reader.start()
     clock.advance(31)
-    reader.join(5)
+    reader.join(60)
     assert not reader.is_alive()
     assert lines == []
 
@@ -171,7 +171,7 @@ def test_idle_watches_get_bookmarks(
     reader = threading.Thread(target=lambda: got.append(next(lines)))
     reader.start()
     clock.advance(61)
-    reader.join(5)
+    reader.join(60)
     found = json.loads(got[0])
     assert found["type"] == "BOOKMARK"
     assert found["object"]["metadata"]["resourceVersion"] == client.list(CONFIG_MAPS).resource_version
@@ -182,7 +182,7 @@ def test_close_ends_a_blocked_reader(plane: ApiServerEmulator) -> None:
     reader = threading.Thread(target=lambda: list(stream))
     reader.start()
     stream.close()
-    reader.join(5)
+    reader.join(60)
     assert not reader.is_alive()
 
 

@@ -139,12 +139,12 @@ def test_a_deadline_is_in_the_time_of_the_clock(server: PluginServer, driver: Dr
 
         thread = threading.Thread(target=call)
         thread.start()
-        assert driver.entered.wait(5)
+        assert driver.entered.wait(60)
         clock.advance(44)
         thread.join(0.05)
         assert thread.is_alive()
         clock.advance(2)
-        thread.join(5)
+        thread.join(60)
         assert not thread.is_alive()
         driver.hold.set()
     assert caught[0].code == "DEADLINE_EXCEEDED"
@@ -158,19 +158,19 @@ def test_calls_run_one_at_a_time_by_default(serialize: bool, driver: Driver, tmp
     both = threading.Barrier(3)
 
     def call() -> None:
-        both.wait(5)
+        both.wait(60)
         with DRAPluginClient(server.info.endpoint) as client:
             client.prepare([CLAIM])
 
     threads = [threading.Thread(target=call) for _ in range(2)]
     for thread in threads:
         thread.start()
-    both.wait(5)
-    assert driver.entered.wait(5)
+    both.wait(60)
+    assert driver.entered.wait(60)
     second_entered = _within(5 if not serialize else 0.3, lambda: driver.most == 2)
     driver.hold.set()
     for thread in threads:
-        thread.join(5)
+        thread.join(60)
     server.stop()
     assert second_entered is not serialize
     assert len(driver.prepared) == 2

@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 import pytest
+from polling import wait_until
 
 from dra_conformance.core import isolation
 from dra_conformance.core.errors import ExitCode, UsageError
@@ -117,6 +118,41 @@ def test_an_attack_without_isolation_makes_the_run_invalid(folder: Path, workers
     assert problem in found.report["problems"][0]["message"]
     assert found.code == ExitCode.HARNESS_ERROR
     assert found.report["target"]["isolation"] == {"scheduler": "not isolated: --isolation off"}
+
+
+def has_ended(program: Path) -> bool:
+    try:
+        return "State:\tZ" in (program / "status").read_text()  # in a container without an init process
+    except OSError:
+        return True
+
+
+STARTS = """
+import subprocess, sys, time
+from pathlib import Path
+from dra_conformance.core.isolation import Isolation
+wait = ["/bin/sh", "-c", "echo $$; while :; do sleep 1; done"]
+process = subprocess.Popen(Isolation(mode=sys.argv[1], uid=61200).command(wait), stdout=subprocess.PIPE)
+print(process.stdout.readline().decode(), end="", flush=True)
+time.sleep(600)
+"""
+
+
+@needs_root
+@pytest.mark.parametrize(("mode", "prefix"), [("user", ()), ("namespace", _AS_NOBODY)], ids=["user", "namespace"])
+def test_a_program_ends_when_its_harness_is_killed(mode: str, prefix: tuple[str, ...]) -> None:
+    harness = subprocess.Popen(
+        [*prefix, sys.executable, "-c", STARTS, mode],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(REPOSITORY), *sys.path])},
+        stdout=subprocess.PIPE,
+    )
+    assert harness.stdout is not None
+    program = Path("/proc") / harness.stdout.readline().decode().strip()
+    assert program.name.isdigit()
+    assert program.exists()
+    harness.kill()
+    harness.communicate()
+    wait_until(lambda: has_ended(program))
 
 
 def test_auto_isolates_if_it_can() -> None:

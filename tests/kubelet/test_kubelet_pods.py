@@ -106,7 +106,7 @@ def test_a_prepare_over_45_seconds_times_out_and_is_retried(node: World) -> None
     driver.hold = threading.Event()
     node.claim("c", "p")
     node.pod("p", "c")
-    assert driver.entered.wait(5)
+    assert driver.entered.wait(60)
     node.clock.advance(46)
     node.log.wait(lambda: "DEADLINE_EXCEEDED" in node.kubelet.pod_error("default", "p"))
     driver.hold.set()
@@ -316,7 +316,7 @@ def test_a_restart_during_a_call_prepares_again_without_an_event(node: World) ->
     driver.hold = threading.Event()
     node.claim("c", "p")
     node.pod("p", "c")
-    assert driver.entered.wait(5)
+    assert driver.entered.wait(60)
     node.kubelet.stop()
     assert node.api.all("events") == []
     driver.hold.set()

@@ -188,7 +188,7 @@ def test_a_call_in_progress_ends_when_the_driver_dies(node: World) -> None:
 
     thread = threading.Thread(target=call)
     thread.start()
-    assert driver.entered.wait(5)
+    assert driver.entered.wait(60)
     stopper = threading.Thread(target=lambda: node.servers[0].stop(grace=0))
     stopper.start()
     thread.join(10)

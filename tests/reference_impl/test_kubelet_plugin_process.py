@@ -124,8 +124,8 @@ def hammer(bench: Bench, claims: list[ClaimRef]) -> None:
     with bench.kubelet("n1") as kubelet:
         try:
             while True:
-                kubelet.prepare(claims, timeout=5)
-                kubelet.unprepare(claims[::2], timeout=5)
+                kubelet.prepare(claims, timeout=60)
+                kubelet.unprepare(claims[::2], timeout=60)
         except RpcError:
             return
 
