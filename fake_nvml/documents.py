@@ -86,19 +86,18 @@ def read(path: Path) -> Document:
     Raises: InventoryError when it cannot be read, is not YAML, or repeats a key.
     """
     try:
-        changed_at = path.stat().st_mtime_ns
-    except OSError as error:
-        raise InventoryError(f"{path}: cannot be read: {error}") from error
-    return _read(path, changed_at)
-
-
-@lru_cache(maxsize=64)
-def _read(path: Path, _changed_at: int) -> Document:
-    """Parse a file once as long as it does not change; nothing changes a document."""
-    try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InventoryError(f"{path}: cannot be read: {error}") from error
+    return _parsed(path, text)
+
+
+@lru_cache(maxsize=64)
+def _parsed(path: Path, text: str) -> Document:
+    """Parse a text once; nothing changes a document.
+
+    The key is the text, not the time of the file: two writes within a tick of the clock have the same time.
+    """
     lines: dict[Path_, int] = {}
     loader = _Loader(text)
     try:

@@ -280,7 +280,7 @@ def _cluster(document: Document, where: Path_, value: Any) -> bytes:
 
 def _layout(document: Document, where: Path_, raw: Any, board: Board) -> tuple[MigInstance, ...]:
     """A declared MIG layout, placed in the order written; the first entry that cannot be placed is named."""
-    taken, slices = 0, 0
+    taken = 0
     out: list[MigInstance] = []
     for index, item in enumerate(document.sequence(where, raw)):
         spot: Path_ = (*where, index)
@@ -301,15 +301,11 @@ def _layout(document: Document, where: Path_, raw: Any, board: Board) -> tuple[M
             f"only {profile.instances} of it fit on one GPU"
             if used >= profile.instances
             else "its memory slices are taken by the entries before it"
-            if start is None
-            else "the compute slices of the GPU are used up"
-            if slices + profile.slices > 7  # of the GPU's eight memory slices, seven have a compute slice
-            else None
         )
-        if reason is not None or start is None:
+        if used >= profile.instances or start is None:
             raise document.error(spot, f"{name} cannot be placed: {reason}. Remove an entry or reorder the list")
+        # Free memory slices always have compute slices: no placement of a profile leaves it with too few.
         taken |= spans[start]
-        slices += profile.slices
         out.append(MigInstance(profile=profile, start=start))
     return tuple(out)
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import ctypes
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import fake_nvml
 from dra_conformance.components import elf, nvml_calls
 from dra_conformance.components.nvml import OK, NvmlLibrary
 from dra_conformance.components.nvml_child import Child
@@ -19,8 +17,6 @@ from dra_conformance.core import assets
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import World
-from fake_nvml.errors import FakeNvmlError
-from fake_nvml.timeline import Timeline
 
 CANARY: Final = b"\xaa"
 _ROOM: Final = 512
@@ -267,74 +263,3 @@ def _(world: World, text: str) -> None:
     else:
         found = " ".join(running.process.words(patience))
     world.check(found == text, "output of the program", expected=text, observed=found)
-
-
-# -- the fake node -------------------------------------------------------------------------------------------------
-
-
-@when("the fake node changes")
-def _(world: World, docstring: str) -> None:
-    """Play the steps of a timeline on the fake node, as `fake-nvml play` does; a driver reload ends the session."""
-    _change(world, docstring.strip("\n").splitlines())
-
-
-@when('the fake node changes as in "{name}"')
-def _(world: World, name: str) -> None:
-    """Play the timeline in `fixtures/nvml`, as the step with the lines does."""
-    _change(world, _steps_of(name))
-
-
-def _change(world: World, lines: Sequence[str]) -> None:
-    library = world.nvml()
-    if "reload_driver" in _play(world, lines):
-        library.shut_down()
-        library.init()
-
-
-def _steps_of(name: str) -> list[str]:
-    """Return the lines of a timeline's steps in `fixtures/nvml`, one step a line."""
-    lines = (assets.fixtures() / "nvml" / f"{name}.yaml").read_text().splitlines()
-    return [line for line in lines if not line.startswith("#")]
-
-
-@when("the fake node refuses these changes")
-def _(world: World, docstring: str) -> None:
-    """Play each line as a timeline of its own. The steps that follow show that none of them changed anything."""
-    _refuse(world, docstring.strip().splitlines())
-
-
-@when('the fake node refuses the changes in "{name}"')
-def _(world: World, name: str) -> None:
-    """Play each line of a file in `fixtures/nvml` as a timeline of its own, as the step with the lines does."""
-    _refuse(world, _steps_of(name))
-
-
-def _refuse(world: World, lines: Sequence[str]) -> None:
-    for line in lines:
-        with suppress(FakeNvmlError):
-            _play(world, [line])
-
-
-def _play(world: World, lines: Sequence[str]) -> list[str]:
-    """Play the steps of a timeline on the fake node and return their verbs."""
-    path = world.run.components.work / f"timeline-{world.suffix}.yaml"
-    path.write_text("\n".join(["steps:", *(f"  {line}" for line in lines)]), encoding="utf-8")
-    try:
-        return [step.verb for step in Timeline.load(path).play(world.nvml().node)]
-    finally:
-        path.unlink()
-
-
-@then("no fake node has these GPUs")
-def _(world: World, docstring: str) -> None:
-    """Try each line, in YAML, as the GPUs of an inventory, which must be refused."""
-    path = world.run.components.work / f"inventory-{world.suffix}.yaml"
-    for line in docstring.strip().splitlines():
-        path.write_text(f"{{driver_version: '580.1.2', cuda_version: '13.0', gpus: {line}}}", encoding="utf-8")
-        try:
-            fake_nvml.Inventory.load(path)
-            refused = False
-        except fake_nvml.InventoryError:
-            refused = True
-        path.unlink()
-        world.check(refused, "GPUs that cannot exist together", expected="refused", observed=line)

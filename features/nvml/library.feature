@@ -160,12 +160,12 @@ Feature: NVML as a shared library
       | value                        | expected |
       | utilization of its processes | 1002 0   |
     When the fake node changes as in "sixteen_processes"
-    And the fake node refuses these changes
+    Then the fake node refuses these changes
       """
-      - {at: 0, process: {gpu: 2, pid: 17, memory: 1024}}
-      - {at: 0, process: {gpu: 2, pid: 4, memory: 1099511627776}}
+      - {at: 0, process: {gpu: 2, pid: 17, memory: 1024}}  # GPU 2: 16 processes
+      - {at: 0, process: {gpu: 2, pid: 4, memory: 1099511627776}}  # process 4: 1099511627776 bytes of GPU 2
       """
-    Then these values agree for GPU 2
+    And these values agree for GPU 2
       | value                                                                         | expected |
       | process ids in the 24-byte entries of nvmlDeviceGetComputeRunningProcesses_v3 | 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 |
       | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).used                                   | 16384 |

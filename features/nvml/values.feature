@@ -3,11 +3,11 @@ Feature: NVML's values
   Drivers publish values of GPUs as attributes, and name devices by the memory of profiles. Each getter returns the value
   of its own field and its own GPU, and a board has the values that are documented or were recorded of it.
 
-  @NVML-005 @needs:chosen-gpus
+  @NVML-005 @NVML-079 @needs:chosen-gpus
   Scenario: Each getter returns its own value of a GPU
     Given NVML on the GPUs of this suite's inventory "distinct"
-    When the fake node refuses the changes in "refused_changes"
-    Then these values agree for GPU 0
+    Then the fake node refuses the changes in "refused_changes" [NVML-079]
+    And these values agree for GPU 0 [NVML-005]
       | value                                                     | expected                                 |
       | nvmlDeviceGetName()                                       | Distinct 1                               |
       | nvmlDeviceGetUUID()                                       | GPU-01234567-89ab-cdef-0123-456789abcdef |

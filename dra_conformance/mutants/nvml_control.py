@@ -1,0 +1,88 @@
+"""Faults in the control of the fake NVML: errors about mistakes in its files, and fault rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from dra_conformance.engine.mutation import Patch, mutant
+from fake_nvml.errors import FakeNvmlError, InventoryError
+
+
+@mutant("errors-without-line", rule="NVML-079")
+def _(patch: Patch) -> None:
+    """The error about a mistake in a file names the key only."""
+    patch.replace(
+        "fake_nvml.documents:Document.error",
+        lambda self, where, message: InventoryError(f"{self.path}: {'.'.join(map(str, where))}: {message}"),
+    )
+
+
+@mutant("unknown-keys-accepted", rule="NVML-079")
+def _(patch: Patch) -> None:
+    """A key that means nothing is ignored."""
+    patch.replace("fake_nvml.documents:Document.known", lambda self, where, value, allowed: None)
+
+
+@mutant("duplicate-identity-blames-first-gpu", rule="NVML-079")
+def _(patch: Patch) -> None:
+    """The error about an identity of two GPUs names the first of them."""
+
+    def unique(original: Callable[..., None]) -> Callable[..., None]:
+        def check(document: Any, gpus: Any) -> None:
+            try:
+                original(document, gpus)
+            except InventoryError as error:
+                raise document.error(("gpus", 0), str(error).rpartition(": ")[2]) from error
+
+        return check
+
+    patch.wrap("fake_nvml.inventory:_unique", unique)
+
+
+@mutant("refused-change-names-no-field", rule="NVML-079")
+def _(patch: Patch) -> None:
+    """The error about a change that a GPU cannot have does not name the field."""
+
+    def objection(original: Callable[..., str | None]) -> Callable[..., str | None]:
+        def object_to(state: Any, index: int, field: str) -> str | None:
+            if original(state, index, field) is not None:
+                raise FakeNvmlError("this change is impossible")
+            return None
+
+        return object_to
+
+    patch.wrap("fake_nvml.node:objection", objection)
+
+
+@mutant("fault-on-calls-of-all-gpus", rule="NVML-077")
+def _(patch: Patch) -> None:
+    """A fault rule for one GPU acts on the calls of all GPUs."""
+    patch.source("calls/faults.c", "        if (rule->gpu >= 0 && rule->gpu != gpu) continue;", "        (void)gpu;")
+
+
+@mutant("fault-from-the-first-call", rule="NVML-077")
+def _(patch: Patch) -> None:
+    """A fault rule lets no call through first."""
+    patch.wrap(
+        "fake_nvml.faults:arm", lambda original: lambda state, rule, gpu: original(state, replace(rule, after=0), gpu)
+    )
+
+
+@mutant("fault-seed-ignored", rule="NVML-077")
+def _(patch: Patch) -> None:
+    """Fault rules with different seeds act on the same calls."""
+    patch.source("calls/faults.c", "draw(rule->seed, rule->seen)", "draw(0, rule->seen)")
+
+
+@mutant("cleared-faults-stay", rule="NVML-077")
+def _(patch: Patch) -> None:
+    """Fault rules act although they were cleared."""
+    patch.replace("fake_nvml.faults:clear", lambda state, number: None)
+
+
+@mutant("fault-without-delay", rule="NVML-077")
+def _(patch: Patch) -> None:
+    """A call that a fault rule delays returns at once."""
+    patch.source("calls/faults.c", "        if (rule->delay_ms != 0) sleep_ms(rule->delay_ms);", "")

@@ -1,0 +1,93 @@
+@profile:nvml @component:nvml
+Feature: Control of the fake NVML
+  Tests choose the GPUs of the fake NVML in YAML files and change them while programs use them. A mistake in a file is
+  reported, and a fault acts on the calls that it names, so that a test never runs with other GPUs or faults than written.
+
+  @NVML-079 @needs:fake-nvml
+  Scenario: A mistake in an inventory is refused with its line and key
+    Given NVML
+    Then each inventory in "refused_inventories" is refused with an error that names line and key
+
+  @NVML-077 @needs:fake-nvml
+  Scenario: A fault rule acts on the calls that it names and no longer than it should
+    Given NVML
+    When the fake node changes
+      """
+      - {at: 0, fault: {function: nvmlDeviceGetTemperature, error: UNKNOWN, gpu: 1, after: 1, every: 2, times: 2}}
+      - {at: 0, fault: {function: nvmlDeviceGetPower*, error: NVML_ERROR_NO_PERMISSION, gpu: 2}}
+      - {at: 0, fault: {function: nvmlDeviceGetMinorNumber, error: TIMEOUT, program: no-such-program}}
+      - {at: 0, fault: {function: nvmlDeviceGetSerial, delay: 0.04, times: 1}}
+      - {at: 0, fault: {function: nvmlDeviceGetFanSpeed, error: 15, gpu: 3}}
+      - {at: 0, fault: {function: nvmlDeviceGetBoardId, error: nvml_error_gpu_is_lost, probability: 1, seed: 4294967297, gpu: 3}}
+      """
+    Then nvmlDeviceGetSerial(gpu1, buffer, 96) takes at least 40 ms
+    And these calls return
+      | call                                      | returns                |
+      | nvmlDeviceGetTemperature(gpu0, 0, &t)     | SUCCESS                |
+      | nvmlDeviceGetTemperature(gpu1, 0, &t)     | SUCCESS                |
+      | nvmlDeviceGetTemperature(gpu1, 0, &t)     | SUCCESS                |
+      | nvmlDeviceGetTemperature(gpu1, 0, &t)     | UNKNOWN                |
+      | nvmlDeviceGetTemperature(gpu1, 0, &t)     | SUCCESS                |
+      | nvmlDeviceGetTemperature(gpu1, 0, &t)     | UNKNOWN                |
+      | nvmlDeviceGetTemperature(gpu1, 0, &t)     | SUCCESS                |
+      | nvmlDeviceGetTemperature(gpu1, 0, &t)     | SUCCESS                |
+      | nvmlDeviceGetPowerUsage(gpu1, &p)         | SUCCESS                |
+      | nvmlDeviceGetPowerUsage(gpu2, &p)         | NO_PERMISSION          |
+      | nvmlDeviceGetPowerState(gpu2, &p)         | NO_PERMISSION          |
+      | nvmlDeviceGetPerformanceState(gpu2, &p)   | SUCCESS                |
+      | nvmlDeviceGetMinorNumber(gpu2, &n)        | SUCCESS                |
+      | nvmlDeviceGetSerial(gpu1, buffer, 96)     | SUCCESS                |
+      | nvmlDeviceGetFanSpeed(gpu3, &f)           | GPU_IS_LOST            |
+      | nvmlDeviceGetBoardId(gpu3, &b)            | GPU_IS_LOST            |
+      | nvmlDeviceGetBoardId(gpu3, &b)            | GPU_IS_LOST            |
+    And the fault rules have acted 2, 2, 0, 1, 1, 2 times
+    When the fake node changes
+      """
+      - {at: 0, clear_faults: {}}
+      """
+    Then these calls return
+      | call                                  | returns |
+      | nvmlDeviceGetPowerUsage(gpu2, &p)     | SUCCESS |
+      | nvmlDeviceGetBoardId(gpu3, &b)        | SUCCESS |
+    When the fake node changes
+      """
+      - {at: 0, fault: {function: nvmlDeviceGetBoardId, error: UNKNOWN, gpu: 3, times: 1}}
+      - {at: 0, fault: {function: nvmlDeviceGetTemperature, error: UNKNOWN, gpu: 1}}
+      """
+    Then these calls return
+      | call                                  | returns |
+      | nvmlDeviceGetBoardId(gpu3, &b)        | UNKNOWN |
+      | nvmlDeviceGetBoardId(gpu3, &b)        | SUCCESS |
+      | nvmlDeviceGetTemperature(gpu1, 0, &t) | UNKNOWN |
+    And the fault rules have acted 1, 1 times
+
+  @NVML-077 @needs:fake-nvml
+  Scenario: Fault rules with one seed act on the same calls
+    Given NVML
+    When the fake node changes
+      """
+      - {at: 0, fault: {function: nvmlDeviceGetMinorNumber, error: UNKNOWN, gpu: 0, probability: 0.5, seed: 3}}
+      - {at: 0, fault: {function: nvmlDeviceGetMinorNumber, error: UNKNOWN, gpu: 1, probability: 0.5, seed: 3}}
+      - {at: 0, fault: {function: nvmlDeviceGetMinorNumber, error: UNKNOWN, gpu: 2, probability: 0.5, seed: 4}}
+      - {at: 0, fault: {function: nvmlDeviceGetMinorNumber, error: UNKNOWN, gpu: 3, probability: 0.9, seed: 3}}
+      """
+    Then 40 calls of nvmlDeviceGetMinorNumber on each GPU fail as the table shows
+      | GPU | same calls as on GPU 0 |
+      | 1   | yes                    |
+      | 2   | no                     |
+      | 3   | no                     |
+    And the fault rules have acted in 10 to 30, 10 to 30, 10 to 30, 31 to 40 of the calls
+
+  @NVML-077 @needs:fake-nvml
+  Scenario: A node has at most 32 fault rules
+    Given NVML
+    When the fake node changes as in "thirty_two_faults"
+    Then the fake node refuses these changes
+      """
+      - {at: 0, fault: {function: nvmlDeviceGetBoardId, error: UNKNOWN}}  # faults: 32
+      """
+    And these calls return
+      | call                               | returns |
+      | nvmlDeviceGetMinorNumber(gpu3, &n) | TIMEOUT |
+      | nvmlDeviceGetMinorNumber(gpu2, &n) | SUCCESS |
+      | nvmlDeviceGetBoardId(gpu3, &b)     | SUCCESS |
