@@ -3,8 +3,8 @@
 Pure functions over the API's own dicts.
 
 Source: k8s.io/component-helpers scheduling/corev1/nodeaffinity and k8s.io/apimachinery pkg/labels (v0.36). A selector
-matches if one of its terms matches; a term matches if it has requirements and all of them hold. The syntax of keys and
-of values other than integers is not checked here: the API server checks it.
+matches if one of its terms matches; a term matches if it has requirements and all of them hold. The API server checks
+keys, operators and the number of values; it does not check whether a value that is compared is an integer.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 from dra_api.objects import Obj, meta, name_of
 
-_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")  # 2**63 has 19 digits
-_INT64 = range(-(2**63), 2**63)
+_INTEGER = re.compile(r"0*([0-9]{1,19})")  # 2**63 has 19 digits
+_INT64_MAX = 2**63 - 1
 
 
 class NodeSelectorError(ValueError):
@@ -70,22 +70,20 @@ def term_matches(term: Obj, node: NodeFacts) -> bool:
     Raises NodeSelectorError if a requirement is invalid, even if another requirement of the term does not hold.
     """
     labels = [_label_test(requirement) for requirement in term.get("matchExpressions") or ()]
-    fields = [_field_test(requirement) for requirement in term.get("matchFields") or ()]
+    fields = term.get("matchFields") or ()
     if not labels and not fields:
         return False
-    return all(test(node.labels) for test in labels) and all(test({"metadata.name": node.name}) for test in fields)
+    return all(test(node.labels) for test in labels) and all(_is_selected(field, node) for field in fields)
 
 
 def parse_int64(text: str) -> int | None:
-    """Return `text` as a 64-bit integer, or None if Go's strconv.ParseInt(text, 10, 64) refuses it.
+    """Return a label value as a 64-bit integer, or None if Go's strconv.ParseInt(text, 10, 64) refuses it.
 
-    Python's int() is more tolerant: it takes underscores, white space, digits of other scripts and any size.
+    Python's int() is more tolerant: it takes underscores, digits of other scripts and any size. Label values begin with
+    a letter or digit, so there are no signs.
     """
     found = _INTEGER.fullmatch(text)
-    if not found:
-        return None
-    number = int(found[1] + found[2])
-    return number if number in _INT64 else None
+    return int(found[1]) if found and int(found[1]) <= _INT64_MAX else None
 
 
 _Test = Callable[[Mapping[str, str]], bool]
@@ -93,45 +91,23 @@ _Test = Callable[[Mapping[str, str]], bool]
 
 def _label_test(requirement: Mapping[str, Any]) -> _Test:
     """Return the test for one of `matchExpressions`. Raises NodeSelectorError as labels.NewRequirement fails."""
-    key = requirement.get("key") or ""
-    operator = requirement.get("operator")
+    key, operator = requirement["key"], requirement["operator"]
     values: Sequence[str] = requirement.get("values") or ()
-    if operator in ("In", "NotIn"):
-        if not values:
-            raise NodeSelectorError(f"operator {operator} of key {key!r} takes at least one value")
-        if operator == "In":
-            return lambda labels: labels.get(key) in values
+    if operator == "In":
+        return lambda labels: labels.get(key) in values
+    if operator == "NotIn":
         return lambda labels: labels.get(key) not in values  # true for a node without the label, as upstream
     if operator in ("Exists", "DoesNotExist"):
-        if values:
-            raise NodeSelectorError(f"operator {operator} of key {key!r} takes no values")
         return lambda labels: (key in labels) is (operator == "Exists")
-    if operator in ("Gt", "Lt"):
-        bound = _bound(operator, values)
-        return lambda labels: _compare(operator, labels.get(key), bound)
-    raise NodeSelectorError(f"unknown node selector operator {operator!r}")
-
-
-def _field_test(requirement: Mapping[str, Any]) -> _Test:
-    """Return the test for one of `matchFields`. A field other than metadata.name is empty, as upstream has it."""
-    key = requirement.get("key") or ""
-    operator = requirement.get("operator")
-    values: Sequence[str] = requirement.get("values") or ()
-    if operator not in ("In", "NotIn"):
-        raise NodeSelectorError(f"operator {operator!r} is not supported in matchFields (choose from In, NotIn)")
-    if len(values) != 1:
-        raise NodeSelectorError(f"operator {operator} in matchFields takes exactly one value, not {len(values)}")
-    return lambda fields: (fields.get(key, "") == values[0]) is (operator == "In")
-
-
-def _bound(operator: str, values: Sequence[str]) -> int:
-    if len(values) != 1:
-        raise NodeSelectorError(f"operator {operator} takes exactly one value, not {len(values)}")
     bound = parse_int64(values[0])
-    # Values of selectors must be label values as well, and these begin with a letter or digit: a sign is invalid.
-    if bound is None or values[0].startswith(("+", "-")):
+    if bound is None:
         raise NodeSelectorError(f"operator {operator} takes an integer, not {values[0]!r}")
-    return bound
+    return lambda labels: _compare(operator, labels.get(key), bound)
+
+
+def _is_selected(requirement: Mapping[str, Any], node: NodeFacts) -> bool:
+    """Return whether one of `matchFields` holds; the only field is metadata.name, with one value."""
+    return (node.name == requirement["values"][0]) is (requirement["operator"] == "In")
 
 
 def _compare(operator: str, value: str | None, bound: int) -> bool:

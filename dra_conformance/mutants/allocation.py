@@ -205,6 +205,24 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.node_selector:parse_int64", parse)
 
 
+@mutant("selector-integers-below-the-largest", rule="DRA-143")
+def _(patch: Patch) -> None:
+    """Node selectors do not compare the largest integer of 64 bits."""
+    patch.wrap(
+        "reference_impl.node_selector:parse_int64",
+        lambda original: lambda text: None if original(text) == 2**63 - 1 else original(text),
+    )
+
+
+@mutant("selector-integers-of-19-digits", rule="DRA-143")
+def _(patch: Patch) -> None:
+    """Node selectors count leading zeros as digits of an integer."""
+    patch.wrap(
+        "reference_impl.node_selector:parse_int64",
+        lambda original: lambda text: original(text) if len(text) <= 19 else None,
+    )
+
+
 @mutant("oldest-generation-used", rule="DRA-145")
 def _(patch: Patch) -> None:
     """The scheduler keeps using the first generation of a pool."""

@@ -266,7 +266,7 @@ Feature: Scheduling of pods with claims
   @DRA-143
   Scenario Outline: A node selector compares a label only if it is a 64-bit integer in decimal digits (<label>)
     Given node "n1" with label "dra.test/gpus" set to "<label>"
-    And node "n2" with label "dra.test/gpus" set to "8"
+    And node "n2" with label "dra.test/gpus" set to "<integer>"
     And a ResourceSlice "large" with:
       """
       nodeSelector:
@@ -280,10 +280,10 @@ Feature: Scheduling of pods with claims
     And claim "mine" is allocated the devices "near"
 
     Examples:
-      | label                | operator | bound |
-      | 1_0                  | Gt       | 5     |
-      | 99999999999999999999 | Gt       | 5     |
-      | 1_0                  | Lt       | 20    |
+      | label               | integer              | operator | bound |
+      | 1_0                 | 8                    | Gt       | 5     |
+      | 9223372036854775808 | 9223372036854775807  | Gt       | 5     |
+      | 1_0                 | 00000000000000000008 | Lt       | 20    |
 
   @DRA-145
   Scenario: Only the newest generation of a pool counts
