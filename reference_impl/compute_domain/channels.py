@@ -188,7 +188,7 @@ class ChannelPreparer:
             if kind is None:
                 raise NotYetError(f"requested device is not allocatable: {result.device}")
             config = configs.select(offered, request=result.request, device=result.device, kind=kind)
-            configs.validate(config)
+            configs.validate_domain(config)
             chosen.append((result, config))
         return chosen
 

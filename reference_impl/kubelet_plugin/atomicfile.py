@@ -46,7 +46,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int, durable: bool = True
     except OSError as error:
         error.filename = error.filename or str(path)  # the error of a write to an open file has no name
         with contextlib.suppress(OSError):
-            aside.unlink(missing_ok=True)
+            aside.unlink()
         raise
     if durable:
         sync_folder(path.parent)
@@ -62,14 +62,12 @@ def exchange(one: Path, other: Path) -> bool:
     return bool(_renameat2(_AT_FDCWD, here, _AT_FDCWD, there, _RENAME_EXCHANGE) == 0)
 
 
-def remove(path: Path, *, durable: bool = True) -> None:
-    """Remove `path` if it exists; sync the removal to disk if `durable`."""
+def remove(path: Path) -> None:
+    """Remove `path` if it exists."""
     if not os.path.lexists(path):  # a read-only file system refuses to remove even what is not there
         return
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
-        if durable:
-            sync_folder(path.parent)
 
 
 def sweep(folder: Path, *, prefix: str) -> list[Path]:

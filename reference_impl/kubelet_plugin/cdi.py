@@ -31,7 +31,7 @@ class CdiFolder:
     `vendor` is `k8s.<driver name>`. The folder is made when the first spec is written.
     """
 
-    def __init__(self, root: Path, *, vendor: str, cdi_class: str = "claim") -> None:
+    def __init__(self, root: Path, *, vendor: str, cdi_class: str) -> None:
         self.root = root
         self.vendor = vendor
         self.cdi_class = cdi_class
@@ -61,13 +61,13 @@ class CdiFolder:
             "devices": list(devices),
             "containerEdits": common_edits,
         }
-        self.root.mkdir(parents=True, exist_ok=True)
+        self.root.mkdir(exist_ok=True)
         data = orjson.dumps(spec, option=orjson.OPT_INDENT_2) + b"\n"
         write_atomically(self.path(claim_uid), data, mode=_MODE, durable=False)
 
     def remove(self, claim_uid: str) -> None:
         """Remove a claim's spec; one that is gone already is fine (rule NV-096)."""
-        remove(self.path(claim_uid), durable=False)
+        remove(self.path(claim_uid))
 
     def claims(self) -> set[str]:
         """Return the claims that have a spec."""
@@ -75,8 +75,6 @@ class CdiFolder:
 
     def clean(self, keep: Iterable[str]) -> list[str]:
         """Remove specs of claims that are not in `keep`, and what killed writers left; returns the claims removed."""
-        if not self.root.is_dir():
-            return []
         sweep(self.root, prefix=self._prefix)
         stale = sorted(self.claims() - set(keep))
         for claim_uid in stale:

@@ -193,21 +193,25 @@ def _shown(parameters: Obj) -> str:
 class EnabledSharing:
     """The sharing strategies that the feature gates allow."""
 
-    time_slicing: bool = False
-    mps: bool = False
+    time_slicing: bool
+    mps: bool
 
 
-def validate(config: Config, gates: EnabledSharing = EnabledSharing()) -> None:
+def validate(config: Config, gates: EnabledSharing) -> None:
     """Check a decoded config. Raises ConfigError with upstream's words (rules NV-082 to NV-084, NV-091)."""
     match config:
         case GpuConfig(sharing=Sharing() as sharing) | MigDeviceConfig(sharing=Sharing() as sharing):
             _validate_sharing(sharing, gates)
         case VfioDeviceConfig(backend_policy=policy) if policy not in ("LegacyOnly", "PreferIommuFD"):
             raise ConfigError(f"unknown iommu backend policy: {policy}, supported: LegacyOnly, PreferIommuFD")
-        case ComputeDomainChannelConfig(domain_id="") | ComputeDomainDaemonConfig(domain_id=""):
-            raise ConfigError("domainID cannot be empty")
         case _:
-            return
+            validate_domain(config)
+
+
+def validate_domain(config: Config) -> None:
+    """Check a decoded config of a ComputeDomain. Raises ConfigError."""
+    if isinstance(config, ComputeDomainChannelConfig | ComputeDomainDaemonConfig) and not config.domain_id:
+        raise ConfigError("domainID cannot be empty")
 
 
 def _validate_sharing(sharing: Sharing, gates: EnabledSharing) -> None:

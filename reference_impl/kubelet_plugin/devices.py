@@ -172,23 +172,21 @@ def slots_of(gpu: Gpu) -> list[MigSlot]:
 
 
 def memory_slices(device: Device) -> Sequence[int]:
-    """Return the memory slices of its GPU that a device takes; none if they are not counted."""
+    """Return the memory slices of its GPU that a device takes; none of a GPU that is not cut on demand."""
     match device:
-        case Gpu(partitioning=Partitioning() as whole):
-            return range(whole.memory_slices)
+        case Gpu(partitioning=whole):
+            return range(whole.memory_slices if whole is not None else 0)
         case Mig(start=start, size=size) | MigSlot(start=start, profile=MigProfile(size=size)):
             return range(start, start + size)
-        case _:
-            return ()
 
 
 def overlap(one: AnyDevice, other: AnyDevice) -> bool:
-    """Return whether two devices share hardware."""
+    """Return whether two devices of different names share hardware."""
     if isinstance(one, Vfio) or isinstance(other, Vfio):
         return pci_address_of(one) == pci_address_of(other)
     if full_gpu(one).uuid != full_gpu(other).uuid:
         return False
-    return one.name == other.name or bool(set(memory_slices(one)) & set(memory_slices(other)))
+    return bool(set(memory_slices(one)) & set(memory_slices(other)))
 
 
 def gpu_name(minor: int) -> str:

@@ -98,7 +98,7 @@ class DriverRoot:
         path = self.dev / name
         if self.dev == Path("/dev") or path.exists():
             return
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(exist_ok=True)
         with contextlib.suppress(OSError):
             os.mknod(path, file_mode | stat.S_IFCHR, os.makedev(major or 0, minor))
         path.touch(mode=file_mode)

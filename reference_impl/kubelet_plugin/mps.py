@@ -114,13 +114,14 @@ class Mps:
     def end(self, daemon: Obj) -> None:
         """End one daemon, running or not, and remove its folder. Raises SharingError when it does not end."""
         folder = self.folder / daemon["id"]
+        if not folder.exists():
+            return
         # The daemon creates this pipe; without it none is running.
         if (folder / "pipe/control").exists():
             self.run(daemon, [], stdin="quit")
-        if folder.exists():
-            for uuid in daemon["gpus"]:
-                self._smi(["-i", uuid, "-c", "DEFAULT"])
-        shutil.rmtree(folder, ignore_errors=True)
+        for uuid in daemon["gpus"]:
+            self._smi(["-i", uuid, "-c", "DEFAULT"])
+        shutil.rmtree(folder)
 
     def edits(self, planned: Obj) -> Obj:
         """Return nothing for the whole claim: each device has the edits of its own daemon."""

@@ -41,7 +41,7 @@ class ClaimStorage:
         return cls(
             claims=ClaimReader(client),
             checkpoint=Checkpoint(options.data_dir / "checkpoint.json", boot_id=kernel_boot_id()),
-            cdi=CdiFolder(options.cdi_root, vendor=f"k8s.{options.driver_name}"),
+            cdi=CdiFolder(options.cdi_root, vendor=f"k8s.{options.driver_name}", cdi_class="claim"),
             lock=NodeLock(options.data_dir / "pu.lock", clock=clock, timeout=options.lock_timeout),
         )
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from dra_api.objects import Obj
 from dra_api.rpc import PreparedDevice
@@ -61,7 +61,7 @@ class NodeDevices:
     found: Callable[[], Found]
     raw_driver_version: Callable[[], str]
     root: DriverRoot
-    on_change: Callable[[], None] = lambda: None
+    on_change: Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +78,11 @@ class DeviceFeatures:
     """
 
     sharing: EnabledSharing
-    settings: Sequence[Setting] = ()
-    shares: ShareMode = field(default_factory=ShareMode)
-    mig: MigInstances | None = None
-    mps: Mps | None = None
-    passthrough: Passthrough | None = None
+    settings: Sequence[Setting]
+    shares: ShareMode
+    mig: MigInstances | None
+    mps: Mps | None
+    passthrough: Passthrough | None
 
 
 class ClaimPreparer:
@@ -185,7 +185,7 @@ class ClaimPreparer:
         """
         wanted = [result for result in results if not result.admin_access]
         for other_uid, entry in held.items():
-            if other_uid == uid or entry.state is not ClaimState.COMPLETED:
+            if entry.state is not ClaimState.COMPLETED:
                 continue
             for taken in own_results(entry.status, self.driver):
                 clash = None if taken.admin_access else next((r for r in wanted if self.clash(r, taken)), None)
@@ -202,7 +202,7 @@ class ClaimPreparer:
         wanted = {result.device: result for result in results if not result.admin_access}
         mine = configs.candidates(claim.allocation, self.driver)
         for other_uid, entry in held.items():
-            if other_uid == claim.uid or entry.state is not ClaimState.COMPLETED:
+            if entry.state is not ClaimState.COMPLETED:
                 continue
             theirs = configs.candidates(entry.status["allocation"], self.driver)
             for taken in own_results(entry.status, self.driver):
@@ -276,12 +276,12 @@ class ClaimPreparer:
             live = self._mig.create(slot)
         return replace(configured, device=live)
 
-    def kept(self, held: Mapping[str, ClaimEntry], *, but: str = "") -> set[str]:
-        """Return the names of devices that completed claims have, those of one claim left out."""
+    def kept(self, held: Mapping[str, ClaimEntry]) -> set[str]:
+        """Return the names of devices that completed claims have."""
         return {
             result.device
-            for uid, entry in held.items()
-            if uid != but and entry.state is ClaimState.COMPLETED
+            for entry in held.values()
+            if entry.state is ClaimState.COMPLETED
             for result in own_results(entry.status, self.driver)
         }
 
@@ -342,7 +342,7 @@ class ClaimPreparer:
         self.remove_spec(uid)
         if self._mig is None:
             return
-        kept = self.kept(self._checkpoint.claims(), but=uid)
+        kept = self.kept({other: held for other, held in self._checkpoint.claims().items() if other != uid})
         for result in own_results(entry.status, self.driver):
             slot = self._found().device(result.device)
             if isinstance(slot, MigSlot) and slot.name not in kept:

@@ -34,7 +34,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def gates_of(text: str) -> EnabledSharing:
     """Parse `TimeSlicingSettings=true,MPSSupport=false`. Raises ComponentError for an unknown gate or value."""
-    return EnabledSharing(**{_GATES[name]: value for name, value in read_gates(text, known=_GATES).items()})
+    enabled = dict.fromkeys(_GATES.values(), False)
+    return EnabledSharing(**enabled | {_GATES[name]: value for name, value in read_gates(text, known=_GATES).items()})
 
 
 def build_alone(args: argparse.Namespace, clock: Clock) -> Component:

@@ -10,7 +10,7 @@ import logging
 import socket
 import ssl
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ _BODY_LIMIT = 8 * 1024 * 1024
 _READ_TIMEOUT = 30.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookOptions:
     """Settings of the webhook. `port` 0 takes a free one; without a certificate it speaks plain HTTP (tests only)."""
 
@@ -36,7 +36,7 @@ class WebhookOptions:
     port: int = 0
     certificate: Path | None = None
     key: Path | None = None
-    gates: EnabledSharing = field(default_factory=EnabledSharing)
+    gates: EnabledSharing
 
 
 class Webhook:

@@ -68,7 +68,7 @@ def preparer(folder: Path) -> InventoryPreparer:
         storage=ClaimStorage(
             claims=cast(ClaimReader, None),
             checkpoint=Checkpoint(folder / "data/checkpoint.json", boot_id="boot"),
-            cdi=CdiFolder(folder / "cdi", vendor=f"k8s.{DRIVER}"),
+            cdi=CdiFolder(folder / "cdi", vendor=f"k8s.{DRIVER}", cdi_class="claim"),
             lock=NodeLock(folder / "data/lock", clock=RealClock(), timeout=1),
         ),
     )

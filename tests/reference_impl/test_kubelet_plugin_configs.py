@@ -18,6 +18,7 @@ from reference_impl.kubelet_plugin.configs import (
 from reference_impl.kubelet_plugin.prepare import KINDS
 
 ALL_ON = EnabledSharing(time_slicing=True, mps=True)
+ALL_OFF = EnabledSharing(time_slicing=False, mps=False)
 
 
 def parameters(kind: str = "GpuConfig", **fields: Any) -> dict[str, Any]:
@@ -78,8 +79,8 @@ def test_empty_time_slicing_config_means_the_default_interval() -> None:
 @pytest.mark.parametrize(
     ("sharing", "gates", "message"),
     [
-        ({"strategy": "TimeSlicing"}, EnabledSharing(), '"TimeSlicingSettings" feature gate is not enabled'),
-        ({"strategy": "MPS"}, EnabledSharing(), '"MPSSupport" feature gate is not enabled'),
+        ({"strategy": "TimeSlicing"}, ALL_OFF, '"TimeSlicingSettings" feature gate is not enabled'),
+        ({"strategy": "MPS"}, ALL_OFF, '"MPSSupport" feature gate is not enabled'),
         ({"strategy": "Luck"}, ALL_ON, "unknown GPU sharing strategy: Luck, .* TimeSlicing, MPS"),
         ({}, ALL_ON, "unknown GPU sharing strategy: , .* TimeSlicing, MPS"),
         (

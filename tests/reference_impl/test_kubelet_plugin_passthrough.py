@@ -26,6 +26,7 @@ from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.passthrough import Passthrough, PassthroughError, Persistence, twins
 from reference_impl.kubelet_plugin.persistence import PersistenceMode
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer, DeviceFeatures, NodeDevices
+from reference_impl.kubelet_plugin.shares import ShareMode
 
 
 @pytest.fixture
@@ -216,7 +217,7 @@ class Lives:
         )
         found = Found((), (), passing.discover(found))
         checkpoint = Checkpoint(self.folder / "data/checkpoint.json", boot_id="boot")
-        cdi = CdiFolder(self.folder / "cdi", vendor="k8s.gpu.nvidia.com")
+        cdi = CdiFolder(self.folder / "cdi", vendor="k8s.gpu.nvidia.com", cdi_class="claim")
         preparer = ClaimPreparer(
             driver="gpu.nvidia.com",
             storage=ClaimStorage(
@@ -225,8 +226,17 @@ class Lives:
                 cdi=cdi,
                 lock=NodeLock(self.folder / "data/lock", clock=RealClock(), timeout=5),
             ),
-            devices=NodeDevices(found=lambda: found, raw_driver_version=lambda: "1", root=self.root),
-            features=DeviceFeatures(sharing=EnabledSharing(), settings=(passing,), passthrough=passing),
+            devices=NodeDevices(
+                found=lambda: found, raw_driver_version=lambda: "1", root=self.root, on_change=lambda: None
+            ),
+            features=DeviceFeatures(
+                sharing=EnabledSharing(time_slicing=False, mps=False),
+                settings=(passing,),
+                shares=ShareMode(),
+                mig=None,
+                mps=None,
+                passthrough=passing,
+            ),
         )
         preparer.repair()
         deeds: list[tuple[Any, str]] = [(passing, "write"), (checkpoint, "write"), (cdi, "write"), (cdi, "remove")]

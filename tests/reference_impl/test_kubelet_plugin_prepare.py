@@ -28,6 +28,7 @@ from reference_impl.kubelet_plugin.driver_root import DriverRoot, DriverRootErro
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
 from reference_impl.kubelet_plugin.nodelock import LockTimeoutError, NodeLock
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer, DeviceFeatures, NodeDevices, PrepareError
+from reference_impl.kubelet_plugin.shares import ShareMode
 from reference_impl.kubelet_plugin.sharing import TimeSlicing
 
 DRIVER = "gpu.nvidia.com"
@@ -82,13 +83,22 @@ class World:
             storage=ClaimStorage(
                 claims=self.claims,
                 checkpoint=Checkpoint(self.data / "checkpoint.json", boot_id=boot_id),
-                cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}"),
+                cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}", cdi_class="claim"),
                 lock=NodeLock(self.data / "pu.lock", clock=self.clock, timeout=10),
             ),
-            devices=NodeDevices(found=lambda: found, raw_driver_version=lambda: VERSION, root=DriverRoot(self.root)),
+            devices=NodeDevices(
+                found=lambda: found,
+                raw_driver_version=lambda: VERSION,
+                root=DriverRoot(self.root),
+                on_change=lambda: None,
+            ),
             features=DeviceFeatures(
-                sharing=EnabledSharing(time_slicing=self.slicing),
+                sharing=EnabledSharing(time_slicing=self.slicing, mps=False),
                 settings=(TimeSlicing(run=lambda arguments: self.ran.append([*arguments])),),
+                shares=ShareMode(),
+                mig=None,
+                mps=None,
+                passthrough=None,
             ),
         )
         made.repair()

@@ -37,6 +37,7 @@ from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer, DeviceFeatures, NodeDevices
+from reference_impl.kubelet_plugin.shares import ShareMode
 from reference_impl.kubelet_plugin.sharing import SharingError, TimeSlicing
 
 DRIVER = "gpu.nvidia.com"
@@ -154,15 +155,20 @@ class Machine:
             storage=ClaimStorage(
                 claims=Claims(),
                 checkpoint=Checkpoint(self.data / "checkpoint.json", boot_id="boot"),
-                cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}"),
+                cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}", cdi_class="claim"),
                 lock=NodeLock(self.data / "pu.lock", clock=AdvanceableClock(), timeout=1),
             ),
             devices=NodeDevices(
-                found=lambda: found, raw_driver_version=nvml.raw_driver_version, root=DriverRoot(self.node.driver_root)
+                found=lambda: found,
+                raw_driver_version=nvml.raw_driver_version,
+                root=DriverRoot(self.node.driver_root),
+                on_change=lambda: None,
             ),
             features=DeviceFeatures(
                 sharing=EnabledSharing(time_slicing=True, mps=self.has_mps),
                 settings=(TimeSlicing(run=smi), mps),
+                shares=ShareMode(),
+                passthrough=None,
                 mig=None if self.has_mps else MigInstances(nvml),
                 mps=mps if self.has_mps else None,
             ),

@@ -9,6 +9,7 @@ import subprocess
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from reference_impl.webhook import Webhook, WebhookOptions, document
 from reference_impl.webhook.command import gates_of
 from reference_impl.webhook.review import answer
 
+ALL_OFF = EnabledSharing(time_slicing=False, mps=False)
 GOOD = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig"}
 TIME_SLICING = {**GOOD, "sharing": {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Long"}}}
 
@@ -44,7 +46,7 @@ def review(*configs: Any, plural: str = "resourceclaims", version: str = "v1") -
 
 
 def verdict(body: dict[str, Any], **gates: bool) -> dict[str, Any]:
-    response: dict[str, Any] = answer(body, gates=EnabledSharing(**gates))["response"]
+    response: dict[str, Any] = answer(body, gates=replace(ALL_OFF, **gates))["response"]
     assert response["uid"] == "u-1"
     return response
 
@@ -135,7 +137,7 @@ def test_what_is_no_json_is_a_value_error(body: bytes) -> None:
 
 
 def test_the_driver_s_gates_have_upstream_s_names() -> None:
-    assert gates_of("TimeSlicingSettings=true,MPSSupport=false") == EnabledSharing(time_slicing=True)
+    assert gates_of("TimeSlicingSettings=true,MPSSupport=false") == replace(ALL_OFF, time_slicing=True)
     for wrong in ("TimeSlicing=true", "MPSSupport=yes", "MPSSupport"):
         with pytest.raises(ComponentError, match=wrong.partition("=")[0]):
             gates_of(wrong)
@@ -165,7 +167,7 @@ def test_a_stopped_server_closes_its_connections(server: Webhook) -> None:
 
 @pytest.fixture
 def server() -> Iterator[Webhook]:
-    webhook = Webhook(options=WebhookOptions())
+    webhook = Webhook(options=WebhookOptions(gates=ALL_OFF))
     webhook.start()
     yield webhook
     webhook.stop()
@@ -204,7 +206,7 @@ def test_it_speaks_tls(tmp_path: Path) -> None:
         check=True,
         capture_output=True,
     )
-    webhook = Webhook(options=WebhookOptions(certificate=certificate, key=key))
+    webhook = Webhook(options=WebhookOptions(gates=ALL_OFF, certificate=certificate, key=key))
     webhook.start()
     try:
         trusting = ssl.create_default_context(cafile=str(certificate))
@@ -217,4 +219,4 @@ def test_a_broken_certificate_is_one_sentence(tmp_path: Path) -> None:
     broken = tmp_path / "tls.crt"
     broken.write_text("nonsense")
     with pytest.raises(ComponentError, match="cannot use the certificate"):
-        Webhook(options=WebhookOptions(certificate=broken, key=broken)).start()
+        Webhook(options=WebhookOptions(gates=ALL_OFF, certificate=broken, key=broken)).start()
