@@ -44,6 +44,7 @@ FIRST: Final = "first"  # the file that keeps the node as it was made, for `Node
 
 RC_NOT_SUPPORTED: Final = 3
 NO_INSTANCE: Final = 0xFFFFFFFF
+_FIRST_SERIAL: Final = 1
 
 SCALAR_INDEX: Final = {name: index for index, name in enumerate(SCALARS)}
 STRING_INDEX: Final = {name: index for index, name in enumerate(STRINGS)}
@@ -110,14 +111,15 @@ def render(inventory: Inventory, node: str) -> State:
     state.gpu_count = len(inventory.gpus)
     state.cuda_version = inventory.cuda_version
     state.alive = 1
+    state.next_serial = _FIRST_SERIAL
     for name in ("driver_version", "nvml_version", "driver_branch"):
         getattr(state, name).text = getattr(inventory, name).encode()
     for index, spec in enumerate(inventory.gpus):
-        _render_gpu(state, state.gpus[index], spec, index, node, inventory.driver_version)
+        _render_gpu(state.gpus[index], spec, index, node, inventory.driver_version)
     return state
 
 
-def _render_gpu(state: State, gpu: Gpu, spec: GpuSpec, index: int, node: str, driver: str) -> None:
+def _render_gpu(gpu: Gpu, spec: GpuSpec, index: int, node: str, driver: str) -> None:
     ctypes.memmove(ctypes.byref(gpu), _nameless(spec), ctypes.sizeof(Gpu))
     uuid = spec.uuid or gpu_uuid(node, index)
     computed: dict[str, int | str] = {
@@ -139,14 +141,12 @@ def _render_gpu(state: State, gpu: Gpu, spec: GpuSpec, index: int, node: str, dr
         slot = gpu.instances[tree_id(instance.start, instance.profile.size)]
         slot.used, slot.profile = 1, instance.profile.id
         slot.start, slot.size = instance.start, instance.profile.size
-        state.next_serial += 1
-        slot.serial = state.next_serial
         compute = slot.compute[0]
+        # Handles name the place of an instance too, so that the first ones can share a serial.
+        slot.serial = compute.serial = _FIRST_SERIAL
         # The numbers are NVML_COMPUTE_INSTANCE_PROFILE_*: the profile that fills the GPU instance.
         compute.used, compute.profile = 1, {1: 0, 2: 1, 3: 2, 4: 3, 7: 4}[instance.profile.slices]
         compute.size, compute.mig_index = instance.profile.size, number
-        state.next_serial += 1
-        compute.serial = state.next_serial
 
 
 @lru_cache(maxsize=64)
@@ -175,7 +175,7 @@ def _nameless(spec: GpuSpec) -> bytes:
         entry.pci_device_id = 0x22A310DE  # NVSwitch of the third generation
     for row in spec.board.profiles:
         profile = gpu.profiles[row.enum]
-        profile.present, profile.id, profile.p2p = 1, row.id, row.p2p
+        profile.present, profile.id = 1, row.id
         profile.slices, profile.instances, profile.multiprocessors = row.slices, row.instances, row.multiprocessors
         profile.copy_engines, profile.decoders, profile.encoders = row.copy_engines, row.decoders, row.encoders
         profile.jpegs, profile.ofas, profile.size = row.jpegs, row.ofas, row.size
