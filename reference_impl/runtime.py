@@ -72,17 +72,8 @@ def is_standalone(command: Command | StandaloneCommand) -> TypeGuard[StandaloneC
 
 
 def load(component: str) -> Command | StandaloneCommand:
-    """Return the command module of `component`. Raises ComponentError if it is not installed."""
-    module = COMMANDS[component]
-    try:
-        return cast(Command | StandaloneCommand, importlib.import_module(module))
-    except ModuleNotFoundError as error:
-        # A missing dependency of the module is another problem and keeps its traceback.
-        if error.name and (module == error.name or module.startswith(error.name + ".")):
-            raise ComponentError(
-                f"this installation has no component {component!r} (module {module} is missing)"
-            ) from error
-        raise
+    """Return the command module of `component`."""
+    return cast(Command | StandaloneCommand, importlib.import_module(COMMANDS[component]))
 
 
 def feature_gates(text: str) -> dict[str, bool]:
@@ -199,31 +190,26 @@ def _run_connected(
         client.transport.close()
 
 
-def usage() -> str:
-    """Return the help text of `python -m reference_impl`."""
-    names = "\n".join(f"  {name}" for name in COMMANDS)
-    return (
-        "usage: python -m reference_impl COMPONENT [--kubeconfig FILE] [options]\n\n"
-        f"components:\n{names}\n\n`python -m reference_impl COMPONENT --help` shows the options of a component."
+def choose(word: Sequence[str]) -> str:
+    """Return the component that the first word of the command line names. Exits with 2 if it names none."""
+    parser = argparse.ArgumentParser(
+        prog="python -m reference_impl", usage="%(prog)s COMPONENT [--kubeconfig FILE] [options]"
     )
+    parser.add_argument("component", choices=COMMANDS, help="each has options of its own: COMPONENT --help")
+    name: str = parser.parse_args(word).component
+    return name
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one component until a signal. Return the exit code: 0 stopped, 1 could not run, 2 wrong usage."""
+    """Run one component until a signal. Return the exit code: 0 stopped, 1 could not run. Wrong usage exits with 2."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments in ([], ["-h"], ["--help"]):
-        print(usage(), file=sys.stdout if arguments else sys.stderr)
-        return 0 if arguments else 2
-    name, *rest = arguments
-    if name not in COMMANDS:
-        print(f"reference_impl: unknown component {name!r} (choose from {', '.join(COMMANDS)})", file=sys.stderr)
-        return 2
+    name = choose(arguments[:1])
     stopped = threading.Event()
     # Before the imports of `load`, so that a signal during them leads to a clean end.
     restore = _stop_on_signals(stopped)
     try:
         command = load(name)
-        args = make_parser(name, command).parse_args(rest)
+        args = make_parser(name, command).parse_args(arguments[1:])
         level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(args.verbose, 2)]
         logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
         if args.until_stdin_closes:
@@ -234,8 +220,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         else:
             _run_connected(cast(Command, command), args, name, stopped=stopped, clock=clock)
     except (ComponentError, KubeconfigError, TransportError, ApiError, OSError) as error:
-        if logging.getLogger().isEnabledFor(logging.DEBUG):
-            log.debug("the component ended", exc_info=error)
+        log.debug("the component ended", exc_info=error)
         print(f"reference_impl {name}: {error or type(error).__name__}".replace("\n", " "), file=sys.stderr)
         return 1
     finally:

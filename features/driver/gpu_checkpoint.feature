@@ -95,7 +95,7 @@ Feature: The driver gpu.nvidia.com restores its checkpoint
     And every CDI id of the response for claim "train" resolves on "n1"
     And all responses for claim "held" are the same
 
-  @NV-099c @needs:fake-nvml
+  @NV-099c @NV-014 @NV-014b @needs:fake-nvml
   Scenario: A claim is refused while the disk is full, and prepared once it has space
     Given node "n1" running the driver as a process
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
@@ -103,11 +103,14 @@ Feature: The driver gpu.nvidia.com restores its checkpoint
     And claim "held" is prepared on "n1"
     When node "n1" gets the fault "disk full"
     And claims "train, held" are prepared on "n1" in one call
-    Then claim "train" is refused
-    And all responses for claim "held" are the same
+    Then claim "train" is refused [NV-099c]
+    And all responses for claim "held" are the same [NV-099c]
     When node "n1" recovers from "disk full"
     And claim "train" is prepared on "n1"
-    Then claim "train" is prepared
-    And every CDI id of the response for claim "train" resolves on "n1"
+    Then claim "train" is prepared [NV-099c]
+    And every CDI id of the response for claim "train" resolves on "n1" [NV-099c]
     When claim "held" is prepared on "n1"
-    Then all responses for claim "held" are the same
+    Then all responses for claim "held" are the same [NV-099c]
+    When the driver on "n1" is stopped
+    Then driver "$(driver)" is no longer registered on "n1" [NV-014]
+    And the slices of the driver on "n1" still exist [NV-014b]

@@ -30,9 +30,8 @@ class Component:
 COMPONENTS = (
     # bug_compatible reproduces known deviations of upstream for the differential test; no run of the suite uses it by
     # default, and the scenarios describe the behaviour without them.
-    # The command.py of a component parses the arguments of `python -m reference_impl NAME`, and runtime.py runs the
-    # component as that process. The suite starts the reference components in its own process: some without arguments,
-    # all without runtime.py.
+    # The command.py of a component parses the arguments of `python -m reference_impl NAME`; the suite starts some
+    # components only in its own process, without arguments.
     Component(
         "scheduler",
         ("reference_impl/scheduler",),
@@ -64,6 +63,7 @@ COMPONENTS = (
             "reference_impl/loop.py",
             "reference_impl/node_selector.py",
             "reference_impl/recorder.py",
+            "reference_impl/runtime.py",
             "reference_impl/tolerations.py",
         ),
     ),
