@@ -37,8 +37,6 @@ class InventoryPlugin:
 
     def start(self) -> None:
         """Repair what a killed predecessor left, serve, register and publish. Raises ComponentError when it cannot."""
-        if self._ending is not None:
-            return
         options = self.options
         with ExitStack() as ending:
             options.make_data_dir()

@@ -19,7 +19,7 @@ from pathlib import Path
 import orjson
 
 from dra_api.objects import Obj
-from reference_impl.kubelet_plugin.atomicfile import remove, sweep, write_atomically
+from reference_impl.kubelet_plugin.atomicfile import PARTIAL, write_atomically
 
 CDI_VERSION = "0.5.0"
 _MODE = 0o644  # container runtimes of other users read it
@@ -63,19 +63,23 @@ class CdiFolder:
         }
         self.root.mkdir(exist_ok=True)
         data = orjson.dumps(spec, option=orjson.OPT_INDENT_2) + b"\n"
-        write_atomically(self.path(claim_uid), data, mode=_MODE, durable=False)
+        write_atomically(self.path(claim_uid), data, mode=_MODE)
 
     def remove(self, claim_uid: str) -> None:
         """Remove a claim's spec; one that is gone already is fine (rule NV-096)."""
-        remove(self.path(claim_uid))
+        path = self.path(claim_uid)
+        # A read-only file system refuses to remove even a file that does not exist.
+        if path.exists():
+            path.unlink()
 
     def claims(self) -> set[str]:
         """Return the claims that have a spec."""
         return {path.name[len(self._prefix) : -len(".yaml")] for path in self.root.glob(f"{self._prefix}*.yaml")}
 
     def clean(self, keep: Iterable[str]) -> list[str]:
-        """Remove specs of claims that are not in `keep`, and what killed writers left; returns the claims removed."""
-        sweep(self.root, prefix=self._prefix)
+        """Remove specs of claims that are not in `keep`, and temporary files; return the claims of removed specs."""
+        for partial in self.root.glob(f".{self._prefix}*{PARTIAL}"):
+            partial.unlink()
         stale = sorted(self.claims() - set(keep))
         for claim_uid in stale:
             self.remove(claim_uid)

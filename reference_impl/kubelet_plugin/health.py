@@ -149,7 +149,7 @@ class HealthMonitor:
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
         self._events: Any = None
-        self._uuids: dict[int, str] = {}
+        self._uuids = {nvml.identity(handle): gpu.uuid for gpu, handle in zip(found.gpus, nvml.handles(), strict=True)}
 
     def start(self) -> None:
         """Register for events, send the first list, and begin to wait."""
@@ -203,7 +203,6 @@ class HealthMonitor:
             | module.nvmlEventTypeSingleBitEccError
         )
         for gpu, handle in zip(self._found.gpus, self._nvml.handles(), strict=True):
-            self._uuids[self._nvml.identity(handle)] = gpu.uuid
             try:
                 supported = module.nvmlDeviceGetSupportedEventTypes(handle)
                 module.nvmlDeviceRegisterEvents(handle, mask & supported, self._events)
@@ -233,25 +232,12 @@ class HealthMonitor:
         module = self._nvml.module
         if event.eventType != module.nvmlEventTypeXidCriticalError:
             return
-        uuid = self.gpu_of(event)
+        # By handle: a GPU that fell off the bus has no uuid in NVML any more.
+        uuid = self._uuids.get(self._nvml.identity(event.device))
         if uuid is None:
             self._book.lost()
         else:
             self._book.xid(uuid, int(event.gpuInstanceId), int(event.computeInstanceId), int(event.eventData))
-
-    def gpu_of(self, event: Any) -> str | None:
-        """Return the uuid of an event's GPU; None if it cannot be determined.
-
-        The NVML query comes second: a GPU that fell off the bus has no uuid any more, but its handle is in the table.
-        """
-        known = self._uuids.get(self._nvml.identity(event.device))
-        if known is not None:
-            return known
-        try:
-            uuid = self._nvml.module.nvmlDeviceGetUUID(event.device)
-        except self._nvml.module.NVMLError:
-            return None
-        return uuid if isinstance(uuid, str) else str(uuid.decode())
 
     def _repeat(self) -> None:
         while not self._clock.wait(self._stopping, _REPEAT):

@@ -11,7 +11,7 @@ import logging
 from contextlib import ExitStack
 
 from dra_api.clock import Clock
-from dra_api.rpc import DRAPluginClient, LivenessServer, RegistrationClient, RpcError
+from dra_api.rpc import DRA_VERSIONS, DRAPluginClient, LivenessServer, RegistrationClient, RpcError
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions, OptionError
 
 log = logging.getLogger(__name__)
@@ -51,5 +51,5 @@ def answers_registration(options: KubeletPluginOptions, *, clock: Clock) -> None
 
 def answers_calls(options: KubeletPluginOptions, *, clock: Clock) -> None:
     """Call Prepare without claims on the service socket. Raises RpcError if it does not answer."""
-    with DRAPluginClient(options.plugin_socket, options.versions[0], clock=clock) as client:
+    with DRAPluginClient(options.plugin_socket, DRA_VERSIONS[0], clock=clock) as client:
         client.prepare([], timeout=_PATIENCE)

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from dra_api.feature_gates import FeatureGateError, parse_gates
-from dra_api.rpc import DRA_VERSIONS
 from reference_impl.errors import ComponentError
 
 GPU_DRIVER = "gpu.nvidia.com"
@@ -84,7 +83,6 @@ class KubeletPluginOptions:
         driver_root: folder that holds the NVIDIA driver's files (`usr/lib64`, `usr/bin`, `dev`, `proc`, `sys`).
             Absent folders are taken from the machine itself (`/dev`, `/proc`, `/sys`).
         driver_name: the DRA driver's name.
-        versions: DRA services to offer, in the order to register them.
         gates: feature gates.
         ignored_xids: XIDs that do not harm a device, beside the built-in ones.
         lock_timeout: seconds to wait for another plugin process of this node (rule NV-069).
@@ -103,7 +101,6 @@ class KubeletPluginOptions:
     cdi_root: Path
     driver_root: Path = Path("/")
     driver_name: str = GPU_DRIVER
-    versions: tuple[str, ...] = DRA_VERSIONS
     gates: FeatureGates = field(default_factory=FeatureGates)
     ignored_xids: frozenset[int] = frozenset()
     consumable_shares: str = "disabled"
@@ -119,9 +116,8 @@ class KubeletPluginOptions:
         return self.plugins_dir / self.driver_name
 
     def make_data_dir(self) -> None:
-        """Create the plugin's own folder, or restrict the permissions of an existing one."""
+        """Create the plugin's own folder if it does not exist."""
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self.data_dir.chmod(0o700)
 
     @property
     def plugin_socket(self) -> Path:

@@ -58,9 +58,9 @@ class KubeletPlugin:
         self._client = client.as_agent("gpu-kubelet-plugin")
         self._nvml = Nvml(nvml)
         self._root = DriverRoot(options.driver_root)
-        self._found = Found((), ())
-        self._raw_driver_version = ""
-        self._counters_apart = False
+        self._found: Found
+        self._raw_driver_version: str
+        self._counters_apart: bool
         self._shares = ShareMode.parse(options.consumable_shares)
         self._stopping = threading.Event()
         self._ending: ExitStack | None = None
@@ -108,8 +108,6 @@ class KubeletPlugin:
         Returns once the slices are in the API server, or after 10 s without; then publishing goes on behind.
         Raises ComponentError when there is no NVML or the checkpoint cannot be trusted.
         """
-        if self._ending is not None:
-            return
         options = self.options
         with ExitStack() as ending:
             options.make_data_dir()

@@ -84,7 +84,6 @@ def sockets(service: DriverService, options: KubeletPluginOptions, *, clock: Clo
             options.driver_name,
             options.plugin_socket,
             options.registration_socket,
-            versions=options.versions,
             serialize=False,
             clock=clock,
         )
