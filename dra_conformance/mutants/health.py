@@ -320,7 +320,8 @@ def _(patch: Patch) -> None:
     """Any NVML event taints its device."""
 
     def handle(self: Any, event: Any) -> None:
-        self._book.xid(self.gpu_of(event), int(event.gpuInstanceId), int(event.computeInstanceId), 48)
+        uuid = self._uuids[self._nvml.identity(event.device)]
+        self._book.xid(uuid, int(event.gpuInstanceId), int(event.computeInstanceId), 48)
 
     patch.replace(f"{MONITOR}.handle", handle)
 
