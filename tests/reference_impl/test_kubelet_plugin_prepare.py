@@ -354,7 +354,7 @@ def test_a_spec_that_does_not_exist_needs_no_write_access(tmp_path: Path, monkey
         raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
     monkeypatch.setattr(Path, "unlink", refuse)
-    folder = CdiFolder(tmp_path, vendor="k8s.gpu.nvidia.com")
+    folder = CdiFolder(tmp_path, vendor="k8s.gpu.nvidia.com", cdi_class="claim")
     folder.remove("never")
     folder.path("there").touch()
     with pytest.raises(OSError, match="Read-only file system"):
