@@ -11,17 +11,12 @@ from typing import Any
 
 import orjson
 
-from dra_api.cel import CelCompileError, CelError, Rule, check_rule, compile_rule
+from dra_api.cel import CelCompileError, CelError, Rule, check_rule, compile_rule, optional
 from dra_api.status import OMIT, FieldError, invalid
 
 Obj = dict[str, Any]
 
-_REASONS = {
-    "FieldValueInvalid": "FieldValueInvalid",
-    "FieldValueRequired": "FieldValueRequired",
-    "FieldValueForbidden": "FieldValueForbidden",
-    "FieldValueDuplicate": "FieldValueDuplicate",
-}
+_REASONS = ("FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired")
 
 
 # For each kind of expression: its name in upstream's messages and the type of its result.
@@ -41,17 +36,30 @@ class _CompiledRule:
     def transition(self) -> bool:
         return "oldSelf" in self.definition["rule"]
 
+    @property
+    def optional(self) -> bool:
+        """Whether oldSelf is an optional value, so that the rule applies without an old value too."""
+        return bool(self.definition.get("optionalOldSelf"))
+
+    def variables(self, value: Any, old: Any) -> dict[str, Any]:
+        return {"self": value, "oldSelf": optional(old) if self.optional else old}
+
+    @property
+    def named(self) -> str:
+        """The text that stands for the rule in the message of a failed evaluation."""
+        return str(self.definition.get("message") or self.definition["rule"]).strip()
+
     def text(self, value: Any, old: Any) -> str:
-        if self.message is not None:
+        # Without an old value an expression that uses it fails, even if it is optional in the rule.
+        if self.message is not None and (old is not None or "oldSelf" not in self.definition["messageExpression"]):
             try:
-                found = self.message.evaluate({"self": value, "oldSelf": old})
+                found = self.message.evaluate(self.variables(value, old))
             except CelError:
                 found = None
             # Blank and multi-line texts are not used, as upstream: `message` follows.
             if isinstance(found, str) and found.strip() and "\n" not in found:
                 return found
-        message = self.definition.get("message")
-        return str(message) if message else f"failed rule: {self.definition['rule']}"
+        return self.named if self.definition.get("message") else f"failed rule: {self.named}"
 
 
 class SchemaRules:
@@ -59,6 +67,7 @@ class SchemaRules:
 
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._rules = [_CompiledRule(rule) for rule in schema.get("x-kubernetes-validations") or ()]
+        self._type = str(schema.get("type", ""))
         self._list_type = schema.get("x-kubernetes-list-type", "atomic")
         self._map_keys = tuple(schema.get("x-kubernetes-list-map-keys") or ())
         self._properties = {name: SchemaRules(sub) for name, sub in (schema.get("properties") or {}).items()}
@@ -85,10 +94,12 @@ class SchemaRules:
         if isinstance(value, dict):
             before = old if isinstance(old, dict) else {}
             for name, sub in value.items():
-                rules = self._properties.get(name) or self._extra
-                if rules is not None and sub is not None:
-                    inner = f"{path}.{name}" if path else name
-                    problems += rules.errors(sub, before.get(name), inner)
+                if sub is None:
+                    continue
+                if name in self._properties:
+                    problems += self._properties[name].errors(sub, before.get(name), f"{path}.{name}" if path else name)
+                elif self._extra is not None:
+                    problems += self._extra.errors(sub, before.get(name), f"{path}[{name}]")
         elif isinstance(value, list) and self._items is not None and self._items.present:
             earlier = self._earlier(old)
             for at, item in enumerate(value):
@@ -107,32 +118,24 @@ class SchemaRules:
         return {self._key(item): item for item in old}
 
     def _check(self, rule: _CompiledRule, value: Any, old: Any, path: str) -> list[FieldError]:
-        optional = bool(rule.definition.get("optionalOldSelf"))
-        if rule.transition and old is None and not optional:
+        if rule.transition and old is None and not rule.optional:
             return []
         where = (
             path + rule.definition.get("fieldPath", "") if path else rule.definition.get("fieldPath", "").lstrip(".")
         )
-        shown = self._shown(value)
         field = where or "<nil>"
         try:
-            found = rule.rule.evaluate({"self": value, "oldSelf": old})
+            found = rule.rule.evaluate(rule.variables(value, old))
         except CelError as error:
-            return [
-                invalid(field, shown, f"rule evaluation error: {error}: evaluating rule: {rule.definition['rule']}")
-            ]
+            return [invalid(path or "<nil>", self._type, f"{error} evaluating rule: {rule.named}")]
         if found is True:
             return []
-        reason = _REASONS.get(rule.definition.get("reason", ""), "FieldValueInvalid")
+        reason = rule.definition.get("reason") or "FieldValueInvalid"
         # Of an object or a list nothing is shown beside a message.
-        value_shown = OMIT if isinstance(value, (dict, list)) else shown
-        return [FieldError(reason, field, rule.text(value, old), value_shown)]
-
-    @staticmethod
-    def _shown(value: Any) -> Any:
-        if isinstance(value, dict):
-            return "object"
-        return "array" if isinstance(value, list) else value
+        shown = OMIT if isinstance(value, (dict, list)) else value
+        # A duplicate value has no message in Go's field errors.
+        text = "" if reason == "FieldValueDuplicate" else rule.text(value, old)
+        return [FieldError(reason, field, text, shown)]
 
 
 def rule_errors(schema: Mapping[str, Any], field: str, *, root: bool = False) -> list[FieldError]:
@@ -147,7 +150,7 @@ def rule_errors(schema: Mapping[str, Any], field: str, *, root: bool = False) ->
             if rule.get(name):
                 what, wanted = _RESULTS[name]
                 try:
-                    found = check_rule(rule[name], schema, root=root)
+                    found = check_rule(rule[name], schema, root=root, optional=bool(rule.get("optionalOldSelf")))
                 except CelCompileError as error:
                     prefix = "" if name == "rule" else f"{name} "
                     text = f"{prefix}compilation failed: {error}"
@@ -161,7 +164,7 @@ def rule_errors(schema: Mapping[str, Any], field: str, *, root: bool = False) ->
                 FieldError(
                     "FieldValueNotSupported",
                     f"{where}.reason",
-                    "supported values: " + ", ".join(f'"{name}"' for name in sorted(_REASONS)),
+                    "supported values: " + ", ".join(f'"{name}"' for name in _REASONS),
                     rule["reason"],
                 )
             )

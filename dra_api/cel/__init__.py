@@ -11,7 +11,7 @@ k8s.io/apiserver/pkg/cel/environment and k8s.io/dynamic-resource-allocation/cel.
 
 from .device import COST_LIMIT, MAX_LENGTH, DeviceView, Selector, compile_selector
 from .errors import CelCompileError, CelError, CelRuntimeError, CostExceeded, Issue
-from .rule import Rule, compile_rule
+from .rule import Rule, compile_rule, optional
 from .schema import check_rule
 
 __all__ = [
@@ -28,4 +28,5 @@ __all__ = [
     "check_rule",
     "compile_rule",
     "compile_selector",
+    "optional",
 ]

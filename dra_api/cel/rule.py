@@ -17,8 +17,9 @@ from .device import compile_checked
 from .functions import FUNCTIONS
 from .planner import Program, plan
 from .types import DYN
+from .values import NONE, Optional
 
-__all__ = ["RULE_COST_LIMIT", "Rule", "compile_rule"]
+__all__ = ["RULE_COST_LIMIT", "Rule", "compile_rule", "optional"]
 
 RULE_COST_LIMIT: Final = 1_000_000
 """Runtime limit of one rule (k8s.io/apiserver/pkg/apis/cel PerCallLimit)."""
@@ -51,6 +52,11 @@ def compile_rule(expression: str, *, variables: tuple[str, ...] = ("self", "oldS
     Raises CelCompileError.
     """
     return _compile(expression, variables)
+
+
+def optional(value: Any) -> Optional:
+    """Return the value as CEL's optional type, `optional.none()` for None: oldSelf of a rule with optionalOldSelf."""
+    return NONE if value is None else Optional(value)
 
 
 @lru_cache(maxsize=512)

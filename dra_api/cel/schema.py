@@ -13,7 +13,21 @@ from typing import Any, Final
 from .checker import Environment
 from .declarations import BASE_FUNCTIONS
 from .device import compile_checked
-from .types import BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, Type, list_of, map_of, object_type
+from .types import (
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    DYN,
+    INT,
+    STRING,
+    TIMESTAMP,
+    Type,
+    list_of,
+    map_of,
+    object_type,
+    optional_of,
+)
 
 __all__ = ["check_rule"]
 
@@ -30,17 +44,19 @@ _PART: Final = re.compile(r"__|[./-]")
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_./-]*")
 
 
-def check_rule(expression: str, schema: Mapping[str, Any], *, root: bool = False) -> str:
+def check_rule(expression: str, schema: Mapping[str, Any], *, root: bool = False, optional: bool = False) -> str:
     """Return the type of a rule or message expression; a structural schema describes `self`.
 
-    `root`: the schema is that of a whole object, which also has kind and name. Raises CelCompileError.
+    `root`: the schema is that of a whole object, which also has kind and name. `optional`: oldSelf is an optional
+    value. Raises CelCompileError.
     """
     structs: dict[str, dict[str, Type]] = {}
     self_type = _type(schema, "self", structs)
     if root and self_type.name in structs:
         structs["self.metadata"] = {"name": STRING, "generateName": STRING}
         structs["self"] |= {"apiVersion": STRING, "kind": STRING, "metadata": object_type("self.metadata")}
-    environment = Environment({"self": self_type, "oldSelf": self_type}, BASE_FUNCTIONS, structs)
+    old_type = optional_of(self_type) if optional else self_type
+    environment = Environment({"self": self_type, "oldSelf": old_type}, BASE_FUNCTIONS, structs)
     return str(compile_checked(expression, environment).output)
 
 

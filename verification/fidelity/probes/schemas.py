@@ -200,18 +200,41 @@ _RULED: dict[str, Any] = {
         "type": "object",
         "properties": {"side": {"type": "integer"}, "name": {"type": "string", "maxLength": 9}},
         "x-kubernetes-validations": [
-            {"rule": "self.side > 0", "fieldPath": ".side", "messageExpression": "'side ' + string(self.side)"},
+            {
+                "rule": "self.side > 0",
+                "fieldPath": ".side",
+                "messageExpression": "self.side < 0 ? 'negative' : 'no side'",
+            },
             {"rule": "self.side < 9", "messageExpression": "' '", "message": "fallback"},
             {"rule": "self.side != 5", "messageExpression": "'a\\nb'", "message": "one line"},
-            {"rule": "self.side != 6", "messageExpression": "string([1][self.side])", "message": "no index"},
+            {"rule": "self.side != 6", "messageExpression": "['one'][self.side]", "message": "no index"},
         ],
     },
     "once": {
         "type": "integer",
+        "x-kubernetes-validations": [{"rule": "oldSelf <= self"}, {"rule": "self != 3"}],
+    },
+    "grown": {
+        "type": "integer",
         "x-kubernetes-validations": [
-            {"rule": "!oldSelf.hasValue() || oldSelf.value() <= self", "optionalOldSelf": True},
-            {"rule": "self != 3"},
+            {
+                "rule": "oldSelf.hasValue() ? oldSelf.value() < self : self < 3",
+                "optionalOldSelf": True,
+                "messageExpression": "oldSelf.orValue(0) > 1 ? 'not above a large value' : 'not above a small value'",
+            },
         ],
+    },
+    "part": {
+        "type": "integer",
+        "x-kubernetes-validations": [
+            {"rule": " 10 / (self - 4) > 0 ", "fieldPath": ""},
+            {"rule": "10 % (self - 4) < 9", "message": " no remainder "},
+        ],
+    },
+    "map": {
+        "type": "object",
+        "properties": {"a": {"type": "integer"}},
+        "x-kubernetes-validations": _rule("10 / self.a > 1", fieldPath=".a", reason="FieldValueForbidden"),
     },
 }
 
@@ -231,6 +254,14 @@ def _rules() -> Iterator[Probe]:
         {"shape": {"side": 6}},
         {"shape": {"side": 4}},
         {"once": 3},
+        {"grown": 3},
+        {"grown": 2},
+        {"part": 4},
+        {"part": 1},
+        {"part": 5},
+        {"part": 23},
+        {"map": {"a": 0}},
+        {"map": {"a": 9}},
     )
     yield Probe("schema/rules", _writes(body, *specs))
     one = _THINGS + "/t"
@@ -246,6 +277,9 @@ def _rules() -> Iterator[Probe]:
         # Nothing changes, so that even a rule that fails is not evaluated.
         patch(one, {"spec": {"once": 4}}, keep=("spec.once", "metadata.generation")),
         patch(one, {"spec": {"once": None}}, keep=("spec.once",)),
+        patch(one, {"spec": {"grown": 2}}, keep=("spec.grown",)),
+        patch(one, {"spec": {"grown": 1}}),
+        patch(one, {"spec": {"grown": 5}}, keep=("spec.grown",)),
         put(one, {"metadata": {"name": "t"}, "spec": {}}, keep="status"),
     )
     yield Probe("schema/transitions", (*_writes(body), post(_THINGS, thing({"parts": parts}), keep="none"), *updates))
