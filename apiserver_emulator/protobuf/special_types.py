@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -98,47 +97,6 @@ def _raw(field: str) -> Special:
     return Special(decode, encode)
 
 
-def _decode_duration(message: Any) -> Any:
-    return go_duration(message.duration)
-
-
-def go_duration(nanoseconds: int) -> str:
-    """Format nanoseconds as Go's time.Duration.String does: `1h0m0s`, `1.5s`, `100ms`."""
-    sign, rest = ("-", -nanoseconds) if nanoseconds < 0 else ("", nanoseconds)
-    if rest == 0:
-        return "0s"
-    if rest < 1_000_000_000:
-        for unit, size in (("ms", 1_000_000), ("µs", 1000), ("ns", 1)):
-            if rest >= size:
-                return f"{sign}{_fraction(rest, size)}{unit}"
-    hours, rest = divmod(rest, 3600 * 1_000_000_000)
-    minutes, rest = divmod(rest, 60 * 1_000_000_000)
-    text = f"{_fraction(rest, 1_000_000_000)}s"
-    if hours:
-        return f"{sign}{hours}h{minutes}m{text}"
-    return f"{sign}{minutes}m{text}" if minutes else f"{sign}{text}"
-
-
-def _fraction(value: int, size: int) -> str:
-    whole, part = divmod(value, size)
-    if not part:
-        return str(whole)
-    return f"{whole}." + str(part).rjust(len(str(size)) - 1, "0").rstrip("0")
-
-
-_UNITS = {"h": 3600 * 10**9, "m": 60 * 10**9, "s": 10**9, "ms": 10**6, "us": 10**3, "µs": 10**3, "ns": 1}
-
-
-def _encode_duration(value: Any, message: Any) -> None:
-    text = str(value)
-    total = 0
-    for whole, part, unit in re.findall(r"(\d*)\.?(\d*)(h|ms|m|us|µs|ns|s)", text):
-        total += int(whole or 0) * _UNITS[unit]
-        if part:
-            total += int(part) * _UNITS[unit] // 10 ** len(part)
-    message.duration = -total if text.startswith("-") else total
-
-
 def _decode_items(message: Any) -> Any:
     return list(message.items)
 
@@ -152,7 +110,6 @@ _ITEMS = Special(_decode_items, _encode_items)
 SPECIALS: dict[str, Special] = {
     f"{_META}.Time": Special(_decode_time, _encode_moment),
     f"{_META}.MicroTime": Special(_decode_micro_time, _encode_moment),
-    f"{_META}.Duration": Special(_decode_duration, _encode_duration),
     f"{_META}.FieldsV1": _raw("Raw"),
     f"{_META}.Verbs": _ITEMS,
     f"{_EXTENSIONS}.JSON": _raw("raw"),

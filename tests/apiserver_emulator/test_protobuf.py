@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from apiserver_emulator.protobuf import MAGIC, ProtobufError, decode, encode
-from apiserver_emulator.protobuf.special_types import go_duration
 
 SAMPLES = json.loads((Path(__file__).parent / "data/protobuf_samples.json").read_text())["samples"]
 IDS = [sample["name"] for sample in SAMPLES]
@@ -150,20 +149,3 @@ def test_custom_resource_definitions_with_unions() -> None:
     assert found["m"]["additionalProperties"] == {"type": "integer"}
     assert found["f"]["additionalProperties"] is True
     assert found["f"]["default"] == {"x": 1}
-
-
-@pytest.mark.parametrize(
-    ("nanoseconds", "text"),
-    [
-        (0, "0s"),
-        (1, "1ns"),
-        (1500, "1.5µs"),
-        (100_000_000, "100ms"),
-        (1_500_000_000, "1.5s"),
-        (60_000_000_000, "1m0s"),
-        (3_661_000_000_000, "1h1m1s"),
-        (-90_000_000_000, "-1m30s"),
-    ],
-)
-def test_go_durations(nanoseconds: int, text: str) -> None:
-    assert go_duration(nanoseconds) == text
