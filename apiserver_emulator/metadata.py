@@ -247,9 +247,9 @@ def validate_metadata_update(new: Obj, old: Obj, *, group: str, plural: str, nam
     """ValidateObjectMetaUpdate."""
     problems: list[FieldError] = []
     if "deletionTimestamp" in old:
-        extra = [f for f in new.get("finalizers") or () if f not in (old.get("finalizers") or ())]
+        extra = set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())
         if extra:
-            quoted = ", ".join(f'"{f}"' for f in extra)
+            quoted = ", ".join(f'"{f}"' for f in sorted(extra))
             problems.append(
                 forbidden_field(
                     "metadata.finalizers",

@@ -22,7 +22,16 @@ from apiserver_emulator.selectors import Predicate, both, field_selector, label_
 from apiserver_emulator.store import CompactedError, Record
 from apiserver_emulator.watch_stream import ErrorStream, WatchStream
 from dra_api.request import Request, RequestInfo
-from dra_api.status import StatusError, bad_request, expired, forbidden_field, invalid_object, not_found, not_supported
+from dra_api.status import (
+    FieldError,
+    StatusError,
+    bad_request,
+    expired,
+    forbidden_field,
+    invalid_object,
+    not_found,
+    not_supported,
+)
 from dra_api.transport import Response
 
 Obj = dict[str, Any]
@@ -112,37 +121,41 @@ class Reader:
         """A collection, whole or in chunks."""
         view = negotiate(request.headers.get("accept", ""))
         self._authorize(resource, request, info)
-        match = self.predicate(resource, request, info)
-        limit = _number(request, "limit")
-        token = request.param("continue")
-        start: tuple[str, str] | None = None
-        if token and request.param("resourceVersion") not in ("", "0"):
-            raise bad_request("specifying resource version is not allowed when using continue")
-        at = self._list_revision(request, bool(token))
-        if token:
-            at, start = _read_token(token)
-        try:
-            records, revision = self._core.store.snapshot(resource.storage_key, info.namespace, at=at)
-        except CompactedError as error:
-            raise expired(_CONTINUE_TOO_OLD if token else str(error)) from error
-        if start is not None:
-            records = [r for r in records if _key(r) > start]
-        if match is not None:
-            records = [r for r in records if match(r.obj)]
-        meta: Obj = {"resourceVersion": str(revision)}
+        records, meta = self.chunk(resource, request, info)
         if resource.custom and not view.kind:
-            meta["continue"] = ""  # an UnstructuredList has it always
-        if limit and len(records) > limit:
-            rest = len(records) - limit
-            records = records[:limit]
-            meta["continue"] = _write_token(revision, _key(records[-1]))
-            # Upstream does not count the rest when a selector filters the list.
-            if match is None:
-                meta["remainingItemCount"] = rest
+            meta.setdefault("continue", "")  # an UnstructuredList has it always
         body = self._list_bytes(resource, info.version, records, meta, view, request)
         if view.yaml:
             body = to_yaml(body)
         return Response(200, {"content-type": view.content_type}, body)
+
+    def chunk(self, resource: ResourceType, request: Request, info: RequestInfo) -> tuple[Sequence[Record], Obj]:
+        """Return the objects that a list or the deletion of a collection is about, and the metadata of their list."""
+        match = self.predicate(resource, request, info)
+        limit = _number(request, "limit")
+        token = request.param("continue")
+        start = ""
+        at = self._list_revision(request, bool(token))
+        if token:
+            if request.param("resourceVersion") not in ("", "0"):
+                raise bad_request("specifying resource version is not allowed when using continue")
+            at, start = _read_token(token)
+        if request.param("resourceVersion") == "0":
+            limit = 0  # answered from a cache, which has no pages
+        try:
+            records, revision = self._core.store.snapshot(resource.storage_key, info.namespace, at=at)
+        except CompactedError as error:
+            raise expired(_CONTINUE_TOO_OLD if token else str(error)) from error
+        found = [r for r in records if _path(r) >= start and (match is None or match(r.obj))]
+        meta: Obj = {"resourceVersion": str(revision)}
+        if limit and len(found) > limit:
+            rest = len(found) - limit
+            found = found[:limit]
+            meta["continue"] = _write_token(revision, found[-1])
+            # Upstream does not count the rest when a selector filters the list.
+            if match is None:
+                meta["remainingItemCount"] = rest
+        return found, meta
 
     def _list_bytes(
         self,
@@ -181,27 +194,23 @@ class Reader:
 
     def _list_revision(self, request: Request, continuing: bool) -> int | None:
         wanted, match = request.param("resourceVersion"), request.param("resourceVersionMatch")
+        problems: list[FieldError] = []
         if request.param("sendInitialEvents"):
-            raise _options_invalid("sendInitialEvents", "sendInitialEvents is forbidden for list")
+            problems.append(forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list"))
         if match:
+            field = "resourceVersionMatch"
             if not wanted:
-                raise _options_invalid(
-                    "resourceVersionMatch",
-                    "resourceVersionMatch is forbidden unless resourceVersion is provided",
-                )
+                text = "resourceVersionMatch is forbidden unless resourceVersion is provided"
+                problems.append(forbidden_field(field, text))
             if continuing:
-                raise _options_invalid(
-                    "resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided"
-                )
+                problems.append(forbidden_field(field, "resourceVersionMatch is forbidden when continue is provided"))
             if match not in ("Exact", "NotOlderThan"):
-                allowed = ("Exact", "NotOlderThan", "")
-                problem = not_supported("resourceVersionMatch", match, allowed)
-                raise invalid_object("meta.k8s.io", "ListOptions", "", [problem])
+                problems.append(not_supported(field, match, ("Exact", "NotOlderThan", "")))
             if match == "Exact" and wanted == "0":
-                raise _options_invalid(
-                    "resourceVersionMatch",
-                    'resourceVersionMatch "exact" is forbidden for resourceVersion "0"',
-                )
+                text = 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+                problems.append(forbidden_field(field, text))
+        if problems:
+            raise invalid_object("meta.k8s.io", "ListOptions", "", problems)
         # A continue token has a revision of its own.
         if not wanted or wanted == "0" or continuing:
             return None
@@ -366,23 +375,22 @@ def _number(request: Request, name: str) -> int:
         raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from error
 
 
-def _key(record: Record) -> tuple[str, str]:
+def _path(record: Record) -> str:
+    """Return the last part of the object's key in etcd, in whose order lists are."""
     meta = record.obj["metadata"]
-    return (meta.get("namespace", ""), meta["name"])
+    return "/".join(part for part in (meta.get("namespace", ""), meta["name"]) if part)
 
 
-def _write_token(revision: int, key: tuple[str, str]) -> str:
+def _write_token(revision: int, last: Record) -> str:
     # As upstream: with the NUL, the start is the first key after this one.
-    start = "/".join(part for part in key if part) + "\0"
-    token = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": start})
+    token = orjson.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": _path(last) + "\0"})
     return base64.urlsafe_b64encode(token).rstrip(b"=").decode()
 
 
-def _read_token(token: str) -> tuple[int, tuple[str, str]]:
+def _read_token(token: str) -> tuple[int, str]:
     try:
         found = orjson.loads(base64.urlsafe_b64decode(token + "=" * (-len(token) % 4)))
-        namespace, _, name = str(found["start"]).rstrip("\0").rpartition("/")
-        return int(found["rv"]), (namespace, name)
+        return int(found["rv"]), str(found["start"])
     except (binascii.Error, ValueError, KeyError, TypeError) as error:
         raise bad_request("continue key is not valid: the token was not issued by this server") from error
 

@@ -155,13 +155,10 @@ class Writer:
         options = delete_options(request)
         ctx = self._core.context(request, info, dry_run=bool(options.get("dryRun")), options=options)
         resource.strategy.authorize(None, None, ctx)
-        match = self._reader.predicate(resource, request, info)
-        records, revision = self._core.store.snapshot(resource.storage_key, info.namespace)
+        records, list_meta = self._reader.chunk(resource, request, info)
         deleted: list[bytes] = []
         converter = self._core.converter(resource, info.version)
         for record in records:
-            if match is not None and not match(record.obj):
-                continue
             meta = record.obj["metadata"]
             one = RequestInfo(
                 info.verb,
@@ -182,7 +179,7 @@ class Writer:
         body = list_body(
             resource.api_version(info.version),
             resource.list_kind_name,
-            {"resourceVersion": str(revision)},
+            list_meta,
             deleted,
         )
         return with_warnings(Response(200, {"content-type": "application/json"}, body), ctx)

@@ -57,8 +57,7 @@ class PodSubresources:
 
     def _bind(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
         binding = _object(request, "Binding")
-        name = (binding.get("metadata") or {}).get("name")
-        if name and name != info.name:
+        if (binding.get("metadata") or {}).get("name") != info.name:
             raise bad_request("name in URL does not match name in Binding object")
         options = WriteOptions.of(request)
         ctx = self._core.context(request, info, dry_run=options.dry_run, options=options.sent)
@@ -88,8 +87,7 @@ class PodSubresources:
 
     def _evict(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:
         eviction = _object(request, "Eviction")
-        name = (eviction.get("metadata") or {}).get("name")
-        if name and name != info.name:
+        if (eviction.get("metadata") or {}).get("name") != info.name:
             raise bad_request("name in URL does not match name in Eviction object")
         options: Obj = dict(eviction.get("deleteOptions") or {})
         if request.params("dryRun"):

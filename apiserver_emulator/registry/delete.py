@@ -10,7 +10,6 @@ from datetime import timedelta
 import orjson
 
 from apiserver_emulator.core import Core
-from apiserver_emulator.metadata import is_deletable
 from apiserver_emulator.registry.admission import admit
 from apiserver_emulator.registry.update import ATTEMPTS
 from apiserver_emulator.resource_types import ResourceType
@@ -41,12 +40,13 @@ def delete_object(
         resource.strategy.authorize(None, old.obj, ctx)
         admit(core, resource, "DELETE", info, ctx, None, old.obj)
         marked = _mark(core, resource, old, options)
+        final = _last_state(core, resource, old) if marked is None else None
         if ctx.dry_run:
-            return (Record(marked, orjson.dumps(marked), old.rv), False) if marked else (old, True)
+            shown = marked or final
+            return (Record(shown, orjson.dumps(shown), old.rv) if shown else old), marked is None
         try:
             with core.store.lock:
                 if marked is None:
-                    final = _last_state(core, resource, old)
                     record = core.store.delete(resource.storage_key, key, old, final)
                     core.observe("delete", resource, record, ctx)
                     return record, True
@@ -54,8 +54,6 @@ def delete_object(
                     return old, False  # marked before: no write, hence no event
                 record = core.store.update(resource.storage_key, key, marked, old)
                 core.observe("delete", resource, record, ctx)
-                if is_deletable(marked["metadata"]) and not _waits(resource, marked):
-                    return core.store.delete(resource.storage_key, key, record), True
                 return record, False
         except StaleWriteError:
             continue

@@ -42,7 +42,9 @@ def test_binding_checks_uid_deletion_gates_and_target(
     with pytest.raises(Conflict, match="Precondition failed: UID"):
         client.bind({"metadata": {**made["metadata"], "uid": "other"}}, "n1")
     with pytest.raises(Exception, match="Required value"):
-        plane.server.call("POST", "/api/v1/namespaces/default/pods/p/binding", {"target": {"kind": "Node"}})
+        plane.server.call(
+            "POST", "/api/v1/namespaces/default/pods/p/binding", {"metadata": {"name": "p"}, "target": {"kind": "Node"}}
+        )
     client.delete(PODS, "p", "default")
     with pytest.raises(Conflict, match="is being deleted, cannot be assigned to a host"):
         client.bind(made, "n1")

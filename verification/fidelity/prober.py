@@ -119,7 +119,7 @@ class _RunningProbe:
                 query=query,
                 body=body,
                 content_type=step.content_type,
-                headers={**_AGENT, **step.headers},
+                headers=self._headers(step),
                 timeout=20.0,
             )
         except TransportError as error:
@@ -129,11 +129,14 @@ class _RunningProbe:
     def _user(self, step: Step) -> tuple[str, tuple[str, ...]] | None:
         return (self._fill(step.user[0]), step.user[1]) if step.user else None
 
+    def _headers(self, step: Step) -> dict[str, str]:
+        return {**_AGENT, **{name: self._fill(value) for name, value in step.headers.items()}}
+
     def _watch(self, step: Step) -> None:
         path, _, query = self._filled(step)
         query = [("watch", "true"), ("timeoutSeconds", str(step.seconds)), *query]
         opened = self._prober.transport(self._user(step)).stream(
-            path, query=query, headers={**_AGENT, **step.headers}, timeout=step.seconds + 5.0
+            path, query=query, headers=self._headers(step), timeout=step.seconds + 5.0
         )
         # The server refused the watch before it began.
         if isinstance(opened, Response):
