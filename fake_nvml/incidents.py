@@ -64,12 +64,9 @@ def reset(device: Gpu) -> None:
         if rc == 0:
             set_field(device, current, value)
     set_field(device, "reset_required", 0)
-    for instance in device.instances:
-        instance.used = 0
-        for compute in instance.compute:
-            compute.used = 0
-    for row in device.processes:
-        row.used = 0
+    for table in (device.instances, device.processes):
+        ctypes.memset(table, 0, ctypes.sizeof(table))
+    set_field(device, "memory_used", 0)
 
 
 def restore(state: State, first: bytes) -> None:

@@ -165,8 +165,8 @@ def _nameless(spec: GpuSpec) -> bytes:
     numa, rc = get_field(gpu, "numa_node")
     if rc == 0 and isinstance(numa, int) and 0 <= numa < 64:
         gpu.memory_affinity = 1 << numa
-    links, rc = get_field(gpu, "nvlink_count")
-    for link in range(int(links) if rc == 0 and spec.nvlink_switches else 0):
+    links, _ = get_field(gpu, "nvlink_count")  # 0 if it is not supported
+    for link in range(int(links) if spec.nvlink_switches else 0):
         address = spec.nvlink_switches[link % len(spec.nvlink_switches)]
         domain, bus, device = address.split(":")
         entry = gpu.links[link]

@@ -29,10 +29,10 @@ Feature: NVML's MIG
       | call                                           | returns | and set              |
       | nvmlDeviceGetMigMode(gpu0, &current, &pending) | SUCCESS | current=1, pending=1 |
 
-  @NVML-032 @needs:chosen-gpus
+  @NVML-008 @NVML-032 @needs:chosen-gpus
   Scenario: A reset of one GPU changes the pending modes of that GPU
     Given NVML on the GPUs of "dgx-a100-40gb"
-    Then these calls return
+    Then these calls return [NVML-032]
       | call                                        | returns | and set                   |
       | nvmlDeviceSetMigMode(gpu1, 1, &activation)  | SUCCESS | activation=RESET_REQUIRED |
       | nvmlDeviceSetMigMode(gpu2, 1, &activation)  | SUCCESS | activation=RESET_REQUIRED |
@@ -43,15 +43,16 @@ Feature: NVML's MIG
       - {at: 0, process: {gpu: 1, pid: 1001, memory: 1048576}}
       - {at: 0, reset: {gpu: 1}}
       """
-    Then these calls return
+    Then these calls return [NVML-032]
       | call                                           | returns | and set              |
       | nvmlDeviceGetMigMode(gpu1, &current, &pending) | SUCCESS | current=1, pending=1 |
       | nvmlDeviceGetEccMode(gpu1, &current, &next)    | SUCCESS | current=0, next=0    |
       | nvmlDeviceGetMigMode(gpu2, &current, &pending) | SUCCESS | current=0, pending=1 |
       | nvmlDeviceGetMigMode(gpu0, &current, &pending) | SUCCESS | current=0, pending=0 |
-    And these values agree for GPU 1
-      | value                   | expected |
-      | memory of its processes | none     |
+    And these values agree for GPU 1 [NVML-008]
+      | value                                       | expected |
+      | memory of its processes                     | none     |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).used | 0        |
 
   @NVML-032 @disruptive
   Scenario: On Hopper the MIG mode changes at once

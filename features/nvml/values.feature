@@ -190,6 +190,8 @@ Feature: NVML's values
       """
       - {at: 0, set: {gpu: GPU-01234567-89ab-cdef-0123-456789abcdef, temperature_gpu: 77 C, name: Changed, power_usage: N/A}}
       - {at: 0, set: {gpu: 3, margin_temperature: -5, recovery_action: 2, memory_used: 2 GiB}}
+      - {at: 0, set: {gpu: 2, temperature_gpu: 36C, power_limit_enforced: " 0.5 kW ", clock_sm: 1.5 GHz, persistence_mode: 0, memory_reserved: 1024 B,
+                      energy_consumption: 7 mJ, bar1_used: 1 GiB, violation_power: 3 us, clock_memory: 2600 MHz, fan_count: 0}}
       # The steps are played in the order of their times.
       - {at: 0.02, set: {gpu: 1, temperature_gpu: 51}}
       - {at: 0.01, set: {gpu: 1, temperature_gpu: 50, utilization_gpu: 100 %, performance_state: 15, power_source: 2,
@@ -216,9 +218,17 @@ Feature: NVML's values
       | nvmlDeviceGetGpcClkVfOffset()                | 2147483647 |
     And these values agree for GPU 2
       | value                         | expected      |
-      | nvmlDeviceGetTemperature(0)   | 34            |
+      | nvmlDeviceGetTemperature(0)   | 36            |
       | nvmlDeviceGetName()           | NVIDIA H200   |
       | nvmlDeviceGetPowerUsage()     | 76289         |
+      | nvmlDeviceGetEnforcedPowerLimit() | 500000    |
+      | nvmlDeviceGetClockInfo(1)     | 1500          |
+      | nvmlDeviceGetClockInfo(2)     | 2600          |
+      | nvmlDeviceGetPersistenceMode() | 0            |
+      | nvmlDeviceGetMemoryInfo(nvmlMemory_v2).reserved | 1024 |
+      | nvmlDeviceGetTotalEnergyConsumption() | 7     |
+      | nvmlDeviceGetBAR1MemoryInfo().bar1Used | 1073741824 |
+      | field value 74                | 3000          |
     And these values agree for GPU 3
       | value                         | expected      |
       | nvmlDeviceGetMarginTemperature() | -5         |
@@ -382,3 +392,83 @@ Feature: NVML's values
       | GPU instance profile 7 | 1g.23gb+me id 20 x1 1 slices 22528 MiB 18 SM 2/1/0/1/1 P2P 0 at 0,1,2,3,4,5,6:1 |
       | GPU instance profile 9 | 1g.47gb id 15 x4 1 slices 46592 MiB 32 SM 2/1/0/1/0 P2P 0 at 0,2,4,6:2          |
       | GPU instance profile 1 | 2g.47gb id 14 x3 2 slices 46592 MiB 38 SM 4/2/0/2/0 P2P 0 at 0,2,4:2            |
+
+  @NVML-005 @NVML-022 @NVML-027 @NVML-030 @NVML-046 @NVML-087 @needs:chosen-gpus
+  Scenario: GPUs at the ends of ranges have their own values
+    Given NVML on the GPUs of this suite's inventory "edges"
+    Then these values agree for GPU 0 [NVML-027]
+      | value                              | expected |
+      | nvmlSystemGetDriverVersion()       | 600.1    |
+      | nvmlSystemGetCudaDriverVersion()   | 13010    |
+    And these values agree for GPU 0 [NVML-005]
+      | value                              | expected |
+      | nvmlSystemGetNVMLVersion()         | 13.600.1 |
+      | nvmlSystemGetDriverBranch().branch | r600_00  |
+    And these values agree for GPU 0 [NVML-030]
+      | value                     | expected      |
+      | CPUs near the GPU         | 63, 64, 1023  |
+      | memory nodes near the GPU | none          |
+    And these values agree for GPU 1 [NVML-030]
+      | value                     | expected      |
+      | CPUs near the GPU         | 0             |
+      | memory nodes near the GPU | 0             |
+    And these values agree for GPU 2 [NVML-030]
+      | value                     | expected      |
+      | CPUs near the GPU         | none          |
+      | memory nodes near the GPU | 63            |
+    And these values agree for GPU 3 [NVML-030]
+      | value                     | expected      |
+      | CPUs near the GPU         | none          |
+      | memory nodes near the GPU | none          |
+    And these values agree for GPU 0 [NVML-046]
+      | value         | expected |
+      | GPU instances | 0 of profile 0 at 0:8 |
+      | MIG devices   | 0/0 7g.7c 132 SM 81152 MiB |
+    And these values agree for GPU 1 [NVML-046]
+      | value         | expected |
+      | GPU instances | 1 of profile 5 at 0:4, 2 of profile 9 at 4:4 |
+      | MIG devices   | 1/0 4g.4c 64 SM 40448 MiB, 2/0 3g.3c 60 SM 40448 MiB |
+    And these values agree for GPU 2 [NVML-046]
+      | value         | expected |
+      | GPU instances | 7 of profile 19 at 0:1, 8 of profile 19 at 1:1, 9 of profile 19 at 2:1, 10 of profile 20 at 3:1, 11 of profile 19 at 4:1, 12 of profile 19 at 5:1, 13 of profile 19 at 6:1 |
+      | MIG devices   | 13/0 1g.1c 14 SM 4864 MiB, 12/0 1g.1c 14 SM 4864 MiB, 10/0 1g.1c 14 SM 4864 MiB, 11/0 1g.1c 14 SM 4864 MiB, 9/0 1g.1c 14 SM 4864 MiB, 8/0 1g.1c 14 SM 4864 MiB, 7/0 1g.1c 14 SM 4864 MiB |
+    And these values agree for GPU 0 [NVML-087]
+      | value                         | expected |
+      | PCIe root of its device       | pci0000:00 |
+      | GPUs below its PCIe root port | 0, 2     |
+      | sysfs numa_node               | -1       |
+      | sysfs local_cpulist           | 63-64,1023 |
+    And these values agree for GPU 1 [NVML-087]
+      | value                         | expected |
+      | PCIe root of its device       | pci0001:09 |
+      | GPUs below its PCIe root port | 1        |
+      | sysfs numa_node               | 0        |
+    And these values agree for GPU 3 [NVML-087]
+      | value                         | expected |
+      | PCIe root of its device       | pciffff:fe |
+      | GPUs below its PCIe root port | 3        |
+      | sysfs numa_node               | -1       |
+      | sysfs irq                     | 2147483648 |
+    And these values agree for GPU 2 [NVML-022]
+      | value                                 | expected |
+      | nvmlDeviceGetPciInfo().busId          | 00000000:0B:00.0 |
+      | nvmlDeviceGetSerial()                 | /165[0-4][0-9]{9}/ |
+      | index by serial number                | INVALID_ARGUMENT |
+    And these values agree for GPU 2 [NVML-005]
+      | value                                 | expected            |
+      | nvmlDeviceGetTotalEnergyConsumption() | 9223372036854775807 |
+      | nvmlDeviceGetClockInfo(1)             | 4294967295          |
+    And these values agree for GPU 3 [NVML-022]
+      | value                                 | expected |
+      | nvmlDeviceGetPciInfo().busId          | 0000FFFF:FF:10.0 |
+      | nvmlDeviceGetSerial()                 | /165[0-4][0-9]{9}/ |
+    And these values agree for GPU 0 [NVML-022]
+      | value                                 | expected |
+      | nvmlDeviceGetPciInfo().busId          | 00000000:00:1F.0 |
+      | nvmlDeviceGetSerial()                 | /165[0-4][0-9]{9}/ |
+      | index by serial number                | index    |
+    And these values agree for GPU 1 [NVML-022]
+      | value                                 | expected |
+      | nvmlDeviceGetPciInfo().busId          | 00000001:0A:00.0 |
+      | nvmlDeviceGetSerial()                 | /165[0-4][0-9]{9}/ |
+      | index by serial number                | index    |
