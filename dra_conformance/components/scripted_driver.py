@@ -72,7 +72,7 @@ class ScriptedDriver:
         self.requests: dict[str, tuple[str, ...]] = {}
         self.unnamed: set[str] = set()
         self.device_ids: dict[str, tuple[str, ...]] = {}
-        """CDI ids for every device of a claim in place of its own."""
+        """CDI ids in place of the own one, for every device of a claim, or for that of `claim/request`."""
         self.without_spec: set[str] = set()
         """Claims for which no CDI file is written."""
         self.script = {"Prepare": Script(), "Unprepare": Script()}
@@ -82,6 +82,7 @@ class ScriptedDriver:
         """The methods of the registration service that the kubelet called, also those that failed."""
         self.failing_registration = ""
         """A method of the registration service whose calls fail."""
+        self._held_registration = ""
         self.order: list[str] = []
         """`Prepare` when such a call begins and `Unprepare` when one ends, each with the claims."""
         self._cdi_root = cdi_root
@@ -132,6 +133,8 @@ class ScriptedDriver:
     def _register(self, method: str) -> None:
         self.registration_calls.append(method)
         self._poke()
+        if method == self._held_registration:
+            self._hold()
         if method == self.failing_registration:
             raise RuntimeError(f"scripted failure of {method}")
 
@@ -140,6 +143,11 @@ class ScriptedDriver:
         self._release.set()
         if self.server is not None:
             self.server.stop(grace=0.2)
+
+    def hold_registration(self, method: str) -> None:
+        """Respond to no call of a method of the registration service from now on until `release`."""
+        self._held_registration = method
+        self._release.clear()
 
     def hold(self, method: str) -> None:
         """Respond to no call of a method from now on until `release`."""
@@ -151,6 +159,7 @@ class ScriptedDriver:
         # New scripts first: calls that were held return with the new behaviour.
         self.script = {"Prepare": Script(), "Unprepare": Script()}
         self.failing_registration = ""
+        self._held_registration = ""
         self._release.set()
 
     # -- the service -----------------------------------------------------------------------------------------------
@@ -179,16 +188,19 @@ class ScriptedDriver:
     def _wait(self, method: str) -> Script:
         """Wait while calls of a method are held, and return the script that applies then; it may fail the call."""
         if self.script[method].held:
-            # Longer than the kubelet's deadline of 45 s (rule DRA-268), but not for ever.
-            with self._counter:
-                self.holding += 1
-            self._release.wait(120)
-            with self._counter:
-                self.holding -= 1
+            self._hold()
         script = self.script[method]
         if script.call_error:
             raise RuntimeError(script.call_error)
         return script
+
+    def _hold(self) -> None:
+        with self._counter:
+            self.holding += 1
+        # Longer than the kubelet's deadline of 45 s (rule DRA-268), but not for ever.
+        self._release.wait(120)
+        with self._counter:
+            self.holding -= 1
 
     def device_id(self, claim: str, request: str) -> str:
         """The CDI id for one request of a claim."""
@@ -211,7 +223,8 @@ class ScriptedDriver:
                     () if claim.name in self.unnamed else (request,),
                     self.node,
                     f"dev-{claim.name}-{request}",
-                    self.device_ids.get(claim.name, (self.device_id(claim.name, request),)),
+                    self.device_ids.get(f"{claim.name}/{request}")
+                    or self.device_ids.get(claim.name, (self.device_id(claim.name, request),)),
                 )
                 for request in requests
             )

@@ -7,7 +7,6 @@ conflicts), pkg/cdi/spec.go (validation), specs-go/version.go v1.1.0 (the minimu
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -21,14 +20,10 @@ import yaml
 from dra_conformance.kubelet.cdi_schema import CDI_SCHEMA
 from dra_conformance.kubelet.errors import CDIError
 
-VERSIONS = ("0.1.0", "0.2.0", "0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0")
-"""Every released version of the specification, oldest first."""
+VERSIONS = ("0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0")
+"""The versions of the specification that a runtime accepts, oldest first; 0.1.0 and 0.2.0 are too old."""
 
 _Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C implementation, if PyYAML has it
-_DEVICE_ID = re.compile(
-    r"^(?P<vendor>[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?)/(?P<cls>[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?)"
-    r"=(?P<name>[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?)$"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +111,7 @@ class CDIRegistry:
     def resolve(self, device_ids: Iterable[str]) -> list[CDIDevice]:
         """Return the devices of `device_ids`, in order and without duplicates.
 
-        Raises CDIError naming every id that is malformed or in no specification, and the ids that exist.
+        Raises CDIError naming every id that is in no specification, and the ids that exist.
         """
         found: dict[str, CDIDevice] = {}
         missing: list[str] = []
@@ -133,9 +128,6 @@ class CDIRegistry:
 
     def _explain(self, missing: Sequence[str]) -> str:
         parts = [f"unresolvable CDI devices {', '.join(missing)}"]
-        malformed = [device_id for device_id in missing if not _DEVICE_ID.match(device_id)]
-        if malformed:
-            parts.append(f"not of the form vendor/class=name: {', '.join(malformed)}")
         known = sorted(self.devices)
         shown = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
         parts.append(f"{', '.join(map(str, self.folders))} declare {shown or 'no device'}")

@@ -14,6 +14,7 @@ _STRING: Final[dict[str, Any]] = {"type": "string"}
 _TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
 # Go decodes null as an empty list or map, so runtimes accept it.
 _STRINGS: Final[dict[str, Any]] = {"type": ["array", "null"], "items": _STRING}
+_BOOLEAN: Final[dict[str, Any]] = {"type": "boolean"}
 _UINT32: Final[dict[str, Any]] = {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
 _INT64: Final[dict[str, Any]] = {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}
 _ANNOTATIONS: Final[dict[str, Any]] = {"type": ["object", "null"], "additionalProperties": _STRING}
@@ -68,9 +69,9 @@ _EDITS: Final = _object(
         l3CacheSchema=_STRING,
         memBwSchema=_STRING,
         schemata=_STRINGS,
-        enableMonitoring={"type": "boolean"},
-        enableCMT={"type": "boolean"},
-        enableMBM={"type": "boolean"},
+        enableMonitoring=_BOOLEAN,
+        enableCMT=_BOOLEAN,
+        enableMBM=_BOOLEAN,
     ),
     additionalGids=_list_of(_UINT32),
 )
@@ -82,7 +83,7 @@ CDI_SCHEMA: Final[dict[str, Any]] = {
     "title": "Container Device Interface specification",
     **_object(
         ["cdiVersion", "kind", "devices"],
-        cdiVersion={"type": "string", "pattern": r"^v?[0-9]+\.[0-9]+\.[0-9]+$"},
+        cdiVersion=_STRING,
         kind={"type": "string", "pattern": f"^{_NAME}/{_NAME}$"},
         annotations=_ANNOTATIONS,
         devices={

@@ -1,9 +1,9 @@
 """The kubelet's claim records: the pods that use a claim, the drivers that prepared it, and the returned devices.
 
 A record is created when a pod first needs a claim and removed after a successful Unprepare. Across restarts records are
-in the checkpoint file, in the real kubelet's format: `{"Data": "<json>", "Checksum": crc32}` with Data a
-DRACheckpoint of `checkpoint.dra.kubelet.k8s.io/v1` (pkg/kubelet/cm/dra/claiminfo.go and state/, v1.36). `prepared` is
-not in the file: after a restart every claim counts as not yet prepared (rule DRA-270).
+in the checkpoint file, in the real kubelet's format: `{"Data": "<json>", "Checksum": crc32}` with the fields of a
+DRACheckpoint that the kubelet uses (pkg/kubelet/cm/dra/claiminfo.go and state/, v1.36). `prepared` is not in the file:
+after a restart every claim counts as not yet prepared (rule DRA-270).
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from dra_api.rpc import ClaimRef, PreparedDevice
 from dra_conformance.kubelet.errors import CheckpointCorrupt
 
 FILE_NAME = "dra_manager_state"
-_API_VERSION = "checkpoint.dra.kubelet.k8s.io/v1"
 
 ClaimKey = tuple[str, str]
 """Namespace and name."""
@@ -119,13 +118,7 @@ class ClaimCache:
     def checkpoint(self) -> None:
         """Write all records to the file, atomically."""
         with self.lock:
-            data = orjson.dumps(
-                {
-                    "kind": "DRACheckpoint",
-                    "apiVersion": _API_VERSION,
-                    "ClaimInfoStateList": [_to_state(record) for record in self.all()],
-                }
-            )
+            data = orjson.dumps({"ClaimInfoStateList": [_to_state(record) for record in self.all()]})
             body = orjson.dumps({"Data": data.decode(), "Checksum": zlib.crc32(data)})
             temporary = self.path.with_suffix(".tmp")
             # os.open instead of open: the file has its mode from the beginning.
@@ -163,7 +156,6 @@ def _to_state(record: ClaimRecord) -> dict[str, Any]:
                     {
                         "PoolName": device.pool_name,
                         "DeviceName": device.device_name,
-                        "ShareID": device.share_id,
                         "RequestNames": list(device.request_names),
                         "CDIDeviceIDs": list(device.cdi_device_ids),
                     }
@@ -186,7 +178,6 @@ def _from_state(state: dict[str, Any]) -> ClaimRecord:
                     pool_name=device["PoolName"],
                     device_name=device["DeviceName"],
                     cdi_device_ids=tuple(device["CDIDeviceIDs"] or ()),
-                    share_id=device.get("ShareID"),
                 )
                 for device in entry["Devices"] or ()
             )

@@ -43,7 +43,7 @@ class GivenDevice:
     claim: str
 
 
-def pod_claims(pod: Obj, *, extended_resource: bool = True) -> list[PodClaim]:
+def pod_claims(pod: Obj) -> list[PodClaim]:
     """Return the claims of a pod, explicit ones first; entries that need no claim are omitted.
 
     Raises ClaimRefused while a claim from a template does not exist yet.
@@ -62,7 +62,7 @@ def pod_claims(pod: Obj, *, extended_resource: bool = True) -> list[PodClaim]:
             if status.get("resourceClaimName"):
                 found.append(PodClaim(entry["name"], status["resourceClaimName"], must_be_owned=True))
     extended = pod.get("status", {}).get("extendedResourceClaimStatus")
-    if extended and extended_resource:
+    if extended:
         found.append(PodClaim("", extended["resourceClaimName"], must_be_owned=False))
     return found
 
@@ -120,7 +120,7 @@ class ClaimManager:
 
     def _validated(self, pod: Obj) -> list[tuple[ClaimRecord, Obj]]:
         wanted: dict[ClaimKey, tuple[ClaimRecord, Obj]] = {}
-        for use in pod_claims(pod, extended_resource=self._gates.extended_resource):
+        for use in pod_claims(pod):
             claim = self._fetch(namespace_of(pod), use.claim_name)
             if use.must_be_owned:
                 owner = controller_of(claim)
@@ -227,7 +227,7 @@ class ClaimManager:
     def records_of(self, pod: Obj) -> dict[str, ClaimRecord]:
         """The records of a pod's claims, by the pod's own names for them."""
         found: dict[str, ClaimRecord] = {}
-        for use in pod_claims(pod, extended_resource=self._gates.extended_resource):
+        for use in pod_claims(pod):
             record = self.cache.get((namespace_of(pod), use.claim_name))
             if record is not None:
                 found[use.local_name] = record
@@ -239,7 +239,7 @@ class ClaimManager:
         resources = container.get("resources") or {}
         uses = [(use["name"], use.get("request") or "") for use in resources.get("claims") or ()]
         extended = pod.get("status", {}).get("extendedResourceClaimStatus")
-        if extended and self._gates.extended_resource:
+        if extended:
             uses += [
                 # The claim for extended resources has no name in the pod spec.
                 ("", mapping["requestName"])

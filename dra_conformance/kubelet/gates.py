@@ -11,14 +11,12 @@ class Gates:
 
     `resource_health_status`: watch device health and show it (ResourceHealthStatus, rule DRA-302).
     `resource_health_status_message`: show the message too (ResourceHealthStatusMessage, rule DRA-299).
-    `extended_resource`: treat a pod's `extendedResourceClaimStatus` as one more claim (DRAExtendedResource).
     `optional_node_operations`: skip a driver's calls if all of its results say so (DRAOptionalNodeOperations, 1.37,
     rule DRA-281).
     """
 
     resource_health_status: bool = True
     resource_health_status_message: bool = True
-    extended_resource: bool = True
     optional_node_operations: bool = False
 
 

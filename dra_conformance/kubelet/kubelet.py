@@ -23,7 +23,7 @@ from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.kubelet.gates import Gates, Timing
 from dra_conformance.kubelet.health import DeviceKey, HealthWatcher
 from dra_conformance.kubelet.plugins import PluginManager
-from dra_conformance.kubelet.pod_status import Phase
+from dra_conformance.kubelet.pod_status import HOST_IP, Phase
 from dra_conformance.kubelet.pods import PodWorkers
 from dra_conformance.kubelet.record import Log, recorder, silent
 from dra_conformance.kubelet.runtime import Runtime
@@ -41,10 +41,8 @@ class Kubelet:
         log: receives every registration step, gRPC call and state change; see
         `dra_conformance.core.events.kinds.kubelet`. gates, timing: feature gates and delays.
         cdi_roots: folders with CDI specifications, lowest priority first, if not `root/cdi`.
-        registration_dir, plugins_dir: if not below `root`.
-        host_ip: the node's address in status.
+        registration_dir: if not below `root`.
         wipe_at_start: delete the node's slices at the start (rule DRA-285); False takes over a running node.
-        workers: pods handled at the same time.
 
     `start` raises CheckpointCorrupt if the checkpoint cannot be read.
     """
@@ -61,16 +59,13 @@ class Kubelet:
         timing: Timing | None = None,
         cdi_roots: Sequence[Path] | None = None,
         registration_dir: Path | None = None,
-        plugins_dir: Path | None = None,
-        host_ip: str = "127.0.0.1",
         wipe_at_start: bool = True,
-        workers: int = 4,
     ) -> None:
         self.name = f"kubelet {node_name}"
         self.node_name = node_name
         self.root = root
         self.registration_dir = registration_dir or root / "plugins_registry"
-        self.plugins_dir = plugins_dir or root / "plugins"
+        self.plugins_dir = root / "plugins"
         self.cdi_roots = tuple(cdi_roots) if cdi_roots is not None else (root / "cdi",)
         self.state_dir = root / "state"
         self.runtime = Runtime()
@@ -79,9 +74,7 @@ class Kubelet:
         self._client = client
         self._clock = clock
         self._record = recorder(log, node_name)
-        self._host_ip = host_ip
         self._wipe_at_start = wipe_at_start
-        self._workers = workers
         self._life_lock = threading.RLock()
         self._life: _Life | None = None
 
@@ -203,7 +196,7 @@ class Kubelet:
         status = {
             "conditions": [ready],
             "addresses": [
-                {"type": "InternalIP", "address": self._host_ip},
+                {"type": "InternalIP", "address": HOST_IP},
                 {"type": "Hostname", "address": self.node_name},
             ],
             # A node that exists, such as that of an external driver, keeps its capacity.
@@ -257,8 +250,6 @@ class _Life:
             timing=timing,
             record=record,
             cdi_roots=kubelet.cdi_roots,
-            host_ip=kubelet._host_ip,
-            workers=kubelet._workers,
         )
 
     def start(self) -> None:

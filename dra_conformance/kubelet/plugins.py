@@ -101,7 +101,7 @@ class PluginManager:
         self._record = record
         self._on_instance = on_instance
         self._wipe_at_start = wipe_at_start
-        # Reentrant: `explain` calls `drivers` while it holds the lock.
+        # Reentrant: `wait_registered` calls `explain` while it holds the lock.
         self._lock = threading.RLock()
         self.changed = threading.Condition(self._lock)
         self._sockets: dict[Path, _Socket] = {}
@@ -190,7 +190,7 @@ class PluginManager:
             while self._settled(driver) < instances:
                 remaining = deadline - self._clock.monotonic()
                 if remaining <= 0 or self._stopped:
-                    raise DriverNotRegistered(self._explain(driver, timeout))
+                    raise DriverNotRegistered(f"{self.explain(driver)} (waited {timeout:g} s)")
                 self._clock.condition_wait(self.changed, remaining)
         return self.handle(driver)
 
@@ -203,22 +203,13 @@ class PluginManager:
     def explain(self, driver: str) -> str:
         """Return why a driver is not registered, with the contents of the registration folder."""
         with self._lock:
-            return self._describe(f"DRA driver {driver} is not registered; ", driver)
-
-    def _explain(self, driver: str, timeout: float) -> str:
-        return self._describe(f"DRA driver {driver} did not register within {timeout:g} s; ", driver)
-
-    def _describe(self, message: str, driver: str) -> str:
-        others = [name for name in self.drivers() if name != driver]
-        if others:
-            message += f"registered instead: {', '.join(others)}; "
-        entries = [
-            f"{path.name} ({known.error or (known.info.name if known.info else 'GetInfo pending')})"
-            for path, known in sorted(self._sockets.items())
-        ]
-        seen = {path.name for path in self._sockets}
-        entries += [f"{path.name} (no socket)" for path in sorted(self.folder.iterdir()) if path.name not in seen]
-        return message + f"{self.folder} holds {', '.join(entries) or 'nothing'}"
+            sockets = {
+                path.name: known.error or (known.info.name if known.info else "GetInfo pending")
+                for path, known in self._sockets.items()
+            }
+        found = {path.name: "no socket" for path in self.folder.iterdir()} | sockets
+        listed = ", ".join(f"{name} ({state})" for name, state in sorted(found.items()))
+        return f"DRA driver {driver} is not registered; {self.folder} has {listed or 'no file'}"
 
     # -- the folder ------------------------------------------------------------------------------------------------
 

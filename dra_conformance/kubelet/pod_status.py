@@ -13,6 +13,9 @@ from dra_api.objects import Obj, uid_of
 
 Phase = Literal["Succeeded", "Failed"]
 
+HOST_IP = "127.0.0.1"
+"""The node's address in its own status and in that of its pods."""
+
 _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
 
 
@@ -45,7 +48,6 @@ def running(
     now: str,
     started_at: str,
     pod_ip: str,
-    host_ip: str,
     health: Mapping[str, list[dict[str, Any]] | None],
 ) -> Obj:
     """All containers run; `health` is each container's allocatedResourcesStatus."""
@@ -59,8 +61,8 @@ def running(
     return {
         "phase": "Running",
         "startTime": _start_time(pod, now),
-        "hostIP": host_ip,
-        "hostIPs": [{"ip": host_ip}],
+        "hostIP": HOST_IP,
+        "hostIPs": [{"ip": HOST_IP}],
         "podIP": pod_ip,
         "podIPs": [{"ip": pod_ip}],
         "containerStatuses": statuses,
@@ -100,12 +102,10 @@ def _container(pod: Obj, container: Mapping[str, Any], state: Obj, *, ready: boo
     status: Obj = {
         "name": container["name"],
         "image": container.get("image", ""),
-        "imageID": "",
         "ready": ready,
         "restartCount": 0,
         "started": ready,
         "state": state,
-        "lastState": {},
     }
     if "waiting" not in state:
         status["containerID"] = f"harness://{uid_of(pod)}/{container['name']}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -74,8 +73,7 @@ class PodWriter:
         event = {
             "apiVersion": "v1",
             "kind": "Event",
-            # Cut, because a name has at most 253 characters.
-            "metadata": {"name": f"{name_of(pod)[:200]}.{secrets.token_hex(8)}", "namespace": namespace_of(pod)},
+            "metadata": {"generateName": f"{name_of(pod)}.", "namespace": namespace_of(pod)},
             "involvedObject": {
                 "apiVersion": "v1",
                 "kind": "Pod",
@@ -85,7 +83,7 @@ class PodWriter:
             },
             "type": "Warning",
             "reason": reason,
-            "message": message[:1024],
+            "message": message,
             "source": {"component": "kubelet", "host": self._node},
             "reportingComponent": "kubelet",
             "reportingInstance": self._node,

@@ -43,6 +43,8 @@ from dra_conformance.kubelet.record import Record
 from dra_conformance.kubelet.runtime import Runtime
 
 _TERMINAL = ("Succeeded", "Failed")
+_WORKERS = 4
+"""Pods handled at the same time."""
 
 
 @dataclass(slots=True)
@@ -63,8 +65,6 @@ class PodWorkers:
         claims: prepares and unprepares.
         health: reports of drivers on their devices.
         cdi_roots: folders with CDI specifications, lowest priority first.
-        host_ip: the node's address in pod status.
-        workers: pods handled at the same time.
     """
 
     def __init__(
@@ -80,8 +80,6 @@ class PodWorkers:
         timing: Timing,
         record: Record,
         cdi_roots: Sequence[Path],
-        host_ip: str,
-        workers: int,
     ) -> None:
         self._client = client
         self._clock = clock
@@ -93,8 +91,6 @@ class PodWorkers:
         self._timing = timing
         self._record = record
         self._cdi_roots = tuple(cdi_roots)
-        self._host_ip = host_ip
-        self._workers = workers
         self._queue: WorkQueue[str] = WorkQueue(clock, base_delay=timing.pod_backoff, max_delay=timing.pod_backoff_max)
         self._informer = Informer(client, PODS, clock=clock, field_selector=f"spec.nodeName={node}")
         self._informer.on_change(self._on_pod)
@@ -119,7 +115,7 @@ class PodWorkers:
             self._informer.stop()
             raise KubeletError(f"the kubelet of node {self._node} {trouble}")
         self._round = self._clock.monotonic()
-        work = [(f"pods-{index}", self._work) for index in range(self._workers)]
+        work = [(f"pods-{index}", self._work) for index in range(_WORKERS)]
         for name, target in [*work, ("reconcile", self._reconcile)]:
             thread = threading.Thread(target=target, name=f"kubelet-{self._node}-{name}", daemon=True)
             thread.start()
@@ -354,7 +350,6 @@ class PodWorkers:
             now=self._now(),
             started_at=running.started_at,
             pod_ip=running.pod_ip,
-            host_ip=self._host_ip,
             health=health,
         )
         self._writer.write(pod, state.written, status)

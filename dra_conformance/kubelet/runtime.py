@@ -21,10 +21,9 @@ class RunningPod:
 class Runtime:
     """The containers of a node; they do not notice that a kubelet restarts."""
 
-    def __init__(self, *, pod_network: str = "10.244") -> None:
+    def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pods: dict[str, RunningPod] = {}
-        self._network = pod_network
         self._next = 1
 
     def get(self, uid: str) -> RunningPod | None:
@@ -35,7 +34,7 @@ class Runtime:
     def run(self, uid: str, views: Mapping[str, ContainerView], now: str) -> RunningPod:
         """Start a pod's containers."""
         with self._lock:
-            address = f"{self._network}.{self._next >> 8 & 255}.{self._next & 255}"
+            address = f"10.244.{self._next >> 8 & 255}.{self._next & 255}"
             self._next += 1
             self._pods[uid] = RunningPod(now, address, views)
             return self._pods[uid]

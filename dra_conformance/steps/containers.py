@@ -57,12 +57,17 @@ def host_path(view: ContainerView, path: str) -> Path | None:
 
 
 def contents(view: ContainerView, kind: str) -> dict[str, str]:
-    """Return the variables, device nodes or mounts of a container: name to value, permissions or host path."""
+    """Return the variables, device nodes, numbers of these or mounts of a container, by name.
+
+    The values are: value, permissions, `c 1:3` (type, major, minor), host path.
+    """
     match kind:
         case "variable" | "variables":
             return dict(view.env)
         case "device node" | "device nodes":
             return {node.path: node.permissions for node in view.device_nodes}
+        case "device numbers":
+            return {node.path: f"{node.type} {node.major}:{node.minor}" for node in view.device_nodes}
         case "mount" | "mounts":
             return {mount.container_path: mount.host_path for mount in view.mounts}
     raise SpecificationError(f"a container has variables, device nodes, mounts and files, no {kind}")

@@ -94,7 +94,6 @@ def _(world: World, node: str, gate: str, state: str) -> None:
         "ResourceHealthStatus": "resource_health_status",
         "ResourceHealthStatusMessage": "resource_health_status_message",
         "DRAOptionalNodeOperations": "optional_node_operations",
-        "DRAExtendedResource": "extended_resource",
     }
     if gate not in fields:
         raise SpecificationError(f"the kubelet's gate is one of {', '.join(fields)}, not {gate}")

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
-from typing import Any
-
-import orjson
+from pathlib import Path
 
 from dra_api.objects import PODS
 from dra_conformance.components.scripted_driver import ScriptedDriver
@@ -14,33 +14,39 @@ from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.containers import contents, views
 from dra_conformance.steps.kubelet import create_reserved
-from dra_conformance.steps.pods import BY_HAND, by_name, check_phases, event_text, events_about, phase_of, pod_object
+from dra_conformance.steps.pods import BY_HAND, by_name, check_phases, event_text, events_about, pod_object
 from dra_conformance.steps.scripted_drivers import claim_for, group, scripted
 
-_WORKING = "valid"
-"""The pod of a table whose specification is valid from the beginning."""
+_REQUESTS_MAX = 32
+"""The number of requests that a claim can have."""
 
 
 @dataclass(slots=True)
 class CdiPods:
-    """The pods of the scenario's table and their driver."""
+    """The pods of the scenario's table, and the devices of pods with several: file and CDI id of each."""
 
-    driver: str = ""
     pods: list[str] = field(default_factory=list)
+    devices: dict[str, dict[Path, str]] = field(default_factory=dict)
 
 
-def write_file(world: World, driver: str, name: str, text: str) -> None:
-    """Write a file to the CDI folder of a scripted driver's node."""
-    folder = world.node(group(world, driver).node).kubelet.cdi_roots[0]
+def write_file(world: World, driver: str, name: str, text: str) -> Path:
+    """Write a file to the CDI folder of a scripted driver's node, and return its path."""
+    file = world.node(group(world, driver).node).kubelet.cdi_roots[0] / name
+    rewrite(file, text)
+    return file
+
+
+def rewrite(file: Path, text: str) -> None:
+    """Write a file, or another one in its place."""
     # Renamed into place: a runtime must not read a partial file.
-    temporary = folder / f".{name}.tmp"
+    temporary = file.with_name(f".{file.name}.tmp")
     temporary.write_text(text)
-    temporary.rename(folder / name)
+    temporary.rename(file)
 
 
-def filled(driver: ScriptedDriver, text: str) -> str:
-    """Fill `$(kind)` and `$(driver)` with the driver's CDI kind and name."""
-    return text.replace("$(kind)", driver.kind).replace("$(driver)", driver.name)
+def filled(driver: ScriptedDriver, text: str, device: str = "") -> str:
+    """Fill `$(kind)` and `$(driver)` with the driver's CDI kind and name, and `$(device)`."""
+    return text.replace("$(kind)", driver.kind).replace("$(driver)", driver.name).replace("$(device)", device)
 
 
 @given('the CDI file "{name}" of the scripted driver "{driver}" is {text}')
@@ -61,37 +67,65 @@ def _(world: World, claim: str, ids: str, driver: str) -> None:
 def _(world: World, driver: str, node: str, datatable: list[list[str]]) -> None:
     """A pod with a claim for each row, and the CDI specification of the claim's device.
 
-    Columns: pod; version of CDI; edits of the device; optional: edits of a second, unused device; fields that the
-    document has in addition or in place of others.
+    Columns: pod; version of CDI; edits of the device; edits of a second, unused device; fields that the document has in
+    addition or in place of others.
     """
     header, *rows = datatable
     found = scripted(world, driver)
-    table = world.state(CdiPods)
-    table.driver = driver
     for row in rows:
         cells = dict(zip(header, row, strict=True))
         pod = cells["pod"]
-        table.pods.append(pod)
+        world.state(CdiPods).pods.append(pod)
         claim_for(world, pod, node, [("gpu", driver)])
-        document = specification(found, pod, cells)
         found.without_spec.add(pod)
-        if document["kind"].startswith(f"{found.name}/"):
-            found.device_ids[pod] = (f"{document['kind']}={pod}-gpu",)
-        write_file(world, driver, f"{pod}.json", orjson.dumps(document).decode())
+        write_specification(world, driver, pod, "gpu", cells)
         create_reserved(world, pod_object(world, pod, [by_name(pod)], scheduler=BY_HAND), [pod])
 
 
-def specification(driver: ScriptedDriver, claim: str, cells: dict[str, str]) -> dict[str, Any]:
-    """Return the CDI document of a row."""
-    devices = [{"name": f"{claim}-gpu", "containerEdits": parse_value(cells["edits"])}]
+@given('a pod "{pod}" with CDI devices of the scripted driver "{driver}" on "{node}":')
+def _(world: World, pod: str, driver: str, node: str, datatable: list[list[str]]) -> None:
+    """A pod with a device for each row, and the CDI specification of each device in a file of its own.
+
+    Columns: device; version of CDI; edits of the device; fields that the document has in addition or in place of
+    others.
+    """
+    header, *rows = datatable
+    found = scripted(world, driver)
+    devices = world.state(CdiPods).devices.setdefault(pod, {})
+    table = [dict(zip(header, row, strict=True)) for row in rows]
+    claims: list[str] = []
+    for first in range(0, len(table), _REQUESTS_MAX):
+        several = table[first : first + _REQUESTS_MAX]
+        claim = f"{pod}-{len(claims)}"
+        claims.append(claim)
+        claim_for(world, claim, node, [(cells["device"], driver) for cells in several])
+        found.without_spec.add(claim)
+        for cells in several:
+            file, device_id = write_specification(world, driver, claim, cells["device"], cells)
+            devices[file] = device_id
+    create_reserved(world, pod_object(world, pod, [by_name(claim) for claim in claims], scheduler=BY_HAND), claims)
+
+
+def write_specification(world: World, driver: str, claim: str, request: str, cells: dict[str, str]) -> tuple[Path, str]:
+    """Write the CDI document of a row for the device of a request, and let the driver return the device's id.
+
+    Return the file and the id.
+    """
+    found = scripted(world, driver)
+    name = f"{claim}-{request}"
+    devices = [{"name": name, "containerEdits": parse_value(cells["edits"])}]
     if unused := cells.get("unused device"):
-        devices.append({"name": f"{claim}-unused", "containerEdits": parse_value(unused)})
-    return {
+        devices.append({"name": f"{name}-unused", "containerEdits": parse_value(unused)})
+    document = {
         "cdiVersion": cells["version"],
-        "kind": driver.kind,
+        "kind": found.kind,
         "devices": devices,
-        **(parse_value(filled(driver, cells["document"])) if cells["document"] else {}),
+        **(parse_value(filled(found, cells["document"], name)) if cells["document"] else {}),
     }
+    # A specification of a kind without the driver's name is not that of the device.
+    kind = document["kind"] if found.name in document["kind"] else found.kind
+    found.device_ids[f"{claim}/{request}"] = (f"{kind}={name}",)
+    return write_file(world, driver, f"{name}.json", json.dumps(document)), f"{kind}={name}"
 
 
 @when('all these pods are bound by hand to "{node}"')
@@ -101,16 +135,14 @@ def _(world: World, node: str) -> None:
         world.client.bind(world.get(PODS, pod), world.name(node))
 
 
-@when("their CDI specifications are replaced by valid ones")
-def _(world: World) -> None:
-    """Write a valid specification for each pod of the table."""
-    table = world.state(CdiPods)
-    found = scripted(world, table.driver)
-    for pod in table.pods:
-        # The kubelet has the id already; a class with a dot needs version 0.6.0.
-        kind = found.device_ids[pod][0].partition("=")[0] if pod in found.device_ids else found.kind
-        cells = {"version": "0.6.0", "edits": "{env: [A=1]}", "document": f"{{kind: {kind}}}"}
-        write_file(world, table.driver, f"{pod}.json", orjson.dumps(specification(found, pod, cells)).decode())
+@when('the CDI specifications of pod "{pod}" are replaced by valid ones')
+def _(world: World, pod: str) -> None:
+    """Write a valid specification for each device of the pod."""
+    for file, device_id in world.state(CdiPods).devices[pod].items():
+        kind, _, name = device_id.partition("=")
+        devices = [{"name": name, "containerEdits": {"env": ["A=1"]}}]
+        # The first version with dots in the class.
+        rewrite(file, json.dumps({"cdiVersion": "0.6.0", "kind": kind, "devices": devices}))
 
 
 @then("all these pods reach phase {phase:word}")
@@ -119,29 +151,22 @@ def _(world: World, phase: str) -> None:
     check_phases(world, world.state(CdiPods).pods, phase)
 
 
-@then("none of the other pods runs")
-def _(world: World) -> None:
-    """Every pod of the table except `valid` is Pending after everything has settled."""
-    others = [pod for pod in world.state(CdiPods).pods if pod != _WORKING]
+@then('an event of pod "{pod}" names all of its CDI devices as unresolvable')
+def _(world: World, pod: str) -> None:
+    """One event of the pod has the CDI ids of all devices that were written for the pod."""
+    wanted = world.state(CdiPods).devices[pod].values()
 
     def look() -> Seen:
-        wrong = {pod: seen for pod in others if (seen := phase_of(world, pod)) != "Pending"}
-        return not wrong, wrong or "Pending"
+        several = [event_text(event) for event in events_about(world, "Pod", pod)]
+        several = [text for text in several if "unresolvable CDI devices" in text]
+        if not several:
+            return False, "no such event"
+        # The ids end with the first semicolon; the devices that exist may follow.
+        listed = re.findall(r"[^\s,]+", several[-1].partition("unresolvable CDI devices")[2].partition(";")[0])
+        absent = sorted(set(wanted).difference(listed))
+        return not absent, {"not unresolvable": absent} if absent else "all ids"
 
-    world.stays("the pods do not run", look, expected="Pending")
-
-
-@then('an event of each of the other pods says "{text}"')
-def _(world: World, text: str) -> None:
-    """Every pod of the table except `valid` has an event with this text."""
-    others = [pod for pod in world.state(CdiPods).pods if pod != _WORKING]
-
-    def look() -> Seen:
-        said = {pod: [event_text(event) for event in events_about(world, "Pod", pod)] for pod in others}
-        wrong = {pod: messages for pod, messages in said.items() if not any(text in one for one in messages)}
-        return not wrong, wrong or text
-
-    world.eventually("events of the pods", look, expected=f"an event with {text!r} for each pod")
+    world.eventually(f"the unresolvable devices of {pod}", look, expected="all ids")
 
 
 @then('container "{container}" of each of these pods on "{node}" has the variable "{name}"')

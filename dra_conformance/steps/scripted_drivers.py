@@ -167,6 +167,14 @@ def _(world: World, driver: str, method: str, node: str) -> None:
     made.start()
 
 
+@when('a scripted driver "{driver}" that does not answer "{method}" starts on "{node}"')
+def _(world: World, driver: str, method: str, node: str) -> None:
+    """Start a scripted driver whose registration service does not respond to GetInfo or NotifyRegistrationStatus."""
+    made = make(world, driver, node)
+    made.hold_registration(method)
+    made.start()
+
+
 @when('a scripted driver "{driver}" with a hidden registration socket starts on "{node}"')
 def _(world: World, driver: str, node: str) -> None:
     """Start a scripted driver whose registration socket has a name that begins with a dot."""
@@ -366,6 +374,17 @@ def _(world: World, method: str, driver: str) -> None:
     world.eventually(f"a call of {method}", look, expected="a call")
 
 
+@then('the kubelet calls "{method}" of the scripted driver "{driver}" again')
+def _(world: World, method: str, driver: str) -> None:
+    """The kubelet calls a method of the driver's registration service a second time."""
+
+    def look() -> Seen:
+        seen = scripted(world, driver).registration_calls
+        return seen.count(method) > 1, seen
+
+    world.eventually(f"a second call of {method}", look, expected="a second call")
+
+
 @then('the kubelet does not call the registration service of the scripted driver "{driver}"')
 def _(world: World, driver: str) -> None:
     """No method of the driver's registration service is called, also after everything has settled."""
@@ -394,16 +413,18 @@ def _(world: World, driver: str, node: str, version: str) -> None:
 
 @then('the scripted driver "{driver}" receives one {method:word} call for "{claims}"')
 def _(world: World, driver: str, method: str, claims: str) -> None:
-    """A Prepare or Unprepare call with exactly these claims arrives; a Prepare call has their namespace and uid."""
+    """A Prepare or Unprepare call with exactly these claims arrives, each with its namespace and uid."""
     wanted = sorted(words(claims))
-    # A claim may have been deleted before it is unprepared, so only Prepare calls are compared by uid.
-    uids = {claim: uid_of(world.get(RESOURCE_CLAIMS, claim)) for claim in wanted} if method == "Prepare" else {}
+    if method == "Prepare":
+        known = {ClaimRef(world.namespace, uid_of(world.get(RESOURCE_CLAIMS, claim)), claim) for claim in wanted}
+    else:
+        # A claim may have been deleted before it is unprepared, but it was prepared before.
+        known = {ref for call in all_calls(world, driver, "Prepare") for ref in call}
 
     def look() -> Seen:
         seen = all_calls(world, driver, method)
         for call in seen:
-            same_uids = all((ref.namespace, ref.uid) == (world.namespace, uids.get(ref.name, ref.uid)) for ref in call)
-            if sorted(ref.name for ref in call) == wanted and same_uids:
+            if sorted(ref.name for ref in call) == wanted and known.issuperset(call):
                 return True, names([call])
         return False, names(seen) or "no call"
 

@@ -9,58 +9,79 @@ Feature: Containers get the edits of valid CDI specifications
 
   @DRA-271d @needs:virtual-clock
   Scenario: A container does not start while its CDI device is in no valid specification
-    Given pods with a CDI device of the scripted driver "sim" on "n1":
-      | pod                 | version | edits                                                     | document                      |
-      | valid               | 0.5.0   | {env: [A=1]}                                              |                               |
-      | unknown-version     | 0.99.0  | {env: [A=1]}                                              |                               |
-      | no-version          | one     | {env: [A=1]}                                              |                               |
-      | early-mount-type    | 0.3.0   | {mounts: [{hostPath: /tmp, containerPath: /x, type: bind}]} |                             |
-      | early-host-path     | 0.4.0   | {deviceNodes: [{path: /dev/x, hostPath: /dev/null}]}      |                               |
-      | early-annotations   | 0.5.0   | {env: [A=1]}                                              | {annotations: {a: b}}         |
-      | early-groups        | 0.6.0   | {additionalGids: [5]}                                     |                               |
-      | early-intel-rdt     | 0.6.0   | {intelRdt: {closID: a}}                                   |                               |
-      | early-monitoring    | 1.0.0   | {intelRdt: {enableMonitoring: true}}                      |                               |
-      | early-schemata      | 1.0.0   | {intelRdt: {schemata: ["L3:0=f"]}}                        |                               |
-      | early-interface     | 1.0.0   | {netDevices: [{hostInterfaceName: a, name: b}]}           |                               |
-      | early-class         | 0.5.0   | {env: [A=1]}                                              | {kind: $(driver)/a.b}   |
-      | no-edits            | 0.5.0   | {}                                                        |                               |
-      | empty-edits         | 0.5.0   | {env: []}                                                 |                               |
-      | no-value            | 0.5.0   | {env: [A]}                                                |                               |
-      | no-variable         | 0.5.0   | {env: ["=1"]}                                             |                               |
-      | no-node             | 0.5.0   | {deviceNodes: [{hostPath: /dev/null}]}                    |                               |
-      | node-type           | 0.5.0   | {deviceNodes: [{path: /dev/x, type: x}]}                  |                               |
-      | node-permissions    | 0.5.0   | {deviceNodes: [{path: /dev/x, permissions: rx}]}          |                               |
-      | no-mount-path       | 0.5.0   | {mounts: [{hostPath: /tmp}]}                              |                               |
-      | no-mount-source     | 0.5.0   | {mounts: [{containerPath: /x}]}                           |                               |
-      | unknown-hook        | 0.5.0   | {hooks: [{hookName: before, path: /bin/true}]}            |                               |
-      | no-hook-path        | 0.5.0   | {hooks: [{hookName: prestart}]}                           |                               |
-      | text-as-env         | 0.5.0   | {env: A=1}                                                |                               |
-      | text-as-option      | 0.5.0   | {mounts: [{hostPath: /tmp, containerPath: /x, options: ro}]} |                               |
-      | object-as-mounts    | 0.5.0   | {mounts: {hostPath: /tmp, containerPath: /x}}             |                               |
-      | text-as-node        | 0.5.0   | {deviceNodes: [/dev/x]}                                   |                               |
-      | empty-path          | 0.5.0   | {deviceNodes: [{path: ""}]}                               |                               |
-      | text-as-uid         | 0.5.0   | {deviceNodes: [{path: /dev/x, uid: "0"}]}                 |                               |
-      | text-as-major       | 0.5.0   | {deviceNodes: [{path: /dev/x, major: "1"}]}               |                               |
-      | large-major         | 0.5.0   | {deviceNodes: [{path: /dev/x, major: 9223372036854775808}]} |                               |
-      | negative-group      | 0.7.0   | {additionalGids: [5, -1]}                                 |                               |
-      | large-group         | 0.7.0   | {additionalGids: [5, 4294967296]}                         |                               |
-      | text-as-timeout     | 0.5.0   | {hooks: [{hookName: prestart, path: /bin/true, timeout: "5"}]} |                               |
-      | text-as-boolean     | 1.1.0   | {intelRdt: {enableMonitoring: "true"}}                    |                               |
-      | unknown-edit        | 0.5.0   | {env: [A=1], color: red}                                  |                               |
-      | unknown-field       | 0.5.0   | {env: [A=1]}                                              | {color: red}                  |
-      | kind-without-class  | 0.5.0   | {env: [A=1]}                                              | {kind: vendor}                |
-      | no-devices          | 0.5.0   | {env: [A=1]}                                              | {devices: []}                 |
-      | same-device-twice   | 0.5.0   | {env: [A=1]}                                              | {devices: [{name: x, containerEdits: {env: [A=1]}}, {name: x, containerEdits: {env: [A=2]}}]} |
-      | 0-as-name           | 0.4.0   | {env: [A=1]}                                              |                               |
-      | another-device      | 0.5.0   | {env: [A=1]}                                              | {devices: [{name: x, containerEdits: {env: [A=1]}}]} |
-      | another-kind        | 0.5.0   | {env: [A=1]}                                              | {kind: vendor.dra.test/other} |
-    When all these pods are bound by hand to "n1"
+    Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "valid" with the reserved claims "a"
+    And a pod "invalid" with CDI devices of the scripted driver "sim" on "n1":
+      | device             | version | edits                                                        | document                       |
+      | unknown-version    | 0.99.0  | {env: [A=1]}                                                 |                                |
+      | no-version         | one     | {env: [A=1]}                                                 |                                |
+      | early-mount-type   | 0.3.0   | {mounts: [{hostPath: /tmp, containerPath: /x, type: bind}]}  |                                |
+      | early-host-path    | 0.4.0   | {deviceNodes: [{path: /dev/x, hostPath: /dev/null}]}         |                                |
+      | early-annotations  | 0.5.0   | {env: [A=1]}                                                 | {annotations: {a: b}}          |
+      | early-groups       | 0.6.0   | {additionalGids: [5]}                                        |                                |
+      | early-intel-rdt    | 0.6.0   | {intelRdt: {closID: a}}                                      |                                |
+      | early-monitoring   | 1.0.0   | {intelRdt: {enableMonitoring: true}}                         |                                |
+      | early-schemata     | 1.0.0   | {intelRdt: {schemata: ["L3:0=f"]}}                           |                                |
+      | early-interface    | 1.0.0   | {netDevices: [{hostInterfaceName: a, name: b}]}              |                                |
+      | early-class        | 0.5.0   | {env: [A=1]}                                                 | {kind: $(driver)/a.b}          |
+      | no-edits           | 0.5.0   | {}                                                           |                                |
+      | empty-edits        | 0.5.0   | {env: []}                                                    |                                |
+      | no-value           | 0.5.0   | {env: [A]}                                                   |                                |
+      | no-variable        | 0.5.0   | {env: ["=1"]}                                                |                                |
+      | no-node            | 0.5.0   | {deviceNodes: [{hostPath: /dev/null}]}                       |                                |
+      | node-type          | 0.5.0   | {deviceNodes: [{path: /dev/x, type: x}]}                     |                                |
+      | node-permissions   | 0.5.0   | {deviceNodes: [{path: /dev/x, permissions: rx}]}             |                                |
+      | no-mount-path      | 0.5.0   | {mounts: [{hostPath: /tmp}]}                                 |                                |
+      | no-mount-source    | 0.5.0   | {mounts: [{containerPath: /x}]}                              |                                |
+      | unknown-hook       | 0.5.0   | {hooks: [{hookName: before, path: /bin/true}]}               |                                |
+      | no-hook-path       | 0.5.0   | {hooks: [{hookName: prestart}]}                              |                                |
+      | text-as-env        | 0.5.0   | {env: A=1}                                                   |                                |
+      | text-as-option     | 0.5.0   | {mounts: [{hostPath: /tmp, containerPath: /x, options: ro}]} |                                |
+      | object-as-mounts   | 0.5.0   | {mounts: {hostPath: /tmp, containerPath: /x}}                |                                |
+      | text-as-node       | 0.5.0   | {deviceNodes: [/dev/x]}                                      |                                |
+      | empty-path         | 0.5.0   | {deviceNodes: [{path: ""}]}                                  |                                |
+      | text-as-uid        | 0.5.0   | {deviceNodes: [{path: /dev/x, uid: "0"}]}                    |                                |
+      | text-as-major      | 0.5.0   | {deviceNodes: [{path: /dev/x, major: "1"}]}                  |                                |
+      | large-major        | 0.5.0   | {deviceNodes: [{path: /dev/x, major: 9223372036854775808}]}  |                                |
+      | negative-group     | 0.7.0   | {additionalGids: [5, -1]}                                    |                                |
+      | large-group        | 0.7.0   | {additionalGids: [5, 4294967296]}                            |                                |
+      | text-as-timeout    | 0.5.0   | {hooks: [{hookName: prestart, path: /bin/true, timeout: "5"}]} |                                |
+      | text-as-boolean    | 1.1.0   | {intelRdt: {enableMonitoring: "true"}}                       |                                |
+      | unknown-edit       | 0.5.0   | {env: [A=1], color: red}                                     |                                |
+      | unknown-field      | 0.5.0   | {env: [A=1]}                                                 | {color: red}                   |
+      | kind-without-class | 0.5.0   | {env: [A=1]}                                                 | {kind: vendor}                 |
+      | same-device-twice  | 0.5.0   | {env: [A=1]}                                                 | {devices: [{name: $(device), containerEdits: {env: [A=1]}}, {name: x, containerEdits: {env: [A=1]}}, {name: x, containerEdits: {env: [A=2]}}]} |
+      | number-as-env      | 0.5.0   | {env: [5]}                                                   |                                |
+      | number-as-option   | 0.5.0   | {mounts: [{hostPath: /tmp, containerPath: /x, options: [5]}]} |                                |
+      | number-as-path     | 0.5.0   | {deviceNodes: [{path: 5}]}                                   |                                |
+      | small-major        | 0.5.0   | {deviceNodes: [{path: /dev/x, major: -9300000000000000000}]} |                                |
+      | text-annotations   | 0.6.0   | {env: [A=1]}                                                 | {annotations: a}               |
+      | number-annotation  | 0.6.0   | {env: [A=1]}                                                 | {annotations: {a: 5}}          |
+      | device-annotations | 0.5.0   | {env: [A=1]}                                                 | {devices: [{name: $(device), annotations: {a: b}, containerEdits: {env: [A=1]}}]} |
+      | common-edits       | 0.6.0   | {env: [A=1]}                                                 | {containerEdits: {additionalGids: [5]}} |
+      | dash-in-name       | 0.6.0   | {env: [A=1]}                                                 | {devices: [{name: $(device), containerEdits: {env: [A=1]}}, {name: -x, containerEdits: {env: [A=1]}}]} |
+      | dash-ends-name     | 0.6.0   | {env: [A=1]}                                                 | {devices: [{name: $(device), containerEdits: {env: [A=1]}}, {name: x-, containerEdits: {env: [A=1]}}]} |
+      | second-device      | 0.5.0   | {env: [A=1]}                                                 | {devices: [{name: $(device), containerEdits: {env: [A=1]}}, {name: x, containerEdits: {}}]} |
+      | number-in-name     | 0.4.0   | {env: [A=1]}                                                 | {devices: [{name: $(device), containerEdits: {env: [A=1]}}, {name: "0", containerEdits: {env: [A=1]}}]} |
+      | another-device     | 0.5.0   | {env: [A=1]}                                                 | {devices: [{name: x, containerEdits: {env: [A=1]}}]} |
+      | another-kind       | 0.5.0   | {env: [A=1]}                                                 | {kind: vendor.dra.test/other}  |
+    # No specification can have these kinds.
+    And a pod "never" with CDI devices of the scripted driver "sim" on "n1":
+      | device           | version | edits        | document             |
+      | number-in-class  | 0.6.0   | {env: [A=1]} | {kind: $(driver)/1a} |
+      | number-in-vendor | 0.6.0   | {env: [A=1]} | {kind: 1$(driver)/a} |
+      | dash-in-class    | 0.6.0   | {env: [A=1]} | {kind: $(driver)/a-} |
+    When pod "invalid" is bound by hand to "n1"
+    Then an event of pod "invalid" names all of its CDI devices as unresolvable
+    When pod "never" is bound by hand to "n1"
+    Then an event of pod "never" names all of its CDI devices as unresolvable
+    When pod "valid" is bound by hand to "n1"
     Then pod "valid" reaches phase Running
-    And an event of each of the other pods says "unresolvable CDI devices"
-    And none of the other pods runs
-    When their CDI specifications are replaced by valid ones
+    And pod "invalid" does not run
+    When the CDI specifications of pod "invalid" are replaced by valid ones
     And 30 seconds pass
-    Then all these pods reach phase Running
+    Then pod "invalid" reaches phase Running
+    And pod "never" does not run
 
   @DRA-271c
   Scenario: Specifications of each version are used with the fields of this version
@@ -70,10 +91,11 @@ Feature: Containers get the edits of valid CDI specifications
       | version-4    | 0.4.0   | {env: [A=1]}                                           | {mounts: [{hostPath: /tmp, containerPath: /x, type: bind, options: [ro]}]} |               |
       | version-5    | 0.5.0   | {env: [A=1]}                                           | {deviceNodes: [{path: /dev/x, hostPath: /dev/null, type: c, major: 1, minor: 3, fileMode: 384, permissions: r, uid: 4294967295, gid: 0}, {path: /dev/b, type: b}, {path: /dev/u, type: u}, {path: /dev/p, type: p}, {path: /dev/n, type: "", major: 9223372036854775807}]} | {containerEdits: {env: [B=1]}} |
       | version-6    | 0.6.0   | {env: [A=1]}                                           | {env: [B=1], mounts: null, deviceNodes: null, hooks: null, additionalGids: null} | {annotations: {vendor.dra.test/a: b}} |
-      | version-7    | 0.7.0   | {env: [A=1]}                                           | {additionalGids: [5], intelRdt: {closID: a, l3CacheSchema: b, memBwSchema: c}} |           |
-      | version-8    | 0.8.0   | {env: [A=1]}                                           | {hooks: [{hookName: poststop, path: /bin/true}, {hookName: createRuntime, path: /bin/true}]} | |
+      | version-7    | 0.7.0   | {env: [A=1]}                                           | {additionalGids: [5], intelRdt: {closID: a, l3CacheSchema: b, memBwSchema: c, enableCMT: true, enableMBM: true}} |           |
+      | version-8    | 0.8.0   | {env: [A=1]}                                           | {hooks: [{hookName: poststop, path: /bin/true, args: null}, {hookName: createRuntime, path: /bin/true, env: null}], mounts: [{hostPath: /tmp, containerPath: /x, options: null}], env: null} | {annotations: null} |
       | version-10   | 1.0.0   | {env: [A=1]}                                           | {hooks: [{hookName: createContainer, path: /bin/true}, {hookName: startContainer, path: /bin/true}, {hookName: poststart, path: /bin/true}]} | |
       | version-11   | 1.1.0   | {env: [A=1]}                                           | {netDevices: [{hostInterfaceName: a, name: b}], intelRdt: {enableMonitoring: true, schemata: [a]}} | |
+      | 5-as-name    | 0.5.0   | {env: [A=1]}                                           |                                                        |                                   |
       | with-a-v     | v0.5.0  | {env: [A=1]}                                           |                                                        |                                   |
       | class-dot    | 0.6.0   | {env: [A=1]}                                           |                                                        | {kind: $(driver)/a.b}             |
     When all these pods are bound by hand to "n1"
@@ -99,9 +121,9 @@ Feature: Containers get the edits of valid CDI specifications
     When pod "yaml" is bound by hand to "n1"
     Then pod "yaml" reaches phase Running
     When pod "yml" is bound by hand to "n1"
-    Then an event of pod "yml" says "unresolvable CDI devices"
+    Then an event of pod "yml" says "dra.test/device=b-gpu"
     When pod "twice" is bound by hand to "n1"
-    Then an event of pod "twice" says "unresolvable CDI devices"
+    Then an event of pod "twice" says "dra.test/device=c-gpu"
     And pod "yml" does not run
     And pod "twice" does not run
     When the CDI file "b.json" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: b-gpu, containerEdits: {env: [B=1]}}]}
@@ -116,7 +138,7 @@ Feature: Containers get the edits of valid CDI specifications
     And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
     And the scripted driver "sim" writes no CDI file for "a"
     And claim "a" gets the CDI ids "$(kind)=a-big, $(kind)=a-extra, $(kind)=a-big, $(kind)=a-small" from the scripted driver "sim"
-    And the CDI file "a.json" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), containerEdits: {env: [COMMON=specification, BOTH=specification]}, devices: [{name: a-big, containerEdits: {env: [BOTH=big, SIZE=big], deviceNodes: [{path: /dev/both, hostPath: /dev/null, permissions: r}, {path: /dev/big, hostPath: /dev/null}]}}, {name: a-small, containerEdits: {env: [SIZE=small, LAST=a=b], deviceNodes: [{path: /dev/both, hostPath: /dev/zero, permissions: rw}]}}, {name: a-extra, containerEdits: {env: [EXTRA=yes]}}, {name: a-unused, containerEdits: {env: [UNUSED=yes]}}]}
+    And the CDI file "a.json" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), containerEdits: {env: [COMMON=specification, BOTH=specification]}, devices: [{name: a-big, containerEdits: {env: [BOTH=big, SIZE=big], deviceNodes: [{path: /dev/both, hostPath: /dev/null, permissions: r}, {path: /dev/big, hostPath: /dev/null}]}}, {name: a-small, containerEdits: {env: [SIZE=small, LAST=a=b], deviceNodes: [{path: /dev/both, hostPath: /dev/zero, type: c, major: 1, minor: 5, permissions: rw}]}}, {name: a-extra, containerEdits: {env: [EXTRA=yes]}}, {name: a-unused, containerEdits: {env: [UNUSED=yes]}}]}
     And a pod "train" with the reserved claims "a, b" and the containers:
       | name | claims | env              |
       | main | a, b   | OWN=pod, SIZE=pod |
@@ -134,6 +156,7 @@ Feature: Containers get the edits of valid CDI specifications
       | device node | /dev/both       | like 'rw.*'   |
       | device node | /dev/big        | like 'rw.*'   |
       | device node | /dev/b-gpu      | like 'rw.*'   |
-      | mount       | /scripted/b-gpu | set           |
+      | device numbers | /dev/both    | c 1:5         |
+      | mount       | /scripted/b-gpu | like '.*/cdi' |
     And of the variables "UNUSED", container "main" of pod "train" on "n1" has only ""
     And of the variables "[BCDELS]*", container "none" of pod "train" on "n1" has only ""

@@ -25,18 +25,26 @@ Feature: The kubelet prepares claims for pods
     When pod "train" is bound by hand to "n1"
     Then the scripted driver "sim" receives one Prepare call for "a"
 
-  @DRA-265 @needs:virtual-clock
-  Scenario Outline: A pod waits while its driver <behaviour>
+  @DRA-265 @DRA-275 @needs:virtual-clock
+  Scenario Outline: A pod waits while its driver <behaviour>, and can be deleted
     Given the scripted driver "sim" <behaviour>
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
+    And a pod "deleted" with the reserved claims "b"
     When pod "train" is bound by hand to "n1"
-    Then an event of pod "train" says "scripted failure"
-    And the scripted driver "sim" receives another Prepare call for "a"
-    And pod "train" does not run
+    Then an event of pod "train" says "scripted failure" [DRA-265]
+    And the scripted driver "sim" receives another Prepare call for "a" [DRA-265]
+    And pod "train" does not run [DRA-265]
+    When pod "deleted" is bound by hand to "n1"
+    Then an event of pod "deleted" says "scripted failure" [DRA-265]
+    When pod "deleted" is deleted
+    Then the Pod "deleted" is gone [DRA-275]
+    And the scripted driver "sim" receives one Unprepare call for "b" [DRA-275]
     When the scripted driver "sim" works
     And 30 seconds pass
-    Then pod "train" reaches phase Running
+    Then pod "train" reaches phase Running [DRA-265]
+    And every Unprepare call of the scripted driver "sim" is for "b" [DRA-275]
 
     Examples:
       | behaviour         |
@@ -115,7 +123,7 @@ Feature: The kubelet prepares claims for pods
       | kind        | name            | value         |
       | variable    | DEVICE_A_GPU    | yes           |
       | device node | /dev/a-gpu      | like '.*rw.*' |
-      | mount       | /scripted/a-gpu | set           |
+      | mount       | /scripted/a-gpu | like '.*/cdi' |
 
   @DRA-272
   Scenario: A device without request names belongs to every request
@@ -182,14 +190,23 @@ Feature: The kubelet prepares claims for pods
   @DRA-280 @needs:virtual-clock
   Scenario: A restarted kubelet unprepares the claims of deleted pods
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
+    And a pod "late" with the reserved claims "b"
     When pod "train" is bound by hand to "n1"
     Then pod "train" reaches phase Running
+    When the scripted driver "sim" does not respond
+    And pod "late" is bound by hand to "n1"
+    Then the scripted driver "sim" receives one Prepare call for "b"
+    # The driver may have prepared the claim without the kubelet's having received the response.
     When the kubelet of "n1" is stopped
+    And the scripted driver "sim" works
     And pod "train" is force-deleted
+    And pod "late" is force-deleted
     And the kubelet of "n1" is started
     And 60 seconds pass
     Then the scripted driver "sim" receives one Unprepare call for "a"
+    And the scripted driver "sim" receives one Unprepare call for "b"
 
   @DRA-270
   Scenario: The claims of pods are prepared again after a reboot

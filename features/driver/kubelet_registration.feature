@@ -129,19 +129,23 @@ Feature: The kubelet registers drivers
     And calls to the scripted driver "sim" on "n1" use service "v1.DRAPlugin"
 
   @DRA-257b @needs:virtual-clock
-  Scenario Outline: A registration is tried again after <method> of the driver failed
+  Scenario Outline: A registration is tried again while the driver <behaviour> <method>
     Given node "n1" with a kubelet
-    When a scripted driver "sim" that fails "<method>" starts on "n1"
+    When a scripted driver "sim" that <behaviour> "<method>" starts on "n1"
     Then the kubelet calls "<method>" of the scripted driver "sim"
+    When 5 seconds pass
+    Then the kubelet calls "<method>" of the scripted driver "sim" again
     When the scripted driver "sim" works
     And 10 seconds pass
     Then NotifyRegistrationStatus of the scripted driver "sim" has registered true and the error ""
     And calls to the scripted driver "sim" on "n1" use service "v1.DRAPlugin"
 
     Examples:
-      | method                   |
-      | GetInfo                  |
-      | NotifyRegistrationStatus |
+      | behaviour       | method                   |
+      | fails           | GetInfo                  |
+      | fails           | NotifyRegistrationStatus |
+      | does not answer | GetInfo                  |
+      | does not answer | NotifyRegistrationStatus |
 
   @DRA-257c
   Scenario: A driver whose registration socket is hidden is not registered

@@ -287,17 +287,24 @@ Feature: The kubelet keeps claims of several pods and drivers apart
       | big     | sim    |
       | small   | other  |
     And a ResourceClaim "b" allocated to the scripted driver "other" on "n1"
+    And a ResourceClaim "c" allocated to the scripted driver "sim" on "n1"
     And a pod "first" with the reserved claims "a"
     And a pod "second" with the reserved claims "a, b"
+    And a pod "earlier" with the reserved claims "c"
+    When pod "earlier" is bound by hand to "n1"
+    Then pod "earlier" reaches phase Running [DRA-280]
     When pod "first" is bound by hand to "n1"
     Then pod "first" reaches phase Running [DRA-280]
     When pod "second" is bound by hand to "n1"
     Then pod "second" reaches phase Running [DRA-280]
+    When pod "earlier" is deleted
+    Then the Pod "earlier" is gone [DRA-280]
     When the kubelet of "n1" is stopped
     And pod "first" is force-deleted
     And the kubelet of "n1" is started
     And 70 seconds pass
-    Then the scripted driver "sim" has received 0 Unprepare calls [DRA-280]
+    Then every Unprepare call of the scripted driver "sim" is for "c" [DRA-280]
+    And the scripted driver "sim" has received 1 Unprepare calls [DRA-280]
     And pod "second" reaches phase Running [DRA-280]
     When pod "second" is deleted
     Then the Pod "second" is gone [DRA-280]

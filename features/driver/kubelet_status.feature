@@ -41,6 +41,8 @@ Feature: The kubelet reports its node and the pods that use claims
       | status.containerStatuses[*].ready                                | [false, false]    |
       | status.containerStatuses[*].started                              | [false, false]    |
       | status.containerStatuses[*].restartCount                         | [0, 0]            |
+      | status.containerStatuses[0].image                                | set               |
+      | status.containerStatuses[0].containerID                          | empty             |
       | status.containerStatuses[*].state.waiting.reason                 | [ContainerCreating, ContainerCreating] |
       | status.conditions[type=PodReadyToStartContainers][0].status      | "False"           |
       | status.conditions[type=Initialized][0].status                    | "True"            |
@@ -72,6 +74,7 @@ Feature: The kubelet reports its node and the pods that use claims
       | status.containerStatuses[*].ready                                | [true, true]      |
       | status.containerStatuses[*].started                              | [true, true]      |
       | status.containerStatuses[*].state.running.startedAt              | set               |
+      | status.containerStatuses[0].containerID                          | set               |
       | status.containerStatuses[0].state.waiting                        | null              |
       | status.conditions[type=PodReadyToStartContainers][0].status      | "True"            |
       | status.conditions[type=Initialized][0].status                    | "True"            |
@@ -79,7 +82,9 @@ Feature: The kubelet reports its node and the pods that use claims
       | status.conditions[type=Ready][0].reason                          | null              |
       | status.conditions[type=ContainersReady][0].status                | "True"            |
       | status.hostIP                                                    | set               |
+      | status.hostIPs[*].ip                                             | set               |
       | status.podIP                                                     | set               |
+      | status.podIPs[*].ip                                              | set               |
 
   @DRA-265b @needs:virtual-clock
   Scenario: The status of a pod shows that its CDI device is not found

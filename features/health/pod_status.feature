@@ -143,16 +143,18 @@ Feature: The pod status shows the health of devices
 
   @DRA-295 @needs:virtual-clock
   Scenario: A restarted kubelet shows the health again
-    Given node "n1" running a driver that reports the health of 1 devices
-    And pod "train" runs on device "dev-0" of "n1"
+    Given node "n1" running a driver that reports the health of 2 devices
+    And the devices "dev-1" of "n1" share one CDI id
+    And pod "train" runs on devices "dev-0, dev-1" of "n1", a container for each
     When device "dev-0" of "n1" is reported Unhealthy
-    Then pod "train" shows the health "Unhealthy" for "claim:train"
+    Then container "on-dev-0" of pod "train" shows only the health "Unhealthy" for "claim:train/dev-0"
     When the kubelet of "n1" is restarted
     And device "dev-0" of "n1" is reported Healthy
     And 10 seconds pass
-    Then pod "train" shows the health "Healthy" for "claim:train"
-    When device "dev-0" of "n1" is reported Unhealthy
-    Then pod "train" shows the health "Unhealthy" for "claim:train"
+    Then container "on-dev-0" of pod "train" shows only the health "Healthy" for "claim:train/dev-0"
+    When device "dev-1" of "n1" is reported Unhealthy
+    Then container "on-dev-1" of pod "train" shows only the health "Unhealthy" for "claim:train/dev-1"
+    And the Pod "train" has "status.containerStatuses[*].allocatedResourcesStatus" in any order [[{name: 'claim:train/dev-0', resources: [{resourceID: $(sim)/$(node:n1)/dev-0, health: Healthy}]}], [{name: 'claim:train/dev-1', resources: [{resourceID: $(sim)/device=shared, health: Unhealthy}]}]]
 
   @DRA-297 @needs:virtual-clock
   Scenario: A driver can set the timeout of its reports

@@ -159,7 +159,10 @@ class FakeApi:
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _create(self, plural: str, namespace: str, data: Obj) -> Response:
-        key = (plural, namespace, data["metadata"]["name"])
+        meta = data["metadata"]
+        if "generateName" in meta:
+            meta["name"] = f"{meta['generateName']}{len(self.objects)}"
+        key = (plural, namespace, meta["name"])
         if key in self.objects:
             return self._answer(409, {"reason": "AlreadyExists", "message": "exists"})
         return self._answer(201, self.put(plural, data))

@@ -109,11 +109,6 @@ def test_a_file_that_is_no_yaml_is_reported(tmp_path: Path) -> None:
         registry.resolve(["v.com/c=x"])
 
 
-def test_a_malformed_id_is_reported(tmp_path: Path) -> None:
-    with pytest.raises(CDIError, match="not of the form vendor/class=name: nonsense"):
-        CDIRegistry.read([tmp_path]).resolve(["nonsense"])
-
-
 def test_later_folders_win_and_one_folder_may_not_contradict_itself(tmp_path: Path) -> None:
     for folder, name in (("etc", "a"), ("run", "a"), ("run", "b")):
         (tmp_path / folder).mkdir(exist_ok=True)

@@ -14,7 +14,7 @@ from dra_api.rpc import ClaimRef, PreparedDevice
 from dra_conformance.kubelet import CheckpointCorrupt
 from dra_conformance.kubelet.claim_cache import ClaimCache, ClaimRecord
 
-DEVICE = PreparedDevice(("r",), "pool", "dev", ("v.com/c=1",), "share")
+DEVICE = PreparedDevice(("r",), "pool", "dev", ("v.com/c=1",))
 
 
 def written(folder: Path) -> ClaimCache:
@@ -36,9 +36,10 @@ def test_it_has_the_kubelets_shape(tmp_path: Path) -> None:
     outer = orjson.loads(written(tmp_path).path.read_bytes())
     assert outer["Checksum"] == zlib.crc32(outer["Data"].encode())
     data = orjson.loads(outer["Data"])
-    assert (data["kind"], data["apiVersion"]) == ("DRACheckpoint", "checkpoint.dra.kubelet.k8s.io/v1")
     (state,) = data["ClaimInfoStateList"]
-    assert state["DriverState"]["d"]["Devices"][0]["ShareID"] == "share"
+    assert state["DriverState"]["d"]["Devices"] == [
+        {"PoolName": "pool", "DeviceName": "dev", "RequestNames": ["r"], "CDIDeviceIDs": ["v.com/c=1"]}
+    ]
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b'{"Data": "{}", "Checksum": 1}', b'{"Data": 3}', b"[]"])

@@ -1,0 +1,170 @@
+"""Mutants of the emulated kubelet that lose or change values: in calls, in the checkpoint, and in containers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import jsonschema_rs
+
+from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.kubelet.cdi_schema import CDI_SCHEMA
+from dra_conformance.mutants.kubelet import CLAIMS, INSTANCE, PLUGINS, nothing
+from dra_conformance.mutants.kubelet_shared import REGISTRY
+
+CDI = "dra_conformance.kubelet.cdi"
+STATUS = "dra_conformance.kubelet.pod_status"
+
+
+@mutant("unprepare-without-namespaces", rule="DRA-275")
+def _(patch: Patch) -> None:
+    """The claims in Unprepare calls have no namespace."""
+
+    def make(original: Any) -> Any:
+        def unprepare(self: Any, claims: Any, **options: Any) -> Any:
+            return original(self, [replace(claim, namespace="") for claim in claims], **options)
+
+        return unprepare
+
+    patch.wrap(f"{INSTANCE}.unprepare", make)
+
+
+@mutant("unprepares-only-claims-with-devices", rule="DRA-275")
+def _(patch: Patch) -> None:
+    """A claim whose Prepare has never succeeded is released without a call."""
+
+    def make(original: Any) -> Any:
+        return lambda self, record: original(self, record) if any(record.drivers.values()) else []
+
+    patch.wrap(f"{CLAIMS}._to_unprepare", make)
+
+
+def _without_checkpoint(patch: Patch, method: str) -> None:
+    """Let a method of the claim manager write no checkpoint."""
+
+    def make(original: Any) -> Any:
+        def call(self: Any, *arguments: Any) -> Any:
+            self.cache.checkpoint = nothing
+            try:
+                return original(self, *arguments)
+            finally:
+                del self.cache.checkpoint
+
+        return call
+
+    patch.wrap(f"{CLAIMS}.{method}", make)
+
+
+@mutant("checkpoint-written-after-prepare", rule="DRA-280")
+def _(patch: Patch) -> None:
+    """A claim is in the checkpoint only after its Prepare succeeded."""
+    _without_checkpoint(patch, "_recorded")
+
+
+@mutant("unprepared-claims-stay-in-the-checkpoint", rule="DRA-280")
+def _(patch: Patch) -> None:
+    """A claim stays in the checkpoint after Unprepare until the next claim is prepared."""
+    _without_checkpoint(patch, "unprepare")
+
+
+def _devices_of_the_checkpoint(patch: Patch, change: Callable[[Any], Any]) -> None:
+    """Change each device that is read from the checkpoint."""
+
+    def make(original: Any) -> Any:
+        def read(path: Any) -> Any:
+            records = original(path)
+            for record in records:
+                several = record.drivers.items()
+                record.drivers = {driver: tuple(change(one) for one in devices) for driver, devices in several}
+            return records
+
+        return read
+
+    patch.wrap("dra_conformance.kubelet.claim_cache:read_checkpoint", make)
+
+
+@mutant("checkpoint-without-requests", rule="DRA-295")
+def _(patch: Patch) -> None:
+    """After a restart the kubelet does not know which request a device is for."""
+    _devices_of_the_checkpoint(patch, lambda device: replace(device, request_names=()))
+
+
+@mutant("checkpoint-without-cdi-ids", rule="DRA-295")
+def _(patch: Patch) -> None:
+    """After a restart the kubelet does not know the CDI ids of devices."""
+    _devices_of_the_checkpoint(patch, lambda device: replace(device, cdi_device_ids=()))
+
+
+@mutant("registration-calls-of-one-hour", rule="DRA-257b")
+def _(patch: Patch) -> None:
+    """The kubelet waits one hour for a plugin that does not answer GetInfo or NotifyRegistrationStatus."""
+
+    def make(original: Any) -> Any:
+        def init(self: Any, **options: Any) -> None:
+            original(self, **{**options, "timing": replace(options["timing"], registration=3600.0)})
+
+        return init
+
+    patch.wrap(f"{PLUGINS}.__init__", make)
+
+
+@mutant("cdi-kinds-not-checked", rule="DRA-271d")
+def _(patch: Patch) -> None:
+    """Any text is the kind of a CDI specification."""
+    properties = {**CDI_SCHEMA["properties"], "kind": {"type": "string", "pattern": "/"}}
+    validator = jsonschema_rs.Draft202012Validator({**CDI_SCHEMA, "properties": properties})
+    patch.replace(f"{CDI}:_validator", lambda: validator)
+
+
+@mutant("cdi-devices-declared-twice", rule="DRA-271d")
+def _(patch: Patch) -> None:
+    """Of two devices with one name in a CDI specification the last one counts."""
+
+    def make(original: Any) -> Any:
+        return lambda document: [reason for reason in original(document) if "declared twice" not in reason]
+
+    patch.wrap(f"{CDI}:validate_spec", make)
+
+
+@mutant("only-the-first-unresolvable-device-named", rule="DRA-271d")
+def _(patch: Patch) -> None:
+    """The event of a pod names one CDI device that is in no specification, although there are several."""
+    patch.wrap(f"{REGISTRY}._explain", lambda original: lambda self, missing: original(self, missing[:1]))
+
+
+@mutant("device-nodes-without-numbers", rule="DRA-271c")
+def _(patch: Patch) -> None:
+    """A device node in a container has no major and minor number."""
+
+    def make(original: Any) -> Any:
+        return lambda raw: replace(original(raw), major=None, minor=None)
+
+    patch.wrap("dra_conformance.kubelet.container_view:_device_node", make)
+
+
+@mutant("mounts-the-wrong-way-round", rule="DRA-271c")
+def _(patch: Patch) -> None:
+    """The path in the container is mounted instead of that of the host."""
+
+    def make(original: Any) -> Any:
+        def view(*arguments: Any) -> Any:
+            found = original(*arguments)
+            return replace(found, mounts=tuple(replace(one, host_path=one.container_path) for one in found.mounts))
+
+        return view
+
+    patch.wrap("dra_conformance.kubelet.pods:build_view", make)
+
+
+@mutant("running-containers-without-ids", rule="DRA-265b")
+def _(patch: Patch) -> None:
+    """The status of a container that runs has no id."""
+
+    def make(original: Any) -> Any:
+        def status(*arguments: Any, **options: Any) -> Any:
+            return {key: value for key, value in original(*arguments, **options).items() if key != "containerID"}
+
+        return status
+
+    patch.wrap(f"{STATUS}:_container", make)
