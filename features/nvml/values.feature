@@ -7,6 +7,7 @@ Feature: NVML's values
   Scenario: Each getter returns its own value of a GPU
     Given NVML on the GPUs of this suite's inventory "distinct"
     Then the fake node refuses the changes in "refused_changes" [NVML-079]
+    And the fake node refuses the changes in "refused_values" [NVML-079]
     And these values agree for GPU 0 [NVML-005]
       | value                                                     | expected                                 |
       | nvmlDeviceGetName()                                       | Distinct 1                               |
