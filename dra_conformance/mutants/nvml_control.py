@@ -86,3 +86,28 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A call that a fault rule delays returns at once."""
     patch.source("calls/faults.c", "        if (rule->delay_ms != 0) sleep_ms(rule->delay_ms);", "")
+
+
+@mutant("bind-without-override", rule="NVML-089")
+def _(patch: Patch) -> None:
+    """A device is bound to the driver whose file was written, whatever its driver_override is."""
+
+    def bind(original: Callable[..., None]) -> Callable[..., None]:
+        def forced(driver: Any, device: Any, address: str) -> None:
+            (device / "driver_override").write_text(driver.name)
+            original(driver, device, address)
+
+        return forced
+
+    patch.wrap("fake_nvml.pci_kernel:_bind", bind)
+
+
+@mutant("vfio-file-left-behind", rule="NVML-089")
+def _(patch: Patch) -> None:
+    """The file of an IOMMU group stays when vfio-pci loses the GPU."""
+
+    def unbind(driver: Any, device: Any, address: str) -> None:
+        (driver / address).unlink()
+        (device / "driver").unlink()
+
+    patch.replace("fake_nvml.pci_kernel:_unbind", unbind)

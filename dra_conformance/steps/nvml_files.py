@@ -15,7 +15,8 @@ from dra_conformance.steps.proc_devices import character_devices
 _PROC: Final = "proc/driver/nvidia"
 
 
-def _address(gpu: Gpu) -> str:
+def pci_address(gpu: Gpu) -> str:
+    """Return the PCI address of a GPU as sysfs writes it."""
     # The first four digits of busId are those that sysfs leaves out, as go-nvlib does.
     return str(gpu.nvml.nvmlDeviceGetPciInfo(gpu.handle).busId).lower()[4:]
 
@@ -25,8 +26,9 @@ def _text(path: Path) -> str:
     return path.read_text(encoding="utf-8").rstrip("\n") if path.is_file() else f"{path.name} is missing"
 
 
-def _device(gpu: Gpu) -> Path:
-    found = gpu.library.root / "sys/bus/pci/devices" / _address(gpu)
+def pci_device(gpu: Gpu) -> Path:
+    """Return the folder of a GPU in sysfs. Raises Untestable if the machine hides it."""
+    found = gpu.library.root / "sys/bus/pci/devices" / pci_address(gpu)
     if gpu.library.real and not found.is_dir():
         raise Untestable(f"{found} does not exist: this machine hides its PCI devices")
     return found
@@ -35,13 +37,13 @@ def _device(gpu: Gpu) -> Path:
 @value("sysfs folder of busId without its first four digits")
 def _(gpu: Gpu) -> object:
     # go-nvlib and the DRA driver find the device in sysfs like this.
-    folder = _device(gpu)
+    folder = pci_device(gpu)
     return "exists" if folder.exists() else f"{folder.name} does not exist"
 
 
 @value("sysfs {name:word}")
 def _(gpu: Gpu, name: str) -> object:
-    return " ".join(_text(_device(gpu) / name).split())
+    return " ".join(_text(pci_device(gpu) / name).split())
 
 
 @value("PCI device and subsystem by NVML, as sysfs writes them")
@@ -53,30 +55,32 @@ def _(gpu: Gpu) -> object:
 
 @value("PCI device and subsystem by sysfs")
 def _(gpu: Gpu) -> object:
-    return [_text(_device(gpu) / name) for name in ("vendor", "device", "subsystem_vendor", "subsystem_device")]
+    return [_text(pci_device(gpu) / name) for name in ("vendor", "device", "subsystem_vendor", "subsystem_device")]
 
 
 @value("driver of its PCI device")
 def _(gpu: Gpu) -> object:
     """Return the driver's name and the address of the device in the driver's folder."""
-    link = _device(gpu) / "driver"
+    link = pci_device(gpu) / "driver"
     driver = link.resolve()
     if not link.is_symlink():
         return "none"
-    back = driver / _address(gpu)
-    return driver.name if back.is_symlink() and back.resolve() == _device(gpu).resolve() else f"{driver}: no link back"
+    back = driver / pci_address(gpu)
+    return (
+        driver.name if back.is_symlink() and back.resolve() == pci_device(gpu).resolve() else f"{driver}: no link back"
+    )
 
 
 @value("GPUs below its PCIe root port")
 def _(gpu: Gpu) -> object:
     """Return the indexes of the GPUs whose devices are below the same root port."""
-    ports = [_device(Gpu(gpu.world, index)).resolve().parent for index in range(gpu.nvml.nvmlDeviceGetCount())]
+    ports = [pci_device(Gpu(gpu.world, index)).resolve().parent for index in range(gpu.nvml.nvmlDeviceGetCount())]
     return [index for index, port in enumerate(ports) if port == ports[gpu.index]]
 
 
 @value("PCIe root of its device")
 def _(gpu: Gpu) -> object:
-    return _device(gpu).resolve().parents[1].name
+    return pci_device(gpu).resolve().parents[1].name
 
 
 @value("current link speed by NVML")
@@ -85,7 +89,7 @@ def _(gpu: Gpu) -> object:
 
 
 def _information(gpu: Gpu) -> dict[str, str]:
-    text = _text(gpu.library.root / _PROC / "gpus" / _address(gpu) / "information")
+    text = _text(gpu.library.root / _PROC / "gpus" / pci_address(gpu) / "information")
     return {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in text.splitlines())}
 
 
@@ -106,7 +110,7 @@ def _(gpu: Gpu) -> object:
         str(numbers[0]),
         nvml.nvmlDeviceGetUUID(handle),
         nvml.nvmlDeviceGetVbiosVersion(handle),
-        _address(gpu),
+        pci_address(gpu),
         str(numbers[1]),
     ]
 

@@ -113,3 +113,99 @@ Feature: Files of the machine that belong to NVML's GPUs
       | MIG capabilities of its instances                 | /gi1 [0-9]+, gi1/ci0 [0-9]+, gi13 [0-9]+, gi13/ci0 [0-9]+, gi5 [0-9]+, gi5/ci0 [0-9]+/ |
       | GPU instances                                     | 1 of profile 9 at 0:4, 5 of profile 14 at 4:2, 13 of profile 19 at 6:1                 |
       | device files of capabilities that no instance has | none                                                                                   |
+
+  @NVML-089 @needs:chosen-gpus
+  Scenario: The simulated kernel binds and unbinds PCI drivers as Linux does
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    Then these values agree for GPU 2
+      | value                           | expected |
+      | whether its kernel is simulated | False    |
+      | nvmlDeviceGetPersistenceMode()  | 1        |
+    Given its node has an IOMMU
+    Then these values agree for GPU 0
+      | value                           | expected |
+      | IOMMU group of its PCI device   | sys/kernel/iommu_groups/3 a2b3:3c:1d.0 |
+      | whether its kernel is simulated | True     |
+      | sysfs module vfio_pci           | exists   |
+      | sysfs driver_override           | (null)   |
+      | sysfs sriov_numvfs              | 0        |
+      | sysfs resource                  | 0x0000000000000000 0x0000000000ffffff 0x0000000000040200 0x0000010000000000 0x0000011fffffffff 0x000000000014220c 0x0000000000000000 0x0000000000000000 0x0000000000000000 |
+    And these values agree for GPU 2
+      | value                         | expected |
+      | IOMMU group of its PCI device | sys/kernel/iommu_groups/1 0002:0f:00.0 |
+      | files of vfio                 | vfio/vfio |
+    And these writes below sys/bus/pci return
+      | file                          | text         | returns |
+      | drivers/vfio-pci/bind         | GPU 2        | ENODEV  |
+      | drivers/vfio-pci/unbind       | GPU 2        | ENODEV  |
+      | drivers/nvidia/bind           | GPU 2        | ENODEV  |
+      | drivers/nvidia/unbind         | 0002:10:00.0 | ENODEV  |
+      | drivers/nvidia/unbind         | GPU 2        | OK      |
+      | drivers/nvidia/unbind         | GPU 2        | ENODEV  |
+      | drivers/vfio-pci/bind         | GPU 2        | ENODEV  |
+      | devices/GPU 2/driver_override | vfio-pci     | OK      |
+      | drivers/nvidia/bind           | GPU 2        | ENODEV  |
+    And these values agree for GPU 2
+      | value                    | expected  |
+      | driver of its PCI device | none      |
+      | files of vfio            | vfio/vfio |
+    And these writes below sys/bus/pci return
+      | file                     | text        | returns |
+      | drivers/vfio-pci/refuses | GPU 1 GPU 2 | OK      |
+      | drivers/vfio-pci/bind    | GPU 2       | EBUSY   |
+      | drivers/vfio-pci/refuses | GPU 1 GPU 3 | OK      |
+      | drivers/vfio-pci/bind    | GPU 2       | OK      |
+      | drivers/vfio-pci/bind    | GPU 2       | ENODEV  |
+    And these values agree for GPU 2
+      | value                    | expected          |
+      | driver of its PCI device | vfio-pci          |
+      | files of vfio            | vfio/1, vfio/vfio |
+    And these values agree for GPU 3
+      | value                    | expected |
+      | driver of its PCI device | nvidia   |
+    And these writes below sys/bus/pci return
+      | file                          | text     | returns |
+      | drivers/nvidia/unbind         | GPU 2    | ENODEV  |
+      | drivers/vfio-pci/unbind       | GPU 2    | OK      |
+      | devices/GPU 2/driver_override |          | OK      |
+      | drivers/vfio-pci/bind         | GPU 2    | ENODEV  |
+      | drivers/nvidia/bind           | GPU 2    | OK      |
+    And these values agree for GPU 2
+      | value                          | expected  |
+      | driver of its PCI device       | nvidia    |
+      | files of vfio                  | vfio/vfio |
+      | nvmlDeviceGetPersistenceMode() | 0         |
+    And these values agree for GPU 3
+      | value                          | expected |
+      | nvmlDeviceGetPersistenceMode() | 1        |
+
+  @NVML-089 @needs:chosen-gpus
+  Scenario: With iommufd each GPU of vfio-pci has a device file of its own
+    Given NVML on the GPUs of this suite's inventory "distinct"
+    And its node has an IOMMU with iommufd
+    Then these values agree for GPU 2
+      | value         | expected         |
+      | files of vfio | iommu, vfio/vfio |
+    And these writes below sys/bus/pci return
+      | file                          | text     | returns |
+      | devices/GPU 1/driver_override | vfio-pci | OK      |
+      | devices/GPU 2/driver_override | vfio-pci | OK      |
+      | drivers/nvidia/unbind         | GPU 1    | OK      |
+      | drivers/nvidia/unbind         | GPU 2    | OK      |
+      | drivers/vfio-pci/bind         | GPU 1    | OK      |
+      | drivers/vfio-pci/bind         | GPU 2    | OK      |
+    And these values agree for GPU 2
+      | value         | expected                                                                                 |
+      | files of vfio | iommu, vfio/0, vfio/1, vfio/devices, vfio/devices/vfio0, vfio/devices/vfio1, vfio/vfio, vfio1 |
+    And these writes below sys/bus/pci return
+      | file                          | text    | returns |
+      | drivers/vfio-pci/unbind       | GPU 2   | OK      |
+      | devices/GPU 2/driver_override | (null)  | OK      |
+      | drivers/nvidia/bind           | GPU 2   | OK      |
+    And these values agree for GPU 2
+      | value         | expected                                                            |
+      | files of vfio | iommu, vfio/0, vfio/devices, vfio/devices/vfio0, vfio/vfio |
+    And these values agree for GPU 1
+      | value                    | expected                                                              |
+      | driver of its PCI device | vfio-pci                                                              |
+      | files of vfio            | iommu, vfio/0, vfio/devices, vfio/devices/vfio0, vfio/vfio, vfio0 |
