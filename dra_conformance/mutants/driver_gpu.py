@@ -127,7 +127,7 @@ def _(patch: Patch) -> None:
 @mutant("node-lock-ignored", rule="NV-069")
 def _(patch: Patch) -> None:
     """The lock that other processes have on the node is not checked."""
-    patch.replace(f"{LOCK}._acquire", lambda self, descriptor: None)
+    patch.replace(f"{LOCK}._acquire", lambda self, descriptor, deadline: None)
 
 
 @mutant("node-lock-not-retried-after-timeout", rule="NV-069b")
@@ -135,11 +135,11 @@ def _(patch: Patch) -> None:
     """After a timeout the plugin never tries the lock again."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def acquire(self: Any, descriptor: int) -> None:
+        def acquire(self: Any, descriptor: int, deadline: float) -> None:
             if before := getattr(self, "gave_up", None):
                 raise before
             try:
-                original(self, descriptor)
+                original(self, descriptor, deadline)
             except Exception as error:
                 # Every later call repeats this error.
                 self.gave_up = error
