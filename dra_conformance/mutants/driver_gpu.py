@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import orjson
+
 from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.driver import attributes
 from reference_impl.kubelet_plugin import configs
+from reference_impl.kubelet_plugin.checkpoint import checksum
 from reference_impl.kubelet_plugin.claims import own_results
 
 PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
@@ -308,6 +311,42 @@ def _(patch: Patch) -> None:
     decoding(patch, lambda original: lambda data: original(data) if data else ({}, ""))
 
 
+def correcting(patch: Patch, correct: Callable[[Any], None]) -> None:
+    """Correct a checksum of the document before it is checked."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decode(data: bytes) -> Any:
+            document = orjson.loads(data)
+            correct(document)
+            return original(orjson.dumps(document))
+
+        return decode
+
+    decoding(patch, make)
+
+
+@mutant("only-the-checksum-of-v2-checked", rule="NV-101")
+def _(patch: Patch) -> None:
+    """The checksum of v1 is not compared."""
+    correcting(patch, lambda document: document.update(checksum=checksum(document["v1"])))
+
+
+@mutant("only-the-checksum-of-v1-checked", rule="NV-101")
+def _(patch: Patch) -> None:
+    """The checksum of v2 is not compared."""
+    correcting(patch, lambda document: document["v2"].update(checksum=checksum({**document["v2"], "checksum": 0})))
+
+
+@mutant("checkpoint-readable-by-all", rule="NV-100b")
+def _(patch: Patch) -> None:
+    """The checkpoint has the mode 0644."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda path, data, *, mode: original(path, data, mode=0o644)
+
+    patch.wrap(f"{CHECKPOINT}:write_atomically", make)
+
+
 @mutant("reboot-not-detected", rule="NV-102")
 def _(patch: Patch) -> None:
     """The boot id of the checkpoint is not compared."""
@@ -359,6 +398,24 @@ def _(patch: Patch) -> None:
         return self._client.find(RESOURCE_CLAIMS, name, namespace) is not None
 
     patch.replace("reference_impl.kubelet_plugin.claims:ClaimReader.exists", exists)
+
+
+@mutant("clean-up-at-start-only", rule="NV-104b")
+def _(patch: Patch) -> None:
+    """Unfinished claims are looked up once, at start."""
+    patch.replace(
+        "reference_impl.kubelet_plugin.plugin:KubeletPlugin._clean_up", lambda self: self.preparer.clean_stale()
+    )
+
+
+@mutant("claim-that-cannot-be-read-counts-as-deleted", rule="NV-105")
+def _(patch: Patch) -> None:
+    """An unfinished claim is removed if the API server does not return it, for whatever reason."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, **claim: bool(original(self, **claim))
+
+    patch.wrap("reference_impl.kubelet_plugin.claims:ClaimReader.exists", make)
 
 
 @mutant("all-unfinished-claims-removed-at-start", rule="NV-105")

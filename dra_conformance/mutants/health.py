@@ -230,6 +230,23 @@ def _(patch: Patch) -> None:
     patch.replace(f"{BOOK}.lost", lambda self: None)
 
 
+@mutant("lost-gpu-replaces-other-taints", rule="NV-121")
+def _(patch: Patch) -> None:
+    """A device has one taint only: that of the lost GPU replaces the taint of its own XID."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def set_taint(self: Any, devices: Any, taint: Any, message: str) -> None:
+            for device in devices:
+                held = self._taints.get(device.name, {})
+                for key in [key for key in held if key != taint.key]:
+                    del held[key]
+            original(self, devices, taint, message)
+
+        return set_taint
+
+    patch.wrap(f"{BOOK}._set", make)
+
+
 @mutant("unmonitored-gpu-without-taint", rule="NV-122")
 def _(patch: Patch) -> None:
     """A GPU whose events cannot be monitored gets no taint."""
@@ -258,6 +275,32 @@ def _(patch: Patch) -> None:
         return bool(full_gpu(device).uuid == uuid)
 
     patch.replace(f"{BOOK}.concerns", concerns)
+
+
+def comparing(patch: Patch, same: Callable[[Mig, int, int], bool]) -> None:
+    """Compare an event and a MIG device in another way."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def concerns(self: Any, device: Any, uuid: str, gpu_instance: int, compute_instance: int) -> bool:
+            if isinstance(device, Mig) and full_gpu(device).uuid == uuid and gpu_instance != WHOLE_GPU:
+                return same(device, gpu_instance, compute_instance)
+            return bool(original(self, device, uuid, gpu_instance, compute_instance))
+
+        return concerns
+
+    patch.wrap(f"{BOOK}.concerns", make)
+
+
+@mutant("gpu-instance-of-an-xid-not-compared", rule="NV-124")
+def _(patch: Patch) -> None:
+    """An XID taints every MIG device that has its compute instance id, which is 0 in each GPU instance."""
+    comparing(patch, lambda device, gpu_instance, compute_instance: device.ci_id == compute_instance)
+
+
+@mutant("compute-instance-of-an-xid-not-compared", rule="NV-124")
+def _(patch: Patch) -> None:
+    """An XID taints the MIG device of its GPU instance, whatever its compute instance."""
+    comparing(patch, lambda device, gpu_instance, compute_instance: device.gi_id == gpu_instance)
 
 
 @mutant("xid-of-gpu-taints-no-mig-device", rule="NV-124b")

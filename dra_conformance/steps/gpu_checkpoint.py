@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +16,9 @@ from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.driver_calls import calls, prepare, reference_to, succeeded
+
+_PAUSES, _PAUSE = 4, 0.1
+"""How often, and how long in seconds of real time, a driver can react while its clock advances."""
 
 NO_CLAIM = "00000000-0000-0000-0000-000000000000"
 
@@ -57,6 +61,23 @@ def add_entry_only(path: Path) -> None:
     path.write_bytes(orjson.dumps(document))
 
 
+def change_checksum(path: Path) -> None:
+    """Change the checksum of v1, with all others right."""
+    document = orjson.loads(path.read_bytes())
+    path.write_bytes(orjson.dumps({**document, "checksum": document["checksum"] ^ 1}))
+
+
+def restore_checksum(path: Path) -> None:
+    """Correct all checksums."""
+    rewrite(path, lambda document: None)
+
+
+def damage_v2(path: Path) -> None:
+    """Add an entry to v2 without correcting its checksum; the checksum of v1 is right."""
+    restore_checksum(path)
+    add_entry_only(path)
+
+
 def cut_in_half(path: Path) -> None:
     """Keep the first half of the file's bytes."""
     data = path.read_bytes()
@@ -64,7 +85,8 @@ def cut_in_half(path: Path) -> None:
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
-    "damaged": add_entry_only,
+    "damaged in v1": change_checksum,
+    "damaged in v2": damage_v2,
     "cut in half": cut_in_half,
     # A power failure leaves an empty file if the file was never synced.
     "empty": lambda path: path.write_bytes(b""),
@@ -142,6 +164,25 @@ def _(world: World, node: str, claim: str, state: str) -> None:
 def _(world: World, node: str, claim: str) -> None:
     """checkpoint.json comes to have no entry for the claim."""
     check_removed(world, node, claim)
+
+
+@then('the checkpoint of the driver on "{node}" comes to be without claim "{claim}" after {seconds:d} seconds')
+def _(world: World, node: str, claim: str, seconds: int) -> None:
+    """The same, while the clock advances: the driver cleans up every so many seconds."""
+    for _pause in range(_PAUSES):
+        if reference_to(world, claim).uid not in entries(checkpoint(world, node)):
+            break
+        # In parts: a driver that begins to wait after the clock was advanced waits for the rest of them.
+        world.pass_time(seconds)
+        world.log.clock.wait(threading.Event(), _PAUSE)
+    check_removed(world, node, claim)
+
+
+@then('the checkpoint of the driver on "{node}" is accessible to its owner only')
+def _(world: World, node: str) -> None:
+    """The mode of checkpoint.json is 0600."""
+    mode = stat.S_IMODE(checkpoint(world, node).stat().st_mode)
+    world.check(mode == 0o600, "mode of the checkpoint", expected="0600", observed=f"{mode:04o}")
 
 
 def check_removed(world: World, node: str, claim: str, driver: str = "") -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from dra_api.objects import RESOURCE_CLAIMS
+from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import Seen, World
@@ -19,9 +19,14 @@ from dra_conformance.steps.taints import read_taints
 _GPU = re.compile(r"GPU (\d+)")
 _GPU_OF_CLAIM = re.compile(r'the GPU of claim "([^"]*)"')
 _MIG_DEVICE = re.compile(r'the MIG device with profile "([^"]*)"')
+_OTHER_INSTANCE = re.compile(r'another (compute instance of|GPU instance than) the MIG device with profile "([^"]*)"')
 _MIG_OF_GPU = re.compile(r"every MIG device of GPU (\d+)")
+_EVERY_DEVICE_BUT = re.compile(r'every device but "([^"]*)"')
 _DEVICE = re.compile(r'device "([^"]*)"')
 _XID = re.compile(r"XID (\d+)")
+
+NO_INSTANCE_HAS = 100
+"""Added to the id of an instance, it gives an id that no instance of the GPU has."""
 
 
 def gpu_of_claim(world: World, claim: str) -> int:
@@ -36,8 +41,9 @@ def gpu_of_claim(world: World, claim: str) -> int:
 def device_names(world: World, node: str, text: str) -> set[str]:
     """Return the names of the published devices that a text describes.
 
-    `device "gpu-2"`, `the GPU of claim "train"`, `the MIG device with profile "2g.20gb"`, `every MIG device of GPU 0`
-    or `every device`. Raises SpecificationError for another text, Untestable if GPU 0 has no two MIG devices.
+    `device "gpu-2"`, `the GPU of claim "train"`, `the MIG device with profile "2g.20gb"`, `every MIG device of GPU 0`,
+    `every device` or `every device but "gpu-2"`. Raises SpecificationError for another text, Untestable if GPU 0 has no
+    two MIG devices.
     """
     if found := _DEVICE.fullmatch(text):
         return {found[1]}
@@ -52,6 +58,8 @@ def device_names(world: World, node: str, text: str) -> set[str]:
         if len(names) < 2:
             raise Untestable(f"the driver publishes {len(names)} MIG devices of GPU {found[1]} on {node}")
         return names
+    if found := _EVERY_DEVICE_BUT.fullmatch(text):
+        return {str(device["name"]) for device in component.devices()} - {found[1]}
     if text == "every device":
         return {str(device["name"]) for device in component.devices()}
     raise SpecificationError(f"{text!r} describes no devices")
@@ -59,9 +67,18 @@ def device_names(world: World, node: str, text: str) -> set[str]:
 
 @when('{event} happens on {device} of "{node}"')
 def _(world: World, event: str, device: str, node: str) -> None:
-    """NVML reports `XID n` or `a single-bit ECC error` of `GPU n`, the GPU of a claim or a MIG device."""
+    """NVML reports `XID n` or `a single-bit ECC error` of `GPU n`, the GPU of a claim or a MIG device.
+
+    An XID of `another compute instance of` or `another GPU instance than` a MIG device has ids that no device has.
+    """
     component = world.node(node)
     xid = _XID.fullmatch(event)
+    if xid and (found := _OTHER_INSTANCE.fullmatch(device)):
+        place = instance_of(world, node, mig_device(world, node, found[2]))
+        gi, ci = place.gpu_instance, place.compute_instance
+        gi, ci = (gi, ci + NO_INSTANCE_HAS) if found[1] == "compute instance of" else (gi + NO_INSTANCE_HAS, ci)
+        component.gpus.inject_xid(place.gpu, int(xid[1]), gi=gi, ci=ci)
+        return
     if xid and (found := _MIG_DEVICE.fullmatch(device)):
         place = instance_of(world, node, mig_device(world, node, found[1]))
         component.gpus.inject_xid(place.gpu, int(xid[1]), gi=place.gpu_instance, ci=place.compute_instance)
@@ -80,15 +97,23 @@ def _(world: World, event: str, device: str, node: str) -> None:
         raise SpecificationError(f"NVML reports no event {event!r}")
 
 
+def by_key(taint: Obj) -> str:
+    """Return the key of a taint, of which a device has each once."""
+    return str(taint["key"])
+
+
 @then('the driver taints {devices} on "{node}" with "{taint}" only')
 def _(world: World, devices: str, node: str, taint: str) -> None:
-    """The devices stay published and come to have this taint, with its time, and no other; see `device_names`."""
+    """The devices stay published and come to have these taints, with times, and no other; see `device_names`."""
     names = device_names(world, node, devices)
-    wanted = read_taints(taint)
+    wanted = sorted(read_taints(taint), key=by_key)
 
     def look() -> Seen:
         found = {one["name"]: one.get("taints") or [] for one in world.node(node).devices() if one["name"] in names}
-        plain = [[{k: v for k, v in item.items() if k != "timeAdded"} for item in taints] for taints in found.values()]
+        plain = [
+            [{k: v for k, v in item.items() if k != "timeAdded"} for item in sorted(taints, key=by_key)]
+            for taints in found.values()
+        ]
         timed = all(item.get("timeAdded") for taints in found.values() for item in taints)
         same = bool(names) and set(found) == names and timed and all(taints == wanted for taints in plain)
         return same, found or "no such device"
@@ -98,8 +123,8 @@ def _(world: World, devices: str, node: str, taint: str) -> None:
 
 @then('no device on "{node}" but {devices} is tainted')
 def _(world: World, node: str, devices: str) -> None:
-    """All other devices are free of taints after everything has settled; see `device_names`."""
-    excepted = device_names(world, node, devices)
+    """All other devices are free of taints after everything has settled; see `device_names`, joined by `and`."""
+    excepted = {name for text in devices.split(" and ") for name in device_names(world, node, text)}
 
     def look() -> Seen:
         component = world.node(node)

@@ -202,7 +202,7 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     When claim "ghost" is prepared on "n1"
     Then the whole call fails because "retrieve claim"
 
-  @NV-099 @NV-100 @needs:process-driver
+  @NV-099 @NV-100 @NV-100b @needs:process-driver
   Scenario: The checkpoint has the state of each claim
     Given node "n1" running the driver
     And a ResourceClaim "good" allocated 1 devices of the driver on "n1"
@@ -211,6 +211,7 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     Then the checkpoint of the driver on "n1" has claim "good" as PrepareCompleted [NV-100]
     When claim "bad" is prepared on "n1"
     Then the checkpoint of the driver on "n1" has claim "bad" as PrepareStarted [NV-099]
+    And the checkpoint of the driver on "n1" is accessible to its owner only [NV-100b]
 
   @NV-101 @needs:process-driver
   Scenario: The driver does not start with a damaged checkpoint
@@ -218,7 +219,11 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And claim "train" is prepared on "n1"
     When the driver on "n1" is stopped
-    And the checkpoint of the driver on "n1" is damaged
+    And the checkpoint of the driver on "n1" is damaged in v1
+    Then the driver on "n1" does not start with:
+      | flags | error                   |
+      |       | checkpoint is corrupted |
+    When the checkpoint of the driver on "n1" is damaged in v2
     Then the driver on "n1" does not start with:
       | flags | error                   |
       |       | checkpoint is corrupted |

@@ -28,8 +28,11 @@ Feature: NVML events become taints and health states
   @NV-121 @gate:DRADeviceTaints
   Scenario: All GPUs are tainted when NVML lost an unknown GPU
     Given node "n1" running the driver
+    When XID 48 happens on GPU 2 of "n1"
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     When node "n1" gets the fault "NVML lost an unknown GPU"
-    Then the driver taints every device on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule" only
+    Then the driver taints every device but "gpu-2" on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule" only
+    And the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule, gpu.nvidia.com/xid=48:NoSchedule" only
 
   @NV-122 @gate:DRADeviceTaints
   Scenario: GPUs without NVML events get the taint unmonitored
@@ -58,7 +61,13 @@ Feature: NVML events become taints and health states
     Given node "n1" running the driver on the GPUs of "dgx-h100-mig"
     When XID 48 happens on the MIG device with profile "2g.20gb" of "n1"
     Then the driver taints the MIG device with profile "2g.20gb" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
-    And no device on "n1" but the MIG device with profile "2g.20gb" is tainted
+    When XID 63 happens on another compute instance of the MIG device with profile "2g.20gb" of "n1"
+    And XID 63 happens on another GPU instance than the MIG device with profile "2g.20gb" of "n1"
+    And XID 48 happens on the MIG device with profile "3g.40gb" of "n1"
+    # The XID came later, so the driver received the events of instances that no device has.
+    Then the driver taints the MIG device with profile "3g.40gb" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    And the driver taints the MIG device with profile "2g.20gb" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    And no device on "n1" but the MIG device with profile "2g.20gb" and the MIG device with profile "3g.40gb" is tainted
 
   @NV-124b @gate:DRADeviceTaints
   Scenario: An XID of a GPU taints every MIG device of that GPU
