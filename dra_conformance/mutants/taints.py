@@ -240,6 +240,40 @@ def _silent_about(word: str) -> Callable[[Callable[..., Any]], Callable[..., Any
     return make
 
 
+@mutant("eviction-event-without-uid", rule="DRA-225")
+def _(patch: Patch) -> None:
+    """The event is about a pod of that name: `kubectl describe` does not show it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def event(self: Any, pod: Any, *about: Any, **more: Any) -> None:
+            metadata = {key: value for key, value in pod["metadata"].items() if key != "uid"}
+            original(self, {**pod, "metadata": metadata}, *about, **more)
+
+        return event
+
+    patch.wrap("reference_impl.recorder:EventRecorder.event", make)
+
+
+@mutant("eviction-event-without-reporter", rule="DRA-225")
+def _(patch: Patch) -> None:
+    """The event does not name the component that wrote it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def write(self: Any, event: Any) -> None:
+            self.component = ""
+            original(self, event)
+
+        return write
+
+    patch.wrap("reference_impl.recorder:EventRecorder._write", make)
+
+
+@mutant("eviction-event-without-time", rule="DRA-225")
+def _(patch: Patch) -> None:
+    """The event has no time."""
+    patch.replace("reference_impl.recorder:timestamp", lambda moment: None)
+
+
 @mutant("eviction-without-condition", rule="DRA-225")
 def _(patch: Patch) -> None:
     """An evicted pod has no condition DisruptionTarget."""

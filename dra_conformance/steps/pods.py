@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_api.objects import EVENTS, PODS, Obj
+from dra_api.objects import EVENTS, PODS, Obj, uid_of
 from dra_conformance.control_plane.own_objects import RUN_LABEL
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError
@@ -265,6 +265,24 @@ def events_about(world: World, kind: str, name: str) -> list[dict[str, Any]]:
     ]
 
 
+def event_problems(world: World, pod: str, event: dict[str, Any]) -> list[str]:
+    """Return what keeps users from finding and reading an event of a pod.
+
+    `kubectl describe` selects events by the uid of the pod; an event has a reporter and the time of the observation
+    (API documentation of Event in core/v1 and events.k8s.io/v1).
+    """
+    about = event.get("involvedObject") or event.get("regarding") or {}
+    there = world.seen(PODS, pod)
+    problems = []
+    if there is not None and about.get("uid") != uid_of(there):
+        problems.append(f"it is about uid {about.get('uid')!r}, the pod has {uid_of(there)!r}")
+    if not (event.get("reportingComponent") or (event.get("source") or {}).get("component")):
+        problems.append("it has no reporting component")
+    if not (event.get("eventTime") or (event.get("firstTimestamp") and event.get("lastTimestamp"))):
+        problems.append("it has no time")
+    return problems
+
+
 def event_text(event: dict[str, Any]) -> str:
     """Return the message of an event of either API group."""
     return str(event.get("message") or event.get("note") or "")
@@ -286,8 +304,11 @@ def _(world: World, pod: str, kind: str, reason: str) -> None:
     """An event (Normal or Warning) with this reason comes to be recorded for the pod."""
 
     def look() -> Seen:
-        seen = [(event.get("type"), event.get("reason")) for event in events_about(world, "Pod", pod)]
-        return (kind, reason) in seen, seen or "no event"
+        seen = [
+            (event.get("type"), event.get("reason"), event_problems(world, pod, event))
+            for event in events_about(world, "Pod", pod)
+        ]
+        return (kind, reason, []) in seen, seen or "no event"
 
     world.eventually(f"event {reason} for {pod}", look, expected=f"{kind} {reason}")
 
@@ -299,9 +320,11 @@ def _(world: World, pod: str, kind: str, reason: str, text: str) -> None:
 
     def look() -> Seen:
         seen = [
-            (event.get("type"), event.get("reason"), event_text(event)) for event in events_about(world, "Pod", pod)
+            (event.get("type"), event.get("reason"), event_text(event), event_problems(world, pod, event))
+            for event in events_about(world, "Pod", pod)
         ]
-        return any((kind, reason) == one[:2] and wanted in one[2] for one in seen), seen or "no event"
+        ok = any((kind, reason) == one[:2] and wanted in one[2] and not one[3] for one in seen)
+        return ok, seen or "no event"
 
     world.eventually(f"event {reason} for {pod}", look, expected=f"{kind} {reason} with {wanted!r}")
 
