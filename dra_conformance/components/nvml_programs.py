@@ -37,6 +37,18 @@ library = ctypes.CDLL(sys.argv[1], mode=mode)
 print(f"init {library.nvmlInit_v2()}, shutdown {library.nvmlShutdown()}")
 """
 
+_LOAD_BY_NAME: Final = """
+import ctypes, shutil, sys, tempfile
+def gpus(library):
+    count = ctypes.c_uint()
+    library.nvmlInit_v2(), library.nvmlDeviceGetCount_v2(ctypes.byref(count)), library.nvmlShutdown()
+    return f"{count.value} GPUs"
+# By name first: the loader would find the copy by its SONAME.
+first = gpus(ctypes.CDLL("libnvidia-ml.so.1"))
+with tempfile.TemporaryDirectory() as folder:
+    print(f"by name {first}, a copy {gpus(ctypes.CDLL(shutil.copy(sys.argv[1], folder)))}")
+"""
+
 _SESSIONS: Final = """
 import ctypes, os, sys
 library = ctypes.CDLL(sys.argv[1])
@@ -140,6 +152,7 @@ print(", ".join(codes))
 PROGRAMS: Final[Mapping[str, Program]] = {
     "load with RTLD_NOW": Program(_LOAD, ("RTLD_NOW",)),
     "load with RTLD_LAZY and RTLD_GLOBAL": Program(_LOAD, ("RTLD_LAZY",)),
+    "load by name": Program(_LOAD_BY_NAME),
     "200 sessions": Program(_SESSIONS, long=True),
     "fork": Program(_FORK),
     "32 threads": Program(_THREADS, long=True),

@@ -111,3 +111,27 @@ def _(patch: Patch) -> None:
         (device / "driver").unlink()
 
     patch.replace("fake_nvml.pci_kernel:_unbind", unbind)
+
+
+@mutant("identities-of-all-nodes", rule="NVML-090")
+def _(patch: Patch) -> None:
+    """GPUs have the same UUIDs in every node."""
+    patch.wrap("fake_nvml.state:gpu_uuid", lambda original: lambda node, index: original("node", index))
+
+
+@mutant("variables-without-folder-of-library", rule="NVML-090")
+def _(patch: Patch) -> None:
+    """The environment of a node does not lead to its library."""
+    patch.wrap(
+        "fake_nvml.node:Node.env",
+        lambda original: lambda self: {"FAKE_NVML_STATE": original(self)["FAKE_NVML_STATE"]},
+    )
+
+
+@mutant("variables-without-state", rule="NVML-090")
+def _(patch: Patch) -> None:
+    """The environment of a node does not name its state."""
+    patch.wrap(
+        "fake_nvml.node:Node.env",
+        lambda original: lambda self: {"LD_LIBRARY_PATH": original(self)["LD_LIBRARY_PATH"]},
+    )

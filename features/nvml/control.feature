@@ -3,14 +3,14 @@ Feature: Control of the fake NVML
   Tests choose the GPUs of the fake NVML in YAML files and change them while programs use them. A mistake in a file is
   reported, and a fault acts on the calls that it names, so that a test never runs with other GPUs or faults than written.
 
-  @NVML-079 @needs:fake-nvml
+  @NVML-079 @needs:chosen-gpus
   Scenario: A mistake in an inventory is refused with its line and key
-    Given NVML
+    Given NVML on the GPUs of "dgx-h100"
     Then each inventory in "refused_inventories" is refused with an error that names line and key
 
-  @NVML-077 @needs:fake-nvml
+  @NVML-077 @needs:chosen-gpus
   Scenario: A fault rule acts on the calls that it names and no longer than it should
-    Given NVML
+    Given NVML on the GPUs of "dgx-h100"
     When the fake node changes
       """
       - {at: 0, fault: {function: nvmlDeviceGetTemperature, error: UNKNOWN, gpu: 1, after: 1, every: 2, times: 2}}
@@ -61,9 +61,9 @@ Feature: Control of the fake NVML
       | nvmlDeviceGetTemperature(gpu1, 0, &t) | UNKNOWN |
     And the fault rules have acted 1, 1 times
 
-  @NVML-077 @needs:fake-nvml
+  @NVML-077 @needs:chosen-gpus
   Scenario: Fault rules with one seed act on the same calls
-    Given NVML
+    Given NVML on the GPUs of "dgx-h100"
     When the fake node changes
       """
       - {at: 0, fault: {function: nvmlDeviceGetMinorNumber, error: UNKNOWN, gpu: 0, probability: 0.5, seed: 3}}
@@ -78,9 +78,9 @@ Feature: Control of the fake NVML
       | 3   | no                     |
     And the fault rules have acted in 10 to 30, 10 to 30, 10 to 30, 31 to 40 of the calls
 
-  @NVML-077 @needs:fake-nvml
+  @NVML-077 @needs:chosen-gpus
   Scenario: A node has at most 32 fault rules
-    Given NVML
+    Given NVML on the GPUs of "dgx-h100"
     When the fake node changes as in "thirty_two_faults"
     Then the fake node refuses these changes
       """
@@ -91,3 +91,18 @@ Feature: Control of the fake NVML
       | nvmlDeviceGetMinorNumber(gpu3, &n) | TIMEOUT |
       | nvmlDeviceGetMinorNumber(gpu2, &n) | SUCCESS |
       | nvmlDeviceGetBoardId(gpu3, &b)     | SUCCESS |
+
+  @NVML-090 @needs:chosen-gpus
+  Scenario: Each fake node has its own folder and identities
+    Given NVML on the GPUs of "dgx-h100"
+    And nodes called twin, twin, other with the GPUs of "l40s"
+    Then nodes 1 and 2 have the same identities, and node 3 has others
+    And no node can be made in the folder of another node, or below its files
+    And node 2 has a folder for its user alone, until it ends
+    And nodes 1 and 1 have the same identities, and node 3 has others
+
+  @NVML-090 @needs:chosen-gpus
+  Scenario: Another process finds the library and the node by its variables
+    Given NVML on the GPUs of "dgx-h100"
+    When the program "load by name" runs in another process
+    Then it prints "by name 8 GPUs, a copy 8 GPUs"

@@ -1,0 +1,85 @@
+"""Several fake nodes: their folders, identities and ends."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import fake_nvml
+from dra_conformance.engine.vocabulary import given, then
+from dra_conformance.engine.world import World
+from fake_nvml.errors import FakeNvmlError
+
+
+@dataclass(slots=True)
+class Nodes:
+    """The nodes that a scenario creates beside its first one, in order."""
+
+    made: list[Any] = field(default_factory=list)
+
+
+@given('nodes called {names} with the GPUs of "{inventory}"')
+def _(world: World, names: str, inventory: str) -> None:
+    """Create fake nodes, each in a folder of its own; `names` are separated by commas and may repeat."""
+    world.run.components.work.mkdir(parents=True, exist_ok=True, mode=0o700)
+    for number, name in enumerate(names.split(", ")):
+        folder = world.run.components.work / f"nodes{world.suffix}" / str(number)
+        node = fake_nvml.Node.create(inventory, folder, name=name)
+        world.cleanup.callback(node.close)
+        world.state(Nodes).made.append(node)
+
+
+@then("nodes {one:d} and {two:d} have the same identities, and node {other:d} has others")
+def _(world: World, one: int, two: int, other: int) -> None:
+    """Compare UUID and serial number of all GPUs; nodes are numbered from 1."""
+    made = world.state(Nodes).made
+    first, second, third = (
+        [str(node.get(index, name)) for index in range(len(node.gpus)) for name in ("uuid", "serial")]
+        for node in (made[one - 1], made[two - 1], made[other - 1])
+    )
+    world.check(first == second, "identities of nodes of one name", expected=first, observed=second)
+    world.check(
+        len({*first, *third}) == len(first) + len(third),
+        "identities of nodes of two names",
+        expected="different ones",
+        observed=sorted(set(first) & set(third)) or first,
+    )
+
+
+@then("no node can be made in the folder of another node, or below its files")
+def _(world: World) -> None:
+    """Try both; the error names the folder, and the files of the node stay as they are."""
+    node = world.nvml().node
+    before = sorted(node.directory.iterdir())
+    for folder in (node.directory, node.state_path / "below"):
+        observed = "a node"
+        try:
+            fake_nvml.Node.create("t4", folder).close()
+        except FakeNvmlError as error:
+            observed = str(error)
+        expected = f"an error that names {folder}"
+        world.check(str(folder) in observed, "a node in a folder in use", expected=expected, observed=observed)
+    after = sorted(node.directory.iterdir())
+    world.check(after == before, "files of the first node", expected=before, observed=after)
+
+
+@then("node {number:d} has a folder for its user alone, until it ends")
+def _(world: World, number: int) -> None:
+    """Compare the mode of the folder; then end the node: its library returns DRIVER_NOT_LOADED, the folder is gone."""
+    node, pool = world.state(Nodes).made[number - 1], world.run.pynvml_pool
+    folder: Path = node.directory
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    world.check(mode == stat.S_IRWXU, "mode of the folder", expected=f"{stat.S_IRWXU:o}", observed=f"{mode:o}")
+    nvml = pool.load(node)
+    world.cleanup.callback(pool.give_back, nvml)
+    nvml.nvmlInit()
+    node.close()
+    observed = "a number"
+    try:
+        nvml.nvmlDeviceGetCount()
+    except nvml.NVMLError as error:
+        observed = "DRIVER_NOT_LOADED" if error.value == nvml.NVML_ERROR_DRIVER_NOT_LOADED else str(error)
+    world.check(observed == "DRIVER_NOT_LOADED", "number of GPUs", expected="DRIVER_NOT_LOADED", observed=observed)
+    world.check(not folder.exists(), "folder of the node", expected="removed", observed=folder)
