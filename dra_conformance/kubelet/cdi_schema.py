@@ -14,7 +14,6 @@ _STRING: Final[dict[str, Any]] = {"type": "string"}
 _TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
 # Go decodes null as an empty list or map, so runtimes accept it.
 _STRINGS: Final[dict[str, Any]] = {"type": ["array", "null"], "items": _STRING}
-_BOOLEAN: Final[dict[str, Any]] = {"type": "boolean"}
 _UINT32: Final[dict[str, Any]] = {"type": "integer", "minimum": 0, "maximum": 2**32 - 1}
 _INT64: Final[dict[str, Any]] = {"type": "integer", "minimum": -(2**63), "maximum": 2**63 - 1}
 _ANNOTATIONS: Final[dict[str, Any]] = {"type": ["object", "null"], "additionalProperties": _STRING}
@@ -69,9 +68,7 @@ _EDITS: Final = _object(
         l3CacheSchema=_STRING,
         memBwSchema=_STRING,
         schemata=_STRINGS,
-        enableMonitoring=_BOOLEAN,
-        enableCMT=_BOOLEAN,
-        enableMBM=_BOOLEAN,
+        enableMonitoring={"type": "boolean"},
     ),
     additionalGids=_list_of(_UINT32),
 )

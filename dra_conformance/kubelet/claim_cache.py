@@ -30,17 +30,25 @@ ClaimKey = tuple[str, str]
 
 @dataclass(slots=True)
 class ClaimRecord:
-    """The kubelet's record of one claim. Change it only while holding the cache's lock."""
+    """The kubelet's record of one claim. Change it only while holding the cache's lock.
+
+    `skipped` are the operations of each driver that are not called for the claim (rule DRA-281).
+    """
 
     ref: ClaimRef
     drivers: dict[str, tuple[PreparedDevice, ...]]
     pod_uids: set[str] = field(default_factory=set)
     prepared: bool = False
+    skipped: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def key(self) -> ClaimKey:
         """Namespace and name."""
         return self.ref.namespace, self.ref.name
+
+    def to_call(self, operation: str) -> list[str]:
+        """Return the drivers for which an operation is not skipped."""
+        return sorted(driver for driver in self.drivers if operation not in self.skipped.get(driver, ()))
 
     def devices(self, request: str = "") -> Iterator[tuple[str, PreparedDevice]]:
         """(driver, device) pairs of one request, or of all with an empty `request` (rules DRA-271, DRA-272).
@@ -160,7 +168,8 @@ def _to_state(record: ClaimRecord) -> dict[str, Any]:
                         "CDIDeviceIDs": list(device.cdi_device_ids),
                     }
                     for device in devices
-                ]
+                ],
+                "SkipNodeOperations": list(record.skipped.get(driver, ())),
             }
             for driver, devices in record.drivers.items()
         },
@@ -182,5 +191,8 @@ def _from_state(state: dict[str, Any]) -> ClaimRecord:
                 for device in entry["Devices"] or ()
             )
             for driver, entry in state["DriverState"].items()
+        },
+        skipped={
+            driver: tuple(entry.get("SkipNodeOperations") or ()) for driver, entry in state["DriverState"].items()
         },
     )

@@ -8,7 +8,7 @@ Source: pkg/kubelet/cm/dra/manager.go, v1.36; rules DRA-263 to DRA-282. Error me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,9 @@ from dra_conformance.kubelet.claim_cache import ClaimCache, ClaimKey, ClaimRecor
 from dra_conformance.kubelet.errors import ClaimRefused, PrepareFailed, UnprepareFailed
 from dra_conformance.kubelet.gates import Gates
 from dra_conformance.kubelet.record import Record
+
+_PREPARE = "NodePrepareResources"
+_UNPREPARE = "NodeUnprepareResources"
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ class ClaimManager:
         fails before can be deleted without any call (rule DRA-273).
         """
         wanted = self._validated(pod)
-        keys = [record.key for record, _ in wanted]
+        keys = [record.key for record in wanted]
         with self.cache.busy(keys):
             batches = self._recorded(pod, wanted)
             # Sorted, so that runs are reproducible.
@@ -118,8 +121,8 @@ class ClaimManager:
                         record.prepared = True
                 self.cache.checkpoint()
 
-    def _validated(self, pod: Obj) -> list[tuple[ClaimRecord, Obj]]:
-        wanted: dict[ClaimKey, tuple[ClaimRecord, Obj]] = {}
+    def _validated(self, pod: Obj) -> list[ClaimRecord]:
+        wanted: dict[ClaimKey, ClaimRecord] = {}
         for use in pod_claims(pod):
             claim = self._fetch(namespace_of(pod), use.claim_name)
             if use.must_be_owned:
@@ -139,10 +142,12 @@ class ClaimManager:
                 ref=ClaimRef(namespace_of(claim), uid_of(claim), name_of(claim)),
                 drivers={result["driver"]: () for result in results_of(claim)},
             )
-            for driver in self._to_call(record, claim, "NodePrepareResources"):
+            if self._gates.optional_node_operations:
+                record.skipped = {driver: _skipped(claim, driver) for driver in record.drivers}
+            for driver in record.to_call(_PREPARE):
                 # The result is not needed: this raises DriverNotRegistered before anything is recorded.
                 self._plugin(driver)
-            wanted[record.key] = (record, claim)
+            wanted[record.key] = record
         return list(wanted.values())
 
     def _fetch(self, namespace: str, name: str) -> Obj:
@@ -151,25 +156,10 @@ class ClaimManager:
         except (ApiError, TransportError) as error:
             raise ClaimRefused(f"fetch ResourceClaim {name}: {error}") from None
 
-    def _to_call(self, record: ClaimRecord, claim: Obj, method: str) -> list[str]:
-        """Return the drivers of a claim except those for which every result skips the call (rule DRA-281)."""
-        if not self._gates.optional_node_operations:
-            return sorted(record.drivers)
-        results = results_of(claim)
-
-        def skips(result: Mapping[str, Any]) -> bool:
-            return bool({"*", method} & set(result.get("skipNodeOperations") or ()))
-
-        return sorted(
-            driver
-            for driver in record.drivers
-            if not all(skips(result) for result in results if result["driver"] == driver)
-        )
-
-    def _recorded(self, pod: Obj, wanted: Sequence[tuple[ClaimRecord, Obj]]) -> dict[str, list[ClaimRef]]:
+    def _recorded(self, pod: Obj, wanted: Sequence[ClaimRecord]) -> dict[str, list[ClaimRef]]:
         batches: dict[str, list[ClaimRef]] = {}
         with self.cache.lock:
-            for fresh, claim in wanted:
+            for fresh in wanted:
                 record = self.cache.get(fresh.key)
                 if record is None:
                     record = fresh
@@ -184,7 +174,7 @@ class ClaimManager:
                 self.cache.checkpoint()
                 if record.prepared:
                     continue
-                for driver in self._to_call(record, claim, "NodePrepareResources"):
+                for driver in record.to_call(_PREPARE):
                     batches.setdefault(driver, []).append(record.ref)
         return batches
 
@@ -270,7 +260,7 @@ class ClaimManager:
                         record.pod_uids.discard(pod_uid)
                         continue
                     last.append(record)
-                    for driver in self._to_unprepare(record):
+                    for driver in record.to_call(_UNPREPARE):
                         batches.setdefault(driver, []).append(record.ref)
             for driver in sorted(batches):
                 self._unprepare_batch(driver, batches[driver])
@@ -283,15 +273,6 @@ class ClaimManager:
                 KubeletClaim(step="unprepared", claim=f"{record.ref.namespace}/{record.ref.name}", uid=record.ref.uid)
             )
         return [record.ref for record in last]
-
-    def _to_unprepare(self, record: ClaimRecord) -> Iterable[str]:
-        if not self._gates.optional_node_operations:
-            return sorted(record.drivers)
-        claim = self._client.find(self._claims, record.ref.name, record.ref.namespace)
-        # skipNodeOperations went away with the allocation, so every driver is called.
-        if claim is None or uid_of(claim) != record.ref.uid or not claim.get("status", {}).get("allocation"):
-            return sorted(record.drivers)
-        return self._to_call(record, claim, "NodeUnprepareResources")
 
     def _unprepare_batch(self, driver: str, refs: list[ClaimRef]) -> None:
         plugin = self._plugin(driver)
@@ -308,6 +289,12 @@ class ClaimManager:
                 raise UnprepareFailed(f"NodeUnprepareResources failed for ResourceClaim {ref.name}: {failure}")
         if len(answer) != len(refs):
             raise UnprepareFailed(f"NodeUnprepareResources skipped {len(refs) - len(answer)} ResourceClaims")
+
+
+def _skipped(claim: Obj, driver: str) -> tuple[str, ...]:
+    """Return the operations that every result of a driver in a claim skips."""
+    several = [set(one.get("skipNodeOperations") or ()) for one in results_of(claim) if one["driver"] == driver]
+    return tuple(operation for operation in (_PREPARE, _UNPREPARE) if all({"*", operation} & one for one in several))
 
 
 def _reported(error: RpcError, driver: str) -> str:

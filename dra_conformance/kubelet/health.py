@@ -10,7 +10,7 @@ v1.36; rules DRA-295 to DRA-302.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -57,22 +57,19 @@ class HealthCache:
         self._lock = threading.Lock()
         self._drivers: dict[str, dict[DeviceKey, _Known]] = {}
 
-    def update(self, driver: str, devices: Sequence[DeviceHealth]) -> list[DeviceKey]:
-        """Take a complete list; returns its devices.
+    def update(self, driver: str, devices: Sequence[DeviceHealth]) -> None:
+        """Store a complete list.
 
         The time of arrival counts, not the driver's `last_updated`. Devices that the list lacks keep their last state
         until it times out.
         """
         now = self._clock.monotonic()
-        reported: list[DeviceKey] = []
         with self._lock:
             known = self._drivers.setdefault(driver, {})
             for device in devices:
                 timeout = float(device.timeout_seconds) if device.timeout_seconds > 0 else self._default_timeout
                 key = (device.pool_name, device.device_name)
                 known[key] = _Known(device.health, cut_message(device.message), now, timeout)
-                reported.append(key)
-        return reported
 
     def known(self, driver: str) -> set[DeviceKey]:
         """Return the devices that a driver's stream has reported."""
@@ -105,8 +102,8 @@ class HealthCache:
 class HealthWatcher:
     """Watches the health stream of every registered instance.
 
-    `on_change(driver, devices)` is called when the state of devices (pool, name; None for all of the driver) may have
-    changed. Expiry is up to the caller: `HealthCache.holds` returns the time.
+    `on_change(driver)` is called when the state of the driver's devices may have changed. Expiry is up to the caller:
+    `HealthCache.holds` returns the time.
     """
 
     def __init__(
@@ -115,7 +112,7 @@ class HealthWatcher:
         clock: Clock,
         timing: Timing,
         record: Record,
-        on_change: Callable[[str, Iterable[DeviceKey] | None], None],
+        on_change: Callable[[str], None],
     ) -> None:
         self.cache = HealthCache(clock, timing.health)
         self._clock = clock
@@ -172,13 +169,13 @@ class HealthWatcher:
             self.cache.clear(instance.driver)
             # Without a report nothing was known, so nothing has changed.
             if received and not instance.stopping.is_set():
-                self._on_change(instance.driver, None)
+                self._on_change(instance.driver)
         return "the driver ended the stream", received
 
     def _take(self, driver: str, devices: Sequence[DeviceHealth]) -> None:
-        reported = self.cache.update(driver, devices)
+        self.cache.update(driver, devices)
         self._record(KubeletHealth(step="received", driver=driver, devices=tuple(_shown(device) for device in devices)))
-        self._on_change(driver, reported)
+        self._on_change(driver)
 
 
 def _shown(device: DeviceHealth) -> dict[str, Any]:

@@ -8,7 +8,7 @@ through Unix sockets, as a real kubelet does, so it treats a reference driver li
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dra_api.client import KubeClient
@@ -121,7 +121,8 @@ class Kubelet:
 
     def wait_registered(self, driver: str, timeout: float = 10.0, *, instances: int = 1) -> PluginHandle:
         """Wait for a driver. Raises DriverNotRegistered with the contents of the registration folder."""
-        return self._alive().plugins.wait_registered(driver, timeout, instances=instances)
+        self._alive().plugins.wait_registered(driver, timeout, instances=instances)
+        return self.plugin(driver)
 
     def plugin(self, driver: str) -> PluginHandle:
         """A driver to be called directly, without pods; calls raise DriverNotRegistered while there is none."""
@@ -184,7 +185,6 @@ class Kubelet:
             self._record(KubeletState(step="node created"))
         now = timestamp(self._clock.now())
         resources = {"cpu": "64", "memory": "512Gi", "ephemeral-storage": "1Ti", "pods": "250"}
-        held = node.get("status") or {}
         ready = {
             "type": "Ready",
             "status": "True",
@@ -193,16 +193,16 @@ class Kubelet:
             "lastHeartbeatTime": now,
             "lastTransitionTime": now,
         }
-        status = {
+        status: Obj = {
             "conditions": [ready],
             "addresses": [
                 {"type": "InternalIP", "address": HOST_IP},
                 {"type": "Hostname", "address": self.node_name},
             ],
-            # A node that exists, such as that of an external driver, keeps its capacity.
-            "capacity": held.get("capacity") or resources,
-            "allocatable": held.get("allocatable") or held.get("capacity") or resources,
         }
+        # A node that exists, such as that of an external driver, keeps its capacity.
+        if not (node.get("status") or {}).get("capacity"):
+            status |= {"capacity": resources, "allocatable": resources}
         # A strategic merge keeps the conditions of other components.
         self._client.patch(NODES, self.node_name, {"status": status}, kind="strategic", subresource="status")
 
@@ -265,8 +265,8 @@ class _Life:
         self.health.stop()
         self.pods.stop()
 
-    def _on_health(self, driver: str, devices: Iterable[DeviceKey] | None) -> None:
-        self.pods.resync(driver, devices)
+    def _on_health(self, driver: str) -> None:
+        self.pods.resync(driver)
 
     def _on_instance(self, instance: PluginInstance, added: bool) -> None:
         if not self._gates.resource_health_status:

@@ -31,7 +31,7 @@ from dra_api.threads import report_exception
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from dra_conformance.core.events import KubeletConnection, KubeletProblem, KubeletRegistration, KubeletSlices
-from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
+from dra_conformance.kubelet.calls import PluginInstance
 from dra_conformance.kubelet.errors import DriverNotRegistered, RegistrationRefused
 from dra_conformance.kubelet.folder_watch import FolderWatch
 from dra_conformance.kubelet.gates import Timing
@@ -166,10 +166,6 @@ class PluginManager:
                 return instances[-1]
         raise DriverNotRegistered(f"DRA driver {driver} is not registered")
 
-    def handle(self, driver: str) -> PluginHandle:
-        """The driver, to be called directly."""
-        return PluginHandle(driver, lambda: self.get(driver))
-
     def instances(self, driver: str) -> list[PluginInstance]:
         """All registered instances of a driver, oldest first."""
         with self._lock:
@@ -180,7 +176,7 @@ class PluginManager:
         with self._lock:
             return sorted(self._instances)
 
-    def wait_registered(self, driver: str, timeout: float, *, instances: int = 1) -> PluginHandle:
+    def wait_registered(self, driver: str, timeout: float, *, instances: int) -> None:
         """Wait until `instances` endpoints of `driver` are registered, at most `timeout` seconds.
 
         Raises DriverNotRegistered with the contents of the registration folder.
@@ -192,7 +188,6 @@ class PluginManager:
                 if remaining <= 0 or self._stopped:
                     raise DriverNotRegistered(f"{self.explain(driver)} (waited {timeout:g} s)")
                 self._clock.condition_wait(self.changed, remaining)
-        return self.handle(driver)
 
     def _settled(self, driver: str) -> int:
         """How many instances have their handshake behind them."""
@@ -321,11 +316,12 @@ class PluginManager:
             raise RegistrationRefused(f"no handler registered for plugin type: {info.type} at socket {path}")
         # An empty endpoint means that registration and service share a socket.
         endpoint = info.endpoint or str(path)
-        where = f"DRA driver plugin {info.name} at endpoint {endpoint}"
         try:
             version = choose_version(info.supported_versions)
         except RegistrationRefused as error:
-            raise RegistrationRefused(f"invalid supported gRPC versions of {where}: {error}") from None
+            raise RegistrationRefused(
+                f"invalid supported gRPC versions of DRA driver plugin {info.name}: {error}"
+            ) from None
         with self._lock:
             if any(other.endpoint == endpoint for other in self._instances.get(info.name) or ()):
                 message = f"endpoint {endpoint} already registered for DRA driver plugin {info.name}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -35,7 +35,7 @@ from dra_conformance.kubelet.errors import (
     UnprepareFailed,
 )
 from dra_conformance.kubelet.gates import Gates, Timing
-from dra_conformance.kubelet.health import DeviceKey, HealthCache, allocated_resources_status
+from dra_conformance.kubelet.health import HealthCache, allocated_resources_status
 from dra_conformance.kubelet.joining import join
 from dra_conformance.kubelet.pod_status import Phase
 from dra_conformance.kubelet.pod_writer import PodWriter, WrittenStatus, where
@@ -197,12 +197,10 @@ class PodWorkers:
             self._record(KubeletPod(step="reconcile", uid=uid))
             self._unprepare_orphan(uid)
 
-    def resync(self, driver: str, devices: Iterable[DeviceKey] | None) -> None:
-        """Look again at the pods that use devices of a driver (None: any of them)."""
-        wanted = None if devices is None else set(devices)
+    def resync(self, driver: str) -> None:
+        """Look again at the pods that use devices of a driver."""
         for claim in self._claims.cache.all():
-            held = claim.drivers.get(driver) or ()
-            if held and (wanted is None or any((d.pool_name, d.device_name) in wanted for d in held)):
+            if driver in claim.drivers:
                 for uid in claim.pod_uids:
                     self._queue.add(uid)
 

@@ -35,7 +35,7 @@ def _entries(change: Callable[[Any], Any]) -> Callable[[Callable[..., Any]], Cal
 @mutant("health-never-updated", rule="DRA-295")
 def _(patch: Patch) -> None:
     """The kubelet stores a new health in its cache but does not update the pods."""
-    patch.replace("dra_conformance.kubelet.pods:PodWorkers.resync", lambda self, driver, devices: None)
+    patch.replace("dra_conformance.kubelet.pods:PodWorkers.resync", lambda self, driver: None)
 
 
 @mutant("health-always-healthy", rule="DRA-295")
@@ -448,7 +448,7 @@ def _ending_for_all(self: Any, instance: Any) -> tuple[str, bool]:
         self.cache.clear(instance.driver)
         if received and not instance.stopping.is_set():
             for driver in drivers:
-                self._on_change(driver, None)
+                self._on_change(driver)
     return reason, received
 
 

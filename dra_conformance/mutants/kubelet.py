@@ -245,7 +245,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Any) -> Any:
         def recorded(self: Any, pod: Any, wanted: Any) -> Any:
-            for fresh, _claim in wanted:
+            for fresh in wanted:
                 held = self.cache.get(fresh.key)
                 if held is not None:
                     # The original calls the driver for claims that are not prepared.
@@ -363,7 +363,7 @@ def _(patch: Patch) -> None:
 
     def make(original: Any) -> Any:
         def recorded(self: Any, pod: Any, wanted: Any) -> Any:
-            for fresh, _claim in wanted:
+            for fresh in wanted:
                 held = self.cache.get(fresh.key)
                 if held is not None:
                     # Records are found by namespace and name; the UID then looks the same.

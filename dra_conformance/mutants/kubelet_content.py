@@ -10,7 +10,7 @@ import jsonschema_rs
 
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.kubelet.cdi_schema import CDI_SCHEMA
-from dra_conformance.mutants.kubelet import CLAIMS, INSTANCE, PLUGINS, nothing
+from dra_conformance.mutants.kubelet import CLAIMS, INSTANCE, PLUGINS, RECORD, nothing
 from dra_conformance.mutants.kubelet_shared import REGISTRY
 
 CDI = "dra_conformance.kubelet.cdi"
@@ -35,9 +35,12 @@ def _(patch: Patch) -> None:
     """A claim whose Prepare has never succeeded is released without a call."""
 
     def make(original: Any) -> Any:
-        return lambda self, record: original(self, record) if any(record.drivers.values()) else []
+        def to_call(self: Any, operation: str) -> Any:
+            return original(self, operation) if operation.startswith("NodeP") or any(self.drivers.values()) else []
 
-    patch.wrap(f"{CLAIMS}._to_unprepare", make)
+        return to_call
+
+    patch.wrap(f"{RECORD}.to_call", make)
 
 
 def _without_checkpoint(patch: Patch, method: str) -> None:
@@ -94,6 +97,21 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """After a restart the kubelet does not know the CDI ids of devices."""
     _devices_of_the_checkpoint(patch, lambda device: replace(device, cdi_device_ids=()))
+
+
+@mutant(
+    "checkpoint-without-skipped-operations",
+    rule="DRA-281",
+    kubernetes_version="1.37",
+    feature_gates=("DRAOptionalNodeOperations=true",),
+)
+def _(patch: Patch) -> None:
+    """After a restart the kubelet does not know which operations of a claim are skipped."""
+
+    def make(original: Any) -> Any:
+        return lambda path: [replace(record, skipped={}) for record in original(path)]
+
+    patch.wrap("dra_conformance.kubelet.claim_cache:read_checkpoint", make)
 
 
 @mutant("registration-calls-of-one-hour", rule="DRA-257b")

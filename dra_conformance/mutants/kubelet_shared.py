@@ -9,7 +9,7 @@ from typing import Any
 from dra_api.objects import uid_of
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.kubelet.errors import ClaimRefused, DriverNotRegistered
-from dra_conformance.mutants.kubelet import CLAIMS, INSTANCE, PODS
+from dra_conformance.mutants.kubelet import CLAIMS, INSTANCE, PODS, RECORD
 
 CACHE = "dra_conformance.kubelet.claim_cache:ClaimCache"
 REGISTRY = "dra_conformance.kubelet.cdi:CDIRegistry"
@@ -221,4 +221,4 @@ def _(patch: Patch) -> None:
 )
 def _(patch: Patch) -> None:
     """Every driver is called, whatever its results skip."""
-    patch.replace(f"{CLAIMS}._to_call", lambda self, record, claim, method: sorted(record.drivers))
+    patch.replace(f"{RECORD}.to_call", lambda self, operation: sorted(self.drivers))

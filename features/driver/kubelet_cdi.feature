@@ -52,11 +52,11 @@ Feature: Containers get the edits of valid CDI specifications
       | kind-without-class | 0.5.0   | {env: [A=1]}                                                 | {kind: vendor}                 |
       | same-device-twice  | 0.5.0   | {env: [A=1]}                                                 | {devices: [{name: $(device), containerEdits: {env: [A=1]}}, {name: x, containerEdits: {env: [A=1]}}, {name: x, containerEdits: {env: [A=2]}}]} |
       | number-as-env      | 0.5.0   | {env: [5]}                                                   |                                |
-      | number-as-option   | 0.5.0   | {mounts: [{hostPath: /tmp, containerPath: /x, options: [5]}]} |                                |
-      | number-as-path     | 0.5.0   | {deviceNodes: [{path: 5}]}                                   |                                |
+      | list-as-option     | 0.5.0   | {mounts: [{hostPath: /tmp, containerPath: /x, options: [[ro]]}]} |                                |
+      | list-as-path       | 0.5.0   | {deviceNodes: [{path: [/dev/x]}]}                            |                                |
       | small-major        | 0.5.0   | {deviceNodes: [{path: /dev/x, major: -9300000000000000000}]} |                                |
       | text-annotations   | 0.6.0   | {env: [A=1]}                                                 | {annotations: a}               |
-      | number-annotation  | 0.6.0   | {env: [A=1]}                                                 | {annotations: {a: 5}}          |
+      | list-as-annotation | 0.6.0   | {env: [A=1]}                                                 | {annotations: {a: [b]}}        |
       | device-annotations | 0.5.0   | {env: [A=1]}                                                 | {devices: [{name: $(device), annotations: {a: b}, containerEdits: {env: [A=1]}}]} |
       | common-edits       | 0.6.0   | {env: [A=1]}                                                 | {containerEdits: {additionalGids: [5]}} |
       | dash-in-name       | 0.6.0   | {env: [A=1]}                                                 | {devices: [{name: $(device), containerEdits: {env: [A=1]}}, {name: -x, containerEdits: {env: [A=1]}}]} |
@@ -91,7 +91,7 @@ Feature: Containers get the edits of valid CDI specifications
       | version-4    | 0.4.0   | {env: [A=1]}                                           | {mounts: [{hostPath: /tmp, containerPath: /x, type: bind, options: [ro]}]} |               |
       | version-5    | 0.5.0   | {env: [A=1]}                                           | {deviceNodes: [{path: /dev/x, hostPath: /dev/null, type: c, major: 1, minor: 3, fileMode: 384, permissions: r, uid: 4294967295, gid: 0}, {path: /dev/b, type: b}, {path: /dev/u, type: u}, {path: /dev/p, type: p}, {path: /dev/n, type: "", major: 9223372036854775807}]} | {containerEdits: {env: [B=1]}} |
       | version-6    | 0.6.0   | {env: [A=1]}                                           | {env: [B=1], mounts: null, deviceNodes: null, hooks: null, additionalGids: null} | {annotations: {vendor.dra.test/a: b}} |
-      | version-7    | 0.7.0   | {env: [A=1]}                                           | {additionalGids: [5], intelRdt: {closID: a, l3CacheSchema: b, memBwSchema: c, enableCMT: true, enableMBM: true}} |           |
+      | version-7    | 0.7.0   | {env: [A=1]}                                           | {additionalGids: [5], intelRdt: {closID: a, l3CacheSchema: b, memBwSchema: c}} |           |
       | version-8    | 0.8.0   | {env: [A=1]}                                           | {hooks: [{hookName: poststop, path: /bin/true, args: null}, {hookName: createRuntime, path: /bin/true, env: null}], mounts: [{hostPath: /tmp, containerPath: /x, options: null}], env: null} | {annotations: null} |
       | version-10   | 1.0.0   | {env: [A=1]}                                           | {hooks: [{hookName: createContainer, path: /bin/true}, {hookName: startContainer, path: /bin/true}, {hookName: poststart, path: /bin/true}]} | |
       | version-11   | 1.1.0   | {env: [A=1]}                                           | {netDevices: [{hostInterfaceName: a, name: b}], intelRdt: {enableMonitoring: true, schemata: [a]}} | |

@@ -19,6 +19,11 @@ Feature: The kubelet skips operations that a driver does not need
     And a pod "train" with the reserved claims "a, b"
     When pod "train" is bound by hand to "n1"
     Then pod "train" reaches phase Running
+    # The claim does not show any more what it skipped.
+    When the claim "a" is deleted although it is in use
+    And the kubelet of "n1" is restarted
+    Then calls to the scripted driver "sim" on "n1" use service "v1.DRAPlugin"
+    And calls to the scripted driver "other" on "n1" use service "v1.DRAPlugin"
     When pod "train" is deleted
     Then the Pod "train" is gone
     And the scripted driver "sim" has received in this order: <calls>

@@ -29,6 +29,7 @@ def test_it_reads_back_as_not_prepared(tmp_path: Path) -> None:
     (record,) = ClaimCache(tmp_path).all()
     assert record.ref == ClaimRef("ns", "uid", "c")
     assert (record.drivers, record.pod_uids, record.prepared) == ({"d": (DEVICE,)}, {"pod"}, False)
+    assert record.skipped == {"d": ()}
     assert stat.S_IMODE(cache.path.stat().st_mode) == 0o600
 
 
