@@ -159,6 +159,11 @@ class Kubelet:
         """Return the devices (pool, name) that the driver's health stream has reported."""
         return self._alive().health.cache.known(driver)
 
+    def outdated_health_of(self, driver: str) -> set[DeviceKey]:
+        """Return those of the devices (pool, name) whose last report is older than its timeout."""
+        cache = self._alive().health.cache
+        return {key for key in cache.known(driver) if cache.holds(driver, *key) is None}
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _alive(self) -> _Life:

@@ -544,6 +544,12 @@ def _(patch: Patch) -> None:
     )
 
 
+@mutant("health-reported-once", rule="DRA-295c")
+def _(patch: Patch) -> None:
+    """The stream reports the health of a device again only if it changes."""
+    patch.replace("reference_impl.kubelet_plugin.health:HealthMonitor._repeat", lambda self: None)
+
+
 # -- two instances -----------------------------------------------------------------------------------------------------
 
 

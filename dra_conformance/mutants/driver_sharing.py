@@ -194,6 +194,19 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.check_shares", lambda self, claim, results, held: None)
 
 
+@mutant("share-id-lost-at-restart", rule="NV-067b")
+def _(patch: Patch) -> None:
+    """The checkpoint does not keep the ids of shares."""
+
+    def make(original: Original) -> Original:
+        def encode(device: Any) -> Any:
+            return original(replace(device, answer=replace(device.answer, share_id=None)))
+
+        return encode
+
+    patch.wrap("reference_impl.kubelet_plugin.checkpoint:_encode_device", make)
+
+
 @mutant("response-without-share-id", rule="NV-067b")
 def _(patch: Patch) -> None:
     """The response leaves out the share ID."""

@@ -72,3 +72,15 @@ def _(world: World, node: str) -> None:
         return names <= known, sorted(names - known) or "all"
 
     world.eventually("health of every device", look, expected="an entry for each", within=max(world.run.patience, 10.0))
+
+
+@then('the health of no device that the driver on "{node}" streamed is out of date')
+def _(world: World, node: str) -> None:
+    """The kubelet comes to have a report of each device that is not older than its timeout."""
+    component = world.node(node)
+
+    def look() -> Seen:
+        old = component.harness_kubelet.outdated_health_of(component.driver_name)
+        return not old, sorted(device for _pool, device in old) or "none"
+
+    world.eventually("devices whose last report is too old", look, expected="none")

@@ -10,7 +10,9 @@ Feature: Declared capabilities of a driver
     Then every valid sample is prepared [NV-071b]
     And every invalid sample is refused [NV-071c]
 
-  @DRA-295b @needs:own-kubelet
+  @DRA-295b @DRA-295c @needs:own-kubelet @needs:virtual-clock
   Scenario: The health of every device is streamed
     Given node "n1" running the driver
-    Then the driver on "n1" streams the health of every device that it publishes
+    Then the driver on "n1" streams the health of every device that it publishes [DRA-295b]
+    When 40 seconds pass
+    Then the health of no device that the driver on "n1" streamed is out of date [DRA-295c]

@@ -78,6 +78,10 @@ Feature: Several claims share a GPU by consumable capacity
     And claim "same" is prepared [NV-065]
     And claim "elsewhere" is prepared [NV-065]
     And the response for claim "two" has every device that the claim was allocated [NV-067b]
+    When the driver on "n1" is restarted
+    Then the driver on "n1" comes to be registered [NV-067b]
+    When claim "two" is prepared on "n1"
+    Then the response for claim "two" has every device that the claim was allocated [NV-067b]
     When claims "one, same" are unprepared on "n1" in one call
     And claim "odd" is prepared on "n1"
     Then claim "odd" is refused because "conflicting configuration" [NV-065]

@@ -226,9 +226,7 @@ class Nvml:
         nvml = self.module
         found: list[Mig] = []
         for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(parent)):
-            handle = self._optional(
-                partial(nvml.nvmlDeviceGetMigDeviceHandleByIndex, parent, index), "NOT_FOUND", "INVALID_ARGUMENT"
-            )
+            handle = self._optional(partial(nvml.nvmlDeviceGetMigDeviceHandleByIndex, parent, index), "NOT_FOUND")
             if handle is not None:
                 found.append(self._mig(parent, gpu, handle))
         return found

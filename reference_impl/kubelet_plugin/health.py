@@ -52,7 +52,7 @@ class Taint:
 class DeviceHealthBook:
     """The health of each device. Thread-safe.
 
-    `driver` is the domain of the taint keys; `on_change` is called after each change, without the lock.
+    `driver` is the domain of the taint keys; `on_change` is called after each event, without the lock.
     """
 
     def __init__(
@@ -116,17 +116,12 @@ class DeviceHealthBook:
         self._set(concerned, Taint(key=f"{self._driver}/unmonitored", effect="None"), reason)
 
     def _set(self, devices: Sequence[Device], taint: Taint, message: str) -> None:
-        changed = False
         with self._lock:
             for device in devices:
-                held = self._taints.setdefault(device.name, {})
                 # One taint a key: a later event replaces the earlier one, even by a milder effect (rule NV-123).
-                if held.get(taint.key) != taint:
-                    held[taint.key] = taint
-                    self._messages[device.name] = message
-                    changed = True
-        if changed:
-            self._on_change()
+                self._taints.setdefault(device.name, {})[taint.key] = taint
+                self._messages[device.name] = message
+        self._on_change()
 
 
 class HealthMonitor:
