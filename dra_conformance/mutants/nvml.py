@@ -586,3 +586,17 @@ def _(patch: Patch) -> None:
         return reset
 
     patch.wrap("fake_nvml.node:Node.reset", everywhere)
+
+
+@mutant("first-version-differs-on-ampere", rule="NVML-036")
+def _(patch: Patch) -> None:
+    """The first version of a profile's information of an A100, with 14 multiprocessors a slice, has more engines."""
+    line = "    FILL(info, &p);"
+    patch.source("mig/profiles.c", line, f"{line}\n    if (p.multiprocessors % 14 == 0) info->copyEngineCount++;")
+
+
+@mutant("empty-event-mask-refused", rule="NVML-055")
+def _(patch: Patch) -> None:
+    """Registering no event type is refused."""
+    line = "    if ((types & ~supported) != 0) return E_NOT_SUPPORTED;"
+    patch.source("events/events.c", line, f"{line}\n    if (types == 0) return E_INVALID_ARGUMENT;")

@@ -1,4 +1,4 @@
-"""Faults in the control of the fake NVML: errors about mistakes in its files, and fault rules."""
+"""Faults in the control of the fake NVML: errors about mistakes in its files, fault rules, PCI drivers and nodes."""
 
 from __future__ import annotations
 

@@ -20,7 +20,9 @@ Feature: NVML's events
     Then these calls return
       | call                                     | returns       |
       | nvmlEventSetCreate(&set)                 | SUCCESS       |
+      | nvmlDeviceRegisterEvents(gpu0, 0, set)   | SUCCESS       |
       | nvmlDeviceRegisterEvents(gpu0, 25, set)  | SUCCESS       |
+      | nvmlDeviceRegisterEvents(gpu0, 0, set)   | SUCCESS       |
       | nvmlDeviceRegisterEvents(gpu0, 8, set)   | SUCCESS       |
       | nvmlDeviceRegisterEvents(gpu0, 2, set)   | NOT_SUPPORTED |
       | nvmlDeviceRegisterEvents(gpu0, 10, set)  | NOT_SUPPORTED |

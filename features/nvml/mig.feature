@@ -118,6 +118,33 @@ Feature: NVML's MIG
       | 7      |
       | 9      |
 
+  @NVML-036 @needs:chosen-gpus
+  Scenario Outline: All versions of all profiles agree on the GPUs of <gpus>
+    Given NVML on the GPUs of "<gpus>"
+    Then these values agree for every GPU
+      | value                                | expected                             |
+      | information of profile 0, version 1 | information of profile 0, version 2 |
+      | information of profile 0, version 3 | information of profile 0, version 2 |
+      | information of profile 1, version 1 | information of profile 1, version 2 |
+      | information of profile 1, version 3 | information of profile 1, version 2 |
+      | information of profile 2, version 1 | information of profile 2, version 2 |
+      | information of profile 2, version 3 | information of profile 2, version 2 |
+      | information of profile 3, version 1 | information of profile 3, version 2 |
+      | information of profile 3, version 3 | information of profile 3, version 2 |
+      | information of profile 4, version 1 | information of profile 4, version 2 |
+      | information of profile 4, version 3 | information of profile 4, version 2 |
+      | information of profile 7, version 1 | information of profile 7, version 2 |
+      | information of profile 7, version 3 | information of profile 7, version 2 |
+      | information of profile 9, version 1 | information of profile 9, version 2 |
+      | information of profile 9, version 3 | information of profile 9, version 2 |
+
+    # H200, H100, A100 with 80 GB, and two boards without MIG are in mixed.
+    Examples:
+      | gpus          |
+      | mixed         |
+      | dgx-a100-40gb |
+      | dgx-b200      |
+
   @NVML-037
   Scenario Outline: The placements of profile id <id> can be counted and are sorted, with MIG off
     Given NVML
