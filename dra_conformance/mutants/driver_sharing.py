@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
+from dra_api.quantity import Quantity
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.kubelet_plugin.checkpoint import ClaimState
+from reference_impl.kubelet_plugin.partitions import MEBI
 
 OPTIONS = "reference_impl.kubelet_plugin.options"
 COMMAND = "reference_impl.kubelet_plugin.command"
@@ -205,6 +209,58 @@ def _(patch: Patch) -> None:
         return encode
 
     patch.wrap("reference_impl.kubelet_plugin.checkpoint:_encode_device", make)
+
+
+@mutant("refused-claims-have-shares", rule="NV-065")
+def _(patch: Patch) -> None:
+    """The configuration of a claim that was refused is compared as well."""
+
+    def make(original: Original) -> Original:
+        def check_shares(self: Any, claim: Any, results: Any, held: Any) -> None:
+            others = {uid: replace(entry, state=ClaimState.COMPLETED) for uid, entry in held.items()}
+            original(self, claim, results, others)
+
+        return check_shares
+
+    patch.wrap(f"{PREPARER}.check_shares", make)
+
+
+@mutant("memory-of-shares-rounded-up", rule="NV-044")
+def _(patch: Patch) -> None:
+    """The memory of a GPU that is no multiple of 1Mi is rounded up."""
+
+    def make(original: Original) -> Original:
+        def entry(self: Any, device: Any) -> Any:
+            memory = int(Quantity.parse(device["capacity"]["memory"]["value"]).value)
+            rounded = {"memory": {"value": str(-(-memory // MEBI) * MEBI)}}
+            return original(self, {**device, "capacity": {**device["capacity"], **rounded}})
+
+        return entry
+
+    patch.wrap(f"{SHARES}.entry", make)
+
+
+@mutant("device-of-two-shares-twice-in-the-spec", rule="NV-067b")
+def _(patch: Patch) -> None:
+    """The CDI specification has a device once for each share of the claim."""
+
+    def make(original: Original) -> Original:
+        def write_spec(self: Any, claim: Any, configured: Any, config_state: Any) -> None:
+            cdi, names = self._cdi, [item.device.name for item in configured]
+
+            def write(uid: str, devices: Any, edits: Any) -> None:
+                by_name = {device["name"]: device for device in devices}
+                cdi.write(uid, [by_name[cdi.device_name(uid, name)] for name in names], edits)
+
+            self._cdi = SimpleNamespace(write=write, device_name=cdi.device_name)
+            try:
+                original(self, claim, configured, config_state)
+            finally:
+                self._cdi = cdi
+
+        return write_spec
+
+    patch.wrap(f"{PREPARER}.write_spec", make)
 
 
 @mutant("response-without-share-id", rule="NV-067b")

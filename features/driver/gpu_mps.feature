@@ -68,14 +68,21 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And the MPS control daemon on "n2" received the command "set_default_active_thread_percentage 100" [NV-091]
     And the MPS control daemon on "n2" received the command "set_default_device_pinned_mem_limit GPU-* 1M" [NV-090]
 
-  @NV-066
+  @NV-066 @NV-065
   Scenario: MPS and shares exclude each other
     Given node "n2" has a fake "nvidia-smi"
     And node "n2" has a fake "nvidia-cuda-mps-control"
     And node "n2" running the driver with "--feature-gates=MPSSupport=true,ConsumableShares=true --consumable-shares=4"
     And a ResourceClaim "train" allocated on "n2" with GpuConfig {sharing: {strategy: MPS}}
+    And a ResourceClaim "plain" allocated on "n2" with:
+      """
+      results: [{request: gpu, deviceOf: train, consumedCapacity: {shares: "1"}}]
+      """
     When claim "train" is prepared on "n2"
-    Then claim "train" is refused because "shares"
+    Then claim "train" is refused because "shares" [NV-066]
+    # A claim that was refused has no share.
+    When claim "plain" is prepared on "n2"
+    Then claim "plain" is prepared [NV-065]
 
   @NV-092 @NV-092b @NV-092c @NV-092e
   Scenario: A prepared claim has a control daemon of its own

@@ -38,11 +38,19 @@ Feature: Several claims share a GPU by consumable capacity
       | capacity.memory.requestPolicy.validRange.max  | same as capacity.memory.value |
       | capacity.memory.requestPolicy.validRange.step | 1Mi                           |
 
-  @NV-065 @NV-067b @needs:fake-nvml
+  @NV-065 @NV-067b @NV-044 @needs:fake-nvml
   Scenario: Claims with equal configuration share a GPU
     Given node "n1" has a fake "nvidia-smi"
+    # One byte less than 80Gi.
+    And the GPUs of "n1" have in NVML:
+      | memory_total |
+      | 85899345919  |
     And node "n1" running the driver with "--feature-gates=ConsumableShares=true,TimeSlicingSettings=true --consumable-shares=4"
-    And a ResourceClaim "one" allocated on "n1" with:
+    Then GPU 0 on "n1" is published with: [NV-044]
+      | field                                        | value   |
+      | capacity.memory.value                        | 81919Mi |
+      | capacity.memory.requestPolicy.validRange.max | 81919Mi |
+    Given a ResourceClaim "one" allocated on "n1" with:
       """
       results: [{request: gpu, device: free, consumedCapacity: {shares: "1"}}]
       """
@@ -71,13 +79,25 @@ Feature: Several claims share a GPU by consumable capacity
         - requests: [gpu]
           parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicing}}
       """
-    When claims "one, two, odd, same, elsewhere" are prepared on "n1" in one call
+    And a ResourceClaim "base" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free, consumedCapacity: {shares: "1"}}]
+      """
+    And a ResourceClaim "twice" allocated on "n1" with:
+      """
+      results:
+        - {request: first, deviceOf: base, consumedCapacity: {shares: "1"}}
+        - {request: second, deviceOf: base, consumedCapacity: {shares: "2"}}
+      """
+    When claims "one, two, odd, same, elsewhere, twice" are prepared on "n1" in one call
     Then claim "one" is prepared [NV-065]
     And claim "two" is prepared [NV-065]
     And claim "odd" is refused because "conflicting configuration" [NV-065]
     And claim "same" is prepared [NV-065]
     And claim "elsewhere" is prepared [NV-065]
     And the response for claim "two" has every device that the claim was allocated [NV-067b]
+    And the response for claim "twice" has every device that the claim was allocated [NV-067b]
+    And every CDI id of the response for claim "twice" resolves on "n1" [NV-067b]
     When the driver on "n1" is restarted
     Then the driver on "n1" comes to be registered [NV-067b]
     When claim "two" is prepared on "n1"
