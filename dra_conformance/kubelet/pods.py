@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from dra_api.client import ApiError, Conflict, KubeClient, NotFound
@@ -306,7 +306,7 @@ class PodWorkers:
                 pod=where(pod),
                 uid=uid_of(pod),
                 started_at=running.started_at,
-                containers={name: _shown(view) for name, view in views.items()},
+                containers={name: asdict(view) for name, view in views.items()},
             )
         )
 
@@ -428,12 +428,3 @@ def _started_at(pod: Obj) -> str:
         if started:
             return str(started)
     return ""
-
-
-def _shown(view: ContainerView) -> Obj:
-    return {
-        "cdi_devices": list(view.cdi_devices),
-        "env": dict(view.env),
-        "device_nodes": list(view.device_paths()),
-        "mounts": [mount.container_path for mount in view.mounts],
-    }

@@ -10,6 +10,7 @@ import jsonschema_rs
 
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.kubelet.cdi_schema import CDI_SCHEMA
+from dra_conformance.kubelet.errors import CheckpointCorrupt
 from dra_conformance.mutants.kubelet import CLAIMS, INSTANCE, PLUGINS, RECORD, nothing
 from dra_conformance.mutants.kubelet_shared import REGISTRY
 
@@ -69,6 +70,22 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim stays in the checkpoint after Unprepare until the next claim is prepared."""
     _without_checkpoint(patch, "unprepare")
+
+
+@mutant("damaged-checkpoint-ignored", rule="DRA-280b")
+def _(patch: Patch) -> None:
+    """A kubelet whose checkpoint cannot be read starts without claims."""
+
+    def make(original: Any) -> Any:
+        def read(path: Any) -> Any:
+            try:
+                return original(path)
+            except CheckpointCorrupt:
+                return []
+
+        return read
+
+    patch.wrap("dra_conformance.kubelet.claim_cache:read_checkpoint", make)
 
 
 def _devices_of_the_checkpoint(patch: Patch, change: Callable[[Any], Any]) -> None:
@@ -173,6 +190,13 @@ def _(patch: Patch) -> None:
         return view
 
     patch.wrap("dra_conformance.kubelet.pods:build_view", make)
+
+
+@mutant("deleted-pods-fail", rule="DRA-275b")
+def _(patch: Patch) -> None:
+    """The containers of a deleted pod count as failed if their Unprepare was tried again."""
+    # Without its start, which the status has, a pod whose containers were ended at the first attempt never ran.
+    patch.replace("dra_conformance.kubelet.pods:_started_at", lambda pod: "")
 
 
 @mutant("running-containers-without-ids", rule="DRA-265b")

@@ -10,6 +10,7 @@ from dra_conformance.core.errors import SpecificationError
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
+from dra_conformance.kubelet.claim_cache import FILE_NAME
 from dra_conformance.steps.cdi import given_ids
 from dra_conformance.steps.claim_holders import reserve
 from dra_conformance.steps.claims import pod_consumer
@@ -118,10 +119,12 @@ def _(world: World, node: str) -> None:
     if world.has_real_kubelet:  # it may lack something on this machine, which is not its fault
         world.node(node).start_kubelet()
         return
+    start = world.state(Start)
+    start.error = ""
     try:
         world.node(node).kubelet.start()
     except Exception as error:  # any failure is one of the kubelet under test
-        world.state(Start).error = f"{type(error).__name__}: {error}"
+        start.error = f"{type(error).__name__}: {error}"
 
 
 @then('the kubelet of "{node}" has started')
@@ -129,6 +132,21 @@ def _(world: World, node: str) -> None:
     """The last start of the kubelet raised no error."""
     error = world.state(Start).error
     world.check(not error, f"the kubelet of {node} starts", expected="a running kubelet", observed=error or "it runs")
+
+
+@then('the kubelet of "{node}" has not started, and the error says "{text}"')
+def _(world: World, node: str, text: str) -> None:
+    """The last start of the kubelet raised an error with this text."""
+    error = world.state(Start).error
+    message = f"the kubelet of {node} does not start"
+    world.check(text in error, message, expected=f"an error with {text!r}", observed=error or "it runs")
+
+
+@when('"{old}" in the checkpoint of the kubelet of "{node}" is replaced by "{new}"')
+def _(world: World, old: str, node: str, new: str) -> None:
+    """Change the text of the checkpoint of a stopped kubelet; its checksum stays."""
+    file = world.node(node).harness_kubelet.state_dir / FILE_NAME
+    file.write_text(file.read_text().replace(old, new))
 
 
 @when('the containers of pod "{pod}" on "{node}" end in phase {phase:word}')

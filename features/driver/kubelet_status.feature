@@ -131,6 +131,64 @@ Feature: The kubelet reports its node and the pods that use claims
       | status.initContainerStatuses[0].state.terminated.reason     | Completed      |
       | status.initContainerStatuses[1].state.running.startedAt     | set            |
 
+  @DRA-275b @needs:own-kubelet @needs:virtual-clock
+  Scenario: The status of a deleted pod says whether its containers ran
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "a"
+    And a pod "waiting" with the reserved claims "b"
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    When the scripted driver "sim" fails every claim
+    And the scripted driver "sim" fails every claim in Unprepare
+    And pod "waiting" is bound by hand to "n1"
+    Then an event of pod "waiting" says "scripted failure"
+    # The pods stay as the kubelet leaves them.
+    When "metadata.finalizers" of the Pod "train" is set to [dra.test/hold]
+    And "metadata.finalizers" of the Pod "waiting" is set to [dra.test/hold]
+    And pod "train" is deleted
+    And pod "waiting" is deleted
+    Then the scripted driver "sim" receives one Unprepare call for "a"
+    And the Pod "train" keeps "status.phase" Running
+    When the scripted driver "sim" works
+    And 30 seconds pass
+    Then the Pod "train" has:
+      | path                                                             | value              |
+      | status.phase                                                     | Succeeded          |
+      | status.containerStatuses[*].state.terminated.exitCode            | [0]                |
+      | status.containerStatuses[*].state.terminated.startedAt           | set                |
+      | status.conditions[type=Ready][0].status                          | "False"            |
+      | metadata.deletionGracePeriodSeconds                              | 0                  |
+    And the Pod "waiting" has:
+      | path                                                             | value              |
+      | status.phase                                                     | Failed             |
+      | metadata.deletionGracePeriodSeconds                              | 0                  |
+    When "metadata.finalizers" of the Pod "train" is set to null
+    And "metadata.finalizers" of the Pod "waiting" is set to null
+    Then the Pod "train" is gone
+    And the Pod "waiting" is gone
+
+  @DRA-280b @needs:own-kubelet
+  Scenario: A kubelet with a damaged checkpoint does not start
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "a"
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    When the kubelet of "n1" is stopped
+    And "ClaimName" in the checkpoint of the kubelet of "n1" is replaced by "ClaimUIDs"
+    And a kubelet starts on "n1"
+    Then the kubelet of "n1" has not started, and the error says "checksum"
+    When "ClaimUIDs" in the checkpoint of the kubelet of "n1" is replaced by "ClaimName"
+    And a kubelet starts on "n1"
+    Then the kubelet of "n1" has started
+    When pod "train" is deleted
+    Then the Pod "train" is gone
+    And the scripted driver "sim" receives one Unprepare call for "a"
+
   @DRA-275b @needs:own-kubelet
   Scenario Outline: The status of a pod whose containers ended: <phase>
     Given node "n1" with a kubelet
