@@ -362,11 +362,16 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Any NVML event taints its device."""
 
-    def handle(self: Any, event: Any) -> None:
-        uuid = self._uuids[self._nvml.identity(event.device)]
-        self._book.xid(uuid, int(event.gpuInstanceId), int(event.computeInstanceId), 48)
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def register(self: Any) -> None:
+            original(self)
+            module = self._nvml.module
+            for handle in self._nvml.handles():
+                module.nvmlDeviceRegisterEvents(handle, module.nvmlEventTypeSingleBitEccError, self._events)
 
-    patch.replace(f"{MONITOR}.handle", handle)
+        return register
+
+    patch.wrap(f"{MONITOR}._register", make)
 
 
 # Faults that only show with a second claim, device, driver or stream.

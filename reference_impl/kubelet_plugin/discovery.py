@@ -279,23 +279,21 @@ def profile_name(nvml_name: str, compute_slices: int, gpu_slices: int) -> str:
     """Return `1g.18gb+me` from NVML's `MIG 1g.18gb+me`; `1c.2g.35gb` for a compute instance that does not fill its GPU
     instance.
     """
-    name = nvml_name.removeprefix("MIG ").strip()
-    return name if compute_slices in (0, gpu_slices) else f"{compute_slices}c.{name}"
+    name = nvml_name.removeprefix("MIG ")
+    return name if compute_slices == gpu_slices else f"{compute_slices}c.{name}"
 
 
 def pcie_root(sysfs: Path, address: str) -> str | None:
     """Return the PCIe root (`pci0000:00`) of a device, from its link in sysfs; None if sysfs has none (rule NV-024)."""
     link = sysfs / "bus/pci/devices" / address
-    if not link.is_symlink():
-        return None
-    # The link leads through the whole hierarchy: /sys/devices/pci0000:00/0000:00:01.0/…
+    # A link leads through the whole hierarchy: /sys/devices/pci0000:00/0000:00:01.0/…
     return next(iter(re.findall(r"pci[0-9a-f]+:[0-9a-f]+", str(link.resolve()))), None)
 
 
 def numa_node(sysfs: Path, address: str) -> int | None:
-    """Return the NUMA node of a device; None if sysfs has -1 or no value (rule NV-025)."""
+    """Return the NUMA node of a device; None if sysfs has -1 or no file (rule NV-025)."""
     try:
         node = int((sysfs / "bus/pci/devices" / address / "numa_node").read_text())
-    except (OSError, ValueError):
+    except OSError:
         return None
     return node if node >= 0 else None

@@ -192,15 +192,9 @@ class HealthMonitor:
     def _register(self) -> None:
         module = self._nvml.module
         self._events = module.nvmlEventSetCreate()
-        mask = (
-            module.nvmlEventTypeXidCriticalError
-            | module.nvmlEventTypeDoubleBitEccError
-            | module.nvmlEventTypeSingleBitEccError
-        )
         for gpu, handle in zip(self._found.gpus, self._nvml.handles(), strict=True):
             try:
-                supported = module.nvmlDeviceGetSupportedEventTypes(handle)
-                module.nvmlDeviceRegisterEvents(handle, mask & supported, self._events)
+                module.nvmlDeviceRegisterEvents(handle, module.nvmlEventTypeXidCriticalError, self._events)
             except module.NVMLError as error:
                 log.warning("%s cannot be monitored: %s", gpu.name, error)
                 self._book.unmonitored(gpu.uuid, f"NVML cannot report events: {error}")
@@ -223,10 +217,7 @@ class HealthMonitor:
             self.handle(event)
 
     def handle(self, event: Any) -> None:
-        """Take one event; everything but an XID is ignored (rule NV-127)."""
-        module = self._nvml.module
-        if event.eventType != module.nvmlEventTypeXidCriticalError:
-            return
+        """Take one XID; NVML reports no other events, because only these are registered (rule NV-127)."""
         # By handle: a GPU that fell off the bus has no uuid in NVML any more.
         uuid = self._uuids.get(self._nvml.identity(event.device))
         if uuid is None:

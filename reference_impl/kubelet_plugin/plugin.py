@@ -196,13 +196,13 @@ class KubeletPlugin:
             self._found,
             driver=self.options.driver_name,
             ignored_xids=self.options.ignored_xids,
-            on_change=self._health_changed,
+            on_change=lambda: self._health_changed(monitor),
         )
-        self._monitor = HealthMonitor(
+        monitor = self._monitor = HealthMonitor(
             self._nvml, self._found, book, feed, pool=self.options.node_name, clock=self._clock
         )
-        self._monitor.start()
-        ending.callback(self._monitor.stop)
+        monitor.start()
+        ending.callback(monitor.stop)
         return HealthyDriverService(claims=self._claims, preparer=self.preparer, feed=feed)
 
     def _twins_changed(self) -> None:
@@ -210,10 +210,9 @@ class KubeletPlugin:
             self._found = self._discover()  # NVML shows no GPU that vfio-pci had at start; it may be back
         self.publish()
 
-    def _health_changed(self) -> None:
+    def _health_changed(self, monitor: HealthMonitor) -> None:
         self.publish()
-        if self._monitor is not None:
-            self._monitor.report()
+        monitor.report()
 
     def _clean_up(self) -> None:
         while True:

@@ -100,11 +100,6 @@ def test_event_of_a_mig_device_hits_it_alone(bench: Bench) -> None:
     assert list(bench.tainted()) == ["gpu-2-mig-1g18gb-19-1"]
 
 
-def test_ecc_events_do_not_taint(bench: Bench) -> None:
-    bench.monitor.handle(SimpleNamespace(eventType=pynvml.nvmlEventTypeDoubleBitEccError, device=bench.module.cards[0]))
-    assert bench.tainted() == {}
-
-
 def test_gpu_that_cannot_be_watched_is_marked() -> None:
     bench = Bench(Card(0, "GPU-0", errors={"nvmlDeviceRegisterEvents": pynvml.NVML_ERROR_NOT_SUPPORTED}))
     bench.monitor.start()
