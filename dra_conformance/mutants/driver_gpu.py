@@ -133,6 +133,12 @@ def _(patch: Patch) -> None:
     patch.replace(f"{LOCK}._acquire", lambda self, descriptor, deadline: None)
 
 
+@mutant("node-lock-tried-once", rule="NV-069")
+def _(patch: Patch) -> None:
+    """Prepare does not wait for the lock."""
+    patch.wrap(f"{LOCK}._acquire", lambda original: lambda self, descriptor, deadline: original(self, descriptor, 0.0))
+
+
 @mutant("node-lock-not-retried-after-timeout", rule="NV-069b")
 def _(patch: Patch) -> None:
     """After a timeout the plugin never tries the lock again."""

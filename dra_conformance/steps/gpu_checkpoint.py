@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
@@ -21,6 +22,13 @@ _PAUSES, _PAUSE = 4, 0.1
 """How often, and how long in seconds of real time, a driver can react while its clock advances."""
 
 NO_CLAIM = "00000000-0000-0000-0000-000000000000"
+
+
+@dataclass(slots=True)
+class LastWait:
+    """How long the last call took for which the scenario let time pass, in seconds of its clock."""
+
+    seconds: float = 0.0
 
 
 def checkpoint(world: World, node: str, driver: str = "") -> Path:
@@ -135,7 +143,7 @@ def _(world: World, claim: str, node: str, seconds: int) -> None:
         finally:
             done.set()
 
-    before = len(calls(world).made)
+    before, start = len(calls(world).made), world.clock.monotonic()
     caller = threading.Thread(target=call, name="prepare", daemon=True)
     caller.start()
     for _second in range(seconds):
@@ -146,7 +154,15 @@ def _(world: World, claim: str, node: str, seconds: int) -> None:
     caller.join(world.run.patience)
     if len(calls(world).made) == before:
         raise Untestable(f"the driver did not return within {seconds} seconds")
+    world.state(LastWait).seconds = world.clock.monotonic() - start
     succeeded(world, calls(world).last, claim)
+
+
+@then("the driver waited for at least {seconds:d} seconds")
+def _(world: World, seconds: int) -> None:
+    """The last call that was made while seconds passed took so many seconds of the scenario's clock."""
+    took = world.state(LastWait).seconds
+    world.check(took >= seconds, "duration of the call", expected=f"at least {seconds} s", observed=f"{took:.1f} s")
 
 
 @then('the checkpoint of the driver on "{node}" has claim "{claim}" as {state:word}')

@@ -331,6 +331,7 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And node "n1" has the fault "plugin lock held by another process"
     When claim "train" is prepared on "n1" while 11 seconds pass
     Then claim "train" is refused because "timeout acquiring lock" [NV-069]
+    And the driver waited for at least 9 seconds [NV-069]
     When node "n1" recovers from "plugin lock held by another process"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared [NV-069b]
