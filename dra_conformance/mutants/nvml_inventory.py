@@ -70,3 +70,23 @@ def _(patch: Patch) -> None:
         return keep
 
     patch.wrap("fake_nvml.incidents:reset", reset)
+
+
+@mutant("one-chassis-for-all-racks", rule="NVML-067")
+def _(patch: Patch) -> None:
+    """Every rack has the same chassis serial number."""
+    patch.wrap("fake_nvml.rack:gpu_serial", lambda original: lambda node, which: original("rack", which))
+
+
+@mutant("view-with-mig-off", rule="NVML-022")
+def _(patch: Patch) -> None:
+    """The Python interface of a node shows every GPU with MIG off."""
+    patch.wrap(
+        "fake_nvml.node:view", lambda original: lambda state, index: replace(original(state, index), mig_enabled=False)
+    )
+
+
+@mutant("lost-gpu-not-shown", rule="NVML-061")
+def _(patch: Patch) -> None:
+    """The Python interface of a node shows no GPU as lost."""
+    patch.wrap("fake_nvml.node:view", lambda original: lambda state, index: replace(original(state, index), lost=False))

@@ -197,9 +197,27 @@ def _(world: World, name: str) -> None:
         )
 
 
+@then("inventories that cannot be found or read are refused with an error that names them")
+def _(world: World) -> None:
+    """Try a wrong name, for which the error has the right one, a file that is missing, and one that is not UTF-8."""
+    path = world.run.components.work / f"unreadable-{world.suffix}.yaml"
+    for name, content, word in (("dgx-h10", None, "'dgx-h100'"), (path, None, str(path)), (path, b"\xff", str(path))):
+        if content is not None:
+            path.write_bytes(content)
+        observed = "accepted"
+        try:
+            fake_nvml.Inventory.load(name)
+        except fake_nvml.InventoryError as error:
+            observed = str(error)
+        finally:
+            path.unlink(missing_ok=True)
+        world.check(word in observed, f"inventory {name}", expected=f"an error that names {word}", observed=observed)
+
+
 def _refusal(world: World, text: str) -> str:
     """Return the error of an inventory from its line on, or that it is accepted."""
-    path = world.run.components.work / f"inventory-{world.suffix}.yaml"
+    # Both endings of YAML files are taken for paths; the inventories of this suite have the other one.
+    path = world.run.components.work / f"inventory-{world.suffix}.yml"
     path.write_text(text, encoding="utf-8")
     try:
         fake_nvml.Inventory.load(path)

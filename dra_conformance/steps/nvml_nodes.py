@@ -10,6 +10,7 @@ from typing import Any
 import fake_nvml
 from dra_conformance.engine.vocabulary import given, then
 from dra_conformance.engine.world import World
+from dra_conformance.steps.nvml_values import Gpu, value
 from fake_nvml.errors import FakeNvmlError
 
 
@@ -83,3 +84,26 @@ def _(world: World, number: int) -> None:
         observed = "DRIVER_NOT_LOADED" if error.value == nvml.NVML_ERROR_DRIVER_NOT_LOADED else str(error)
     world.check(observed == "DRIVER_NOT_LOADED", "number of GPUs", expected="DRIVER_NOT_LOADED", observed=observed)
     world.check(not folder.exists(), "folder of the node", expected="removed", observed=folder)
+
+
+@then("the node shows GPU {index:d} as lost, and no other")
+def _(world: World, index: int) -> None:
+    """Compare the GPUs that the Python interface of the node shows as lost."""
+    lost = [view.index for view in world.nvml().node.gpus if view.lost]
+    world.check(lost == [index], "lost GPUs", expected=[index], observed=lost)
+
+
+@value("view by the node")
+def _(gpu: Gpu) -> object:
+    """Return a GPU as the Python interface of the fake node shows it."""
+    view = gpu.library.node.gpus[gpu.index]
+    return [view.index, view.uuid, view.name, view.bus_id, view.minor, view.mig_enabled]
+
+
+@value("view by NVML")
+def _(gpu: Gpu) -> object:
+    nvml = gpu.nvml
+    mode = gpu.library.outcome(nvml.nvmlDeviceGetMigMode, gpu.handle)
+    identity = [nvml.nvmlDeviceGetUUID(gpu.handle), nvml.nvmlDeviceGetName(gpu.handle)]
+    places = [nvml.nvmlDeviceGetPciInfo(gpu.handle).busId, nvml.nvmlDeviceGetMinorNumber(gpu.handle)]
+    return [gpu.index, *identity, *places, mode[0] == 1]

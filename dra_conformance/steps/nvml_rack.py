@@ -12,6 +12,7 @@ from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then
 from dra_conformance.engine.world import World
 from dra_conformance.steps.nvml_values import platform_information
+from fake_nvml.errors import FakeNvmlError
 
 _COMPLETED = 3
 
@@ -90,3 +91,24 @@ def _(world: World, datatable: list[list[str]]) -> None:
     world.check(found == expected, "slots and trays", expected=expected, observed=found)
     chassis = {gpu.chassis for gpu in gpus}
     world.check(len(chassis) == 1 and "" not in chassis, "chassis", expected="one", observed=sorted(chassis))
+
+
+@then("another rack has another cluster and chassis, and no rack has 0 nodes")
+def _(world: World) -> None:
+    """Create a second rack of one node and compare; a rack without nodes, or in folders in use, is refused."""
+    first, folder = world.state(Rack).gpus[0], world.run.components.work / f"{world.suffix}-other"
+    for node in fake_nvml.create_rack(folder, nodes=1):
+        world.cleanup.callback(node.close)
+        nvml = world.run.pynvml_pool.load(node)
+        world.cleanup.callback(world.run.pynvml_pool.give_back, nvml)
+        nvml.nvmlInit()
+        other = _read(nvml, nvml.nvmlDeviceGetHandleByIndex(0), 1)
+        same = {first.cluster, first.chassis} & {other.cluster, other.chassis}
+        world.check(not same, "cluster and chassis of two racks", expected="different ones", observed=sorted(same))
+    for nodes, word in ((0, "not 0"), (2, str(folder))):
+        observed = "a rack"
+        try:
+            fake_nvml.create_rack(folder, nodes=nodes)
+        except FakeNvmlError as error:
+            observed = str(error)
+        world.check(word in observed, f"a rack of {nodes} nodes", expected=f"an error: {word}", observed=observed)

@@ -7,6 +7,7 @@ Feature: Control of the fake NVML
   Scenario: A mistake in an inventory is refused with its line and key
     Given NVML on the GPUs of "dgx-h100"
     Then each inventory in "refused_inventories" is refused with an error that names line and key
+    And inventories that cannot be found or read are refused with an error that names them
 
   @NVML-077 @needs:chosen-gpus
   Scenario: A fault rule acts on the calls that it names and no longer than it should

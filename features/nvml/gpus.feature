@@ -121,6 +121,8 @@ Feature: NVML's GPUs
       | value                | expected                            |
       | nvmlDeviceGetCount() | number of GPUs in the first session |
       | nvmlDeviceGetName()  | name in the first session           |
+      | view by the node     | view by NVML                        |
+    And the node shows GPU 2 as lost, and no other
 
   @NVML-061 @needs:fake-nvml
   Scenario: A lost GPU comes back after a power cycle
@@ -275,6 +277,7 @@ Feature: NVML's GPUs
       | 1    | 1    | 0    |
       | 2    | 2    | 1    |
       | 3    | 3    | 2    |
+    And another rack has another cluster and chassis, and no rack has 0 nodes
 
   @NVML-069 @needs:several-gpus
   Scenario: GPUs reach each other over NVLink in both directions

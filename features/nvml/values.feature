@@ -473,3 +473,6 @@ Feature: NVML's values
       | nvmlDeviceGetPciInfo().busId          | 00000001:0A:00.0 |
       | nvmlDeviceGetSerial()                 | /165[0-4][0-9]{9}/ |
       | index by serial number                | index    |
+    And these values agree for every GPU [NVML-022]
+      | value            | expected     |
+      | view by the node | view by NVML |
