@@ -125,6 +125,9 @@ def update(
         kept = (old or {"metadata": {}})["metadata"].get("managedFields") or []
         managers = read({"managedFields": kept})
     meta.pop("managedFields", None)
+    # Only an apply starts to record owners of an object that has none.
+    if old is not None and not managers:
+        return
     changes = compare(old, new, node, custom=resource.custom)
     changes.added = set(without_reset_fields(changes.added, resource, subresource))
     changes.modified = set(without_reset_fields(changes.modified, resource, subresource))
@@ -167,18 +170,22 @@ def _cap(managers: Managers) -> None:
     updates = sorted(
         # Applied fields are never folded: the next apply of their manager needs them.
         (who for who in managers if who.operation == "Update" and not who.subresource),
-        key=lambda who: managers[who].time,
+        key=lambda who: (managers[who].time, who.name),
     )
-    excess = len(updates) - MAX_UPDATE_MANAGERS
-    if excess <= 0:
-        return
-    # One more than the excess: the bucket is an entry too.
-    for who in updates[: excess + 1]:
+    left = len(updates)
+    # The first entry of a version stays as it is until a second one is found: then both become its bucket.
+    first: dict[str, Manager] = {}
+    for who in updates:
+        if left <= MAX_UPDATE_MANAGERS:
+            return
+        version = managers[who].api_version
+        if version not in first:
+            first[version] = who
+            continue
+        bucket = manager_of(ANCIENT, "Update", "", version)
+        if bucket not in managers:
+            managers[bucket] = managers.pop(first[version])
         entry = managers.pop(who)
-        bucket = manager_of(ANCIENT, "Update", "", entry.api_version)
-        if bucket in managers:
-            held = managers[bucket]
-            held.fields |= entry.fields
-            held.time = max(held.time, entry.time)
-        else:
-            managers[bucket] = entry
+        managers[bucket].fields |= entry.fields
+        managers[bucket].time = entry.time
+        left -= 1

@@ -80,7 +80,7 @@ def qualified_name_problems(key: str) -> list[str]:
     problems: list[str] = []
     if slash and "/" in prefix:
         return [
-            "a qualified name "
+            "a valid label key "
             + QUALIFIED_TEXT.removeprefix("name part ")
             + " with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
         ]
@@ -143,9 +143,8 @@ def _finalizers(finalizers: list[str] | None) -> list[FieldError]:
     """ValidateFinalizers and the stricter rule of k8s.io/kubernetes pkg/apis/core/validation: names have a domain."""
     problems: list[FieldError] = []
     for index, finalizer in enumerate(finalizers or ()):
-        texts = qualified_name_problems(finalizer)
-        problems += [invalid("metadata.finalizers", finalizer, text) for text in texts]
-        if not texts and "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+        problems += [invalid("metadata.finalizers", finalizer, text) for text in qualified_name_problems(finalizer)]
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
             detail = "name is neither a standard finalizer name nor is it fully qualified"
             problems.append(invalid(f"metadata.finalizers[{index}]", finalizer, detail))
     if finalizers and "orphan" in finalizers and "foregroundDeletion" in finalizers:
@@ -197,7 +196,14 @@ def _owners(owners: list[Obj] | None) -> list[FieldError]:
     return problems
 
 
-def twice_owned(meta: Obj) -> str:
+def fill_entries(meta: Obj) -> None:
+    """Replace null entries of lists by empty ones, as Go's decoder does."""
+    for name, empty in (("finalizers", ""), ("ownerReferences", {})):
+        if None in (meta.get(name) or ()):
+            meta[name] = [empty if entry is None else entry for entry in meta[name]]
+
+
+def twice_owned(meta: Obj, *, when: str = "") -> str:
     """Remove duplicate owner references; return the warning, empty without duplicates.
 
     Source: dedupOwnerReferencesAndAddWarning.
@@ -212,8 +218,9 @@ def twice_owned(meta: Obj) -> str:
     meta["ownerReferences"] = kept
     uids = dict.fromkeys(str(owner.get("uid", "")) for owner in owners if owners.count(owner) > 1)
     return (
-        ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may "
-        "reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: " + ", ".join(uids)
+        f".metadata.ownerReferences contains duplicate entries{when}; API server dedups owner references in 1.20+, and "
+        "may reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+        + ", ".join(uids)
     )
 
 
@@ -265,12 +272,8 @@ def validate_metadata_update(new: Obj, old: Obj, *, group: str, plural: str, nam
         # Twice: upstream checks these separately and again in ValidateObjectMeta.
         problems += 2 * label_errors(new.get("labels"), "metadata.labels")
         problems += 2 * _annotations(new.get("annotations"))
-        problems += _owners(new.get("ownerReferences"))
-        for finalizer in new.get("finalizers") or ():
-            if finalizer not in (old.get("finalizers") or ()):
-                problems += [
-                    invalid("metadata.finalizers", finalizer, text) for text in qualified_name_problems(finalizer)
-                ]
+        problems += 2 * _owners(new.get("ownerReferences"))
+        problems += _finalizers(new.get("finalizers"))
     return problems
 
 

@@ -132,7 +132,7 @@ def _conflict(conflicts: list[tuple[Manager, list[Path]]], managers: Managers) -
             causes.append(
                 {"reason": "FieldManagerConflict", "message": f"conflict with {who}", "field": path_text(path)}
             )
-        if len(paths) == 1:
+        if len(conflicts) == len(paths) == 1:
             groups.append(f"conflict with {who}: {path_text(paths[0])}")
         else:
             groups.append(f"conflicts with {who}:" + "".join(f"\n- {path_text(p)}" for p in paths))

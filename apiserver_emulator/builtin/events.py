@@ -63,6 +63,7 @@ _REPORTED = {"reportingComponent": "reportingController"}
 _FIXED = (
     "involvedObject",
     "reason",
+    "reason",  # twice, as upstream
     "message",
     "source",
     "firstTimestamp",

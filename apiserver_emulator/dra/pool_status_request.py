@@ -125,14 +125,14 @@ def _pool(pool: Obj, path: str) -> list[FieldError]:
     found = _driver(pool.get("driver", ""), f"{path}.driver")
     name = pool.get("poolName", "")
     found += _pool_name(name, f"{path}.poolName") if name else [required(f"{path}.poolName")]
-    if pool.get("generation") is None:
+    if not pool.get("generation"):
         found.append(required(f"{path}.generation"))
     else:
         found += _range(pool["generation"], f"{path}.generation", 0)
     for name, low in _COUNTS:
         if pool.get(name) is not None:
             found += _range(pool[name], f"{path}.{name}", low)
-    if pool.get("nodeName"):
+    if pool.get("nodeName") is not None:
         found += subdomain(pool["nodeName"], f"{path}.nodeName")
     if size(pool.get("validationError") or "") > VALIDATION_ERROR_MAX:
         found.append(too_long(f"{path}.validationError", VALIDATION_ERROR_MAX))

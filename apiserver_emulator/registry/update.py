@@ -10,7 +10,13 @@ from collections.abc import Callable
 import orjson
 
 from apiserver_emulator.core import Core
-from apiserver_emulator.metadata import carry_over_metadata, is_deletable, validate_metadata_update
+from apiserver_emulator.metadata import (
+    carry_over_metadata,
+    fill_entries,
+    is_deletable,
+    twice_owned,
+    validate_metadata_update,
+)
 from apiserver_emulator.registry.admission import admit
 from apiserver_emulator.registry.field_ownership import account
 from apiserver_emulator.resource_types import ResourceType
@@ -118,6 +124,9 @@ def _prepare(
         raise precondition_failed(info.group, info.resource, old_meta, uid=meta["uid"])
     new = core.to_storage(resource, version, new)
     resource.strategy.default(new)
+    fill_entries(new["metadata"])
+    if twice := twice_owned(new["metadata"], when=" after mutating admission happens"):
+        ctx.warn(twice)
     carry_over_metadata(new["metadata"], old_meta)
     if not owned:
         account(core, resource, version, new, old, manager=manager, subresource=info.subresource)

@@ -60,7 +60,7 @@ def test_list_items_are_named_by_their_keys(client: KubeClient, pod: Callable[..
 
 
 def test_status_writes_are_owned_on_their_subresource(client: KubeClient) -> None:
-    client.create(NODES, {"metadata": {"name": "n"}})
+    client.create(NODES, {"metadata": {"name": "n", "labels": {"a": "b"}}})  # updates record owners if there are any
     condition = {"type": "Ready", "status": "True"}
     times: Obj = {"f:lastHeartbeatTime": {}, "f:lastTransitionTime": {}}  # null, and written all the same
     found = client.patch(NODES, "n", {"status": {"conditions": [condition]}}, subresource="status")
@@ -139,7 +139,7 @@ def test_apply_needs_a_manager_and_no_managed_fields(plane: ApiServerEmulator, c
 def test_more_than_ten_update_managers_are_merged_into_ancient_changes(
     plane: ApiServerEmulator, client: KubeClient
 ) -> None:
-    client.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "default"}})
+    client.create(CONFIG_MAPS, {"metadata": {"name": "a", "namespace": "default"}, "data": {"k": "v"}})
     for at in range(14):
         writer = KubeClient(plane.transport(), user_agent=f"writer-{at:02}/1")
         found = writer.patch(CONFIG_MAPS, "a", {"data": {f"k{at}": "v"}}, "default")

@@ -72,6 +72,8 @@ def real(folder: Path, bin_dir: Path) -> Iterator[Target]:
         logs=folder / "logs",
         bin_dir=str(bin_dir),
         feature_gates=GATES,
+        # It writes the statuses of requests at once, which the probes write.
+        without_controllers=("resourcepoolstatusrequest-controller",),
     )
     with plane:
 

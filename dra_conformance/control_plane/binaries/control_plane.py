@@ -15,7 +15,7 @@ import shutil
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -54,6 +54,7 @@ class BinariesControlPlane:
     `feature_gates` are for every program; `start` rejects unknown gates.
     `runtime_config` enables versions of resource.k8s.io; by default all are served.
     `audit` is a file with a JSON line per request, except those of Kubernetes' components and the administrator.
+    `without_controllers` are controllers of kube-controller-manager that do not run.
     """
 
     own = True
@@ -70,8 +71,10 @@ class BinariesControlPlane:
         runtime_config: Mapping[str, bool] | None = None,
         environ: Mapping[str, str] | None = None,
         audit: Path | None = None,
+        without_controllers: Sequence[str] = (),
     ) -> None:
         self._audit = audit
+        self._without = tuple(without_controllers)
         self._wanted = Wanted(kubernetes_version)
         self._directory = directory
         self._logs = logs
@@ -146,7 +149,7 @@ class BinariesControlPlane:
                 self._launch(API_SERVER, command)
                 self._wait_ready()
                 # Controllers that are components of their own are started, killed and replaced by scenarios.
-                others = [f"-{name}" for name in flags.COMPONENT_CONTROLLERS.values()]
+                others = [f"-{name}" for name in (*flags.COMPONENT_CONTROLLERS.values(), *self._without)]
                 kubeconfig = self.kubeconfig_for(_SYSTEM[CONTROLLERS])
                 command = flags.controllers(kubeconfig, self._overrides, run=["*", *others], layout=self._laid_out())
                 self._launch(CONTROLLERS, command)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from verification.fidelity.probe import Probe, apply, get, patch, post, put
+from verification.fidelity.probe import Probe, Step, apply, get, patch, post, put
 from verification.fidelity.probes.objects import CLAIMS, CLASSES, DRA, SLICES, TEMPLATES, at, claim, exact, slice_of
 
 _REQUESTS = "/apis/resource.k8s.io/v1alpha3/resourcepoolstatusrequests"
@@ -48,7 +48,6 @@ _CONDITIONS: dict[str, list[dict[str, Any]]] = {
 
 
 def _pool_requests() -> Iterator[Probe]:
-    # Not their statuses: a controller of the real control plane writes them at once.
     body = {"metadata": {"name": "{id}"}, "spec": {"driver": "gpu.example.com"}}
     one = _REQUESTS + "/{id}"
     made = post(_REQUESTS, body, keep="none")
@@ -76,6 +75,75 @@ def _pool_requests() -> Iterator[Probe]:
     yield Probe("pool-request/status-at-create", (post(_REQUESTS, sent),))
     changed = patch(one, {"spec": {"limit": 5}})
     yield Probe("pool-request/spec-fixed", (made, changed))
+    yield from _pool_statuses(made)
+
+
+def _pool_statuses(made: Step) -> Iterator[Probe]:
+    one = _REQUESTS + "/{id}"
+
+    def pool(**more: Any) -> dict[str, Any]:
+        return {"driver": "gpu.example.com", "poolName": "node-1", "generation": 1, **more}
+
+    counts = ("totalDevices", "allocatedDevices", "availableDevices", "unavailableDevices", "resourceSliceCount")
+    statuses: dict[str, dict[str, Any]] = {
+        "plain": {"poolCount": 1, "pools": [pool()]},
+        "full": {
+            "poolCount": 2,
+            "pools": [pool(**dict.fromkeys(counts, 1), nodeName="node-1"), pool(poolName="b", validationError="odd")],
+            "conditions": [_condition()],
+        },
+        "empty": {},
+        "no-count": {"pools": [pool()]},
+        "count-negative": {"poolCount": -1},
+        "count-0": {"poolCount": 0},
+        "pools-twice": {"poolCount": 2, "pools": [pool(), pool()]},
+        "pool-empty": {"poolCount": 1, "pools": [{}]},
+        "pool-no-driver": {"poolCount": 1, "pools": [pool(), pool(driver="")]},
+        "pool-driver": {"poolCount": 1, "pools": [pool(driver="a_b")]},
+        "pool-name": {"poolCount": 1, "pools": [pool(poolName="x//Y_")]},
+        "pool-name-long": {"poolCount": 1, "pools": [pool(poolName="a" * 254)]},
+        "pool-generation": {"poolCount": 1, "pools": [pool(generation=-1)]},
+        "pool-generation-0": {"poolCount": 1, "pools": [pool(generation=0)]},
+        "pool-node": {"poolCount": 1, "pools": [pool(nodeName="Not_Valid")]},
+        "pool-node-empty": {"poolCount": 1, "pools": [pool(nodeName="")]},
+        "pool-error-256": {"poolCount": 1, "pools": [pool(validationError="x" * 256)]},
+        "pool-error-257": {"poolCount": 1, "pools": [pool(validationError="x" * 257)]},
+        "counts-negative": {"poolCount": 1, "pools": [pool(**dict.fromkeys(counts, -1))]},
+        "counts-0": {"poolCount": 1, "pools": [pool(**dict.fromkeys(counts, 0))]},
+    }
+    for name, status in statuses.items():
+        yield Probe(f"pool-status/{name}", (made, patch(one + "/status", {"status": status})))
+    for count in (1000, 1001):
+        pools = [pool(poolName=f"p-{n}") for n in range(count)]
+        steps = (made, patch(one + "/status", {"status": {"poolCount": 1, "pools": pools}}, keep=("metadata.name",)))
+        yield Probe(f"pool-status/pools-{count}", steps)
+    for count in (10, 11):
+        entries = [_condition(type=f"T{n}") for n in range(count)]
+        steps = (made, patch(one + "/status", {"status": {"poolCount": 1, "conditions": entries}}))
+        yield Probe(f"pool-status/conditions-{count}", steps)
+    for name, entries in _CONDITIONS.items():
+        keep = "status" if name == "twice" else "all"  # the message quotes the condition
+        steps = (made, patch(one + "/status", {"status": {"poolCount": 1, "conditions": entries}}, keep=keep))
+        yield Probe(f"pool-status/condition-{name}", steps)
+    first = patch(one + "/status", {"status": {"poolCount": 1, "pools": [pool()]}}, keep="none")
+    changes: dict[str, Step] = {
+        "same": patch(one + "/status", {"status": {"poolCount": 1}}),
+        # The message quotes a struct of Go.
+        "other": patch(one + "/status", {"status": {"poolCount": 2}}, keep="status"),
+        "removed": patch(one + "/status", {"status": None}),
+        "spec-through-status": patch(one + "/status", {"spec": {"limit": 7}}),
+        "status-through-spec": patch(one, {"status": {"poolCount": 2}}),
+        "label": patch(one, {"metadata": {"labels": {"a": "b"}}}),
+        "label-through-status": patch(one + "/status", {"metadata": {"labels": {"a": "b"}}}),
+    }
+    for name, change in changes.items():
+        yield Probe(f"pool-status/second-{name}", (made, first, change))
+    before: dict[str, Step] = {
+        "spec": patch(one + "/status", {"status": {"poolCount": 1}, "spec": {"limit": 7}}),
+        "through-spec": patch(one, {"status": {"poolCount": 2}}),
+    }
+    for name, change in before.items():
+        yield Probe(f"pool-status/first-{name}", (made, change))
 
 
 def _taint_rules() -> Iterator[Probe]:
