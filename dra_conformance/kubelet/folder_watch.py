@@ -16,13 +16,8 @@ from pathlib import Path
 from dra_api.threads import report_exception
 from dra_conformance.kubelet.joining import join
 
-_IN_ATTRIB = 0x4
-_IN_MOVED_FROM = 0x40
-_IN_MOVED_TO = 0x80
-_IN_CREATE = 0x100
-_IN_DELETE = 0x200
-_IN_ONLYDIR = 0x01000000
-_MASK = _IN_ATTRIB | _IN_MOVED_FROM | _IN_MOVED_TO | _IN_CREATE | _IN_DELETE | _IN_ONLYDIR
+# linux/inotify.h: IN_ATTRIB, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE.
+_MASK = 0x4 | 0x40 | 0x80 | 0x100 | 0x200
 
 
 class FolderWatch:

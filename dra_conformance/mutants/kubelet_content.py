@@ -210,3 +210,34 @@ def _(patch: Patch) -> None:
         return status
 
     patch.wrap(f"{STATUS}:_container", make)
+
+
+def _one_deletion(patch: Patch, *, at_start: bool) -> None:
+    """Do not retry a failed deletion of slices: of those of the node at the start, or of those of one driver."""
+
+    def make(original: Any) -> Any:
+        def wipe(self: Any, driver: str) -> None:
+            if (driver == "") is not at_start:
+                original(self, driver)
+                return
+            self._wipes.add_rate_limited = nothing
+            try:
+                original(self, driver)
+            finally:
+                del self._wipes.add_rate_limited
+
+        return wipe
+
+    patch.wrap(f"{PLUGINS}._wipe", make)
+
+
+@mutant("failed-deletion-at-start-not-retried", rule="DRA-285")
+def _(patch: Patch) -> None:
+    """If the API server refuses to delete the node's slices at the start of the kubelet, they stay."""
+    _one_deletion(patch, at_start=True)
+
+
+@mutant("failed-deletion-of-slices-not-retried", rule="DRA-286")
+def _(patch: Patch) -> None:
+    """If the API server refuses to delete the slices of a driver that is gone, they stay."""
+    _one_deletion(patch, at_start=False)

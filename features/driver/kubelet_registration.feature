@@ -284,3 +284,20 @@ Feature: The kubelet registers drivers
     And the scripted driver "sim" starts again
     And 60 seconds pass
     Then the ResourceSlice "own" still exists
+
+  @DRA-285 @DRA-286 @needs:virtual-clock @needs:faults
+  Scenario: The deletion of slices is tried again after the API server failed
+    Given a slice "stale" of the scripted driver "other" for "n1"
+    And the API server answers 500 to the next 1 deletions of ResourceSlice
+    When the kubelet of "n1" is started
+    And every fault has affected a request
+    And 10 seconds pass
+    Then the ResourceSlice "stale" is gone [DRA-285]
+    Given a scripted driver "sim" on "n1"
+    And a slice "own" of the scripted driver "sim" for "n1"
+    And the API server answers 500 to the next 1 deletions of ResourceSlice
+    When the scripted driver "sim" stops
+    And 40 seconds pass
+    And every fault has affected a request
+    And 10 seconds pass
+    Then the ResourceSlice "own" is gone [DRA-286]
