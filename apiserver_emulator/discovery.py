@@ -23,7 +23,7 @@ AGGREGATED_V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscover
 _PATCH = {"1.34": "1.34.2", "1.35": "1.35.1", "1.36": "1.36.2", "1.37": "1.37.0"}
 
 _SUBRESOURCE_KINDS = {
-    "binding": ("", "v1", "Binding", ("create",)),
+    "binding": ("", "", "Binding", ("create",)),
     "eviction": ("policy", "v1", "Eviction", ("create",)),
     "token": ("authentication.k8s.io", "v1", "TokenRequest", ("create",)),
     "finalize": ("", "", "", ("update",)),
@@ -105,13 +105,14 @@ _CUSTOM_VERBS = ["delete", "deletecollection", "get", "list", "patch", "create",
 _STORED_AS = {
     ("resource.k8s.io", "DeviceTaintRule"): "v1alpha3",
     ("apiextensions.k8s.io", "CustomResourceDefinition"): "v1beta1",
+    ("events.k8s.io", "Event"): "v1",
 }
 
 
 def storage_hash(resource: ResourceType) -> str:
     """storageVersionHash: eight bytes of a digest of the kind that is stored (StorageVersionHash of apiserver)."""
     version = _STORED_AS.get((resource.group, resource.kind), resource.storage_version)
-    text = f"{resource.group}/{version}/{resource.kind}".encode()
+    text = f"{resource.storage_key[0]}/{version}/{resource.kind}".encode()
     return base64.b64encode(hashlib.sha256(text).digest()[:8]).decode()
 
 
@@ -173,7 +174,7 @@ def aggregated(table: ResourceTable, *, core: bool) -> Obj:
     for group, versions in groups(table).items():
         if (group == "") != core:
             continue
-        entry: Obj = {"metadata": {"name": group, "creationTimestamp": None} if group else {"creationTimestamp": None}}
+        entry: Obj = {"metadata": {"name": group} if group else {}}
         entry["versions"] = [_aggregated_version(table, group, v) for v in versions]
         items.append(entry)
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
@@ -182,10 +183,13 @@ def aggregated(table: ResourceTable, *, core: bool) -> Obj:
 def _aggregated_version(table: ResourceTable, group: str, version_name: str) -> Obj:
     listed = resource_list(table, group, version_name) or {"resources": []}
     by_name: dict[str, Obj] = {}
+    # Built-in kinds leave group and version of their own empty, custom resources do not.
+    custom = any(resource.custom for resource in table.all() if resource.group == group)
+    own = (group, version_name) if custom else ("", "")
     for entry in listed["resources"]:
         kind = {
-            "group": entry.get("group", group),
-            "version": entry.get("version", version_name),
+            "group": entry.get("group", own[0]),
+            "version": entry.get("version", own[1]),
             "kind": entry["kind"],
         }
         plural, slash, sub = entry["name"].partition("/")

@@ -269,8 +269,14 @@ _OTHERS = (
         "validatingwebhookconfigurations",
         "ValidatingWebhookConfiguration",
         strategy=WebhookStrategy(),
+        categories=("api-extensions",),
     ),
-    _cluster("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration"),
+    _cluster(
+        "admissionregistration.k8s.io",
+        "mutatingwebhookconfigurations",
+        "MutatingWebhookConfiguration",
+        categories=("api-extensions",),
+    ),
     ResourceType("networking.k8s.io", "networkpolicies", "NetworkPolicy", ("v1",), "v1", short_names=("netpol",)),
     ResourceType("discovery.k8s.io", "endpointslices", "EndpointSlice", ("v1",), "v1"),
 )

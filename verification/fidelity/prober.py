@@ -241,6 +241,9 @@ def _kept(answer: Response | str, step: Step) -> dict[str, Any]:
         kept["status"] = {"reason": body.get("reason")} if step.keep == "status" else _status(body)
     elif step.keep == "status":
         return kept
+    elif step.only is not None:
+        items, where, wanted = step.only
+        kept["body"] = masks.value([item for item in _at(body, items) or () if _at(item, where) == wanted])
     elif isinstance(step.keep, tuple):
         kept["body"] = {path: masks.field(path, _at(body, path), managed=step.managed) for path in step.keep}
     elif body is None:

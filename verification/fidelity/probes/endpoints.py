@@ -10,6 +10,7 @@ from verification.fidelity.probes.objects import (
     CORE,
     DRA,
     MAPS,
+    MERGED,
     PODS,
     PROTOBUF,
     SLICES,
@@ -106,8 +107,37 @@ def _discovery() -> Iterator[Probe]:
         yield Probe(f"discovery/{group.partition('/')[0]}", (get(f"/apis/{group}"),))
     keep = ("kind", "groups.name")
     yield Probe("discovery/groups", (get("/apis", keep=keep),))
-    merged = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
-    yield Probe("discovery/merged", (get("/apis", headers=merged, keep=("kind", "apiVersion")),))
+    whole = ("kind", "apiVersion", "metadata")
+    yield Probe("discovery/merged", (get("/apis", headers=MERGED, keep=whole),))
+    yield Probe(
+        "discovery/merged-core",
+        (get("/api", headers=MERGED, keep=("items.metadata", "items.versions.version", *whole)),),
+    )
+    for group in ("resource.k8s.io", "coordination.k8s.io", "policy", "scheduling.k8s.io", "apiextensions.k8s.io"):
+        found = ("items", "metadata.name", group)
+        listed = get("/apis", only=("groups", "name", group))
+        yield Probe(f"discovery/listed-{group}", (listed, get("/apis", headers=MERGED, only=found)))
+    for kind in ("configmaps", "events", "namespaces", "nodes", "pods", "secrets", "serviceaccounts", "bindings"):
+        yield Probe(f"discovery/core-{kind}", (get(CORE, only=("resources", "name", kind)),))
+    for kind in (
+        "pods/binding",
+        "pods/status",
+        "pods/eviction",
+        "nodes/status",
+        "serviceaccounts/token",
+        "namespaces/finalize",
+    ):
+        yield Probe(f"discovery/core-{kind}", (get(CORE, only=("resources", "name", kind)),))
+    for group, kinds in {
+        "authorization.k8s.io": ("selfsubjectaccessreviews", "localsubjectaccessreviews", "subjectaccessreviews"),
+        "authentication.k8s.io": ("tokenreviews", "selfsubjectreviews"),
+        "rbac.authorization.k8s.io": ("roles", "clusterroles", "rolebindings", "clusterrolebindings"),
+        "apps": ("daemonsets", "daemonsets/status", "deployments"),
+        "admissionregistration.k8s.io": ("validatingwebhookconfigurations", "mutatingwebhookconfigurations"),
+        "events.k8s.io": ("events",),
+    }.items():
+        steps = tuple(get(f"/apis/{group}/v1", only=("resources", "name", kind)) for kind in kinds)
+        yield Probe(f"discovery/kinds-{group}", steps)
     # Not the resources: the emulator serves a part of the core group.
     yield Probe("discovery/core", (get(CORE, keep=("kind", "groupVersion")),))
     yield Probe("discovery/version", (get("/version", keep=("major", "minor")),))

@@ -20,6 +20,7 @@ RBAC = "/apis/rbac.authorization.k8s.io/v1"
 NODES = CORE + "/nodes"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/{ns}/leases"
 TABLE = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+MERGED = {"Accept": "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"}
 PROTOBUF = "application/vnd.kubernetes.protobuf"
 
 
