@@ -135,3 +135,15 @@ def _(patch: Patch) -> None:
         "fake_nvml.node:Node.env",
         lambda original: lambda self: {"LD_LIBRARY_PATH": original(self)["LD_LIBRARY_PATH"]},
     )
+
+
+@mutant("damaged-node-without-reason", rule="NVML-090")
+def _(patch: Patch) -> None:
+    """The error about a state file of another version does not say that it is."""
+    patch.replace("fake_nvml.state:_unreadable", lambda path: "it cannot be used")
+
+
+@mutant("call-log-is-never-stopped", rule="NVML-090")
+def _(patch: Patch) -> None:
+    """Calls are logged until the node ends."""
+    patch.wrap("fake_nvml.node:Node.log_calls", lambda original: lambda self, on=True: original(self) if on else None)

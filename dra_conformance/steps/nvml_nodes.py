@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,8 @@ from dra_conformance.engine.vocabulary import given, then
 from dra_conformance.engine.world import World
 from dra_conformance.steps.nvml_values import Gpu, value
 from fake_nvml.errors import FakeNvmlError
+from fake_nvml.layout import LAYOUT_VERSION, Header
+from fake_nvml.state import FILE_SIZE
 
 
 @dataclass(slots=True)
@@ -107,3 +112,56 @@ def _(gpu: Gpu) -> object:
     identity = [nvml.nvmlDeviceGetUUID(gpu.handle), nvml.nvmlDeviceGetName(gpu.handle)]
     places = [nvml.nvmlDeviceGetPciInfo(gpu.handle).busId, nvml.nvmlDeviceGetMinorNumber(gpu.handle)]
     return [gpu.index, *identity, *places, mode[0] == 1]
+
+
+@then("a node that is missing, damaged, of another version or closed is refused with the reason")
+def _(world: World) -> None:
+    """Open folders whose state file is none of this version; the error names the file and the reason."""
+    with world.nvml().node.state_path.open("rb") as file:
+        header: bytes = file.read(ctypes.sizeof(Header))
+    newer = Header.from_buffer_copy(header)
+    newer.layout_version += 1
+    cases = {
+        "does not exist": None,
+        "too short": b"",
+        "no node's state": bytes(len(header)),
+        f"version {newer.layout_version}, this fake_nvml reads version {LAYOUT_VERSION}": bytes(newer),
+        f"damaged: {len(header)} bytes of {FILE_SIZE}": header,
+    }
+    for number, (reason, content) in enumerate(cases.items()):
+        folder = world.run.components.work / f"opened{world.suffix}" / str(number)
+        folder.mkdir(parents=True)
+        if content is not None:
+            (folder / "state").write_bytes(content)
+        _refused(world, partial(fake_nvml.Node.open, folder), str(folder / "state"), reason)
+    made = world.state(Nodes).made[0]
+    with fake_nvml.Node.open(made.directory) as opened:
+        names = (opened.name, [view.uuid for view in opened.gpus])
+        expected = (made.directory.name, [view.uuid for view in made.gpus])
+        world.check(names == expected, "a node that is opened again", expected=expected, observed=names)
+    _refused(world, opened.read, str(opened.state_path), "closed")
+    world.check(made.state_path.exists(), "a node that another program closed", expected="exists", observed="removed")
+
+
+def _refused(world: World, act: Callable[[], object], *words: str) -> None:
+    observed = "accepted"
+    try:
+        act()
+    except FakeNvmlError as error:
+        observed = str(error)
+    expected = f"an error: {' '.join(words)}"
+    world.check(all(word in observed for word in words), "a node state", expected=expected, observed=observed)
+
+
+@then("the call log lists {functions} on GPU {gpu:d}, from the start of the log to its end")
+def _(world: World, functions: str, gpu: int) -> None:
+    """Call the getters of a number once before, while and after calls are logged."""
+    library, handle = world.nvml(), world.nvml().handle(gpu)
+    for logged in (None, True, False):
+        if logged is not None:
+            library.node.log_calls(logged)
+        for function in functions.split(", "):
+            library.call(function, handle, ctypes.byref(ctypes.c_uint64(0)))
+    observed = [(call.function, call.gpu) for call in library.node.calls()]
+    expected = [(function, gpu) for function in functions.split(", ")]
+    world.check(observed == expected, "call log", expected=expected, observed=observed)

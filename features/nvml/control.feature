@@ -99,6 +99,8 @@ Feature: Control of the fake NVML
     And nodes called twin, twin, other with the GPUs of "l40s"
     Then nodes 1 and 2 have the same identities, and node 3 has others
     And no node can be made in the folder of another node, or below its files
+    And a node that is missing, damaged, of another version or closed is refused with the reason
+    And the call log lists nvmlDeviceGetMinorNumber, nvmlDeviceGetBoardId on GPU 3, from the start of the log to its end
     And node 2 has a folder for its user alone, until it ends
     And nodes 1 and 1 have the same identities, and node 3 has others
 
