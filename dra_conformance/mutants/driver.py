@@ -950,6 +950,15 @@ for _number, _rule in enumerate(("NV-058", "NV-059", "NV-060b"), start=1):
         saying(patch, "failed")
 
 
+@mutant("claims-prepared-before-the-others-are-read", rule="DRA-284")
+def _(patch: Patch) -> None:
+    """Each claim of a call is read and prepared before the next is read."""
+    patch.replace(
+        "reference_impl.kubelet_plugin.service:DriverService.prepare",
+        lambda self, claims: {one.uid: self.prepare_one(self._claims.fetch(one)) for one in claims},
+    )
+
+
 @mutant("replaced-claim-fails-alone", rule="DRA-284")
 def _(patch: Patch) -> None:
     """A claim that was replaced fails with an entry of its own, instead of the whole call."""

@@ -738,6 +738,12 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{ROOT}.find", lambda original: lambda self, folders, name: original(self, folders[:3], name))
 
 
+@mutant("libraries-not-mounted-by-bind", rule="NV-095c")
+def _(patch: Patch) -> None:
+    """The mounts of the driver's files are no bind mounts: a container runtime cannot mount them."""
+    patch.replace("reference_impl.kubelet_plugin.driver_root:_MOUNT_OPTIONS", ["ro", "nosuid", "nodev"])
+
+
 @mutant("libraries-mounted-writable", rule="NV-095c")
 def _(patch: Patch) -> None:
     """Files of the driver root are mounted writable."""

@@ -519,6 +519,12 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{MPS_DAEMON}.run", make)
 
 
+@mutant("mps-folders-not-mounted-by-bind", rule="NV-092")
+def _(patch: Patch) -> None:
+    """The mounts of a daemon's folders are no bind mounts: a container runtime cannot mount them."""
+    patch.replace("reference_impl.kubelet_plugin.mps:_MOUNT_OPTIONS", ["rw", "nosuid", "nodev"])
+
+
 @mutant("mps-compute-mode-stays-default", rule="NV-092e")
 def _(patch: Patch) -> None:
     """The GPU stays open to processes that bypass the daemon."""

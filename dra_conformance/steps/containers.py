@@ -20,6 +20,14 @@ from dra_conformance.steps.uids import with_uids
 
 MOUNT_OPTIONS = frozenset({"ro", "rw", "nosuid", "nodev", "noexec", "bind", "rbind", "private", "rprivate", "rslave"})
 """The options of bind mounts that a container runtime knows and a driver needs; others would fail the mount."""
+_BIND = frozenset({"bind", "rbind"})
+
+
+def can_be_mounted(mount: Mount) -> bool:
+    """Return whether a runtime can mount it: options include bind or rbind (OCI runtime specification) and no unknown
+    one.
+    """
+    return MOUNT_OPTIONS.issuperset(mount.options) and not _BIND.isdisjoint(mount.options)
 
 
 def views(world: World, node: str, pod: str) -> Mapping[str, ContainerView]:
@@ -82,9 +90,7 @@ def entry(view: ContainerView, kind: str, name: str) -> str | None:
         path = host_path(view, name)
         exists = path is not None and (path.is_file() if kind == "file" else path.is_dir())
         if kind == "writable directory" and not any(
-            MOUNT_OPTIONS.difference({"ro"}).issuperset(one.options)
-            for one in view.mounts
-            if one.host_path == str(path)
+            can_be_mounted(one) and "ro" not in one.options for one in view.mounts if one.host_path == str(path)
         ):
             return None
         return str(path) if exists else None
@@ -179,7 +185,7 @@ def read_only_files(node: ScenarioNode, mounts: Sequence[Mount]) -> set[Path]:
         for one in mounts
         if Path(one.container_path) == "/" / Path(one.host_path).relative_to(root)
         and "ro" in one.options
-        and MOUNT_OPTIONS.issuperset(one.options)
+        and can_be_mounted(one)
     }
 
 

@@ -195,10 +195,12 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And a ResourceClaim "waiting" that is not allocated
     And the kubelet refers to claim "replaced" by a uid that no claim has
     And the kubelet refers to claim "ghost" by a uid that no claim has
+    And the CDI files of "n1" are remembered
     When claim "replaced" is prepared on "n1"
     Then the whole call fails because "got replaced"
     When claims "train, waiting" are prepared on "n1" in one call
     Then the whole call fails because "not allocated"
+    And the CDI files of "n1" are the remembered ones within 0 seconds
     When claim "ghost" is prepared on "n1"
     Then the whole call fails because "retrieve claim"
 
