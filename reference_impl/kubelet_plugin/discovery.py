@@ -236,13 +236,11 @@ class Nvml:
         gi_id = nvml.nvmlDeviceGetGpuInstanceId(handle)
         info = nvml.nvmlGpuInstanceGetInfo(nvml.nvmlDeviceGetGpuInstanceById(parent, gi_id))
         profile = self._gi_profile(parent, info.profileId)
-        shares = nvml.nvmlDeviceGetAttributes_v2(handle)
         return Mig(
             parent=gpu,
             uuid=nvml.nvmlDeviceGetUUID(handle),
-            profile=profile_name(
-                profile.name, int(shares.computeInstanceSliceCount), int(shares.gpuInstanceSliceCount)
-            ),
+            # The name of the device and not of its GPU instance: a compute instance may have a part of that, as 1c.2g.
+            profile=nvml.nvmlDeviceGetName(handle).rpartition("MIG ")[2],
             profile_id=info.profileId,
             start=info.placement.start,
             size=info.placement.size,
@@ -256,9 +254,7 @@ class Nvml:
         # Profile info is queried by index and returns the hardware's id: the one that instances carry.
         for index in range(self.module.NVML_GPU_INSTANCE_PROFILE_COUNT):
             info = self._optional(
-                partial(self.module.nvmlDeviceGetGpuInstanceProfileInfo, parent, index),
-                "NOT_SUPPORTED",
-                "INVALID_ARGUMENT",
+                partial(self.module.nvmlDeviceGetGpuInstanceProfileInfo, parent, index), "NOT_SUPPORTED"
             )
             if info is not None and info.id == profile_id:
                 return info
@@ -273,14 +269,6 @@ class Nvml:
             if error.value in codes:
                 return None
             raise
-
-
-def profile_name(nvml_name: str, compute_slices: int, gpu_slices: int) -> str:
-    """Return `1g.18gb+me` from NVML's `MIG 1g.18gb+me`; `1c.2g.35gb` for a compute instance that does not fill its GPU
-    instance.
-    """
-    name = nvml_name.removeprefix("MIG ")
-    return name if compute_slices == gpu_slices else f"{compute_slices}c.{name}"
 
 
 def pcie_root(sysfs: Path, address: str) -> str | None:

@@ -37,7 +37,14 @@ class Card:
 def mig_card(parent: int, index: int, *, profile: str, profile_id: int, start: int, size: int) -> SimpleNamespace:
     """One MIG device of a card: GPU instance `index`, compute instance 0."""
     return SimpleNamespace(
-        uuid=f"MIG-{parent}-{index}", gi=index, ci=0, profile=profile, profile_id=profile_id, start=start, size=size
+        uuid=f"MIG-{parent}-{index}",
+        name=f"NVIDIA H100 80GB HBM3 MIG {profile}",
+        gi=index,
+        ci=0,
+        profile=profile,
+        profile_id=profile_id,
+        start=start,
+        size=size,
     )
 
 
@@ -137,10 +144,8 @@ _ANSWERS: dict[str, Callable[..., Any]] = {
         profileId=mig.profile_id, placement=SimpleNamespace(start=mig.start, size=mig.size)
     ),
     "nvmlDeviceGetGpuInstanceProfileInfo": _profile,
-    "nvmlDeviceGetAttributes_v2": lambda m, mig: SimpleNamespace(computeInstanceSliceCount=1, gpuInstanceSliceCount=1),
     "nvmlEventSetCreate": lambda m, _: object(),
     "nvmlEventSetFree": lambda m, _: None,
-    "nvmlDeviceGetSupportedEventTypes": lambda m, c: 0x1F,
     "nvmlDeviceRegisterEvents": lambda m, c, mask, events: None,
     "nvmlEventSetWait_v2": _event,
 }
