@@ -285,7 +285,8 @@ Feature: The kubelet registers drivers
     And 60 seconds pass
     Then the ResourceSlice "own" still exists
 
-  @DRA-285 @DRA-286 @needs:virtual-clock @needs:faults
+  # The real kubelet deletes slices as a collection, which no fault meets.
+  @DRA-285 @DRA-286 @needs:virtual-clock @needs:faults @needs:own-kubelet
   Scenario: The deletion of slices is tried again after the API server failed
     Given a slice "stale" of the scripted driver "other" for "n1"
     And the API server answers 500 to the next 1 deletions of ResourceSlice
