@@ -196,11 +196,14 @@ def _owners(owners: list[Obj] | None) -> list[FieldError]:
     return problems
 
 
-def fill_entries(meta: Obj) -> None:
-    """Replace null entries of lists by empty ones, as Go's decoder does."""
+def normalize_lists(meta: Obj) -> None:
+    """Drop empty lists and maps and replace null entries of lists by empty ones, as Go's JSON library does."""
     for name, empty in (("finalizers", ""), ("ownerReferences", {})):
         if None in (meta.get(name) or ()):
             meta[name] = [empty if entry is None else entry for entry in meta[name]]
+    for name in ("finalizers", "ownerReferences", "labels", "annotations"):
+        if name in meta and not meta[name]:
+            del meta[name]
 
 
 def twice_owned(meta: Obj, *, when: str = "") -> str:
@@ -239,9 +242,6 @@ def carry_over_metadata(new: Obj, old: Obj) -> None:
         new["deletionTimestamp"] = old["deletionTimestamp"]
     if "deletionGracePeriodSeconds" in old and new.get("deletionGracePeriodSeconds") is None:
         new["deletionGracePeriodSeconds"] = old["deletionGracePeriodSeconds"]
-    for key in ("finalizers", "ownerReferences", "labels", "annotations"):
-        if key in new and not new[key]:
-            del new[key]  # omitempty
     new.pop("selfLink", None)
 
 

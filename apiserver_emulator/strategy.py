@@ -22,7 +22,6 @@ __all__ = [
     "BaseStrategy",
     "Conversion",
     "FieldError",
-    "IdentityConversion",
     "RequestContext",
     "StatusError",
     "Strategy",
@@ -190,21 +189,3 @@ def bump_generation(new: Obj, old: Obj) -> None:
     generation = generation + 1 if before != after else generation
     if generation:
         new["metadata"]["generation"] = generation
-
-
-class IdentityConversion:
-    """For resources whose served versions have the same shape: only apiVersion differs."""
-
-    def __init__(self, *, group: str, storage_version: str) -> None:
-        self._prefix = f"{group}/" if group else ""
-        self._storage = f"{self._prefix}{storage_version}"
-
-    def to_storage(self, obj: Obj, version: str) -> Obj:
-        """Rename the apiVersion."""
-        obj["apiVersion"] = self._storage
-        return obj
-
-    def from_storage(self, obj: Obj, version: str) -> Obj:
-        """Rename the apiVersion."""
-        obj["apiVersion"] = f"{self._prefix}{version}"
-        return obj

@@ -10,7 +10,7 @@ import uuid
 import orjson
 
 from apiserver_emulator.core import Core
-from apiserver_emulator.metadata import fill_entries, settle_namespace, twice_owned, validate_metadata
+from apiserver_emulator.metadata import normalize_lists, settle_namespace, twice_owned, validate_metadata
 from apiserver_emulator.registry.admission import admit
 from apiserver_emulator.registry.field_ownership import account
 from apiserver_emulator.resource_types import ResourceType
@@ -84,7 +84,7 @@ def _fill_metadata(resource: ResourceType, meta: Obj, ctx: RequestContext, now: 
         meta.pop(key, None)
     if resource.key != ("", "configmaps"):  # the one kind that keeps a generation from the client (observed)
         meta.pop("generation", None)
-    fill_entries(meta)
+    normalize_lists(meta)
     if twice := twice_owned(meta):
         ctx.warn(twice)
     meta["uid"] = str(uuid.uuid4())

@@ -12,8 +12,8 @@ import orjson
 from apiserver_emulator.core import Core
 from apiserver_emulator.metadata import (
     carry_over_metadata,
-    fill_entries,
     is_deletable,
+    normalize_lists,
     twice_owned,
     validate_metadata_update,
 )
@@ -124,7 +124,7 @@ def _prepare(
         raise precondition_failed(info.group, info.resource, old_meta, uid=meta["uid"])
     new = core.to_storage(resource, version, new)
     resource.strategy.default(new)
-    fill_entries(new["metadata"])
+    normalize_lists(new["metadata"])
     if twice := twice_owned(new["metadata"], when=" after mutating admission happens"):
         ctx.warn(twice)
     carry_over_metadata(new["metadata"], old_meta)

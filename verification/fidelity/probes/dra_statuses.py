@@ -59,6 +59,7 @@ def _pool_requests() -> Iterator[Probe]:
         "driver-long": {"driver": "a" * 254},
         "pool": {"driver": "a.b", "poolName": "x/y"},
         "pool-empty": {"driver": "a.b", "poolName": ""},
+        "pool-null": {"driver": "a.b", "poolName": None, "limit": None},
         "pool-segment": {"driver": "a.b", "poolName": "x//y"},
         "pool-bad": {"driver": "a.b", "poolName": "x/Y_/z_"},
         "pool-long": {"driver": "a.b", "poolName": "a" * 254},

@@ -46,6 +46,10 @@ def _unknown() -> Iterator[Probe]:
         "delete-root": delete("/api"),
         "post-version": post("/version", {}, keep="code"),
         "healthz-nothing": get("/healthz/nothing"),
+        "three-parts": get("/nothing/resource.k8s.io/v1"),
+        "two-parts": get("/nothing/resource.k8s.io"),
+        "api-below": get("/api/v1/namespaces/{ns}/configmaps/a/b/c"),
+        "group-version-post": post(DRA, {}, keep="code"),
     }
     for name, step in table.items():
         yield Probe(f"unknown/{name}", (step,))

@@ -16,6 +16,7 @@ from verification.fidelity.probes.objects import (
     claim,
     config_map,
     exact,
+    pod,
     slice_of,
 )
 
@@ -150,6 +151,33 @@ def _nulls() -> Iterator[Probe]:
     yield Probe("null/data", (post(MAPS, config_map(data={"a": None, "b": "c"})),))
 
 
+def _empty() -> Iterator[Probe]:
+    """Yield probes of empty lists and maps, which are stored as absent."""
+    device = {
+        "name": "d", "attributes": {}, "capacity": {}, "taints": [], "consumesCounters": [], "bindingConditions": [],
+        "bindingFailureConditions": [],
+    }  # fmt: skip
+    yield Probe("empty/slice", (post(SLICES, slice_of("{id}", device, sharedCounters=[])),))
+    yield Probe("empty/devices", (post(SLICES, slice_of("{id}", devices=[])),))
+    request = exact(selectors=[], tolerations=[], capacity={})
+    yield Probe("empty/claim", (post(CLAIMS, claim("c", request, constraints=[], config=[])),))
+    yield Probe("empty/requests", (post(CLAIMS, claim(requests=[])),))
+    yield Probe(
+        "empty/class", (post(CLASSES, {"metadata": {"name": "{id}"}, "spec": {"selectors": [], "config": []}}),)
+    )
+    for name in ("example.com/x", "kubernetes.io/x", "a.kubernetes.io/x", "cpu"):
+        mapped = {"name": "d", "nodeAllocatableResourceMappings": {name: {}}}
+        yield Probe(f"slice-devices/mapping-{name}", (post(SLICES, slice_of("{id}", mapped)),))
+        requests: dict[str, Any] = {"containers": [{"name": "m", "image": "i", "resources": {"requests": {name: "1"}}}]}
+        yield Probe(f"pod-fields/requests-{name}", (post(NS + "/pods", pod(**requests), keep="status"),), pods=True)
+    made = post(CLAIMS, claim(), keep="none")
+    status = {"reservedFor": [], "devices": [], "allocation": {"devices": {"results": [], "config": []}}}
+    yield Probe("empty/status", (made, patch(CLAIMS + "/c/status", {"status": status})))
+    metadata: dict[str, Any] = {"labels": {}, "annotations": {}, "finalizers": [], "ownerReferences": []}
+    first = post(MAPS, config_map(data={}, **metadata))
+    yield Probe("empty/metadata", (first, patch(MAPS + "/a", {"metadata": metadata, "data": {}})))
+
+
 def _limits() -> Iterator[Probe]:
     event = {
         "metadata": {"name": "e"},
@@ -245,4 +273,5 @@ def probes() -> Iterator[Probe]:
     """Yield the probes of this table."""
     yield from _managers()
     yield from _nulls()
+    yield from _empty()
     yield from _limits()
