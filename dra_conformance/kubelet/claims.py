@@ -246,8 +246,8 @@ class ClaimManager:
 
     # -- unprepare -------------------------------------------------------------------------------------------------
 
-    def unprepare(self, pod_uid: str) -> list[ClaimRef]:
-        """Release the claims of a pod that ended; returns those that were unprepared because it was the last user.
+    def unprepare(self, pod_uid: str) -> None:
+        """Release the claims of a pod that ended; those that no other pod uses are unprepared.
 
         Raises UnprepareFailed or DriverNotRegistered; the records stay then (rules DRA-275, DRA-276).
         """
@@ -272,7 +272,6 @@ class ClaimManager:
             self._record(
                 KubeletClaim(step="unprepared", claim=f"{record.ref.namespace}/{record.ref.name}", uid=record.ref.uid)
             )
-        return [record.ref for record in last]
 
     def _unprepare_batch(self, driver: str, refs: list[ClaimRef]) -> None:
         plugin = self._plugin(driver)

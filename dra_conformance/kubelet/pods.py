@@ -126,8 +126,7 @@ class PodWorkers:
         self._stopping.set()
 
     def stop(self) -> None:
-        """End all work at once; pods stay as they are. Close driver connections before, so that no call waits."""
-        self._stopping.set()
+        """End all work after `quit`; pods stay as they are. Close driver connections before, so that no call waits."""
         self._informer.stop()
         self._queue.shut_down()
         for thread in self._threads:
