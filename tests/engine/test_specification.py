@@ -112,8 +112,12 @@ def test_every_chapter_has_depth_where_it_was_promised() -> None:
     assert {"mig", "imex", "taints", "health"} <= set(rules)
 
 
+# Inventories with mistakes, also of YAML.
+BROKEN = assets.fixtures() / "nvml/refused_inventories.yaml"
+
+
 @pytest.mark.parametrize(
-    "path", sorted(assets.fixtures().rglob("*.yaml")), ids=lambda p: str(p.relative_to(assets.fixtures()))
+    "path", sorted({*assets.fixtures().rglob("*.yaml")} - {BROKEN}), ids=lambda p: str(p.relative_to(assets.fixtures()))
 )
 def test_every_fixture_parses(path: Path) -> None:
     if path.parent.name == "rules":
