@@ -51,7 +51,7 @@ class LogFollower:
             if data["method"] == f"Node{method}Resources"
         ]
 
-    def wait(self, true: Callable[[], Any], timeout: float = 10) -> Any:
+    def wait(self, true: Callable[[], Any], timeout: float = 60.0) -> Any:
         with self.changed:
             deadline = threading.Event()
             timer = threading.Timer(timeout, deadline.set)

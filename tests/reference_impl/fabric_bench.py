@@ -128,7 +128,7 @@ class Bench:
             assert informer.wait_synced(10)
         return self._informers[resource]
 
-    def eventually(self, predicate: Callable[[], object], resource: Resource = NODES, timeout: float = 10) -> bool:
+    def eventually(self, predicate: Callable[[], object], resource: Resource = NODES, timeout: float = 60.0) -> bool:
         """Check again after every change of `resource`, and once at the end."""
         if predicate():
             return True

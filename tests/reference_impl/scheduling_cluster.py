@@ -85,12 +85,12 @@ class SchedulingCluster:
             },
         )
 
-    def wait(self, resource: Resource, found: Callable[[list[Obj]], bool], *, timeout: float = 10.0) -> list[Obj]:
+    def wait(self, resource: Resource, found: Callable[[list[Obj]], bool], *, timeout: float = 60.0) -> list[Obj]:
         informer = self.follow(resource)
         assert informer.wait_for(lambda: found(informer.list()), timeout), informer.list()
         return informer.list()
 
-    def bind_request_of(self, pod: str, *, timeout: float = 10.0) -> Obj:
+    def bind_request_of(self, pod: str, *, timeout: float = 60.0) -> Obj:
         def of_pod(requests: list[Obj]) -> list[Obj]:
             return [request for request in requests if request["spec"]["podName"] == pod]
 

@@ -251,7 +251,7 @@ class Cluster:
             assert informer.wait_synced(5)
         return self._informers[resource]
 
-    def wait(self, resource: Resource, name: str, predicate: Callable[[Obj], Any], timeout: float = 5.0) -> Obj:
+    def wait(self, resource: Resource, name: str, predicate: Callable[[Obj], Any], timeout: float = 60.0) -> Obj:
         """The object once `predicate` holds for it; fails with the object that it is instead."""
         informer = self.informer(resource)
         namespace = "default" if resource.namespaced else ""
@@ -265,12 +265,12 @@ class Cluster:
         assert found is not None
         return found
 
-    def wait_gone(self, resource: Resource, name: str, timeout: float = 5.0) -> None:
+    def wait_gone(self, resource: Resource, name: str, timeout: float = 60.0) -> None:
         informer = self.informer(resource)
         namespace = "default" if resource.namespaced else ""
         assert informer.wait_for(lambda: informer.get(name, namespace) is None, timeout), f"{resource} {name} is there"
 
-    def phase(self, name: str, phase: str, timeout: float = 5.0) -> Obj:
+    def phase(self, name: str, phase: str, timeout: float = 60.0) -> Obj:
         return self.wait(BIND_REQUESTS, name, lambda obj: (obj.get("status") or {}).get("phase") == phase, timeout)
 
     def events(self, pod: str) -> list[tuple[str, str, str]]:
@@ -280,20 +280,21 @@ class Cluster:
             if obj["involvedObject"]["name"] == pod
         ]
 
-    def wait_event(self, pod: str, reason: str, timeout: float = 5.0) -> str:
+    def wait_event(self, pod: str, reason: str, *, text: str = "", timeout: float = 60.0) -> str:
+        """Return the message of the last event of a pod for a reason that has the text, after waiting for one."""
         informer = self.informer(EVENTS)
 
         def found() -> list[str]:
             return [
                 obj["message"]
                 for obj in informer.list()
-                if obj["involvedObject"]["name"] == pod and obj["reason"] == reason
+                if obj["involvedObject"]["name"] == pod and obj["reason"] == reason and text in obj["message"]
             ]
 
         assert informer.wait_for(lambda: bool(found()), timeout), f"no event {reason} on {pod}: {self.events(pod)}"
         return found()[-1]
 
-    def eventually(self, predicate: Callable[[], bool], timeout: float = 5.0) -> bool:
+    def eventually(self, predicate: Callable[[], bool], timeout: float = 60.0) -> bool:
         never = threading.Event()
         for _ in range(int(timeout / 0.02)):
             if predicate():

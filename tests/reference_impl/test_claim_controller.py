@@ -286,7 +286,8 @@ def test_a_refused_claim_is_reported_in_an_event(cluster: Cluster) -> None:
     )
     cluster.client.patch(NAMESPACES, "default", {"metadata": {"labels": {label: None}}})
     cluster.pod("p", templates={"gpu": "t"})
-    message = cluster.wait_event("p", "FailedResourceClaimCreation")
+    # The first attempt may fail because the controller has not observed the template yet.
+    message = cluster.wait_event("p", "FailedResourceClaimCreation", text="create ResourceClaim")
     assert message.startswith("PodResourceClaim gpu: create ResourceClaim : ")
     assert "admin" in message
     assert claims(cluster) == []

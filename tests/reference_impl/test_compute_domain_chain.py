@@ -25,14 +25,7 @@ class Chain(Fabric):
         for path in sorted((ROOT / "fixtures/deviceclasses").glob("*.yaml")):
             self.client.create(DEVICE_CLASSES, yaml.safe_load(path.read_text()))
         node = lab.base / "n1"
-        kubelet = Kubelet(
-            self.client,
-            lab.clock,
-            "n1",
-            node,
-            registration_dir=node / "r",
-            plugins_dir=node / "p",
-        )
+        kubelet = Kubelet(self.client, lab.clock, "n1", node, registration_dir=node / "r")
         lab.run(kubelet)
         lab.run(ClaimController(self.client, clock=lab.clock))
         lab.run(Scheduler(self.client, clock=lab.clock, options=SchedulerOptions(publish="direct")))
