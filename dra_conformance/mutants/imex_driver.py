@@ -80,7 +80,7 @@ def _(patch: Patch) -> None:
 
         return edits
 
-    patch.replace("reference_impl.kubelet_plugin.configs:validate", lambda config, *gates: None)
+    patch.replace("reference_impl.kubelet_plugin.configs:validate_domain", lambda config, *gates: None)
     patch.wrap(f"{PREPARER}.edits", make)
 
 
