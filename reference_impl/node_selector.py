@@ -16,8 +16,8 @@ from typing import Any
 
 from dra_api.objects import Obj, meta, name_of
 
-_INTEGER = re.compile(r"0*([0-9]{1,19})")  # 2**63 has 19 digits
-_INT64_MAX = 2**63 - 1
+_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})")  # 2**63 has 19 digits
+_INT64 = range(-(2**63), 2**63)
 
 
 class NodeSelectorError(ValueError):
@@ -77,13 +77,15 @@ def term_matches(term: Obj, node: NodeFacts) -> bool:
 
 
 def parse_int64(text: str) -> int | None:
-    """Return a label value as a 64-bit integer, or None if Go's strconv.ParseInt(text, 10, 64) refuses it.
+    """Return `text` as a 64-bit integer, or None if Go's strconv.ParseInt(text, 10, 64) refuses it.
 
-    Python's int() is more tolerant: it takes underscores, digits of other scripts and any size. Label values begin with
-    a letter or digit, so there are no signs.
+    Python's int() is more tolerant: it takes underscores, white space, digits of other scripts and any size.
     """
     found = _INTEGER.fullmatch(text)
-    return int(found[1]) if found and int(found[1]) <= _INT64_MAX else None
+    if not found:
+        return None
+    number = int(found[1] + found[2])
+    return number if number in _INT64 else None
 
 
 _Test = Callable[[Mapping[str, str]], bool]
@@ -100,7 +102,8 @@ def _label_test(requirement: Mapping[str, Any]) -> _Test:
     if operator in ("Exists", "DoesNotExist"):
         return lambda labels: (key in labels) is (operator == "Exists")
     bound = parse_int64(values[0])
-    if bound is None:
+    # A value must be a label value as well, and these begin with a letter or digit: a sign is invalid.
+    if bound is None or values[0].startswith(("+", "-")):
         raise NodeSelectorError(f"operator {operator} takes an integer, not {values[0]!r}")
     return lambda labels: _compare(operator, labels.get(key), bound)
 

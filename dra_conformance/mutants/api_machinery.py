@@ -235,9 +235,9 @@ def _(patch: Patch) -> None:
     """A page begins with the last object of the page before it."""
 
     def make(original: _Function) -> _Function:
-        def read(token: str) -> tuple[int, tuple[str, str]]:
-            revision, (namespace, name) = original(token)
-            return revision, (namespace, name[:-1])
+        def read(token: str) -> tuple[int, str]:
+            revision, start = original(token)
+            return revision, start.rstrip("\0")
 
         return read
 
