@@ -202,8 +202,11 @@ def _departed(event: Event) -> Record:
     return Record(obj, orjson.dumps(obj), event.rv)
 
 
-def _path(key: Key) -> str:
-    """Return the key as a path: etcd has the namespace a-b before a, because `-` is before `/`."""
+def etcd_path(key: Key) -> str:
+    """Return the key as a path, in whose order lists are.
+
+    Objects of the namespace a-b come before those of a, because `-` comes before `/`.
+    """
     return "/".join(key)
 
 
@@ -258,7 +261,7 @@ class Store:
                 return self._past(found, namespace, at), at
             # Updates keep the order: only creates and deletes reset it.
             if found.order is None:
-                found.order = sorted(found.records, key=_path)
+                found.order = sorted(found.records, key=etcd_path)
             records = found.records
             if namespace:
                 return [records[k] for k in found.order if k[0] == namespace], self._rv
@@ -276,7 +279,7 @@ class Store:
                 records.pop(event.key, None)
             else:
                 records[event.key] = event.old
-        return [records[k] for k in sorted(records, key=_path) if not namespace or k[0] == namespace]
+        return [records[k] for k in sorted(records, key=etcd_path) if not namespace or k[0] == namespace]
 
     def kinds(self) -> list[TypeKey]:
         """Types that have or had objects."""

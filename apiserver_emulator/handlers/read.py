@@ -19,7 +19,7 @@ from apiserver_emulator.core import Core
 from apiserver_emulator.rendering import View, bare, list_body, negotiate, partial, table, to_yaml
 from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.selectors import Predicate, both, field_selector, label_selector
-from apiserver_emulator.store import CompactedError, Record
+from apiserver_emulator.store import CompactedError, Record, etcd_path
 from apiserver_emulator.watch_stream import ErrorStream, WatchStream
 from dra_api.request import Request, RequestInfo
 from dra_api.status import (
@@ -146,7 +146,10 @@ class Reader:
             records, revision = self._core.store.snapshot(resource.storage_key, info.namespace, at=at)
         except CompactedError as error:
             raise expired(_CONTINUE_TOO_OLD if token else str(error)) from error
-        found = [r for r in records if _path(r) >= start and (match is None or match(r.obj))]
+        # Most lists have neither, and then no object is decoded.
+        found = [r for r in records if _path(r) >= start] if start else records
+        if match is not None:
+            found = [r for r in found if match(r.obj)]
         meta: Obj = {"resourceVersion": str(revision)}
         if limit and len(found) > limit:
             rest = len(found) - limit
@@ -376,9 +379,9 @@ def _number(request: Request, name: str) -> int:
 
 
 def _path(record: Record) -> str:
-    """Return the last part of the object's key in etcd, in whose order lists are."""
+    """Return the last part of the object's key in etcd."""
     meta = record.obj["metadata"]
-    return "/".join(part for part in (meta.get("namespace", ""), meta["name"]) if part)
+    return etcd_path((meta.get("namespace", ""), meta["name"])).removeprefix("/")
 
 
 def _write_token(revision: int, last: Record) -> str:
