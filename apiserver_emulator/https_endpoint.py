@@ -21,6 +21,7 @@ import uvicorn
 from apiserver_emulator.server import MAX_BODY, Answer, ApiServer
 from apiserver_emulator.watch_stream import ErrorStream, WatchStream
 from dra_api.request import Request
+from dra_api.threads import started
 from dra_api.transport import Response
 
 Scope = MutableMapping[str, Any]
@@ -200,8 +201,7 @@ class HttpsEndpoint:
         )
         config.load()
         self._uvicorn = uvicorn.Server(config)
-        self._thread = threading.Thread(target=self._run, name="apiserver-https", daemon=True)
-        self._thread.start()
+        self._thread = started(self._run, name="apiserver-https")
         # uvicorn has no event for this, only a flag.
         pause = threading.Event()
         while not self._uvicorn.started:

@@ -20,7 +20,7 @@ from typing import Literal
 from dra_api.client import ApiError, Forbidden, Gone, KubeClient, Watch
 from dra_api.clock import SOON, Clock
 from dra_api.objects import Obj, Resource, key_of
-from dra_api.threads import report_exception
+from dra_api.threads import report_exception, started
 from dra_api.transport import TransportError
 
 log = logging.getLogger(__name__)
@@ -118,10 +118,7 @@ class Informer:
         """Start the thread that lists and watches."""
         if self._thread is not None:
             return
-        self._thread = threading.Thread(
-            target=self._run, name=f"informer-{self._client.user_agent}-{self.resource.plural}", daemon=True
-        )
-        self._thread.start()
+        self._thread = started(self._run, name=f"informer-{self._client.user_agent}-{self.resource.plural}")
 
     def stop(self) -> None:
         """End the watch and join the thread. The store remains readable."""

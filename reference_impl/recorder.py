@@ -19,6 +19,7 @@ from typing import Literal
 from dra_api.client import ApiError, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
 from dra_api.objects import EVENTS, Obj, name_of, namespace_of, uid_of
+from dra_api.threads import started
 from dra_api.transport import TransportError
 
 log = logging.getLogger(__name__)
@@ -78,8 +79,7 @@ class EventRecorder:
     def start(self) -> None:
         """Begin to write."""
         if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=f"events-{self.component}", daemon=True)
-            self._thread.start()
+            self._thread = started(self._run, name=f"events-{self.component}")
 
     def stop(self) -> None:
         """Write what is queued, then end the thread. Idempotent."""

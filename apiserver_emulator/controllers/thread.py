@@ -25,6 +25,7 @@ from apiserver_emulator.failures import Failures
 from apiserver_emulator.registry.delete import FOREGROUND, ORPHAN
 from apiserver_emulator.store import Event, Key, TypeKey
 from dra_api.status import StatusError
+from dra_api.threads import started
 
 Obj = dict[str, Any]
 
@@ -69,9 +70,7 @@ class Controllers:
         """Start the thread. Idempotent."""
         if self._thread is None:
             self._stopping = False
-            thread = threading.Thread(target=self._run, name="apiserver-controllers", daemon=True)
-            thread.start()
-            self._thread = thread  # after the start, which an interrupt can prevent: stop() joins what has run
+            self._thread = started(self._run, name="apiserver-controllers")
 
     def stop(self) -> None:
         """End the thread. Idempotent."""

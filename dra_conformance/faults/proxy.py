@@ -32,7 +32,7 @@ from yarl import URL
 
 from dra_api import certificates
 from dra_api.private_file import write_private
-from dra_api.threads import report_exception
+from dra_api.threads import report_exception, started
 from dra_api.transport import Response
 from dra_conformance.faults.late import Lag, no_lag
 from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatch, expired
@@ -105,8 +105,7 @@ class FaultProxy:
         self._tls.load_cert_chain(made.certificate, made.key)
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(_report)
-        self._thread = threading.Thread(target=self._loop.run_forever, name="fault-proxy", daemon=True)
-        self._thread.start()
+        self._thread = started(self._loop.run_forever, name="fault-proxy")
 
     def stop(self) -> None:
         """Close all endpoints and end the thread. Idempotent."""

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from dra_api.threads import report_exception
+from dra_api.threads import report_exception, started
 from dra_conformance.kubelet.joining import join
 
 # linux/inotify.h: IN_ATTRIB, IN_MOVED_FROM, IN_MOVED_TO, IN_CREATE, IN_DELETE.
@@ -45,8 +45,7 @@ class FolderWatch:
             raise OSError(error, f"cannot watch {self._folder}: {os.strerror(error)}")
         # Closing a descriptor does not wake a thread that polls it, so a pipe ends the wait.
         self._wake = os.pipe2(os.O_CLOEXEC)
-        self._thread = threading.Thread(target=self._run, name=f"watch-{self._folder.name}", daemon=True)
-        self._thread.start()
+        self._thread = started(self._run, name=f"watch-{self._folder.name}")
 
     def stop(self) -> None:
         """End the watch and join its thread. Idempotent."""

@@ -33,6 +33,7 @@ from dra_api.objects import (
     owner_reference,
     uid_of,
 )
+from dra_api.threads import started
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from reference_impl.compute_domain.cliques import CliqueFullError, CliqueWriter
@@ -101,8 +102,7 @@ class SimulatedImexDaemons:
             if trouble := informer.wait_served(_SYNCED):
                 self.stop()
                 raise TimeoutError(f"the daemons {trouble}")
-        self._thread = threading.Thread(target=self._work, name="simulated-imex-daemons", daemon=True)
-        self._thread.start()
+        self._thread = started(self._work, name="simulated-imex-daemons")
 
     def stop(self) -> None:
         """End the thread; pods and clique entries stay. Idempotent."""
