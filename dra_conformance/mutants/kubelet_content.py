@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -44,16 +45,23 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{RECORD}.to_call", make)
 
 
+@contextmanager
+def _silenced(owner: Any, method: str) -> Iterator[None]:
+    """Let a method of one object do nothing for a while."""
+    setattr(owner, method, nothing)
+    try:
+        yield
+    finally:
+        delattr(owner, method)
+
+
 def _without_checkpoint(patch: Patch, method: str) -> None:
     """Let a method of the claim manager write no checkpoint."""
 
     def make(original: Any) -> Any:
         def call(self: Any, *arguments: Any) -> Any:
-            self.cache.checkpoint = nothing
-            try:
+            with _silenced(self.cache, "checkpoint"):
                 return original(self, *arguments)
-            finally:
-                del self.cache.checkpoint
 
         return call
 
@@ -220,11 +228,8 @@ def _one_deletion(patch: Patch, *, at_start: bool) -> None:
             if (driver == "") is not at_start:
                 original(self, driver)
                 return
-            self._wipes.add_rate_limited = nothing
-            try:
+            with _silenced(self._wipes, "add_rate_limited"):
                 original(self, driver)
-            finally:
-                del self._wipes.add_rate_limited
 
         return wipe
 

@@ -13,8 +13,8 @@ from typing import Any
 import fake_nvml
 from dra_conformance.engine.vocabulary import given, then
 from dra_conformance.engine.world import World
+from dra_conformance.steps.nvml_refusals import refusal
 from dra_conformance.steps.nvml_values import Gpu, value
-from fake_nvml.errors import FakeNvmlError
 from fake_nvml.layout import LAYOUT_VERSION, Header
 from fake_nvml.state import FILE_SIZE
 
@@ -60,11 +60,7 @@ def _(world: World) -> None:
     node = world.nvml().node
     before = sorted(node.directory.iterdir())
     for folder in (node.directory, node.state_path / "below"):
-        observed = "a node"
-        try:
-            fake_nvml.Node.create("t4", folder).close()
-        except FakeNvmlError as error:
-            observed = str(error)
+        observed = refusal(partial(_create, folder))
         expected = f"an error that names {folder}"
         world.check(str(folder) in observed, "a node in a folder in use", expected=expected, observed=observed)
     after = sorted(node.directory.iterdir())
@@ -143,12 +139,12 @@ def _(world: World) -> None:
     world.check(made.state_path.exists(), "a node that another program closed", expected="exists", observed="removed")
 
 
+def _create(folder: Path) -> None:
+    fake_nvml.Node.create("t4", folder).close()
+
+
 def _refused(world: World, act: Callable[[], object], *words: str) -> None:
-    observed = "accepted"
-    try:
-        act()
-    except FakeNvmlError as error:
-        observed = str(error)
+    observed = refusal(act)
     expected = f"an error: {' '.join(words)}"
     world.check(all(word in observed for word in words), "a node state", expected=expected, observed=observed)
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 import ctypes
 import uuid
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import fake_nvml
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then
 from dra_conformance.engine.world import World
+from dra_conformance.steps.nvml_refusals import refusal
 from dra_conformance.steps.nvml_values import platform_information
-from fake_nvml.errors import FakeNvmlError
 
 _COMPLETED = 3
 
@@ -106,9 +107,5 @@ def _(world: World) -> None:
         same = {first.cluster, first.chassis} & {other.cluster, other.chassis}
         world.check(not same, "cluster and chassis of two racks", expected="different ones", observed=sorted(same))
     for nodes, word in ((0, "not 0"), (2, str(folder))):
-        observed = "a rack"
-        try:
-            fake_nvml.create_rack(folder, nodes=nodes)
-        except FakeNvmlError as error:
-            observed = str(error)
+        observed = refusal(partial(fake_nvml.create_rack, folder, nodes=nodes))
         world.check(word in observed, f"a rack of {nodes} nodes", expected=f"an error: {word}", observed=observed)

@@ -128,13 +128,13 @@ def has_ended(program: Path) -> bool:
 
 
 STARTS = """
-import subprocess, sys, time
+import signal, subprocess, sys
 from pathlib import Path
 from dra_conformance.core.isolation import Isolation
 wait = ["/bin/sh", "-c", "echo $$; while :; do sleep 1; done"]
 process = subprocess.Popen(Isolation(mode=sys.argv[1], uid=61200).command(wait), stdout=subprocess.PIPE)
 print(process.stdout.readline().decode(), end="", flush=True)
-time.sleep(600)
+signal.pause()
 """
 
 

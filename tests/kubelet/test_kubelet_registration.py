@@ -69,10 +69,10 @@ def test_a_driver_that_never_registers_is_explained(node: World) -> None:
     node.kubelet.wait_registered("other.example.com")
     with pytest.raises(DriverNotRegistered) as failure:
         node.kubelet.wait_registered(DRIVER, 0.1)
-    told = str(failure.value)
-    assert f"DRA driver {DRIVER} is not registered" in told
-    assert "-reg.sock (other.example.com)" in told
-    assert "stray.txt (no socket)" in told
+    message = str(failure.value)
+    assert f"DRA driver {DRIVER} is not registered" in message
+    assert "-reg.sock (other.example.com)" in message
+    assert "stray.txt (no socket)" in message
     with pytest.raises(DriverNotRegistered, match=f"DRA driver {DRIVER} is not registered"):
         node.kubelet.plugin(DRIVER).prepare([])
 
@@ -229,18 +229,18 @@ def test_garbage_from_a_driver_is_an_error_of_that_call(node: World) -> None:
     node.kubelet.wait_registered(DRIVER)
     node.claim("c", "p")
     node.pod("p", "c")
-    told = (
+    message = (
         f"NodePrepareResources: INTERNAL from driver {DRIVER}: the response of 3 bytes is not a message of this service"
     )
-    node.log.wait(lambda: told in node.kubelet.pod_error("default", "p"))
+    node.log.wait(lambda: message in node.kubelet.pod_error("default", "p"))
 
 
 def test_a_plugin_that_does_not_take_the_verdict_is_dropped_and_tried_again(node: World) -> None:
-    told: list[bytes] = []
+    notified: list[bytes] = []
 
     def notify(data: bytes, context: grpc.ServicerContext) -> bytes:
-        told.append(data)
-        if len(told) == 1:
+        notified.append(data)
+        if len(notified) == 1:
             context.abort(grpc.StatusCode.INTERNAL, "not now")
         return b""
 

@@ -8,8 +8,10 @@ from typing import Any
 from verification.fidelity.probe import JSON_PATCH, Probe, Step, delete, get, patch, post, put, watch
 from verification.fidelity.probes.objects import (
     CORE,
+    EVENTS,
     LEASES,
     MAPS,
+    NEW_EVENTS,
     NODE_AT_REST,
     NODES,
     NS,
@@ -17,8 +19,6 @@ from verification.fidelity.probes.objects import (
     config_map,
 )
 
-_EVENTS = NS + "/events"
-_NEW_EVENTS = "/apis/events.k8s.io/v1/namespaces/{ns}/events"
 _ONE_NODE = NODES + "/{id}"
 _SECRETS = NS + "/secrets"
 _TIME = "2020-01-02T03:04:05.123456Z"
@@ -45,7 +45,7 @@ def _new_event(**more: Any) -> dict[str, Any]:
 
 
 def _events() -> Iterator[Probe]:
-    both = (get(_EVENTS + "/e"), get(_NEW_EVENTS + "/e"))
+    both = (get(EVENTS + "/e"), get(NEW_EVENTS + "/e"))
     full = _core_event(
         message="text",
         source={"component": "c", "host": "h"},
@@ -56,29 +56,29 @@ def _events() -> Iterator[Probe]:
         related={"kind": "Node", "name": "n"},
         series={"count": 2, "lastObservedTime": _TIME},
     )
-    yield Probe("event/core", (post(_EVENTS, full), *both))
-    yield Probe("event/core-bare", (post(_EVENTS, _core_event()), *both))
-    yield Probe("event/new", (post(_NEW_EVENTS, _new_event()), *both))
+    yield Probe("event/core", (post(EVENTS, full), *both))
+    yield Probe("event/core-bare", (post(EVENTS, _core_event()), *both))
+    yield Probe("event/new", (post(NEW_EVENTS, _new_event()), *both))
     series = {"count": 2, "lastObservedTime": _TIME}
-    yield Probe("event/new-series", (post(_NEW_EVENTS, _new_event(series=series)), *both))
+    yield Probe("event/new-series", (post(NEW_EVENTS, _new_event(series=series)), *both))
     for field in ("reportingController", "reportingInstance", "action", "reason", "type", "eventTime", "note"):
         without = {name: value for name, value in _new_event().items() if name != field}
-        yield Probe(f"event/new-without-{field.lower()}", (post(_NEW_EVENTS, without),))
-    yield Probe("event/new-type", (post(_NEW_EVENTS, _new_event(type="Odd")),))
-    yield Probe("event/new-warning", (post(_NEW_EVENTS, _new_event(type="Warning")),))
-    yield Probe("event/core-type", (post(_EVENTS, _core_event(type="Odd")),))
+        yield Probe(f"event/new-without-{field.lower()}", (post(NEW_EVENTS, without),))
+    yield Probe("event/new-type", (post(NEW_EVENTS, _new_event(type="Odd")),))
+    yield Probe("event/new-warning", (post(NEW_EVENTS, _new_event(type="Warning")),))
+    yield Probe("event/core-type", (post(EVENTS, _core_event(type="Odd")),))
     elsewhere = {"kind": "Pod", "name": "p", "namespace": "elsewhere"}
-    yield Probe("event/core-elsewhere", (post(_EVENTS, _core_event(involvedObject=elsewhere)),))
-    yield Probe("event/new-elsewhere", (post(_NEW_EVENTS, _new_event(regarding=elsewhere)),))
+    yield Probe("event/core-elsewhere", (post(EVENTS, _core_event(involvedObject=elsewhere)),))
+    yield Probe("event/new-elsewhere", (post(NEW_EVENTS, _new_event(regarding=elsewhere)),))
     cluster = {"kind": "Node", "name": "n", "uid": "n"}
-    yield Probe("event/core-cluster", (post(_EVENTS, _core_event(involvedObject=cluster)),))
+    yield Probe("event/core-cluster", (post(EVENTS, _core_event(involvedObject=cluster)),))
     default = {**_core_event(involvedObject=cluster), "metadata": {"name": "{id}"}}
     yield Probe("event/core-cluster-default", (post(CORE + "/namespaces/default/events", default),))
-    made = post(_EVENTS, _core_event(message="text"), keep="none")
-    yield Probe("event/patched", (made, patch(_EVENTS + "/e", {"count": 5, "message": "new"}), *both))
-    yield Probe("event/patched-new", (made, patch(_NEW_EVENTS + "/e", {"note": "new"}), *both))
-    yield Probe("event/listed", (made, get(_EVENTS), get(_NEW_EVENTS)))
-    yield Probe("event/watched", (made, watch(_NEW_EVENTS, 1, query=(("resourceVersion", "0"),))))
+    made = post(EVENTS, _core_event(message="text"), keep="none")
+    yield Probe("event/patched", (made, patch(EVENTS + "/e", {"count": 5, "message": "new"}), *both))
+    yield Probe("event/patched-new", (made, patch(NEW_EVENTS + "/e", {"note": "new"}), *both))
+    yield Probe("event/listed", (made, get(EVENTS), get(NEW_EVENTS)))
+    yield Probe("event/watched", (made, watch(NEW_EVENTS, 1, query=(("resourceVersion", "0"),))))
     for field, value in {
         "involvedObject.name": "p",
         "involvedObject.kind": "Pod",
@@ -91,11 +91,11 @@ def _events() -> Iterator[Probe]:
     }.items():
         query = (("fieldSelector", f"{field}={value}"),)
         keep = ("items.metadata.name",)
-        yield Probe(f"event/field-{field.lower()}", (made, get(_EVENTS, query=query, keep=keep)))
+        yield Probe(f"event/field-{field.lower()}", (made, get(EVENTS, query=query, keep=keep)))
     query = (("fieldSelector", "regarding.name=p"),)
-    yield Probe("event/new-field", (made, get(_NEW_EVENTS, query=query, keep=("items.metadata.name",))))
-    yield Probe("event/put-creates", (put(_EVENTS + "/e", _core_event()),))
-    yield Probe("event/deleted", (made, delete(_NEW_EVENTS + "/e"), get(_EVENTS + "/e", keep="status")))
+    yield Probe("event/new-field", (made, get(NEW_EVENTS, query=query, keep=("items.metadata.name",))))
+    yield Probe("event/put-creates", (put(EVENTS + "/e", _core_event()),))
+    yield Probe("event/deleted", (made, delete(NEW_EVENTS + "/e"), get(EVENTS + "/e", keep="status")))
 
 
 def _data() -> Iterator[Probe]:

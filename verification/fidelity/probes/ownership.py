@@ -10,6 +10,7 @@ from verification.fidelity.probes.objects import (
     CLAIMS,
     CLASSES,
     MAPS,
+    NEW_EVENTS,
     NODES,
     NS,
     SLICES,
@@ -20,8 +21,6 @@ from verification.fidelity.probes.objects import (
     slice_of,
 )
 
-_EVENTS = NS + "/events"
-_NEW_EVENTS = "/apis/events.k8s.io/v1/namespaces/{ns}/events"
 _MANAGED = ("metadata.managedFields",)
 
 
@@ -194,10 +193,10 @@ def _limits() -> Iterator[Probe]:
     for field, limit in limits.items():
         for size in (limit, limit + 1):
             body = {**event, field: "x" * size}
-            yield Probe(f"event/{field.lower()}-{size}", (post(_NEW_EVENTS, body, keep=("metadata.name",)),))
+            yield Probe(f"event/{field.lower()}-{size}", (post(NEW_EVENTS, body, keep=("metadata.name",)),))
     for name, controller in {"bad": "not valid", "long": "x" * 64, "prefix": "a/b/c", "prefix-bad": "A_/b"}.items():
-        yield Probe(f"event/controller-{name}", (post(_NEW_EVENTS, {**event, "reportingController": controller}),))
-    first = post(_NEW_EVENTS, event, keep="none")
+        yield Probe(f"event/controller-{name}", (post(NEW_EVENTS, {**event, "reportingController": controller}),))
+    first = post(NEW_EVENTS, event, keep="none")
     changes: dict[str, Any] = {
         "reason": "S", "action": "B", "note": "m", "type": "Warning", "reportingInstance": "j",
         "reportingController": "example.com/d", "eventTime": "2021-01-02T03:04:05.000006Z", "deprecatedCount": 3,
@@ -206,19 +205,19 @@ def _limits() -> Iterator[Probe]:
         "series": {"count": 2, "lastObservedTime": "2021-01-02T03:04:05.000006Z"},
     }  # fmt: skip
     for field, value in changes.items():
-        yield Probe(f"event/change-{field.lower()}", (first, patch(_NEW_EVENTS + "/e", {field: value})))
+        yield Probe(f"event/change-{field.lower()}", (first, patch(NEW_EVENTS + "/e", {field: value})))
     # The message quotes a struct of Go.
     objects = {
         "source": {"deprecatedSource": {"component": "x"}},
         "related": {"related": {"kind": "Node", "name": "n"}},
     }
     for field, change in {**objects, "regarding": {"regarding": {"name": "q"}}}.items():
-        yield Probe(f"event/change-{field}", (first, patch(_NEW_EVENTS + "/e", change, keep="status")))
+        yield Probe(f"event/change-{field}", (first, patch(NEW_EVENTS + "/e", change, keep="status")))
     both = {**event, "regarding": {"kind": "Node", "name": "n"}}
     for space in ("default", "kube-system"):
-        path = _NEW_EVENTS.replace("{ns}", space)
+        path = NEW_EVENTS.replace("{ns}", space)
         yield Probe(f"event/cluster-{space}", (post(path, {**both, "metadata": {"name": "{id}"}}, keep="status"),))
-    yield Probe("event/cluster-elsewhere", (post(_NEW_EVENTS, both),))
+    yield Probe("event/cluster-elsewhere", (post(NEW_EVENTS, both),))
     keys = {"prefix-empty": "/a", "name-empty": "a.b/", "name-64": "x" * 64, "name-63": "x" * 63, "two": "a/b/c"}
     for name, key in keys.items():
         yield Probe(f"metadata/labels-key-{name}", (post(MAPS, config_map(labels={key: "v"})),))
