@@ -43,8 +43,10 @@ Feature: Failed BindRequests
     And a pod "plain" without claims
     And a BindRequest "plain" of pod "plain" to "never-was"
     Then the Pod "plain" has condition PodBound False with reason "BindingError"
+    Given the binder is stopped
     When "status.conditions[0].lastTransitionTime" of the Pod "plain" is set to "2026-01-01T00:00:00Z"
     And "spec.selectedNode" of the BindRequest "plain" is set to still-missing
+    And the binder is started
     Then the Pod "plain" has "status.conditions[type=PodBound][0].message" containing still-missing
     And the Pod "plain" has "status.conditions[type=PodBound][0].lastTransitionTime" "2026-01-01T00:00:00Z"
     When "spec.selectedNode" of the BindRequest "plain" is set to $(node:n1)

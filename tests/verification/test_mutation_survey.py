@@ -206,6 +206,13 @@ def test_the_scenarios_of_a_mutant(line: int, in_function: bool, expected: tuple
     assert (found.scenarios, found.why) == (expected, why)
 
 
+@pytest.mark.usefixtures("functions")
+@pytest.mark.parametrize(("line", "expected"), [(5, ("x/a#slow", "x/a#quick")), (9, ())])
+def test_the_scenario_that_killed_a_mutant_before_comes_first(line: int, expected: tuple[str, ...]) -> None:
+    found = reach.scenarios_for(mutant(1, line=line, in_function=True), the_map(), killer="x/a#slow")
+    assert found.scenarios == expected
+
+
 USING = {
     "limits.py": "FIRST = 1\nSECOND = {\n    'a': FIRST,\n}\n\n\ndef of(name):\n    return SECOND[name]\n",
     "other.py": "from tiny import limits\nfrom tiny.limits import FIRST as LIMIT\n\n\ndef both():\n"

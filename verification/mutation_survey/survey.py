@@ -107,7 +107,11 @@ def _component(
     answers: Path | None,
     sources: Mapping[str, str],
 ) -> None:
-    by_key = {one.key: reach.scenarios_for(one, found) for one in chosen}
+    known = store.latest()
+    by_key = {
+        one.key: reach.scenarios_for(one, found, killer=known[one.key].outcome.scenario if one.key in known else "")
+        for one in chosen
+    }
 
     def finish(mutant: Mutant, outcome: Outcome) -> None:
         which = by_key[mutant.key]
