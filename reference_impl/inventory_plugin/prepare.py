@@ -1,19 +1,20 @@
 """Prepare and Unprepare of devices that need no setting up: a checkpoint entry and a CDI spec for each claim.
 
-The order of writes is that of the GPU plugin (`PrepareStarted`, spec, `PrepareCompleted`; back in reverse), so a plugin
-that is killed in between is cleared up after by the next. The entries and specs outlive this object.
+The spec is written before the entry and removed before it, so a plugin that is killed in between leaves at most a spec
+without an entry, which `repair` removes, or an entry without a spec, which Unprepare removes. The entries and specs
+outlive this object.
 
 Source: the plugin contract as in k8s.io/dynamic-resource-allocation v0.36.0; rules NV-049 to NV-064 and DRA-358.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from dra_api.objects import Obj
 from dra_api.rpc import PreparedDevice
 from reference_impl.inventory_plugin.inventory import Inventory
-from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState, HeldDevice, completed
+from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState, HeldDevice
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, Result, own_results
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
 
@@ -35,24 +36,14 @@ class InventoryPreparer:
     def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
         """Make the claim's devices usable. Raises with the reason if it cannot; a retry is safe."""
         with self._lock.hold():
-            held = self._checkpoint.claims()
-            entry = held.get(claim.uid)
             results = own_results(claim.status, self.driver)
-            if entry is not None and entry.state is ClaimState.COMPLETED:
-                if not self._cdi.path(claim.uid).exists():
-                    # The recorded status counts: the response to the kubelet is final once it was sent.
-                    self.write_spec(claim.uid, own_results(entry.status, self.driver))
-                return entry.answer
-            self.check(claim, results, held)
-            started = ClaimEntry(
-                state=ClaimState.STARTED, status=claim.status, name=claim.name, namespace=claim.namespace
-            )
-            # Before the spec: after a crash the checkpoint must name every claim that may have one.
-            self._checkpoint.put(claim.uid, started)
+            self.check(claim.uid, results)
+            # Written again by each call, because the file may be gone.
             self.write_spec(claim.uid, results)
             devices = tuple(self.held(claim.uid, result) for result in results)
-            self._checkpoint.put(claim.uid, completed(started, devices))
-            return tuple(device.answer for device in devices)
+            entry = ClaimEntry(state=ClaimState.COMPLETED, status=claim.status, devices=devices)
+            self._checkpoint.put(claim.uid, entry)
+            return entry.answer
 
     def unprepare(self, uid: str) -> None:
         """Undo Prepare, from local knowledge alone; an unknown claim is done already."""
@@ -62,17 +53,12 @@ class InventoryPreparer:
                 self._cdi.remove(uid)
                 self._checkpoint.drop(uid)
 
-    def check(self, claim: AllocatedClaim, results: Sequence[Result], held: Mapping[str, ClaimEntry]) -> None:
-        """Refuse devices that are not there or in use, and configuration, of which this driver has none."""
-        for config in (claim.allocation.get("devices") or {}).get("config") or ():
-            if (config.get("opaque") or {}).get("driver") == self.driver:
-                raise NotPreparedError(f"the driver {self.driver} takes no configuration: leave it out of the claim")
-        if not results:
-            raise NotPreparedError("invalid spec, no devices")
+    def check(self, uid: str, results: Sequence[Result]) -> None:
+        """Refuse devices that are not there or in use. Configuration is ignored: this driver has none."""
         taken = {
-            result.device: uid
-            for uid, entry in held.items()
-            if uid != claim.uid and entry.state is ClaimState.COMPLETED
+            result.device: other
+            for other, entry in self._checkpoint.claims().items()
+            if other != uid
             for result in own_results(entry.status, self.driver)
             if not result.admin_access and not self.shared(result.device)
         }
