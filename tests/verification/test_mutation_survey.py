@@ -346,6 +346,14 @@ def test_the_excess_of_the_unobservable_counts_as_survivors() -> None:
     )
 
 
+def test_texts_of_log_records_and_errors_need_no_entry(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text(
+        "def f(x):\n    log.info('%s', x)\n    y = g(x)\n    raise KeyError(f'{x}')\n    raise Other(x, 'text')\n"
+    )
+    found = [mutant(line, path="a.py", line=line) for line in range(1, 6)]
+    assert list(classification.of_texts(found, tmp_path)) == ["binder:2", "binder:4"]
+
+
 def test_a_probe_counts_as_a_kill_of_its_own() -> None:
     seen = Result(digest="d", mutant=mutant(1), outcome=Outcome(status="survived", probe="lists/paged 2.code"))
     (row,) = page.rows([seen, result(2, "killed"), result(3, "survived")], {})

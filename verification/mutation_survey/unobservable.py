@@ -1,17 +1,23 @@
 """The classification of survivors that no scenario can detect, in `unobservable.yaml`.
 
-Every entry has a class and a reason. If more than 15 % of the mutants of a component are called unobservable, the
-excess counts as survivors, so that the classification cannot replace scenarios.
+Every entry has a class and a reason; the texts of log records and errors need no entry. If more than 15 % of the
+mutants of a component are called unobservable, the excess counts as survivors, so that the classification cannot
+replace scenarios.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import ast
+import functools
+from collections.abc import Collection, Iterable, Mapping
 from enum import StrEnum
 from pathlib import Path
 
 import msgspec
 import yaml
+
+from verification.mutation_survey.components import ROOT
+from verification.mutation_survey.mutants import Mutant
 
 FILE = Path(__file__).resolve().parent / "unobservable.yaml"
 MOST = 0.15
@@ -41,3 +47,32 @@ def load(file: Path = FILE) -> dict[str, Entry]:
 def problems(entries: Mapping[str, Entry], keys: Collection[str]) -> list[str]:
     """Return a message for each entry that names no mutant of the present source."""
     return [f"{key}: there is no such mutant any more" for key in entries if key not in keys]
+
+
+def of_texts(mutants: Iterable[Mutant], root: Path = ROOT) -> dict[str, Entry]:
+    """Return an entry for each mutant of a statement that only writes a log record or raises an error with a text.
+
+    A rule that fixes the text kills such a mutant, so it is no survivor.
+    """
+    entry = Entry(Class.LOG_TEXT, "the text of a log record or an error")
+    return {one.key: entry for one in mutants if one.line in _lines_of_texts(root / one.path)}
+
+
+@functools.cache
+def _lines_of_texts(file: Path) -> frozenset[int]:
+    return frozenset(
+        line
+        for node in ast.walk(ast.parse(file.read_text()))
+        if isinstance(node, (ast.Expr, ast.Raise)) and _is_text_only(node)
+        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
+    )
+
+
+def _is_text_only(statement: ast.Expr | ast.Raise) -> bool:
+    """Return whether a statement is `log.warning(...)` or the like, or `raise SomeError("...")`."""
+    match statement:
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="log")))):
+            return True
+        case ast.Raise(exc=ast.Call(args=[ast.Constant() | ast.JoinedStr()], keywords=[])):
+            return True
+    return False
