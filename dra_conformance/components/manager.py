@@ -51,7 +51,8 @@ class ComponentManager:
                 end = self.kill if "faults" in world.scenario.tags.needs else self.empty
                 world.cleanup.callback(end, component)
         if "webhook" in world.scenario.tags.components:
-            self.webhook.start()
+            with reference.starting("webhook"):
+                self.webhook.start()
             world.cleanup.callback(self.webhook.release)
 
     def start(
@@ -68,21 +69,25 @@ class ComponentManager:
         `settings` add to those of the option, for reference components; `gates` add to the run's feature gates, for
         reference components and Kubernetes' programs; `flags` are for reference components (see `reference.build`);
         `arguments` are fields of DynamicResourcesArgs, for the reference scheduler and kube-scheduler.
+
+        Raises reference_impl.errors.ComponentError if a reference component refuses its options, and StartFailed for
+        every other error of its start.
         """
         spec = self._specs[component]
         self._run.log.emit(ComponentChanged(component=component, implementation=spec.kind, action="start"))
         if spec.kind == "reference":
-            part = reference.build(
-                component,
-                KubeClient(self._run.component_transport(component), user_agent=f"reference-{component}"),
-                self._run.clock,
-                revision=self._run.options.revision,
-                settings={**spec.settings, **(settings or {})},
-                gates={**self._run.options.gates(), **(gates or {})},
-                flags=flags,
-                arguments=arguments,
-            )
-            part.start()
+            with reference.starting(component):
+                part = reference.build(
+                    component,
+                    KubeClient(self._run.component_transport(component), user_agent=f"reference-{component}"),
+                    self._run.clock,
+                    revision=self._run.options.revision,
+                    settings={**spec.settings, **(settings or {})},
+                    gates={**self._run.options.gates(), **(gates or {})},
+                    flags=flags,
+                    arguments=arguments,
+                )
+                part.start()
             self._parts[component] = part
         elif spec.kind == "exec" or spec.is_kubernetes:
             self._start_process(component, spec, gates or {}, arguments or {})

@@ -21,7 +21,7 @@ from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, name
 from dra_api.rpc import ClaimRef, RpcError
 from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.real_node import real_kubelet
-from dra_conformance.components.reference import own_flags
+from dra_conformance.components.reference import own_flags, starting
 from dra_conformance.core.component_spec import FLAGS, fill
 from dra_conformance.core.errors import TargetUnreachable, Untestable
 from dra_conformance.core.events import DriverChanged, KubeletCall, KubeletEvent, LogRecord, NvmlChanged
@@ -334,13 +334,14 @@ class ScenarioNode:
         from reference_impl.compute_domain import plugin_command
         from reference_impl.compute_domain.plugin import ComputeDomainPlugin
 
-        plugin = ComputeDomainPlugin(
-            KubeClient(self.world.run.component_transport("compute-domain-controller")),
-            clock=self.world.clock,
-            nvml=self.nvml,
-            options=self._options_of(plugin_command, self._reference_command(FABRIC_PLUGIN, DOMAIN_DRIVER, flags)),
-        )
-        plugin.start()
+        with starting("compute-domain-controller"):
+            plugin = ComputeDomainPlugin(
+                KubeClient(self.world.run.component_transport("compute-domain-controller")),
+                clock=self.world.clock,
+                nvml=self.nvml,
+                options=self._options_of(plugin_command, self._reference_command(FABRIC_PLUGIN, DOMAIN_DRIVER, flags)),
+            )
+            plugin.start()
         self._parts[DOMAIN_DRIVER] = plugin
         try:
             self.kubelet.wait_registered(DOMAIN_DRIVER, 10.0)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.component import Component
-from dra_conformance.core.errors import UsageError
+from dra_conformance.core.errors import StartFailed, SuiteError, Untestable, UsageError
+from reference_impl.errors import ComponentError
 
 # Components with one instance per scenario, in start order.
 CLUSTER_COMPONENTS = ("claim-controller", "scheduler", "binder", "taint-eviction", "compute-domain-controller")
@@ -117,3 +119,14 @@ def build(
             return command.build(parser.parse_args(own_flags(flags)), client, clock)
         case _:
             raise UsageError(f"there is no reference implementation of the component {component!r}")
+
+
+@contextlib.contextmanager
+def starting(component: str) -> Iterator[None]:
+    """Turn an error of a reference component's start into StartFailed, unless it is one for the user to fix."""
+    try:
+        yield
+    except (SuiteError, ComponentError, Untestable):
+        raise
+    except Exception as error:
+        raise StartFailed(component, error) from error

@@ -64,6 +64,15 @@ class CheckFailed(AssertionError):
         super().__init__(message)
 
 
+class StartFailed(Exception):
+    """A reference component raised an error at its start that is not its user's to fix."""
+
+    def __init__(self, component: str, error: Exception) -> None:
+        self.component = component
+        self.problem = f"{type(error).__name__}: {error}"
+        super().__init__(f"the {component} does not start: {self.problem}")
+
+
 class Untestable(Exception):
     """A declared prerequisite of the target is missing, so the rules of the scenario cannot be judged."""
 

@@ -16,7 +16,7 @@ from dra_api.objects import NODES, PODS, uid_of
 from dra_conformance.components.external_driver import ExternalDriver
 from dra_conformance.components.node import ScenarioNode
 from dra_conformance.components.nvml import NvmlLibrary, is_error_of_library
-from dra_conformance.core.errors import Untestable
+from dra_conformance.core.errors import StartFailed, Untestable
 from dra_conformance.core.events import CleanupStarted
 from dra_conformance.core.features import Scenario
 from dra_conformance.core.thread_failures import is_raised_by
@@ -26,7 +26,7 @@ from dra_conformance.engine.names import Names
 from dra_conformance.engine.objects import ScenarioObjects
 from dra_conformance.engine.run import Run
 from dra_conformance.engine.settling import Settling
-from dra_conformance.engine.target import outside_this_process
+from dra_conformance.engine.target import outside_this_process, under_test
 from dra_conformance.kubelet import PACKAGE as KUBELET
 
 __all__ = ["Seen", "World", "show"]
@@ -55,6 +55,7 @@ class World:
         self.cleanup = ExitStack()
         self._nodes: dict[str, ScenarioNode] = {}
         self._nvml: NvmlLibrary | None = None
+        self._failed_start: StartFailed | None = None
 
         self.names = Names(
             suffix=suffix,
@@ -150,8 +151,26 @@ class World:
             self.cleanup.callback(self._nvml.end)
         return self._nvml
 
+    def judges(self, component: str) -> bool:
+        """Return whether the run judges a component, and the scenario has a rule about it."""
+        options = self.run.options
+        return component in under_test(options.components(), nvml=options.nvml) and any(
+            self.run.catalogue[rule].component == component for rule in self.scenario.rules
+        )
+
+    def judge_start(self) -> None:
+        """Fail a check if a component that the scenario judges raised an error when the scenario began.
+
+        Called in each step, because a check belongs to a step. Raises CheckFailed.
+        """
+        if self._failed_start is not None:
+            self._check_start(self._failed_start)
+
+    def _check_start(self, failure: StartFailed) -> None:
+        self.check(False, f"the {failure.component} starts", expected="no error", observed=failure.problem)
+
     def judge_error(self, error: Exception, *, prerequisite: bool) -> None:
-        """Fail a check if the NVML library or the emulated kubelet under test raised an error in a step.
+        """Fail a check if a component under test raised an error: NVML, the emulated kubelet, or one at its start.
 
         They run in this process, so their errors end a step. Raises CheckFailed; returns for errors of the harness, and
         in scenarios of other components. `prerequisite`: the step only prepares what the scenario judges, so an error
@@ -162,6 +181,8 @@ class World:
             if prerequisite:
                 raise Untestable(f"the kubelet under test raised {observed}") from error
             self.check(False, "the kubelet does not fail", expected="no error", observed=observed)
+        if isinstance(error, StartFailed) and self.judges(error.component):
+            self._check_start(error)
         if "nvml" in self.scenario.tags.components and is_error_of_library(error):
             observed = f"{type(error).__name__}: {error}"
             self.check(False, "NVML ends the step with an error", expected="no error", observed=observed)
@@ -191,7 +212,12 @@ class World:
         if self.run.has_controllers:
             namespace.wait_service_account(self.client, self.namespace, patience=self.run.patience)
         self.cleanup.callback(self.objects.delete_tracked)
-        self.components.fill(self)
+        try:
+            self.components.fill(self)
+        except StartFailed as error:
+            if not self.judges(error.component):
+                raise
+            self._failed_start = error
 
     def end(self) -> None:
         """Stop the components and delete the objects of the scenario."""

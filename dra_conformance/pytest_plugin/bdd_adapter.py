@@ -74,6 +74,7 @@ def _run(
     """Run the definition of a step."""
     arguments = {"docstring": docstring, "datatable": datatable}
     given_here = {key: value for key, value in arguments.items() if value is not None and key in _parameters(call.func)}
+    world.judge_start()
     try:
         call(world, **given_here)
     except Exception as error:

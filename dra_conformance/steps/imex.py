@@ -14,7 +14,7 @@ from dra_api.objects import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES, Ob
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
 from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.core import manifests
-from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.core.errors import SpecificationError, StartFailed, Untestable
 from dra_conformance.core.events import ClockAdvanced, PrepareReturned
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
@@ -63,6 +63,8 @@ def start(world: World, alias: str, flags: str) -> str:
         world.node(alias).start_fabric_plugin(flags.split())
     except ComponentError as error:
         return str(error)
+    except StartFailed as error:
+        return error.problem
     return ""
 
 
