@@ -5,8 +5,10 @@ Feature: Several claims share a GPU by consumable capacity
 
   @NV-043 @NV-045 @NV-044 @NV-045b
   Scenario: Each mode publishes its policy for memory and shares
-    Given node "n1" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=4"
-    Then every gpu device on "n1" has: [NV-043]
+    Given node "n1" with a kubelet
+    When the driver on "n1" is started with "--feature-gates=ConsumableShares=true --consumable-shares=4"
+    Then the driver on "n1" comes to publish at least one device [NV-043]
+    And every gpu device on "n1" has: [NV-043]
       | field                                         | value |
       | allowMultipleAllocations                      | true  |
       | capacity.shares.value                         | 4     |
@@ -21,16 +23,20 @@ Feature: Several claims share a GPU by consumable capacity
       | capacity.memory.requestPolicy.validRange.min  | 0                             |
       | capacity.memory.requestPolicy.validRange.max  | same as capacity.memory.value |
       | capacity.memory.requestPolicy.validRange.step | 1Mi                           |
-    Given node "n2" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=memory"
-    Then every gpu device on "n2" has: [NV-044]
+    Given node "n2" with a kubelet
+    When the driver on "n2" is started with "--feature-gates=ConsumableShares=true --consumable-shares=memory"
+    Then the driver on "n2" comes to publish at least one device [NV-044]
+    And every gpu device on "n2" has: [NV-044]
       | field                                         | value                         |
       | allowMultipleAllocations                      | true                          |
       | capacity.memory.requestPolicy.default         | same as capacity.memory.value |
       | capacity.memory.requestPolicy.validRange.min  | 1Mi                           |
       | capacity.memory.requestPolicy.validRange.max  | same as capacity.memory.value |
       | capacity.memory.requestPolicy.validRange.step | 1Mi                           |
-    Given node "n3" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=unlimited"
-    Then every gpu device on "n3" has: [NV-045b]
+    Given node "n3" with a kubelet
+    When the driver on "n3" is started with "--feature-gates=ConsumableShares=true --consumable-shares=unlimited"
+    Then the driver on "n3" comes to publish at least one device [NV-045b]
+    And every gpu device on "n3" has: [NV-045b]
       | field                                         | value                         |
       | allowMultipleAllocations                      | true                          |
       | capacity.memory.requestPolicy.default         | 0                             |
@@ -50,7 +56,9 @@ Feature: Several claims share a GPU by consumable capacity
       | field                                        | value   |
       | capacity.memory.value                        | 81919Mi |
       | capacity.memory.requestPolicy.validRange.max | 81919Mi |
-    Given a ResourceClaim "one" allocated on "n1" with:
+    # An unfinished claim is in the checkpoint before the others.
+    Given a ResourceClaim "bad" allocated a device that the driver on "n1" does not have
+    And a ResourceClaim "one" allocated on "n1" with:
       """
       results: [{request: gpu, device: free, consumedCapacity: {shares: "1"}}]
       """
@@ -89,7 +97,7 @@ Feature: Several claims share a GPU by consumable capacity
         - {request: first, deviceOf: base, consumedCapacity: {shares: "1"}}
         - {request: second, deviceOf: base, consumedCapacity: {shares: "2"}}
       """
-    When claims "one, two, odd, same, elsewhere, twice" are prepared on "n1" in one call
+    When claims "bad, one, two, odd, same, elsewhere, twice" are prepared on "n1" in one call
     Then claim "one" is prepared [NV-065]
     And claim "two" is prepared [NV-065]
     And claim "odd" is refused because "conflicting configuration" [NV-065]
@@ -111,8 +119,10 @@ Feature: Several claims share a GPU by consumable capacity
 
   @NV-045d
   Scenario: The mode memory-and-cores publishes cores
-    Given node "n1" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=memory-and-cores"
-    Then every gpu device on "n1" has:
+    Given node "n1" with a kubelet
+    When the driver on "n1" is started with "--feature-gates=ConsumableShares=true --consumable-shares=memory-and-cores"
+    Then the driver on "n1" comes to publish at least one device
+    And every gpu device on "n1" has:
       | field                                         | value                         |
       | allowMultipleAllocations                      | true                          |
       | capacity.cores.value                          | 100                           |

@@ -211,11 +211,11 @@ Feature: The pod status shows the health of devices
 
   @DRA-300
   Scenario: Devices with the same CDI id have one entry
-    Given node "n1" running a driver that reports the health of 3 devices
+    Given node "n1" running a driver that reports the health of 4 devices
     And the devices "dev-0, dev-2" of "n1" share one CDI id
-    And pod "train" runs on devices "dev-0, dev-1, dev-2" of "n1"
-    Then pod "train" shows the health "Healthy, Healthy" for "claim:train"
-    And the Pod "train" has "status.containerStatuses[0].allocatedResourcesStatus[0].resources[*].resourceID" in any order [$(sim)/device=shared, $(sim)/$(node:n1)/dev-1]
+    And pod "train" runs on devices "dev-0, dev-1, dev-2, dev-3" of "n1"
+    Then pod "train" shows the health "Healthy, Healthy, Healthy" for "claim:train"
+    And the Pod "train" has "status.containerStatuses[0].allocatedResourcesStatus[0].resources[*].resourceID" in any order [$(sim)/device=shared, $(sim)/$(node:n1)/dev-1, $(sim)/$(node:n1)/dev-3]
 
   @DRA-301 @component:claim-controller @component:taint-eviction
   Scenario: Bad health alone neither evicts the pod nor deallocates the device

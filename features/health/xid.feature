@@ -37,8 +37,10 @@ Feature: NVML events become taints and health states
   @NV-122 @gate:DRADeviceTaints
   Scenario: GPUs without NVML events get the taint unmonitored
     Given node "n1" has the fault "NVML events not supported"
-    And node "n1" running the driver
-    Then the driver taints every device on "n1" with "gpu.nvidia.com/unmonitored:None" only
+    And node "n1" with a kubelet
+    When the driver on "n1" is started
+    Then the driver on "n1" comes to publish at least one device
+    And the driver taints every device on "n1" with "gpu.nvidia.com/unmonitored:None" only
     Given node "n2" has the fault "NVML events of GPU 3 not supported"
     And node "n2" running the driver
     Then the driver taints device "gpu-3" on "n2" with "gpu.nvidia.com/unmonitored:None" only

@@ -116,9 +116,9 @@ def decode(parameters: object, *, strict: bool = True) -> Config:
         raise DecodeError(f"parameters must be an object, not {type(parameters).__name__}")
     kind, api_version = parameters.get("kind"), parameters.get("apiVersion")
     if not kind:
-        raise DecodeError(f"Object 'Kind' is missing in {_shown(parameters)}")
+        raise DecodeError(f"Object 'Kind' is missing in {parameters!r:.200}")
     if not api_version:
-        raise DecodeError(f"Object 'apiVersion' is missing in {_shown(parameters)}")
+        raise DecodeError(f"Object 'apiVersion' is missing in {parameters!r:.200}")
     for name, content in (("kind", kind), ("apiVersion", api_version)):
         if not isinstance(content, str):
             raise DecodeError(f"field {name} has a value of the wrong type: {content!r}")
@@ -179,11 +179,6 @@ def _sharing(raw: Obj | None) -> Sharing | None:
         interval=None if slicing is None else slicing.get("interval") or "Default",
         mps=raw.get("mpsConfig"),
     )
-
-
-def _shown(parameters: Obj) -> str:
-    text = repr(parameters)
-    return f"'{text[:200]}'"
 
 
 # -- validation --------------------------------------------------------------------------------------------------------

@@ -252,13 +252,11 @@ class Nvml:
 
     def _gi_profile(self, parent: Any, profile_id: int) -> Any:
         # Profile info is queried by index and returns the hardware's id: the one that instances carry.
-        for index in range(self.module.NVML_GPU_INSTANCE_PROFILE_COUNT):
-            info = self._optional(
-                partial(self.module.nvmlDeviceGetGpuInstanceProfileInfo, parent, index), "NOT_SUPPORTED"
-            )
-            if info is not None and info.id == profile_id:
-                return info
-        raise ValueError(f"a GPU instance has profile {profile_id}, but NVML lists no such profile")
+        profiles = (
+            self._optional(partial(self.module.nvmlDeviceGetGpuInstanceProfileInfo, parent, index), "NOT_SUPPORTED")
+            for index in range(self.module.NVML_GPU_INSTANCE_PROFILE_COUNT)
+        )
+        return next(info for info in profiles if info is not None and info.id == profile_id)
 
     def _optional(self, call: Callable[[], Any], *accepted: str) -> Any:
         """Return the call's value, or None when NVML answers with one of the `accepted` return codes."""

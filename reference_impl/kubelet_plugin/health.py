@@ -219,11 +219,8 @@ class HealthMonitor:
     def handle(self, event: Any) -> None:
         """Take one XID; NVML reports no other events, because only these are registered (rule NV-127)."""
         # By handle: a GPU that fell off the bus has no uuid in NVML any more.
-        uuid = self._uuids.get(self._nvml.identity(event.device))
-        if uuid is None:
-            self._book.lost()
-        else:
-            self._book.xid(uuid, int(event.gpuInstanceId), int(event.computeInstanceId), int(event.eventData))
+        uuid = self._uuids[self._nvml.identity(event.device)]
+        self._book.xid(uuid, int(event.gpuInstanceId), int(event.computeInstanceId), int(event.eventData))
 
     def _repeat(self) -> None:
         while not self._clock.wait(self._stopping, _REPEAT):

@@ -28,7 +28,6 @@ from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, MigSlot
 from reference_impl.kubelet_plugin.partitions import MEBI
 from reference_impl.kubelet_plugin.sharing import Run, SharingError
 
-CONTROL = "nvidia-cuda-mps-control"
 _TIMEOUT = 30.0
 _VOLTA = 7  # major compute capability
 _SHARED_MEMORY, _PIPE = "/dev/shm", "/tmp/nvidia-mps"  # noqa: S108 - the path that clients use in a container
@@ -155,7 +154,7 @@ class Mps:
         """
         binary = self._binary()
         if binary is None:
-            raise SharingError(f"error starting MPS control daemon: the driver root has no {CONTROL}")
+            raise SharingError("error starting MPS control daemon: the driver root has no nvidia-cuda-mps-control")
         folder = self.folder / daemon["id"]
         environment = {
             **os.environ,
