@@ -129,8 +129,14 @@ class ApiServerEmulator:
             self._endpoint.stop()
             self._endpoint = None
 
-    def restart(self) -> None:
-        """Serve again after `kill`, with the same address, objects and tokens."""
+    def restart(self, feature_gates: Mapping[str, bool] | None = None) -> None:
+        """Serve again after `kill`, with the same address, objects and tokens.
+
+        `feature_gates` replace the overrides of the defaults; without them all gates stay as they are. Raises
+        FeatureGateError.
+        """
+        if feature_gates is not None:
+            self.server.feature_gates.update(effective_gates(self.server.kubernetes_version, feature_gates))
         if self._running and self.server.down:
             if self._https:
                 self._endpoint = self._listen(port=self._port)

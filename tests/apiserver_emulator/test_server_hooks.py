@@ -13,7 +13,7 @@ import pytest
 from apiserver_emulator import ApiServerEmulator
 from apiserver_emulator.strategy import BaseStrategy
 from dra_api.client import ApiError, KubeClient
-from dra_api.objects import CONFIG_MAPS
+from dra_api.objects import CONFIG_MAPS, RESOURCE_SLICES
 from dra_api.transport import HttpTransport, Transport, TransportError
 
 Obj = dict[str, Any]
@@ -108,3 +108,21 @@ def test_a_killed_server_refuses_connections_and_restarts_with_its_objects(
     assert next(iter(again)).object["data"] == {"x": "1"}
     again.close()
     over_https.close()
+
+
+def test_a_server_restarts_with_other_gates_and_keeps_stored_fields(plane: ApiServerEmulator) -> None:
+    taint = {"key": "a.example.com/b", "effect": "NoSchedule", "timeAdded": "2020-01-02T03:04:05Z"}
+    pool = {"name": "p", "generation": 1, "resourceSliceCount": 1}
+    spec: Obj = {"driver": "a.example.com", "nodeName": "n", "pool": pool}
+    client = KubeClient(plane.transport())
+    tainted = {**spec, "devices": [{"name": "d", "taints": [taint]}]}
+    stored = client.create(RESOURCE_SLICES, {"metadata": {"name": "stored"}, "spec": tainted})
+    plane.kill()
+    plane.restart(feature_gates={"DRADeviceTaints": False})
+    stored["metadata"]["labels"] = {"a": "b"}
+    assert client.update(RESOURCE_SLICES, stored)["spec"]["devices"][0]["taints"] == [taint]
+    new = client.create(RESOURCE_SLICES, {"metadata": {"name": "new"}, "spec": tainted})
+    assert new["spec"]["devices"] == [{"name": "d"}]
+    plane.kill()
+    plane.restart()
+    assert plane.server.feature_gates["DRADeviceTaints"] is False

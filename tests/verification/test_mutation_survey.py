@@ -368,7 +368,7 @@ def test_a_probe_that_differs_from_the_real_server_only_now(tmp_path: Path, monk
     real = {one.id: [{"request": "GET /", "code": 200}] for one in probes}
     recorded = {"real": real, "embedded": {**real, "area/known": [{"request": "GET /", "code": 404}]}}
     answered = dict(recorded["embedded"])
-    monkeypatch.setattr(Prober, "run_all", lambda self, those: {one.id: answered[one.id] for one in those})
+    monkeypatch.setattr(Prober, "run_all", lambda self, those, stop: {one.id: answered[one.id] for one in those})
     assert probing.differing(recorded, tmp_path) == ""
     answered["area/new"] = [{"request": "GET /", "code": 500}]
     assert probing.differing(recorded, tmp_path) == "area/new 0.code: 500 instead of 200"

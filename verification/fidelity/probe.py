@@ -54,10 +54,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A named sequence of steps. `id` is area/subject. `pods` waits for the namespace's service account."""
+    """A named sequence of steps. `id` is area/subject. `pods` waits for the namespace's service account.
+
+    `gates_off` are further steps, after the control plane was restarted with every optional feature gate of DRA off.
+    """
 
     id: str
     steps: tuple[Step, ...]
+    gates_off: tuple[Step, ...] = ()
     pods: bool = False
     labels: Mapping[str, str] = field(default_factory=dict)
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from itertools import repeat
 from typing import Any
 
 import orjson
@@ -39,14 +40,45 @@ class Prober:
         self._lock = threading.Lock()
         self._responder: Responder | None = None
 
-    def run_all(self, probes: Sequence[Probe], *, workers: int = 4) -> dict[str, Record]:
-        """Run probes on `workers` threads; return the responses by probe id."""
+    def run_all(
+        self, probes: Sequence[Probe], *, workers: int = 4, stop: Callable[[str, Record], bool] | None = None
+    ) -> dict[str, Record]:
+        """Run probes on `workers` threads; return the responses by probe id.
+
+        The steps with disabled gates follow those of all probes, after one restart of the API server. `stop` gets the
+        responses of each finished probe; once it returns True, no other probe is begun, and the result has the finished
+        ones only.
+        """
+        running = [_RunningProbe(self, probe) for probe in probes]
+        stopped = threading.Event()
+
+        def run(each: _RunningProbe, part: int) -> None:
+            if stopped.is_set():
+                return
+            for step in each.parts[part]:
+                each.take(step)
+            if part == each.last_part:
+                each.finished = True
+                if stop is not None and stop(each.probe.id, each.record):
+                    stopped.set()
+
         # Side by side: every probe has a namespace and names of its own.
         try:
             with ThreadPoolExecutor(workers) as pool:
-                return dict(zip((probe.id for probe in probes), pool.map(self.run, probes), strict=True))
+                list(pool.map(run, running, repeat(0)))
+                later = [each for each in running if each.last_part == 1]
+                if later and not stopped.is_set():
+                    self.disable_gates()
+                    list(pool.map(run, later, repeat(1)))
         finally:
             self.close()
+        return {each.probe.id: each.record for each in running if each.finished}
+
+    def disable_gates(self) -> None:
+        """Restart the API server with every optional gate off, and connect again."""
+        self._target.disable_gates()
+        with self._lock:
+            self._transports.clear()
 
     def close(self) -> None:
         """End the server of webhooks, if a probe has started it."""
@@ -62,13 +94,6 @@ class Prober:
                 self._responder = Responder()
             return self._responder
 
-    def run(self, probe: Probe) -> Record:
-        """Run one probe; return the responses to its steps."""
-        running = _RunningProbe(self, probe)
-        for step in probe.steps:
-            running.take(step)
-        return running.record
-
     def transport(self, user: tuple[str, tuple[str, ...]] | None) -> Transport:
         """Return the transport of a user; None is the administrator."""
         with self._lock:
@@ -83,8 +108,11 @@ class _RunningProbe:
     def __init__(self, prober: Prober, probe: Probe) -> None:
         self.record: Record = []
         self._answers: list[Any] = []
+        self.probe = probe
+        self.parts = (probe.steps, probe.gates_off)
+        self.last_part = 1 if probe.gates_off else 0
+        self.finished = False
         self._prober = prober
-        self._probe = probe
         self._clock = RealClock()
         self._never = threading.Event()
         self._namespace = False
@@ -168,7 +196,7 @@ class _RunningProbe:
             return found
         if "{ns}" in found:
             self._make_namespace()
-        found = found.replace("{ns}", self._probe.slug).replace("{id}", self._probe.slug)
+        found = found.replace("{ns}", self.probe.slug).replace("{id}", self.probe.slug)
         if "{hook" in found:
             responder = self._prober.responder()
             found = found.replace("{hook}", responder.url).replace("{hook-ca}", responder.authority)
@@ -188,10 +216,10 @@ class _RunningProbe:
         if self._namespace:
             return
         self._namespace = True
-        name, admin = self._probe.slug, self._prober.transport(None)
-        body = orjson.dumps({"metadata": {"name": name, "labels": dict(self._probe.labels)}})
+        name, admin = self.probe.slug, self._prober.transport(None)
+        body = orjson.dumps({"metadata": {"name": name, "labels": dict(self.probe.labels)}})
         admin.request("POST", "/api/v1/namespaces", body=body)
-        if not self._probe.pods:
+        if not self.probe.pods:
             return
         # kube-apiserver refuses pods until the service account exists.
         deadline = self._clock.monotonic() + _PATIENCE

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from apiserver_emulator import ApiServerEmulator
+from dra_api.feature_gates import optional_gates
 from dra_api.request import User
 from dra_api.transport import HttpTransport, Transport
 from dra_conformance.control_plane.binaries import BinariesControlPlane
@@ -23,15 +24,20 @@ GATES = {
     "DRANodeAllocatableResources": True,
     "DRAResourcePoolStatus": True,
 }
+GATES_OFF = dict.fromkeys(optional_gates(RELEASE), False)
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One control plane: its name and release. `connect(user)` returns a transport; None is the administrator."""
+    """One control plane: its name and release. `connect(user)` returns a transport; None is the administrator.
+
+    `disable_gates` restarts its API server, with the same objects, with every optional feature gate of DRA off.
+    """
 
     name: str
     version: str
     connect: Callable[[tuple[str, tuple[str, ...]] | None], Transport]
+    disable_gates: Callable[[], None]
 
 
 @contextlib.contextmanager
@@ -53,8 +59,12 @@ def embedded(folder: Path) -> Iterator[Target]:
             made.append(HttpTransport.from_kubeconfig(path))
             return made[-1]
 
+        def disable_gates() -> None:
+            plane.kill()
+            plane.restart(feature_gates=GATES_OFF)
+
         try:
-            yield Target("embedded", f"v{RELEASE}", connect)
+            yield Target("embedded", f"v{RELEASE}", connect, disable_gates)
         finally:
             for each in made:
                 each.close()
@@ -80,7 +90,7 @@ def real(folder: Path, bin_dir: Path) -> Iterator[Target]:
         def connect(user: tuple[str, tuple[str, ...]] | None) -> Transport:
             return plane.transport() if user is None else plane.transport_for(user[0], user[1])
 
-        yield Target("real", plane.version(), connect)
+        yield Target("real", plane.version(), connect, lambda: plane.restart_with_gates(GATES_OFF))
 
 
 def _authenticated(groups: Sequence[str]) -> tuple[str, ...]:

@@ -206,6 +206,18 @@ class BinariesControlPlane:
         self._processes[program].start()
         self._wait_ready()
 
+    def restart_with_gates(self, feature_gates: Mapping[str, bool]) -> None:
+        """Restart the API server on its old data with other feature gates. Raises TargetUnreachable.
+
+        The other programs keep the gates that they were started with.
+        """
+        self._overrides, self._gates = dict(feature_gates), None
+        self._check_gates()
+        self._processes[API_SERVER].kill()
+        command = flags.api_server(self._laid_out(), self._overrides, self._runtime_config, audit=self._audit)
+        self._launch(API_SERVER, command)
+        self._wait_ready()
+
     # -- users -----------------------------------------------------------------------------------------------
 
     def transport(self) -> Transport:

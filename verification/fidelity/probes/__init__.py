@@ -13,6 +13,7 @@ from verification.fidelity.probes import (
     details,
     dra_statuses,
     endpoints,
+    gates,
     identities,
     lifecycle,
     lists,
@@ -51,6 +52,7 @@ _TABLES = (
     webhooks,
     resources,
     schemas,
+    gates,
 )
 
 

@@ -20,7 +20,7 @@ _PATHS = {
 }
 
 
-def _named(obj: dict[str, Any]) -> dict[str, Any]:
+def prepared(obj: dict[str, Any]) -> dict[str, Any]:
     """Return the object under this probe's own name, without the fields that the server sets."""
     found = copy.deepcopy(obj)
     metadata = found["metadata"]
@@ -32,13 +32,18 @@ def _named(obj: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
+def path_of(obj: dict[str, Any]) -> str:
+    """Return the path of the kind of an object, in the object's version."""
+    return at(obj["apiVersion"].rpartition("/")[2], _PATHS[obj["kind"]])
+
+
 def _from(case: Any) -> tuple[Step, ...]:
-    path = at(case.obj["apiVersion"].rpartition("/")[2], _PATHS[case.kind])
-    new = _named(case.obj)
+    path = path_of(case.obj)
+    new = prepared(case.obj)
     if case.op == "create":
         return (post(path, new),)
-    old = _named(case.old)
-    before = at(case.old["apiVersion"].rpartition("/")[2], _PATHS[case.kind])
+    old = prepared(case.old)
+    before = path_of(case.old)
     steps: tuple[Step, ...] = (post(before, old, keep="none"),)
     name = new["metadata"].get("name", "{id}")
     if old.get("status"):
@@ -48,9 +53,8 @@ def _from(case: Any) -> tuple[Step, ...]:
 
 
 def probes() -> Iterator[Probe]:
-    """Yield the probes of this table: the cases that disable no feature gate."""
+    """Yield the probes of this table: the cases that disable no feature gate. The others are in `gates`."""
     for number, case in enumerate(dra_cases.CASES):
-        # Both targets run with one set of gates.
         if not case.gates:
             name = case.name.replace(" ", "-")
             yield Probe(f"resource/{number}-{case.rule}-{name}", _from(case), labels=case.labels)
