@@ -524,4 +524,4 @@ def _(patch: Patch) -> None:
 
         return park
 
-    patch.wrap(f"{_SCHEDULER}.scheduler:Scheduler._park", make)
+    patch.wrap(f"{_SCHEDULER}.scheduler:Scheduler._refused", make)

@@ -112,10 +112,10 @@ Feature: Schedulers that bind pods themselves
     And a ResourceClaim "third" for 1 of "gpu"
     And the API server <does> the next <number> <what>
     When a pod "one" using claim "first, second" is created
-    And every fault has affected a request
-    And a pod "two" using claim "third, second" is created
     Then pod "one" is bound to "n1" [DRA-139]
-    And pod "two" is bound to "n1" [DRA-139]
+    When every fault has affected a request
+    And a pod "two" using claim "third, second" is created
+    Then pod "two" is bound to "n1" [DRA-139]
     And claim "first" is reserved for exactly the pods "one" [DRA-128]
     And claim "second" is reserved for exactly the pods "one, two" [DRA-128]
     And claim "third" is reserved for exactly the pods "two" [DRA-128]

@@ -230,9 +230,9 @@ Feature: Extended resources backed by devices
     And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     And the API server <does> the next 1 <what>
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
-    And every fault has affected a request
     Then pod "train" is bound to "n1" [DRA-239]
-    And the extended resource claim of pod "train" is allocated the devices "dev-0" [DRA-239]
+    When every fault has affected a request
+    Then the extended resource claim of pod "train" is allocated the devices "dev-0" [DRA-239]
     And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-239]
     And pod "train" keeps one claim [DRA-247]
 

@@ -75,8 +75,7 @@ def is_terminal(pod: Obj) -> bool:
 class ClusterView:
     """The scheduler's state of the cluster. All reading methods need `lock` held.
 
-    `changes_seen` counts the changes that may help a waiting pod: if it grows between a decision and the wait, the pod
-    must be queued again.
+    The listener is called after the change has been applied and without `lock`.
     """
 
     def __init__(
@@ -93,7 +92,6 @@ class ClusterView:
         self.ledger = ClaimLedger()
         self._seed = seed
         self._listener = listener
-        self.changes_seen = 0
         self._pools = PoolIndex(features=features, engine=engine or Correct())
         self._placed: dict[PodKey, tuple[str, dict[str, int]]] = {}
         self._assumed: dict[PodKey, tuple[str, str, frozenset[ClaimKey]]] = {}
@@ -101,13 +99,6 @@ class ClusterView:
         self._requests_of_pod: dict[PodKey, set[str]] = {}
         self._needs: dict[str, dict[str, int]] = {}
         self.extended = ExtendedIndex(self.classes, self.claims)
-
-    def _notify(self, what: ChangeKind, key: tuple[str, str]) -> None:
-        with self.lock:
-            # The other kinds queue their pod directly, so a pod that begins to wait cannot miss them.
-            self.changes_seen += what in ("room", "claim")
-        # Without the lock: the listener takes locks of the scheduler and of the binding queue.
-        self._listener(what, key)
 
     # -- reading ---------------------------------------------------------------------------------------------------
 
@@ -169,7 +160,7 @@ class ClusterView:
             freed = self.ledger.drop_assumed(uid, set(claims))
             moved = self._place(pod)
         if freed or moved:
-            self._notify("room", pod)
+            self._listener("room", pod)
 
     # -- changes from the API server ---------------------------------------------------------------------------------
 
@@ -179,7 +170,6 @@ class ClusterView:
         with self.lock:
             if change.type == "DELETED":
                 self.nodes.pop(name, None)
-                self._pools.node_changed(name)
                 # A node that disappears makes room for no pod.
                 return
             facts = NodeFacts.of(change.object)
@@ -196,7 +186,7 @@ class ClusterView:
                 self._pools.node_changed(name)
             if before is not None and _same_for_pods(before.node, change.object):
                 return
-        self._notify("room", ("", name))
+        self._listener("room", ("", name))
 
     def on_slice(self, change: Change) -> None:
         """Handle a change of a ResourceSlice."""
@@ -205,7 +195,7 @@ class ClusterView:
                 self._pools.drop_slice(name_of(change.object))
             else:
                 self._pools.put_slice(change.object)
-        self._notify("room", ("", name_of(change.object)))
+        self._listener("room", ("", name_of(change.object)))
 
     def on_taint_rule(self, change: Change) -> None:
         """Handle a change of a DeviceTaintRule."""
@@ -214,7 +204,7 @@ class ClusterView:
                 self._pools.drop_rule(name_of(change.object))
             elif not self._pools.put_rule(change.object):
                 return
-        self._notify("room", ("", name_of(change.object)))
+        self._listener("room", ("", name_of(change.object)))
 
     def on_class(self, change: Change) -> None:
         """Handle a change of a DeviceClass."""
@@ -224,7 +214,7 @@ class ClusterView:
                 self.classes.pop(name_of(change.object), None)
                 return
             self.classes[name_of(change.object)] = DeviceClass.decode(change.object)
-        self._notify("room", ("", name_of(change.object)))
+        self._listener("room", ("", name_of(change.object)))
 
     def on_claim(self, change: Change) -> None:
         """Handle a change of a ResourceClaim."""
@@ -237,9 +227,9 @@ class ClusterView:
             else:
                 self.claims[key] = change.object
                 freed = self.ledger.set_status(key, (change.object.get("status") or {}).get("allocation"))
-        self._notify("claim", key)
+        self._listener("claim", key)
         if freed:
-            self._notify("room", key)
+            self._listener("room", key)
 
     def on_pod(self, change: Change) -> None:
         """Handle a change of a Pod."""
@@ -254,9 +244,9 @@ class ClusterView:
             for uid in tuple(self._requests_of_pod.get(key, ())):
                 freed = self._hold(self.requests[uid]) or freed
         if change.type != "MODIFIED" or change.old is None or _matters(change.old, change.object):
-            self._notify("pod", key)
+            self._listener("pod", key)
         if freed:
-            self._notify("room", key)
+            self._listener("room", key)
 
     def on_bind_request(self, change: Change) -> None:
         """Handle a change of a BindRequest."""
@@ -272,9 +262,9 @@ class ClusterView:
                 self._requests_of_pod.setdefault(pod, set()).add(uid)
                 freed = self._hold(request)
             freed = self._place(pod) or freed
-        self._notify("bind-request", pod)
+        self._listener("bind-request", pod)
         if freed:
-            self._notify("room", pod)
+            self._listener("room", pod)
 
     # -- inside ----------------------------------------------------------------------------------------------------
 

@@ -308,8 +308,7 @@ class Cycle:
         by_reason: dict[str, list[str]] = {}
         for state in attempt.unfitting[:_EXPLAINED_NODES]:
             _, allocator = self._for_node(attempt, state)
-            if allocator is None:
-                continue
+            assert allocator is not None  # noqa: S101 - for the type checker; it has refused the node
             why = allocator.why_not(self._view.inventory(state.facts.name), self._view.ledger.taken)
             by_reason.setdefault(why, []).append(state.facts.name)
         return " ".join(f"{', '.join(names)}: {reason}." for reason, names in by_reason.items())

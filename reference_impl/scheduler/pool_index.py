@@ -43,7 +43,7 @@ class PoolIndex:
         return known
 
     def node_changed(self, name: str) -> None:
-        """Handle changed labels of a node, or its deletion."""
+        """Handle changed labels of a node, or a new node."""
         self._inventories.pop(name, None)
 
     def put_slice(self, found: Obj) -> None:

@@ -173,11 +173,9 @@ class Scheduler:
 
     def backoff(self, pod: PodKey) -> float:
         """Return seconds until a pod that failed as often as this one is tried again."""
-        failures = self._failures.get(pod, 0)
-        if not failures:
-            return 0.0
         # The exponent is capped because 2.0 ** 1024 overflows.
-        return float(min(self.options.initial_backoff * 2.0 ** min(failures - 1, 20), self.options.max_backoff))
+        failures = min(self._failures.get(pod, 0), 20)
+        return float(min(self.options.initial_backoff * 2.0**failures, self.options.max_backoff))
 
     def _wait(self, key: PodKey, pod: Obj, *, for_own_claims: bool) -> None:
         with self._lock:
@@ -204,7 +202,6 @@ class Scheduler:
             self._queue.queue.add_after(key, rest)
             return
         with self.view.lock:
-            seen = self.view.changes_seen
             pod = self.view.pods.get(key)
             if pod is None or not self.is_ours(pod):
                 self._forget(key, pod)
@@ -230,6 +227,9 @@ class Scheduler:
                 if isinstance(outcome, Decision):
                     # Under the same lock as the decision, so that the next decision finds these devices in use.
                     self.view.assume(pod, outcome.node, outcome.allocations)
+            if isinstance(outcome, Refusal):
+                # Under the same lock as the decision, so that the pod is woken by every change after it.
+                self._wait(key, pod, for_own_claims=outcome.for_own_claims)
         if stale:
             self._clean_up(key, pod, stale)
         elif isinstance(outcome, Decision):
@@ -237,11 +237,7 @@ class Scheduler:
                 self._waiting.remove(key)
             self._binding_queue.enqueue(key, outcome)
         elif outcome is not None:
-            self._park(key, pod, outcome)
-            if (
-                self.view.changes_seen != seen
-            ):  # changed between the decision and the wait, when the pod could not be woken
-                self._queue.queue.add_after(key, self.backoff(key))
+            self._refused(key, pod, outcome)
 
     def _node_is_gone(self, request: Obj) -> bool:
         """Return whether the node of a BindRequest is gone: the request then is stale in any phase (KAI-073)."""
@@ -282,9 +278,8 @@ class Scheduler:
         )
         return Refusal(f"pod has resource claims ({names}), but dynamic resource allocation is not available: {cause}")
 
-    def _park(self, key: PodKey, pod: Obj, refusal: Refusal) -> None:
-        """Let a pod wait, and report why."""
-        self._wait(key, pod, for_own_claims=refusal.for_own_claims)
+    def _refused(self, key: PodKey, pod: Obj, refusal: Refusal) -> None:
+        """Report why a pod waits, and delete what is in its way."""
         if refusal.silent:
             return
         self.count_failure(key)

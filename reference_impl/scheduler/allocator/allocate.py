@@ -153,10 +153,7 @@ class Allocator:
 
     def why_not(self, inventory: NodeInventory, taken: Taken) -> str:
         """Return the reason why the claims do not fit on a node for which `on` found no devices, in one sentence."""
-        try:
-            return explain.failure(self._problem(inventory, taken), self._options(inventory))
-        except (AllocationError, FailedDevice) as error:
-            return str(error)
+        return explain.failure(self._problem(inventory, taken), self._options(inventory))
 
     def _problem(self, inventory: NodeInventory, taken: Taken) -> Problem:
         return Problem(inventory, taken, self.claims, self._constraints, self.features, steps=self.max_steps)
@@ -242,15 +239,11 @@ class Allocator:
         if position == len(options):
             yield chosen
             return
-        tried: list[Task] = []
         alternatives = list(enumerate(options[position]))
         # An alternative with too few devices is not tried: its search could only fail on the selector of another.
         alternatives = [one for one in alternatives if not out_of_reach(problem, [one[1].task])] or alternatives
-        for number, option in alternatives:
+        for number, _ in alternatives:
             attempt = (*chosen, number)
-            if any(option.task.like(before) for before in tried):
-                continue
-            tried.append(option.task)
             if self._attempt(problem, self._start(problem, options, attempt), breaches) is not None:
                 yield from self._prefixes(problem, options, attempt, breaches)
 
