@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -305,13 +305,16 @@ class ScenarioNode:
         from reference_impl.inventory_plugin.inventory import Inventory
         from reference_impl.inventory_plugin.plugin import InventoryPlugin
 
-        plugin = InventoryPlugin(
-            KubeClient(self.world.run.component_transport("driver")),
-            clock=self.world.clock,
-            inventory=Inventory.load(inventory),
-            options=self._plugin_options(driver_name, driver_root=Path("/")),
-        )
-        plugin.start()
+        # Its errors are those of the driver under test only if that is the reference as well.
+        judged = self.world.run.components.spec("driver").kind == "reference"
+        with starting("driver") if judged else nullcontext():
+            plugin = InventoryPlugin(
+                KubeClient(self.world.run.component_transport("driver")),
+                clock=self.world.clock,
+                inventory=Inventory.load(inventory),
+                options=self._plugin_options(driver_name, driver_root=Path("/")),
+            )
+            plugin.start()
         self._parts[driver_name] = plugin
         try:
             self.kubelet.wait_registered(driver_name, 20.0)

@@ -75,25 +75,21 @@ _EDITS: Final = _object(
 
 _NAME: Final = "[A-Za-z]([A-Za-z0-9_.-]*[A-Za-z0-9])?"
 
-CDI_SCHEMA: Final[dict[str, Any]] = {
-    "$schema": "https://json-schema.org/draft/2020-12/schema",
-    "title": "Container Device Interface specification",
-    **_object(
-        ["cdiVersion", "kind", "devices"],
-        cdiVersion=_STRING,
-        kind={"type": "string", "pattern": f"^{_NAME}/{_NAME}$"},
-        annotations=_ANNOTATIONS,
-        devices={
-            "type": "array",
-            "minItems": 1,
-            "items": _object(
-                ["name", "containerEdits"],
-                name={"type": "string", "pattern": "^[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?$"},
-                annotations=_ANNOTATIONS,
-                containerEdits=_EDITS,
-            ),
-        },
-        containerEdits=_EDITS,
-    ),
-}
+CDI_SCHEMA: Final = _object(
+    ["cdiVersion", "kind", "devices"],
+    cdiVersion=_STRING,
+    kind={"type": "string", "pattern": f"^{_NAME}/{_NAME}$"},
+    annotations=_ANNOTATIONS,
+    devices={
+        "type": "array",
+        "minItems": 1,
+        "items": _object(
+            ["name", "containerEdits"],
+            name={"type": "string", "pattern": "^[A-Za-z0-9]([A-Za-z0-9_.:-]*[A-Za-z0-9])?$"},
+            annotations=_ANNOTATIONS,
+            containerEdits=_EDITS,
+        ),
+    },
+    containerEdits=_EDITS,
+)
 """A document that this schema accepts can be decoded by every CDI implementation."""

@@ -87,12 +87,7 @@ class Kubelet:
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._ensure_node()
             life = self._life = _Life(self, self._client, self._clock)
-            try:
-                life.start()
-            except BaseException:
-                self._life = None
-                life.stop()
-                raise
+            life.start()
             self._record(KubeletState(step="started", drivers=tuple(life.plugins.drivers())))
 
     def stop(self) -> None:
@@ -135,7 +130,7 @@ class Kubelet:
 
     # -- pods ------------------------------------------------------------------------------------------------------
 
-    def finish_pod(self, namespace: str, name: str, phase: Phase = "Succeeded") -> None:
+    def finish_pod(self, namespace: str, name: str, phase: Phase) -> None:
         """Let a pod's containers end by themselves once they run. Raises KubeletError for a pod not on this node."""
         self._alive().pods.finish(namespace, name, phase)
 

@@ -130,7 +130,7 @@ def test_a_failing_pod_has_an_event_and_then_finishes(cluster: Cluster) -> None:
     assert cluster.status("p")["containerStatuses"][0]["state"]["waiting"]["reason"] == "ContainerCreating"
     cluster.driver.prepare_error.clear()
     cluster.wait_phase("p", "Running")
-    cluster.kubelet.finish_pod("default", "p")
+    cluster.kubelet.finish_pod("default", "p", "Succeeded")
     status = cluster.wait_phase("p", "Succeeded")
     assert status["containerStatuses"][0]["state"]["terminated"]["exitCode"] == 0
 

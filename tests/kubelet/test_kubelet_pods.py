@@ -120,7 +120,7 @@ def test_a_shared_claim_is_prepared_once_and_unprepared_by_the_last(node: World)
     node.pod("q", "c")
     node.wait_phase("p", "Running")
     node.wait_phase("q", "Running")
-    node.kubelet.finish_pod("default", "p")
+    node.kubelet.finish_pod("default", "p", "Succeeded")
     node.wait_phase("p", "Succeeded")
     assert (len(driver.prepared), driver.unprepared) == (1, [])
     node.kubelet.finish_pod("default", "q", "Failed")
@@ -195,7 +195,7 @@ def test_a_finished_pod_is_unprepared_before_it_is_reported(node: World) -> None
     node.claim("c", "p")
     running(node, "p", "c")
     driver.unprepare_error["c"] = "not yet"
-    node.kubelet.finish_pod("default", "p")
+    node.kubelet.finish_pod("default", "p", "Succeeded")
     node.log.wait(lambda: driver.unprepared)
     assert node.phase("p") == "Running"
     driver.unprepare_error.clear()
@@ -369,7 +369,7 @@ def test_the_node_is_made_ready(node: World) -> None:
 
 def test_finishing_an_unknown_pod_is_an_error(node: World) -> None:
     with pytest.raises(KubeletError, match="pod default/nobody is not on node node-1"):
-        node.kubelet.finish_pod("default", "nobody")
+        node.kubelet.finish_pod("default", "nobody", "Failed")
 
 
 def test_errors_of_the_kubelet_have_one_base() -> None:
