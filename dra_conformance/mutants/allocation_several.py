@@ -762,6 +762,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_SCHEDULER}.pod_resources:pod_requests", make)
 
 
+@mutant("pods-not-yet-bound-not-counted", rule="DRA-130c")
+def _(patch: Patch) -> None:
+    """A pod takes nothing of its node before it is bound."""
+
+    def make(original: Callable[..., str]) -> Callable[..., str]:
+        def node_of(self: Any, pod: Any, seen: Obj) -> str:
+            return original(self, pod, seen) if seen["spec"].get("nodeName") else ""
+
+        return node_of
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView._node_of", make)
+
+
 @mutant("pods-of-a-node-not-counted", rule="DRA-130c")
 def _(patch: Patch) -> None:
     """The limit of pods of a node is not respected."""

@@ -216,6 +216,17 @@ def _(world: World, pod: str) -> None:
     world.eventually(f"pod {pod} is bound", lambda: look_bound(world, pod), expected="a node")
 
 
+@then('pods "{one}" and "{other}" are bound to different nodes')
+def _(world: World, one: str, other: str) -> None:
+    """Both pods come to be bound, each to a node of its own."""
+
+    def look() -> Seen:
+        (one_bound, first), (other_bound, second) = look_bound(world, one), look_bound(world, other)
+        return one_bound and other_bound and first != second, {one: first, other: second}
+
+    world.eventually(f"pods {one} and {other} are bound to different nodes", look, expected="two nodes")
+
+
 @then('pod "{pod}" stays unbound')
 def _(world: World, pod: str) -> None:
     """The pod is not bound once the system is idle."""
