@@ -12,44 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pynvml
+
 from fake_nvml.documents import nearest
 from fake_nvml.errors import FakeNvmlError
 from fake_nvml.layout import MAX_FAULTS, State
 
 #: NVML return codes by the name that `inject_fault` and the command take.
-ERRORS: Final[Mapping[str, int]] = {
-    "SUCCESS": 0,
-    "UNINITIALIZED": 1,
-    "INVALID_ARGUMENT": 2,
-    "NOT_SUPPORTED": 3,
-    "NO_PERMISSION": 4,
-    "ALREADY_INITIALIZED": 5,
-    "NOT_FOUND": 6,
-    "INSUFFICIENT_SIZE": 7,
-    "INSUFFICIENT_POWER": 8,
-    "DRIVER_NOT_LOADED": 9,
-    "TIMEOUT": 10,
-    "IRQ_ISSUE": 11,
-    "LIBRARY_NOT_FOUND": 12,
-    "FUNCTION_NOT_FOUND": 13,
-    "CORRUPTED_INFOROM": 14,
-    "GPU_IS_LOST": 15,
-    "RESET_REQUIRED": 16,
-    "OPERATING_SYSTEM": 17,
-    "LIB_RM_VERSION_MISMATCH": 18,
-    "IN_USE": 19,
-    "MEMORY": 20,
-    "NO_DATA": 21,
-    "VGPU_ECC_NOT_SUPPORTED": 22,
-    "INSUFFICIENT_RESOURCES": 23,
-    "FREQ_NOT_SUPPORTED": 24,
-    "ARGUMENT_VERSION_MISMATCH": 25,
-    "DEPRECATED": 26,
-    "NOT_READY": 27,
-    "GPU_NOT_FOUND": 28,
-    "INVALID_STATE": 29,
-    "RESET_TYPE_NOT_SUPPORTED": 30,
-    "UNKNOWN": 999,
+ERRORS: Final[Mapping[str, int]] = {"SUCCESS": 0} | {
+    name.removeprefix("NVML_ERROR_"): code for name, code in vars(pynvml).items() if name.startswith("NVML_ERROR_")
 }
 
 ALWAYS: Final = 2**32  # a probability of one, in the unit of the state's field

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import msgspec
 
 from dra_conformance.core.events import KubeletEvent
+from dra_conformance.core.events.log import encode
 
 Log = Callable[[KubeletEvent], None]
 """Receives each event of a kubelet, with its node."""
@@ -22,7 +23,10 @@ def recorder(log: Log, node: str) -> Record:
     """Return a function that sets an event's node and passes it to `log`."""
 
     def record(event: KubeletEvent) -> None:
-        log(msgspec.structs.replace(event, node=node))
+        made = msgspec.structs.replace(event, node=node)
+        # A value of the wrong type is an error of the kubelet, and not of the report that is made from the log.
+        msgspec.json.decode(encode(made), type=type(made))
+        log(made)
 
     return record
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import IPv4Network
 
 from dra_conformance.kubelet.container_view import ContainerView
+
+_PODS = IPv4Network("10.244.0.0/16")
+"""The addresses of pods."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Runtime:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._pods: dict[str, RunningPod] = {}
-        self._next = 1
+        self._addresses = _PODS.hosts()
 
     def get(self, uid: str) -> RunningPod | None:
         """The running pod of that uid."""
@@ -34,9 +38,7 @@ class Runtime:
     def run(self, uid: str, views: Mapping[str, ContainerView], now: str) -> RunningPod:
         """Start a pod's containers."""
         with self._lock:
-            address = f"10.244.{self._next >> 8 & 255}.{self._next & 255}"
-            self._next += 1
-            self._pods[uid] = RunningPod(now, address, views)
+            self._pods[uid] = RunningPod(now, str(next(self._addresses)), views)
             return self._pods[uid]
 
     def kill(self, uid: str) -> RunningPod | None:

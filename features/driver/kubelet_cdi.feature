@@ -138,7 +138,7 @@ Feature: Containers get the edits of valid CDI specifications
     And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
     And the scripted driver "sim" writes no CDI file for "a"
     And claim "a" gets the CDI ids "$(kind)=a-big, $(kind)=a-extra, $(kind)=a-big, $(kind)=a-small" from the scripted driver "sim"
-    And the CDI file "a.json" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), containerEdits: {env: [COMMON=specification, BOTH=specification]}, devices: [{name: a-big, containerEdits: {env: [BOTH=big, SIZE=big], deviceNodes: [{path: /dev/both, hostPath: /dev/null, permissions: r}, {path: /dev/big, hostPath: /dev/null}]}}, {name: a-small, containerEdits: {env: [SIZE=small, LAST=a=b], deviceNodes: [{path: /dev/both, hostPath: /dev/zero, type: c, major: 1, minor: 5, permissions: rw}]}}, {name: a-extra, containerEdits: {env: [EXTRA=yes]}}, {name: a-unused, containerEdits: {env: [UNUSED=yes]}}]}
+    And the CDI file "a.json" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), containerEdits: {env: [COMMON=specification, BOTH=specification]}, devices: [{name: a-big, containerEdits: {env: [BOTH=big, SIZE=big], deviceNodes: [{path: /dev/both, hostPath: /dev/null, permissions: r}, {path: /dev/big, hostPath: /dev/null}]}}, {name: a-small, containerEdits: {env: [SIZE=small, LAST=a=b], deviceNodes: [{path: /dev/both, hostPath: /dev/zero, type: c, major: 1, minor: 5, permissions: rw}], mounts: [{hostPath: /etc, containerPath: /outer/bin, options: [bind, ro]}, {hostPath: /usr, containerPath: /outer, options: [bind, ro]}]}}, {name: a-extra, containerEdits: {env: [EXTRA=yes]}}, {name: a-unused, containerEdits: {env: [UNUSED=yes]}}]}
     And a pod "train" with the reserved claims "a, b" and the containers:
       | name | claims | env              |
       | main | a, b   | OWN=pod, SIZE=pod |
@@ -158,5 +158,7 @@ Feature: Containers get the edits of valid CDI specifications
       | device node | /dev/b-gpu      | like 'rw.*'   |
       | device numbers | /dev/both    | c 1:5         |
       | mount       | /scripted/b-gpu | like '.*/cdi' |
+      # The mount of the folder comes before the mount in it.
+      | file        | /outer/bin/group | set          |
     And of the variables "UNUSED", container "main" of pod "train" on "n1" has only ""
     And of the variables "[BCDELS]*", container "none" of pod "train" on "n1" has only ""
