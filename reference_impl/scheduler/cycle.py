@@ -28,7 +28,6 @@ from reference_impl.scheduler.pod_claims import PodClaim
 
 CANNOT_ALLOCATE = "cannot allocate all claims"
 CLAIM_ELSEWHERE = "resourceclaim not available on the node"
-ALTERNATIVES = 8
 _EXPLAINED_NODES = 3
 # Steps that one pod may take in all: what is left after some nodes is shared by the rest.
 _STEPS_PER_POD = 60_000
@@ -153,8 +152,8 @@ class Cycle:
             score = preference(allocations)
             if best is None or score > best[0]:
                 best = (score, state, allocations)
-            # No later node can score higher, and on a tie the earlier candidate wins.
-            if score == most_preferred(attempt.wanted):
+            # With all first alternatives: no later node can score higher, and on a tie the earlier candidate wins.
+            if score == 0:
                 break
         if best is None:
             return self._refusal(attempt)
@@ -244,8 +243,7 @@ class Cycle:
                 return ()
             # All nodes share one budget of steps: a hard claim must not occupy the only deciding thread.
             allocator.max_steps = max(min(self._max_steps, attempt.steps), 1)
-            # No reasons yet: they cost more than the failure, and `_details` computes them for a few nodes only.
-            outcome = allocator.on(self._view.inventory(name), self._view.ledger.taken, why=False)
+            outcome = allocator.on(self._view.inventory(name), self._view.ledger.taken)
         except AllocationError as error:
             attempt.steps -= error.steps
             if error.on_node_only:
@@ -320,10 +318,5 @@ def usable_on(allocation: Obj, state: NodeState) -> bool:
 
 
 def preference(allocations: Sequence[Allocation]) -> int:
-    """Return the score of a node: the earlier the chosen alternatives, the higher (DRA-140)."""
-    return sum(ALTERNATIVES - number for new in allocations for number in new.chosen_alternatives)
-
-
-def most_preferred(claims: Sequence[Claim]) -> int:
-    """Return the score when every request gets its first alternative: no node can do better."""
-    return sum(ALTERNATIVES for claim in claims for request in claim.requests if request.prioritized)
+    """Return the score of a node: the earlier the chosen alternatives, the higher, 0 at most (DRA-140)."""
+    return -sum(number for new in allocations for number in new.chosen_alternatives)

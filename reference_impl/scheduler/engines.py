@@ -20,7 +20,7 @@ class PodAllocator(Protocol):
 
     max_steps: int
 
-    def on(self, inventory: Any, taken: Taken, *, why: bool = True) -> Outcome:
+    def on(self, inventory: Any, taken: Taken) -> Outcome:
         """Try one node. Raises AllocationError."""
         ...
 

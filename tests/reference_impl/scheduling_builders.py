@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 from dra_api.objects import Obj
 from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler import allocator
-from reference_impl.scheduler.allocator import Allocator, DeviceClass, Features, NodeInventory, Outcome, Taken
+from reference_impl.scheduler.allocator import Allocator, DeviceClass, Features, NodeInventory, Taken
+from reference_impl.scheduler.allocator.model import Allocation
 
 DRIVER = "gpu.example.com"
 
@@ -130,6 +131,16 @@ def device_class(name: str = "gpu", *expressions: str, config: Iterable[Obj] = (
     }
 
 
+class Tried(NamedTuple):
+    """The outcome of an allocation on one node, and the reason if there is none."""
+
+    allocations: tuple[Allocation, ...] | None
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.allocations is not None
+
+
 class World:
     """Slices, classes and devices in use; allocates on one node."""
 
@@ -148,12 +159,15 @@ class World:
 
     def allocate(
         self, *claims: Obj, node: str = "node-a", labels: dict[str, str] | None = None, max_steps: int = 20_000
-    ) -> Outcome:
+    ) -> Tried:
         decoded = [allocator.decode_claim(obj) for obj in claims]
         asked = Allocator(decoded, self.classes, features=self.features, max_steps=max_steps)
-        return asked.on(self.inventory(node, labels), self.taken)
+        inventory = self.inventory(node, labels)
+        found = asked.on(inventory, self.taken)
+        reason = asked.why_not(inventory, self.taken) if found.allocations is None else ""
+        return Tried(found.allocations, reason)
 
-    def take(self, *claims: Obj, **where: Any) -> Outcome:
+    def take(self, *claims: Obj, **where: Any) -> Tried:
         """Allocate and keep it."""
         outcome = self.allocate(*claims, **where)
         assert outcome.allocations is not None, outcome.reason
@@ -162,7 +176,7 @@ class World:
         return outcome
 
 
-def picked(outcome: Outcome) -> list[str]:
+def picked(outcome: Tried) -> list[str]:
     """`request=device` of all results, in order."""
     assert outcome.allocations is not None, outcome.reason
     return [

@@ -25,7 +25,6 @@ from scheduling_builders import (
 )
 
 from dra_api.objects import Obj
-from reference_impl.scheduler.allocator import Outcome
 
 MATCH = {"matchAttribute": f"{DRIVER}/n"}
 DISTINCT = {"distinctAttribute": f"{DRIVER}/m"}
@@ -149,7 +148,7 @@ def test_the_search_agrees_with_trying_everything(case):
     world = world_of(devices, units)
     busy = set(range(min(in_use, len(devices))))
     world.taken.add([{"driver": DRIVER, "pool": "pool", "device": f"d{at}"} for at in busy])
-    outcome: Outcome = world.allocate(claim(*requests, constraints=constraints))
+    outcome = world.allocate(claim(*requests, constraints=constraints))
     expected = best_by_hand(devices, requests, constraints, units, busy)
     if expected is None:
         assert outcome.allocations is None

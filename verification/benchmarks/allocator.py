@@ -66,7 +66,7 @@ class Ready:
         outcome = "unallocatable"
         allocator = Allocator(self.claims, self.classes, features=self.features)
         for inventory in self.inventories:
-            found = allocator.on(inventory, self.taken, why=False)
+            found = allocator.on(inventory, self.taken)
             outcome = "allocated" if found.allocations is not None else "unallocatable"
             if found.allocations is not None and self.first_fit:
                 break

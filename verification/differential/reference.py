@@ -80,14 +80,18 @@ class Deferred:
         """Allocate on one node. Raises AllocationError."""
         if self._release is None:
             inventory = NodeInventory.build(node, [*pools.values()], self._features)
-            # The reason is computed but not compared: the explanation must not fail if the allocation does not.
-            return Allocator(self._claims, self._classes, features=self._features).on(inventory, taken, why=True)
+            allocator = Allocator(self._claims, self._classes, features=self._features)
+            outcome = allocator.on(inventory, taken)
+            if outcome.allocations is None:
+                # Not compared: the explanation must not fail if the allocation does not.
+                allocator.why_not(inventory, taken)
+            return outcome
         seen = NodePools.build(node, [*pools.values()], self._features, self._release)
         if self._compatible is None:  # one for all nodes: the state that it keeps of counters is part of the release
             self._compatible = CompatibleAllocator(
                 self._claims, self._classes, release=self._release, features=self._features, max_steps=WALK_STEPS
             )
-        return self._compatible.on(seen, taken, why=False)
+        return self._compatible.on(seen, taken)
 
 
 def _one(node: NodeFacts, pools: dict[PoolId, list[Slice]], allocator: Deferred, taken: Taken) -> Fact:

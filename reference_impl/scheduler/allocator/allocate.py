@@ -9,11 +9,10 @@ Source: allocator_incubating.go Allocate (v0.36); rules DRA-134, DRA-146 to DRA-
 from __future__ import annotations
 
 import logging
-import os
+import uuid
 from collections.abc import Iterator, Sequence
 from itertools import islice
-
-import msgspec
+from typing import NamedTuple
 
 from reference_impl.scheduler.allocator import explain, results, selectors
 from reference_impl.scheduler.allocator.inventory import NodeInventory, bits
@@ -48,16 +47,7 @@ INVALID_POOLS = "invalid resource pools were encountered"
 
 def new_share_id() -> str:
     """Return a fresh id for one share of a device (UUID version 4)."""
-    text = uuid_bytes().hex()
-    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
-def uuid_bytes() -> bytes:
-    """Return random bytes in the form of a UUID version 4 (RFC 9562); the library's class takes three times as long."""
-    raw = bytearray(os.urandom(16))
-    raw[6] = raw[6] & 0x0F | 0x40
-    raw[8] = raw[8] & 0x3F | 0x80
-    return bytes(raw)
+    return str(uuid.uuid4())
 
 
 def check_claim(claim: Claim, classes: Classes, features: Features) -> None:
@@ -82,7 +72,7 @@ def check_claim(claim: Claim, classes: Classes, features: Features) -> None:
             raise AllocationError(f"claim {claim.key}: distinctAttribute is used, but the feature is disabled")
 
 
-class Option(msgspec.Struct, frozen=True, gc=False):
+class Option(NamedTuple):
     """One alternative of one request on this node, with the size it would have."""
 
     request: Request
@@ -117,13 +107,13 @@ class Allocator:
 
     # -- entry point --------------------------------------------------------------------------------------------
 
-    def on(self, inventory: NodeInventory, taken: Taken, *, why: bool = True) -> Outcome:
-        """Try one node; `why` requests the reason of a failure, which costs more than the failure.
+    def on(self, inventory: NodeInventory, taken: Taken) -> Outcome:
+        """Try one node; `why_not` returns the reason of a failure, which costs more than the failure.
 
         Raises AllocationError when a selector fails, a pool is in the way of an All request, or a limit is passed.
         """
         if self._needs_free_devices and not inventory.everything & ~inventory.in_use(taken):
-            return self._nothing(inventory, taken, why=why, steps=0)
+            return self._nothing(inventory, steps=0)
         problem = self._problem(inventory, taken)
         try:
             options = self._options(inventory)
@@ -141,15 +131,15 @@ class Allocator:
         steps = self.max_steps - problem.steps
         if found is not None:
             tasks, picked, numbers = found
-            return Outcome(tuple(self._assemble(inventory, tasks, picked, numbers)), steps=steps)
-        return self._nothing(inventory, taken, why=why, steps=steps)
+            return Outcome(tuple(self._assemble(inventory, tasks, picked, numbers)), steps)
+        return self._nothing(inventory, steps=steps)
 
-    def _nothing(self, inventory: NodeInventory, taken: Taken, *, why: bool, steps: int) -> Outcome:
+    def _nothing(self, inventory: NodeInventory, *, steps: int) -> Outcome:
         """Return the outcome without devices. Raises AllocationError if an invalid pool may be the reason."""
         if (broken := inventory.unusable("invalid")) is not None:
             log.debug("pool %s/%s: %s", broken.id.driver, broken.id.pool, broken.reason)
             raise AllocationError(INVALID_POOLS, on_node_only=True)
-        return Outcome(None, self.why_not(inventory, taken) if why else "", steps=steps)
+        return Outcome(None, steps)
 
     def why_not(self, inventory: NodeInventory, taken: Taken) -> str:
         """Return the reason why the claims do not fit on a node for which `on` found no devices, in one sentence."""

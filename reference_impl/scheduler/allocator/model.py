@@ -13,8 +13,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-import msgspec
-
 from dra_api.objects import Obj, name_of, namespace_of, uid_of
 from dra_api.quantity import Quantity
 
@@ -371,26 +369,22 @@ class Features:
     extended_resources: bool = True
 
 
-class Allocation(msgspec.Struct, frozen=True):
+class Allocation(NamedTuple):
     """One claim's outcome: the v1.AllocationResult, and the device ids in it."""
 
     claim: Claim
     result: Obj
-    chosen_alternatives: tuple[int, ...] = ()
+    chosen_alternatives: tuple[int, ...]
 
 
-class Outcome(msgspec.Struct, frozen=True):
-    """The outcome of an allocation on one node: one allocation for each claim, or none and the reason in one sentence.
+class Outcome(NamedTuple):
+    """The outcome of an allocation on one node: one allocation for each claim, or None.
 
     `steps` is the cost of the search.
     """
 
     allocations: tuple[Allocation, ...] | None
-    reason: str = ""
-    steps: int = 0
-
-    def __bool__(self) -> bool:
-        return self.allocations is not None
+    steps: int
 
 
 class AllocationError(Exception):

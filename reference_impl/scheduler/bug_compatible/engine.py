@@ -86,7 +86,7 @@ class CompatibleAllocator:
         if release.has("invalid-pool-ends-attempt"):
             self._tried.add("invalid")
 
-    def on(self, node_pools: NodePools, taken: Taken, *, why: bool = True) -> Outcome:
+    def on(self, node_pools: NodePools, taken: Taken) -> Outcome:
         """Try one node; see Allocator.on."""
         selecting = Selecting(node_pools.node, self.features)
         plans = [self._plan(claim, node_pools, selecting, taken) for claim in self.claims]
@@ -109,10 +109,10 @@ class CompatibleAllocator:
         steps = self.max_steps - walk.steps // _LOOKS_PER_STEP
         if found:
             results_ = tuple(self._result(plans, number, walk, node_pools.node) for number in range(len(plans)))
-            return Outcome(results_, steps=steps)
+            return Outcome(results_, steps)
         if any(pool.state == "invalid" for pool in node_pools.pools):
             raise AllocationError(INVALID_POOLS, on_node_only=True)
-        return Outcome(None, self.why_not(node_pools, taken) if why else "", steps=steps)
+        return Outcome(None, steps)
 
     def why_not(self, node_pools: NodePools, taken: Taken) -> str:
         """Return the reason why `on` found nothing: only that no combination works."""
