@@ -125,6 +125,15 @@ def root_port(state: State, index: int) -> str:
     return f"pci{gpu.domain:04x}:{bus:02x}/{gpu.domain:04x}:{bus:02x}:01.0"
 
 
+def _bars() -> str:
+    """The `resource` file: start, end and flags of each BAR. The sizes are invented: 16 MiB and 128 GiB."""
+    lines = [(0, 16 << 20, 0x40200), (1 << 40, 128 << 30, 0x14220C), (0, 0, 0)]
+    return "\n".join(f"0x{at:016x} 0x{at + size - 1 if size else 0:016x} 0x{flags:016x}" for at, size, flags in lines)
+
+
+_BARS: Final = _bars()
+
+
 def _sysfs_device(sys: Path, state: State, index: int) -> None:
     """Write the sysfs files of a PCI device: ids, class, NUMA node, CPUs, link, and the root above it."""
     gpu = state.gpus[index]
@@ -149,6 +158,7 @@ def _sysfs_device(sys: Path, state: State, index: int) -> None:
         "current_link_width": str(get_field(gpu, "pcie_width")[0]),
         "max_link_width": str(get_field(gpu, "pcie_width_max")[0]),
         "uevent": f"DRIVER=nvidia\nPCI_SLOT_NAME={bus}",
+        "resource": _BARS,
     }
     where = os.open(folder, os.O_DIRECTORY)
     try:

@@ -5,7 +5,7 @@ plain files, so the writer calls `apply` next. The file `sys/bus/pci/simulated` 
 files that passing a device to a virtual machine needs. All files are removed with the node.
 
 Source: Linux 6.8, drivers/base/bus.c (bind, unbind), Documentation/ABI/testing/sysfs-bus-pci (driver_override) and
-Documentation/driver-api/vfio.rst (groups, /dev/vfio); sizes of BARs are invented.
+Documentation/driver-api/vfio.rst (groups, /dev/vfio).
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from fake_nvml.state import StateFile, set_field
 NATIVE: Final = "nvidia"
 VFIO: Final = "vfio-pci"
 SIMULATED: Final = "bus/pci/simulated"
-_REGISTERS = 16 << 20  # BAR 0 of a GPU: its registers
 
 
 def add_iommu(root: Path, *, iommufd: bool = False) -> None:
@@ -43,17 +42,10 @@ def add_iommu(root: Path, *, iommufd: bool = False) -> None:
         (device / "iommu_group").symlink_to(os.path.relpath(group, device))
         (device / "driver_override").write_text("(null)\n")
         (device / "sriov_numvfs").write_text("0\n")
-        (device / "resource").write_text(_bars())
     (root / "dev/vfio").mkdir(exist_ok=True)
     (root / "dev/vfio/vfio").touch()
     if iommufd:
         (root / "dev/iommu").touch()
-
-
-def _bars() -> str:
-    """The `resource` file: start, end and flags of each BAR. The GPU's memory is 128 GiB here."""
-    lines = [(0, _REGISTERS, 0x40200), (1 << 40, 128 << 30, 0x14220C), (0, 0, 0)]
-    return "".join(f"0x{at:016x} 0x{at + size - 1 if size else 0:016x} 0x{flags:016x}\n" for at, size, flags in lines)
 
 
 def is_simulated(sys: Path) -> bool:

@@ -2,7 +2,7 @@
 
 \b
 The commands:
-  build              build the third-party programs (needs Go)
+  build [NAME ...]   build the third-party programs, or the named ones (needs Go)
   verify [NAME ...]  run everything below, or the named programs and checks (--help for the options)
   fidelity           compare the emulated API server with a real one, request by request
   rbac               verify the printed roles on a real API server
@@ -125,8 +125,8 @@ def main(words: Sequence[str]) -> int:
         case [("-h" | "--help"), *_]:
             print(__doc__)
             return 0
-        case ["build"]:
-            return build.build()
+        case ["build", *names]:
+            return build.build(names)
         case ["verify", *rest]:
             options = _verify_options(rest)
             return verify_all(options.names, subset=options.ci, write=options.write)
@@ -144,7 +144,9 @@ def main(words: Sequence[str]) -> int:
             from verification.docker_engine import command as docker  # slow to import; only this command needs it
 
             return docker.main(bin_dir=BIN, absent=missing)
-    print("usage: python -m verification build|verify [NAME ...]|fidelity|rbac|docker|explore", file=sys.stderr)
+    print(
+        "usage: python -m verification build [NAME ...]|verify [NAME ...]|fidelity|rbac|docker|explore", file=sys.stderr
+    )
     return ExitCode.USAGE
 
 

@@ -19,10 +19,11 @@ from dra_api.client import KubeClient
 from dra_api.component import Component
 from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, namespace_of, uid_of
 from dra_api.rpc import ClaimRef, RpcError
+from dra_conformance.components import fake_root
 from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.real_node import real_kubelet
 from dra_conformance.components.reference import own_flags, starting
-from dra_conformance.core.component_spec import FLAGS, fill
+from dra_conformance.core.component_spec import DRIVER_ROOT, FLAGS, fill
 from dra_conformance.core.errors import TargetUnreachable, Untestable
 from dra_conformance.core.events import DriverChanged, KubeletCall, KubeletEvent, LogRecord, NvmlChanged
 from dra_conformance.core.isolation import NONE, Isolation
@@ -186,7 +187,12 @@ class ScenarioNode:
             case "reference":
                 self._start_reference()
             case "exec":
-                self._start_process(self.driver_name, with_flags(spec.command, self.flags), {}, under_test=True)
+                self._start_process(
+                    self.driver_name,
+                    with_flags(spec.command, self.flags),
+                    self._gpu_environment() if spec.takes_fake_gpus else {},
+                    under_test=True,
+                )
             case "socket" if self.external_driver is None:
                 raise Untestable(f"the driver runs on one node only, and that is not {self.alias}")
             case _:
@@ -468,7 +474,7 @@ class ScenarioNode:
         # Only on demand: a kubeconfig may start the fault proxy, and GPUs load a library.
         if any("{kubeconfig}" in word for word in command):
             values["kubeconfig"] = self._kubeconfig(under_test=under_test)
-        if any("{driver_root}" in word for word in command):
+        if any(DRIVER_ROOT in word for word in command):
             values["driver_root"] = "/" if self.real else str(self.gpus.driver_root)
         return values
 
@@ -519,12 +525,18 @@ class ScenarioNode:
         gpus = [] if self._gpus is None or "driver_root" not in values else [self._gpus.directory]
         for path in (*own, *gpus):
             isolation.reach(*(parent for parent in path.parents if parent.is_relative_to(self.root)))
+        isolation = isolation.with_folders(self.root, run.target_folder("driver"), *gpus)
+        mounts = list(run.components.spec("driver").mounts)
         if gpus:
-            # GPUs are devices of the node: a driver without privileges reads their state, as it reads /dev/nvidiactl.
-            isolation.reach(*gpus)
-            if isolation.mode == "user":
-                self._gpus.state_path.chmod(0o644)
-        return isolation.with_folders(self.root, run.target_folder("driver"), *gpus)
+            root = Path(self._gpus.driver_root)
+            fake_root.complete(root)
+            fake_root.give(isolation, self._gpus.directory)
+            mounts += fake_root.shown_mounts(root)
+        if not mounts:
+            return isolation
+        view = self.root / "view"
+        view.mkdir(exist_ok=True, mode=0o700)
+        return isolation.with_mounts(mounts, view=view, root=bool(gpus))
 
     def _end(self, name: str, *, kill: bool) -> None:
         process = self._processes.pop(name, None)

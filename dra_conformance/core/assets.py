@@ -35,6 +35,11 @@ def third_party_results() -> Path:
     return _CHECKOUT / "verification" / "third_party" / "expected"
 
 
+def third_party_programs() -> Path:
+    """Return the directory of built third-party programs, which only a checkout has."""
+    return _CHECKOUT / "verification" / "bin"
+
+
 def relative(path: Path) -> str:
     """Return a path for people: relative to the checkout or to the directory of the installed packages."""
     return path.relative_to(_CHECKOUT).as_posix() if path.is_relative_to(_CHECKOUT) else str(path)

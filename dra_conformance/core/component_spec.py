@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from dra_conformance.core.driver_presets import NVIDIA, Preset, nvidia
 from dra_conformance.core.errors import UsageError, unknown
 from dra_conformance.core.option_table import BY_NAME, OPTIONS, kind_of
 
@@ -16,6 +18,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 FLAGS = "{flags}"
 """The word of a driver's command that is replaced by the flags of a scenario."""
+
+DRIVER_ROOT = "{driver_root}"
+"""The placeholder for the driver root of the scenario's fake node: a driver whose command has it runs on fake GPUs."""
 
 K3S_COMPONENTS = ("claim-controller", "scheduler", "kubelet", "taint-eviction")
 """The components that a k3s cluster has, so that `cluster` is accepted for them."""
@@ -33,12 +38,16 @@ class ComponentSpec:
         kind: one of CHOICES.
         argument: the text after the colon: a command line for `exec`, a path for `socket` and `kubeconfig`.
         settings: the `key=value` pairs of `reference:key=value,...`.
+        preset: the known driver whose command this is; `kind` and `argument` are those of the command.
+        mounts: what a driver's command needs at paths of this machine, as pairs of a source and a target.
     """
 
     component: str
     kind: str
     argument: str = ""
     settings: dict[str, str] = field(default_factory=dict)
+    preset: Preset | None = None
+    mounts: tuple[tuple[Path, Path], ...] = ()
 
     @classmethod
     def parse(cls, component: str, text: str) -> ComponentSpec:
@@ -47,6 +56,9 @@ class ComponentSpec:
         if kind not in CHOICES[component]:
             option = BY_NAME[component]
             raise unknown(option.noun, kind, option.choices, spellings=CHOICES[component])
+        if kind == NVIDIA:
+            preset = nvidia(argument)
+            return cls(component, "exec", shlex.join(preset.command), preset=preset, mounts=preset.mounts)
         if kind == "exec":
             try:
                 words = shlex.split(argument)
@@ -74,6 +86,11 @@ class ComponentSpec:
         return shlex.split(self.argument)
 
     @property
+    def takes_fake_gpus(self) -> bool:
+        """Whether the driver runs on the GPUs of a fake node: the reference, or a command with their root."""
+        return self.kind == "reference" or (self.kind == "exec" and DRIVER_ROOT in self.argument)
+
+    @property
     def is_kubernetes(self) -> bool:
         """Whether the implementation is a Kubernetes program that the harness starts on its own control plane."""
         return self.kind in ("kube-scheduler", "kube-controller-manager", "kubelet")
@@ -84,6 +101,8 @@ class ComponentSpec:
         return self.kind == "reference" and self.settings.get("process") != "yes"
 
     def __str__(self) -> str:
+        if self.preset:
+            return self.preset.label
         return f"{self.kind}:{self.argument}" if self.argument else self.kind
 
 

@@ -12,6 +12,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -40,6 +41,9 @@ class Isolation:
 
     `uid`: their user and group in the mode `user`. `reason`: why there is no isolation in the mode `off`. `hidden`:
     directories of the harness that programs must not see in a namespace. `owned`: directories that they may write.
+    `mounts`: what a program sees at paths of the machine, as pairs of a source and a target, in any mode; `view` is an
+    empty directory for a new root, which is needed if a target is missing. `root`: whether a program with such mounts
+    is root in a user namespace of its own, as a driver on a node is root in its container.
     """
 
     mode: Mode = "off"
@@ -47,6 +51,9 @@ class Isolation:
     reason: str = ""
     hidden: tuple[Path, ...] = ()
     owned: tuple[Path, ...] = field(default=())
+    mounts: tuple[tuple[Path, Path], ...] = ()
+    view: Path = Path("/nonexistent")
+    root: bool = False
 
     @property
     def label(self) -> str:
@@ -80,14 +87,27 @@ class Isolation:
         """Return this isolation for a program that owns these directories."""
         return replace(self, owned=(*self.owned, *folders))
 
+    @property
+    def plain(self) -> Isolation:
+        """This isolation without mounts, for programs of the harness that run as the user of the program under test."""
+        return replace(self, mounts=(), root=False)
+
+    def with_mounts(self, mounts: Iterable[tuple[Path, Path]], *, view: Path, root: bool = False) -> Isolation:
+        """Return this isolation for a program that sees each source at its target, and is root there if possible."""
+        found = replace(self, mounts=(*self.mounts, *mounts), view=view)
+        return replace(found, root=not _trial_of_mounts(replace(self, root=True))) if root else found
+
     def command(self, words: Sequence[str]) -> list[str]:
         """Return the command line that starts a program."""
-        if self.mode == "off":
+        if self.mode == "off" and not self.mounts:
             return list(words)
         spec: dict[str, Any] = {"parent": os.getpid()}
+        if self.mounts:
+            spec["mounts"] = [[str(source), str(target)] for source, target in self.mounts]
+            spec["view"], spec["root"] = str(self.view), self.root
         if self.mode == "user":
             spec["uid"] = self.uid
-        else:
+        elif self.mode == "namespace":
             spec["hidden"], spec["owned"] = [str(path) for path in self.hidden], [str(path) for path in self.owned]
         return [sys.executable, "-I", "-S", str(_HELPER), orjson.dumps(spec).decode(), *words]
 
@@ -134,6 +154,11 @@ def choose(wanted: str, *, run_id: str, programs: Iterable[str] = (), hidden: It
     return Isolation(mode="namespace", hidden=tuple(hidden))
 
 
+def no_mounts(isolation: Isolation) -> str:
+    """Return why this machine cannot show a program other files at paths of the machine; empty if it can."""
+    return _trial_of_mounts(isolation)
+
+
 def protect_this_process() -> None:
     """Refuse other processes of this user access to the memory, files and environment of this process.
 
@@ -162,15 +187,36 @@ def _no_other_user(uid: int, programs: tuple[str, ...]) -> str:
     return ""
 
 
+def _trial_of_mounts(isolation: Isolation) -> str:
+    # Without what differs between drivers, so that there is one trial for a run.
+    return _cached_trial(replace(isolation, hidden=(), owned=(), mounts=()))
+
+
+@cache
+def _cached_trial(isolation: Isolation) -> str:
+    with tempfile.TemporaryDirectory(prefix="dra-mounts-") as folder:
+        source, view = Path(folder, "source"), Path(folder, "view")
+        source.mkdir()
+        view.mkdir()
+        # Targets that exist, and one that does not.
+        targets = [(source, Path("/sys")), (source, Path("/dra-conformance-trial"))]
+        words = ["/bin/sh", "-c", "test -d /dra-conformance-trial && ! test -e /sys/bus"]
+        return _trial(replace(isolation, mounts=tuple(targets), view=view), words)
+
+
+def _trial(isolation: Isolation, words: Sequence[str]) -> str:
+    """Return why a command fails in an isolation; empty if it does not."""
+    try:
+        done = subprocess.run(isolation.command(words), check=False, capture_output=True, timeout=_TRIAL_SECONDS)
+    except (OSError, subprocess.SubprocessError) as error:
+        return f"no program can be started in a namespace: {error}"
+    said = done.stderr.decode(errors="replace").strip().splitlines()
+    return "" if done.returncode == 0 else (said[-1] if said else "the kernel permits no such namespace")
+
+
 @cache
 def _no_namespace() -> str:
     """Return why programs cannot run in a user namespace; empty if they can."""
     if os.geteuid() == 0:
         return "a user namespace does not separate a program from root's files"
-    command = Isolation(mode="namespace").command(["/bin/true"])
-    try:
-        done = subprocess.run(command, check=False, capture_output=True, timeout=_TRIAL_SECONDS)
-    except (OSError, subprocess.SubprocessError) as error:
-        return f"no program can be started in a user namespace: {error}"
-    said = done.stderr.decode(errors="replace").strip().splitlines()
-    return "" if done.returncode == 0 else (said[-1] if said else "the kernel permits no user namespace")
+    return _trial(Isolation(mode="namespace"), ["/bin/true"])

@@ -144,9 +144,10 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _component(
         "driver",
-        *("reference", "exec:COMMAND", "socket:PATH", "cluster", "none"),
+        *("reference", "exec:COMMAND", "nvidia[:RELEASE]", "socket:PATH", "cluster", "none"),
         text="Use this DRA driver.",
-        note="`socket` is the registration socket of a running driver.",
+        note="`nvidia` is NVIDIA's driver as a checkout of this project builds it; `socket` is the registration socket "
+        "of a running driver.",
         example="exec:./my-driver --kubeconfig={kubeconfig} --node-name={node}",
     ),
     _component(
@@ -194,6 +195,17 @@ OPTIONS: tuple[Option, ...] = (
         default="gpu.nvidia.com",
         metavar="NAME",
         example="gpu.example.com",
+        shared=True,
+    ),
+    Option(
+        name="driver-mount",
+        help="Show a file or directory of this machine at a path that the driver's program has built in.",
+        note="The driver runs in a mount namespace.",
+        group="driver",
+        default=(),
+        metavar="SOURCE:TARGET",
+        multiple=True,
+        example="./templates:/templates",
         shared=True,
     ),
     Option(

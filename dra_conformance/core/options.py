@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -48,6 +51,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     webhook: str = default_of("webhook")
     webhook_path: str = default_of("webhook-path")
     driver_name: str = default_of("driver-name")
+    driver_mount: tuple[str, ...] = default_of("driver-mount")
     device_class: str = default_of("device-class")
     kubernetes_version: str = default_of("kubernetes-version")
     bin_dir: str = default_of("bin-dir")
@@ -92,7 +96,15 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
 
     def component(self, name: str) -> ComponentSpec:
         """Return the implementation of the component with this option name, such as `claim-controller`."""
-        return ComponentSpec.parse(name, getattr(self, name.replace("-", "_")))
+        spec = ComponentSpec.parse(name, getattr(self, name.replace("-", "_")))
+        return replace(spec, mounts=(*spec.mounts, *self._mounts())) if name == "driver" else spec
+
+    def _mounts(self) -> Iterator[tuple[Path, Path]]:
+        for text in self.driver_mount:
+            source, _, target = text.partition(":")
+            if not source or not target.startswith("/"):
+                raise UsageError(f"--driver-mount {text!r}: must be SOURCE:TARGET, with an absolute path as TARGET")
+            yield Path(source).absolute(), Path(target)
 
     def components(self) -> dict[str, ComponentSpec]:
         """Return the implementations of all components by option name."""

@@ -40,7 +40,7 @@ class ManagedProcess:
         self.log_path = log_path
         self._env = dict(env or {})
         self._cwd = cwd
-        self._isolation = isolation
+        self.isolation = isolation
         self._grace = grace
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -54,11 +54,11 @@ class ManagedProcess:
         with self.log_path.open("ab") as output:
             try:
                 self._process = subprocess.Popen(
-                    self._isolation.command(self.command),
+                    self.isolation.command(self.command),
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env=self._isolation.environment({**os.environ, **self._env}),
+                    env=self.isolation.environment({**os.environ, **self._env}),
                     cwd=self._cwd,
                     # A group of its own: children are killed with the program, and Ctrl-C does not reach it.
                     start_new_session=True,

@@ -8,8 +8,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dra_conformance.components.reference import CLUSTER_COMPONENTS
+from dra_conformance.core import driver_placeholders
+from dra_conformance.core.component_spec import ComponentSpec
+from dra_conformance.core.driver_presets import Preset
 from dra_conformance.core.options import RunOptions
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
+from dra_conformance.engine import target_isolation
 
 _AREA = "Components"
 
@@ -21,13 +25,40 @@ def look(options: RunOptions) -> Iterator[Finding]:
         if name == "control-plane":
             continue
         if spec.kind == "exec":
-            yield _program(name, spec.command[0])
+            yield _preset(name, spec.preset) if spec.preset is not None else _program(name, spec.command[0])
+            if name == "driver":
+                yield from _driver(options, spec)
         elif spec.kind == "socket":
             yield _socket(name, Path(spec.argument))
         elif cluster and name in CLUSTER_COMPONENTS and spec.kind == "reference":
             yield ok(_AREA, name, "the reference, beside the cluster's own; it writes to objects of the run only")
         else:
             yield ok(_AREA, name, str(spec))
+
+
+def _preset(component: str, preset: Preset) -> Finding:
+    if absent := preset.missing():
+        return missing(_AREA, component, f"{preset.name} is not built: there is no {absent[0]}", preset.build)
+    return ok(_AREA, component, preset.label)
+
+
+def _driver(options: RunOptions, spec: ComponentSpec) -> Iterator[Finding]:
+    """Yield what the placeholders of the driver's command gain, and whether it can see the files of a fake node."""
+    lacking = driver_placeholders.absent(spec, options.driver_name)
+    for one in driver_placeholders.OPTIONAL:
+        name = f"driver: {one.word}"
+        if one in lacking:
+            way_out = f"Pass it to a flag of the driver; it becomes {one.gives}."
+            yield missing(_AREA, name, f"without this word no {one.judged}", way_out, needed=False)
+        elif one.word in spec.argument:
+            yield ok(_AREA, name, one.judged)
+    if spec.mounts or (spec.takes_fake_gpus and options.nvml == "fake"):
+        name = "driver: /sys, /proc/devices"
+        if problem := target_isolation.no_driver_view(options):
+            way_out = "Run as root, or permit user namespaces; without them its GPU scenarios are untestable."
+            yield missing(_AREA, name, f"no mount namespace for the files of a fake node: {problem}", way_out)
+        else:
+            yield ok(_AREA, name, "those of the scenario's fake node, in a mount namespace")
 
 
 def _program(component: str, program: str) -> Finding:

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import fake_nvml
 from dra_conformance.components.reference import check_settings
-from dra_conformance.core.component_spec import WEBHOOK_PLACEHOLDERS, fill
+from dra_conformance.core.component_spec import DRIVER_ROOT, WEBHOOK_PLACEHOLDERS, ComponentSpec, fill
+from dra_conformance.core.driver_presets import Preset
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue
 from dra_conformance.report import signature
-from fake_nvml.errors import InventoryError
+from fake_nvml.errors import InventoryError, LibraryMissingError
+from fake_nvml.library import control_path, library_path
 
 
 def check(options: RunOptions) -> None:
@@ -49,12 +51,19 @@ def check(options: RunOptions) -> None:
     _inventory(options.inventory)
     if options.nvml == "real":
         machine_gpus()
+    if options.driver_mount and options.component("driver").kind != "exec":
+        raise UsageError("--driver-mount: requires a driver that the run starts (--driver exec:COMMAND)")
     for name, spec in options.components().items():
         if spec.kind == "reference":
             check_settings(name, spec.settings)
         elif spec.kind == "exec":
+            if spec.preset is not None:
+                _built(name, spec.preset)
             _program(name, spec.command[0])
             _placeholders(name, spec.command)
+            _mounts(spec)
+            if name == "driver" and spec.takes_fake_gpus and options.nvml == "fake":
+                _fake_library()
         elif spec.kind == "socket" and not Path(spec.argument).exists():
             raise TargetUnreachable(
                 f"--{name} socket:{spec.argument}: no such socket",
@@ -104,6 +113,29 @@ def _placeholders(component: str, command: Sequence[str]) -> None:
     known = WEBHOOK_PLACEHOLDERS if component == "webhook" else ("kubeconfig",)
     for word in command:
         fill(word, dict.fromkeys(known, ""))
+
+
+def _built(component: str, preset: Preset) -> None:
+    """Check that the programs of a preset are built. The run never uses another driver in their place."""
+    if missing := preset.missing():
+        raise UsageError(
+            f"--{component} {preset.name}: not built: there is no {missing[0]}",
+            hint=f"In a checkout of the project, with Go and a C compiler: {preset.build}",
+        )
+
+
+def _mounts(spec: ComponentSpec) -> None:
+    for source, _ in spec.mounts:
+        if not source.exists():
+            raise UsageError(f"--driver-mount {source}: no such file or directory")
+
+
+def _fake_library() -> None:
+    try:
+        library_path()
+        control_path()
+    except LibraryMissingError as error:
+        raise UsageError(f"--driver: the word {DRIVER_ROOT} needs the fake NVML: {error}") from None
 
 
 def _program(component: str, program: str) -> None:

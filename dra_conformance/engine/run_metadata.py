@@ -64,7 +64,7 @@ def describe(
         kubernetes_version=options.kubernetes_version if embedded else _version(control_plane),
         control_plane=_embedded(options) if embedded else _control_plane(control_plane, rehearsal=rehearsal),
         kubelet=_kubelet(components["kubelet"], control_plane),
-        nvml=_nvml(options, components["driver"]),
+        nvml=_nvml(options),
         resource_api=", ".join(resource_versions[:1]),
         revision=options.revision,
         evidence="rehearsal" if rehearsal else "evidence",
@@ -78,7 +78,7 @@ def describe(
 
 def _simulated(options: RunOptions, *, rehearsal: bool) -> tuple[str, ...]:
     """Return what the suite simulates of the system around the components under test."""
-    own = options.component("driver").kind == "reference"
+    own = options.component("driver").takes_fake_gpus
     parts = {
         "control plane": rehearsal,
         "kubelet": options.component("kubelet").kind == "reference",
@@ -98,10 +98,10 @@ def _control_plane(control_plane: ControlPlane | None, *, rehearsal: bool) -> st
     return "embedded emulation (simulated), served outside the run" if rehearsal else "cluster"
 
 
-def _nvml(options: RunOptions, driver: str) -> str:
+def _nvml(options: RunOptions) -> str:
     if options.nvml == "real":
         return "this machine's own"
-    simulated = driver.startswith("reference")
+    simulated = options.component("driver").takes_fake_gpus
     return f"fake NVML, inventory {options.inventory} (simulated)" if simulated else "as the driver finds it"
 
 

@@ -22,6 +22,7 @@ class Target:
     `resource_versions`: the versions of resource.k8s.io in which ResourceClaims are served, newest first.
     `nvml`: the library that the nvml scenarios test, `fake` or `real`.
     `gpus`: number of GPUs of this machine, None for the fake library.
+    `no_driver_view`: why this machine cannot show a driver the files of a fake node at their usual paths, or empty.
     `features`: the optional features that the target supports, and how each is known.
     """
 
@@ -37,6 +38,7 @@ class Target:
     resource_versions: tuple[str, ...] = VERSIONS
     nvml: str = "fake"
     gpus: int | None = None
+    no_driver_view: str = ""
     features: SupportedFeatures = field(default_factory=SupportedFeatures)
 
     @property

@@ -10,7 +10,7 @@ from dra_conformance.components.registration import not_registered_for_claims
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Version
-from dra_conformance.engine import supported_features
+from dra_conformance.engine import supported_features, target_isolation
 from dra_conformance.engine.observed import OPTIONAL
 from dra_conformance.engine.preflight import machine_gpus
 from dra_conformance.engine.target import Target
@@ -82,5 +82,6 @@ def _target(
         resource_versions=resource_versions,
         nvml=options.nvml,
         gpus=machine_gpus() if options.nvml == "real" else None,
+        no_driver_view=target_isolation.no_driver_view(options),
         features=supported_features.find(options),
     )

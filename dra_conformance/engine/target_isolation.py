@@ -25,6 +25,14 @@ def choose(options: RunOptions, *, run_id: str) -> Isolation:
     return isolation.choose(options.isolation, run_id=run_id, programs=_programs(options))
 
 
+def no_driver_view(options: RunOptions) -> str:
+    """Return why the driver cannot see the files of a fake node at their usual paths; empty if it can or need not."""
+    spec = options.component("driver")
+    if spec.kind != "exec" or not (spec.mounts or (spec.takes_fake_gpus and options.nvml == "fake")):
+        return ""
+    return isolation.no_mounts(choose(options, run_id="0"))
+
+
 def labels(options: RunOptions, chosen: Isolation) -> dict[str, str]:
     """Return the isolation of each component that is a program under test."""
     found: dict[str, str] = {}

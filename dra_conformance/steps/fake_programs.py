@@ -11,13 +11,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from dra_conformance.components.fake_executable import FakeExecutable
+from dra_conformance.components.fake_root import NVIDIA_SMI
 from dra_conformance.components.node import ScenarioNode
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import World
 from dra_conformance.steps.driver_calls import own_results
-
-_NVIDIA_SMI = '#!/bin/sh\necho "$@" >> "$0.log"\n[ ! -e "$0.fails" ] || { echo refused; exit 3; }\n'
 
 _MPS_CONTROL = """#!/bin/sh
 # nvidia-cuda-mps-control, simulated: it logs its commands and starts no process.
@@ -45,7 +44,7 @@ if [ -e "$0.fails" ]; then echo NOT_READY; else echo READY; fi
 """
 
 SCRIPTS = {
-    "nvidia-smi": _NVIDIA_SMI,
+    "nvidia-smi": NVIDIA_SMI,
     "nvidia-cuda-mps-control": _MPS_CONTROL,
     "nvidia-imex-ctl": _IMEX_CONTROL,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import re
 import resource
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +19,7 @@ from dra_conformance.components.node import ScenarioNode
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
-from dra_conformance.steps.fake_programs import imex_control, mps_control, nvidia_smi
+from dra_conformance.steps.fake_programs import SCRIPTS, imex_control, mps_control, nvidia_smi
 
 CHANNEL_MODULE = "nvidia-caps-imex-channels"
 FABRIC_IN_PROGRESS = 2
@@ -67,16 +68,24 @@ def limit_files(node: ScenarioNode, size: int) -> None:
     pid = node.driver_process.pid or 0
     try:
         # Only the soft limit changes: a process without privileges could not raise the hard one again.
-        _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
-    except (OSError, ValueError) as error:
+        if node.driver_process.isolation.mode == "user":
+            # As the driver's user: root without CAP_SYS_RESOURCE may not limit processes of others.
+            soft = "unlimited" if size == resource.RLIM_INFINITY else str(size)
+            words = ["prlimit", "--pid", str(pid), f"--fsize={soft}:"]
+            subprocess.run(node.driver_process.isolation.plain.command(words), check=True, capture_output=True)
+        else:
+            _, hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)
+            resource.prlimit(pid, resource.RLIMIT_FSIZE, (size, hard))
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
         raise Untestable(f"the driver's process cannot be limited: {error}") from error
 
 
 def take_plugin_lock(world: World, node: ScenarioNode) -> None:
     """Lock pu.lock, as a second plugin of the node does."""
     # "a+" creates a missing file and does not truncate an existing one.
-    file = (node.kubelet.plugins_dir / node.driver_name / "pu.lock").open("a+")
+    path = node.kubelet.plugins_dir / node.driver_name / "pu.lock"
+    file = path.open("a+")
+    world.run.isolation.give(path)
     world.cleanup.callback(file.close)
     fcntl.flock(file, fcntl.LOCK_EX)
     world.state(HeldLocks).of_node[node.alias] = file
@@ -187,6 +196,10 @@ FAULTS: dict[str, NodeFault] = {
     "driver libraries missing": NodeFault(hide_libraries, restore_libraries),
     "nvidia-smi fails": NodeFault(
         lambda _world, node: nvidia_smi(node).fail(), lambda _world, node: nvidia_smi(node).work()
+    ),
+    "nvidia-smi missing": NodeFault(
+        lambda _world, node: nvidia_smi(node).path.unlink(missing_ok=True),
+        lambda _world, node: nvidia_smi(node).install(SCRIPTS["nvidia-smi"]),
     ),
     "nvidia-cuda-mps-control fails": NodeFault(
         lambda _world, node: mps_control(node).fail(), lambda _world, node: mps_control(node).work()

@@ -140,6 +140,7 @@ Feature: The driver gpu.nvidia.com sets time slices
   @NV-089
   Scenario: A node without nvidia-smi fails the claim
     Given node "n2" running the driver with "--feature-gates=TimeSlicingSettings=true"
+    And node "n2" has the fault "nvidia-smi missing"
     And a ResourceClaim "train" allocated on "n2" with GpuConfig {sharing: {strategy: TimeSlicing}}
     And a ResourceClaim "plain" allocated on "n2" with GpuConfig {}
     When claims "train, plain" are prepared on "n2" in one call

@@ -238,7 +238,7 @@ def test_a_waiver_names_every_field() -> None:
     [
         ("profile", "driver-", ["driver-core", "driver-gpu", "driver-mig"]),
         ("rule", "DRA-258", ["DRA-258"]),
-        ("driver", "", ["reference", "exec:", "socket:", "cluster", "none"]),
+        ("driver", "", ["reference", "exec:", "nvidia", "socket:", "cluster", "none"]),
         ("control-plane", "k", ["k3s", "kubeconfig"]),
         ("nvml", "r", ["real"]),
         ("inventory", "dgx-h1", ["dgx-h100", "dgx-h100-mig"]),

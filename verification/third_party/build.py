@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Collection, Iterator
+from pathlib import Path
 
 from dra_conformance.control_plane.binaries.build import link_flags
+from dra_conformance.core.errors import ExitCode
 from dra_conformance.go_programs import CONTAINERS, SOURCES, GoProgram
 from verification.prerequisites import missing
 from verification.third_party.catalogue import BIN, HERE, ThirdParty, load
@@ -13,27 +17,59 @@ from verification.third_party.catalogue import BIN, HERE, ThirdParty, load
 _SHIPPED = ("control_plane", "containers")
 
 
-def build() -> int:
-    """Build every program; return the exit code. Without Go, report that once (in CI that is a failure)."""
+def build(names: Collection[str] = ()) -> int:
+    """Build the named programs, by default all; return the exit code.
+
+    Without Go, report that once (in CI that is a failure).
+    """
     go = shutil.which("go")
     if go is None:
         return missing("Go is not installed, so no third-party program can be built")
+    programs = load()
+    if unknown := set(names) - {one.name for one in programs}:
+        known = ", ".join(sorted(one.name for one in programs))
+        print(f"unknown name {', '.join(sorted(unknown))} (choose from {known})", file=sys.stderr)
+        return ExitCode.USAGE
     BIN.mkdir(exist_ok=True)
-    for one in load():
-        module = (SOURCES if one.module in _SHIPPED else HERE / "go") / one.module
-        for program in _programs(one):
-            print(f"building {program.program} ({one.name} {one.version})", flush=True)
-            done = program.build(go, module, BIN)
-            if done.returncode != 0:
-                print(done.stderr.decode(errors="replace"))
-                print(f"building {program.program} failed")
-                return 1
-        for name in one.links:
-            link = BIN / name
-            # A link of an earlier build may point to another program.
-            link.unlink(missing_ok=True)
-            link.symlink_to(one.program)
+    for one in programs:
+        if (not names or one.name in names) and not _build(go, one):
+            return 1
     return 0
+
+
+def _build(go: str, one: ThirdParty) -> bool:
+    """Build one program with its links and copies; return whether that succeeded."""
+    module = (SOURCES if one.module in _SHIPPED else HERE / "go") / one.module
+    for program in _programs(one):
+        print(f"building {program.program} ({one.name} {one.version})", flush=True)
+        (BIN / program.program).parent.mkdir(exist_ok=True)
+        done = program.build(go, module, BIN)
+        if done.returncode != 0:
+            print(done.stderr.decode(errors="replace"))
+            print(f"building {program.program} failed")
+            return False
+    for name in one.links:
+        link = BIN / name
+        # A link of an earlier build may point to another program.
+        link.unlink(missing_ok=True)
+        link.symlink_to(one.program)
+    for place, (name, path) in one.copies.items():
+        _copy(_folder_of(go, module, name) / path, BIN / place)
+    return True
+
+
+def _folder_of(go: str, module: Path, name: str) -> Path:
+    """Return the directory of a module that the Go command has downloaded."""
+    done = subprocess.run([go, "list", "-m", "-f", "{{.Dir}}", name], cwd=module, capture_output=True, check=True)
+    return Path(done.stdout.decode().strip())
+
+
+def _copy(source: Path, target: Path) -> None:
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    # Contents only: the files of Go's module cache are read-only.
+    for path in source.iterdir():
+        (target / path.name).write_bytes(path.read_bytes())
 
 
 def _programs(one: ThirdParty) -> Iterator[GoProgram]:

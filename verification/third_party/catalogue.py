@@ -39,7 +39,8 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     executable that must exist before the suite runs. `takes` is the measured duration in seconds on two cores, for the
     order of the jobs. `ci` is the program's part in the fixed subset that CI verifies: all of its scenarios, none, or
     those that these additional options select. `running` starts the program beside `serve`, a served control plane,
-    instead of through `--driver exec:`; `socket` is the file that appears when it is ready.
+    instead of through `--driver exec:`; `socket` is the file that appears when it is ready. `copies` has directories
+    that the program reads when it runs, by their place in BIN: the module, and the path in it.
     """
 
     name: str
@@ -53,6 +54,7 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     env: dict[str, str] = {}
     parts: tuple[Part, ...] = ()
     links: tuple[str, ...] = ()
+    copies: dict[str, tuple[str, str]] = {}
     verified_by: Literal["suite", "differential", "tests", "docker"] = "suite"
     needs: Literal["", "containers"] = ""
     workers: int = 1

@@ -1,0 +1,46 @@
+"""What a driver under test sees of a fake node, when its command has the word `{driver_root}`.
+
+The driver root of a fake node has what an installation of NVIDIA's driver has. Programs of other people also use
+absolute paths, such as `/sys` and `/proc/devices`; they run in a mount namespace with the files of the fake node there.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from dra_conformance.components.fake_executable import FakeExecutable
+from dra_conformance.core.isolation import Isolation
+
+NVIDIA_SMI = '#!/bin/sh\necho "$@" >> "$0.log"\n[ ! -e "$0.fails" ] || { echo refused; exit 3; }\n'
+"""A script that logs its arguments and changes no hardware."""
+
+SHOWN = ("proc/devices", "proc/driver", "sys", "lib/modules")
+"""Paths of the driver root that a driver sees below `/` too."""
+
+_ALIASES = "alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci\nalias pci:v000010DEd*sv*sd*bc03sc02i00* nvidia\n"
+
+
+def complete(root: Path) -> None:
+    """Add what programs of other people need of an installation: nvidia-smi and the list of kernel modules."""
+    smi = FakeExecutable(root / "usr/bin/nvidia-smi")
+    if not smi.path.exists():
+        smi.install(NVIDIA_SMI)
+    modules = root / "lib/modules" / os.uname().release
+    modules.mkdir(parents=True, exist_ok=True)
+    (modules / "modules.alias").write_text(_ALIASES)
+
+
+def give(isolation: Isolation, folder: Path) -> None:
+    """Let a driver of another user change the node as root can: create MIG devices, write to `bind` in /sys."""
+    if isolation.mode != "user":
+        return
+    for path, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            os.lchown(os.path.join(path, name), isolation.uid, isolation.uid)
+    os.chown(folder, isolation.uid, isolation.uid)
+
+
+def shown_mounts(root: Path) -> list[tuple[Path, Path]]:
+    """Return the mounts that show paths of the driver root below `/`."""
+    return [(root / path, Path("/", path)) for path in SHOWN]

@@ -1,0 +1,62 @@
+"""Commands of drivers that a checkout of the project can build (`--driver nvidia`)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from dra_conformance.core import assets
+from dra_conformance.core.errors import unknown
+
+NVIDIA = "nvidia"
+NVIDIA_RELEASES = ("v0.5.0", "v0.4.1")
+"""The releases that verification/third_party pins, the default first."""
+
+_WORDS = (
+    *("--kubeconfig", "{kubeconfig}"),
+    *("--node-name", "{node}"),
+    *("--kubelet-plugins-directory-path", "{plugins}"),
+    *("--kubelet-registrar-directory-path", "{registrar}"),
+    *("--cdi-root", "{cdi}"),
+    *("--nvidia-driver-root", "{driver_root}"),
+    *("--container-driver-root", "{driver_root}"),
+    # The program copies its own hook into its folder if this is empty.
+    *("--nvidia-cdi-hook-path", "/usr/bin/nvidia-cdi-hook"),
+    *("--image-name", "nvidia-dra-driver-gpu"),
+    *("--kube-api-qps", "1000"),
+    *("--kube-api-burst", "2000"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Preset:
+    """A driver's command, what it needs at paths of the machine, and how it is built. `label` names it in reports."""
+
+    name: str
+    label: str
+    command: tuple[str, ...]
+    mounts: tuple[tuple[Path, Path], ...]
+    build: str
+
+    def missing(self) -> list[Path]:
+        """Return the files that are not built."""
+        return [path for path in (Path(self.command[0]), *(source for source, _ in self.mounts)) if not path.exists()]
+
+
+def nvidia(release: str) -> Preset:
+    """Return NVIDIA's gpu-kubelet-plugin on the scenario's fake GPUs. Raises UsageError for another release."""
+    release = release or NVIDIA_RELEASES[0]
+    if release not in NVIDIA_RELEASES:
+        raise unknown("release of NVIDIA's driver", release, NVIDIA_RELEASES)
+    folder = assets.third_party_programs() / f"nvidia-{release}"
+    # v0.4.1 has the constant /host-root.
+    host_root = ("--host-root", "{driver_root}") if release != "v0.4.1" else ()
+    name = f"{NVIDIA}:{release}"
+    replaced = release != "v0.4.1"
+    return Preset(
+        name=name,
+        label=f"{name} (built without github.com/NVIDIA/go-nvfm, which cannot be downloaded)" if replaced else name,
+        command=(str(folder / "gpu-kubelet-plugin"), *_WORDS, *host_root, "{flags}"),
+        mounts=((folder / "templates", Path("/templates")),),
+        build=f"python -m verification build nvidia-driver-{release}",
+    )
