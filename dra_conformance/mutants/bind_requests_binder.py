@@ -6,7 +6,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from dra_api.objects import Obj
+from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binder.failure import BindFailure
 
@@ -215,7 +215,7 @@ def _(patch: Patch) -> None:
 def _in_two_steps(original: Any) -> Any:
     def write(self: Any, claim: Obj, pod: Obj, allocation: Obj | None) -> Any:
         if (claim.get("status") or {}).get("allocation"):
-            claim = self._client.update_status(self.resource, {**claim, "status": {}})
+            claim = self._client.update_status(RESOURCE_CLAIMS, {**claim, "status": {}})
         return original(self, claim, pod, allocation)
 
     return write

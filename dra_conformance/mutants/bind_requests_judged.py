@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dra_api.client import ApiError
-from dra_api.objects import Obj
+from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binder.failure import BindFailure
 
@@ -59,7 +59,7 @@ def _(patch: Patch) -> None:
 
     def wrapped(original: Any) -> Any:
         def reconcile_request(self: Any, request: Obj) -> None:
-            if self.pods.get(request["spec"]["podName"], request["metadata"]["namespace"]) is not None:
+            if self._client.find(PODS, request["spec"]["podName"], request["metadata"]["namespace"]) is not None:
                 original(self, request)
 
         return reconcile_request
@@ -159,7 +159,7 @@ def _(patch: Patch) -> None:
 
     def wrapped(original: Any) -> Any:
         def find_pod(self: Any, request: Obj) -> Obj:
-            for pod in self.pods.list():
+            for pod in self._client.list(PODS).items:
                 if pod["metadata"]["name"] == request["spec"]["podName"]:
                     return pod  # type: ignore[no-any-return]
             return original(self, request)  # type: ignore[no-any-return]
@@ -236,7 +236,7 @@ def _(patch: Patch) -> None:
 def _with_tries(count: int) -> Callable[[Any], Any]:
     def wrapped(original: Any) -> Any:
         def commit(self: Any, *args: Any, **more: Any) -> Any:
-            self._options = dataclasses.replace(self._options, conflict_tries=count, conflict_delay=0.00001)
+            self._options = dataclasses.replace(self._options, conflict_tries=count)
             return original(self, *args, **more)
 
         return commit
@@ -253,7 +253,7 @@ def _(patch: Patch) -> None:
         if status is not None:
             name, namespace = claim["metadata"]["name"], claim["metadata"]["namespace"]
             # A patch without a resourceVersion never conflicts.
-            self._client.patch(self.resource, name, {"status": status}, namespace, subresource="status")
+            self._client.patch(RESOURCE_CLAIMS, name, {"status": status}, namespace, subresource="status")
         return claim
 
     patch.replace(f"{WRITER}._write", write)

@@ -196,5 +196,4 @@ def _(patch: Patch) -> None:
 )
 def _(patch: Patch) -> None:
     """A claim whose creation was answered too late is not looked for."""
-    patch.replace(f"{EXTENDED}.stored", lambda self, pod: None)
     patch.replace(f"{EXTENDED}.find", lambda self, pod: None)

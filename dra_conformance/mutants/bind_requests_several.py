@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 from dra_api.client import ApiError, Conflict
-from dra_api.objects import BIND_REQUESTS, Obj
+from dra_api.objects import BIND_REQUESTS, RESOURCE_CLAIMS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binder.extended import is_extended_resource_claim
 from reference_impl.binder.failure import BindFailure
@@ -239,7 +239,7 @@ def _(patch: Patch) -> None:
 
 def _of_any_pod(self: Any, pod: Obj) -> Obj | None:
     """Return a claim for extended resources in the pod's namespace, whatever pod owns it."""
-    claims: list[Obj] = self._client.list(self._writer.resource, pod["metadata"]["namespace"]).items
+    claims: list[Obj] = self._client.list(RESOURCE_CLAIMS, pod["metadata"]["namespace"]).items
     return next((claim for claim in claims if is_extended_resource_claim(claim)), None)
 
 
@@ -250,10 +250,19 @@ def _(patch: Patch) -> None:
     patch.replace(f"{WRITER}.check_owner", lambda self, claim, pod, *, generated: None)
 
 
-@mutant("binder-finds-extended-claims-by-watch-only", rule="KAI-119")
+@mutant("binder-finds-extended-claims-by-status-only", rule="KAI-119")
 def _(patch: Patch) -> None:
-    """The next attempt does not list the claims of the pod, and so creates a second one."""
-    patch.replace(f"{EXTENDED}.stored", lambda self, pod: None)
+    """A claim of an earlier attempt is used if the pod's status names it only; otherwise a second one is created."""
+
+    def wrapped(original: Any) -> Any:
+        def find(self: Any, pod: Obj) -> Obj | None:
+            named = (pod.get("status") or {}).get("extendedResourceClaimStatus")
+            found: Obj | None = original(self, pod) if named else None
+            return found
+
+        return find
+
+    patch.wrap(f"{EXTENDED}.find", wrapped)
 
 
 @mutant("binder-deletes-extended-claim-of-another-pod", rule="KAI-162")

@@ -167,7 +167,6 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim of an earlier attempt is not used."""
     patch.replace(f"{_BINDER}.find", lambda self, pod: None)
-    patch.replace(f"{_BINDER}.stored", lambda self, pod: None)
 
 
 @mutant("claim-survives-failed-binding", rule="KAI-162")

@@ -49,4 +49,4 @@ def retry_delay(request: Obj) -> float:
 def fingerprint(request: Obj) -> bytes:
     """Return the fields that others change in a BindRequest: spec, labels and annotations, not the status."""
     held = meta(request)
-    return orjson.dumps([request.get("spec"), held.get("labels"), held.get("annotations")], option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps([request.get("spec"), held.get("labels"), held.get("annotations")])

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from dra_api.objects import Obj, meta, name_of, namespace_of, uid_of
+from dra_api.objects import Obj, meta, name_of, uid_of
 from reference_impl.binder import claims, pods
-from reference_impl.binder.failure import BindFailure, InvalidBindRequest, StaleBindRequest
+from reference_impl.binder.failure import BindFailure, InvalidBindRequest
 
 
 def spec_of(request: Obj) -> Obj:
@@ -18,30 +18,11 @@ def spec_of(request: Obj) -> Obj:
     return request.get("spec") or {}
 
 
-def owner_uid(request: Obj) -> str:
-    """Return the uid of the pod that owns the request; empty when no pod does."""
-    owners = (item for item in meta(request).get("ownerReferences") or () if item["kind"] == "Pod")
-    return next((str(item["uid"]) for item in owners), "")
-
-
-def fresh_enough(request: Obj, pod: Obj) -> bool:
-    """Return whether a cached pod can be the one meant: same uid, and every template's claim recorded."""
-    if owner_uid(request) not in ("", uid_of(pod)):
-        return False
-    recorded = {item.get("name") for item in pod.get("status", {}).get("resourceClaimStatuses") or ()}
-    return all(
-        entry.get("resourceClaimName") or entry.get("name") in recorded
-        for entry in pod.get("spec", {}).get("resourceClaims") or ()
-    )
-
-
 def check_identity(request: Obj, pod: Obj) -> None:
-    """Require the pod that the request was made for (KAI-139). Raises StaleBindRequest."""
-    if owner_uid(request) not in ("", uid_of(pod)):
-        raise StaleBindRequest(
-            f'the BindRequest was made for Pod "{namespace_of(pod)}/{name_of(pod)}" with uid '
-            f"{owner_uid(request)}; the pod of that name now has uid {uid_of(pod)}"
-        )
+    """Require the pod that the request was made for (KAI-139); the garbage collector deletes the request of another."""
+    owners = {item["uid"] for item in meta(request).get("ownerReferences") or () if item["kind"] == "Pod"}
+    if owners and uid_of(pod) not in owners:
+        raise BindFailure(f"the BindRequest was made for another pod than {name_of(pod)} with uid {uid_of(pod)}")
 
 
 def check_pod(pod: Obj) -> None:
@@ -69,12 +50,3 @@ def check_entries(pod: Obj, entries: Mapping[str, Obj]) -> None:
             raise BindFailure(f"the BindRequest allocates claim {name!r}, which pod.spec.resourceClaims lacks")
         if not entry.get("allocation"):
             raise BindFailure(f"the BindRequest has no allocation for claim {name!r}")
-
-
-def check_uncovered(wanted: Obj, claim: Obj) -> None:
-    """Require an allocation of a claim that has no entry: no component allocates it after binding (DRA-119)."""
-    if claims.allocation_of(claim) is None:
-        raise BindFailure(
-            f"the BindRequest says nothing about claim {wanted['name']!r} and ResourceClaim {name_of(claim)} is "
-            "not allocated"
-        )

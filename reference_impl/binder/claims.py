@@ -1,7 +1,7 @@
 """Writes of the binder to a ResourceClaim: allocation, reservation for the pod, and their rollback.
 
-Claims come from the binder's informer or, after a conflict, from the API server; every write carries the resource
-version that it was decided on. The client stays the caller's.
+Claims are read from the API server, and every write carries the resource version that it was decided on. The client
+stays the caller's.
 
 Differences from KAI 0.17, which leaves a hazard (`kai-scheduler/KAI-Scheduler` pkg/binder/plugins/k8s-plugins/
 dynamicresources/dra.go):
@@ -16,13 +16,10 @@ dynamicresources/dra.go):
 
 from __future__ import annotations
 
-import threading
-
 from dra_api.allocations import results_of_allocation
 from dra_api.client import Conflict, KubeClient
 from dra_api.clock import Clock, timestamp
-from dra_api.informer import Informer
-from dra_api.objects import Obj, controller_of, meta, name_of, namespace_of, uid_of
+from dra_api.objects import RESOURCE_CLAIMS, Obj, controller_of, meta, name_of, namespace_of, uid_of
 from reference_impl import node_selector
 from reference_impl.binder.failure import BindFailure
 from reference_impl.binder.options import BinderOptions
@@ -89,31 +86,16 @@ def _devices(allocation: Obj) -> tuple[list[tuple[str | None, ...]], list[Obj]]:
 
 
 class ClaimWriter:
-    """Writes allocation and reservation of claims, one pod at a time.
+    """Writes allocation and reservation of claims, one pod at a time. Each decision is a method of its own."""
 
-    `stopping` ends waits between tries. Each decision is a method of its own.
-    """
-
-    def __init__(
-        self,
-        client: KubeClient,
-        informer: Informer,
-        *,
-        options: BinderOptions,
-        clock: Clock,
-        stopping: threading.Event,
-    ) -> None:
-        self.resource = informer.resource
+    def __init__(self, client: KubeClient, *, options: BinderOptions, clock: Clock) -> None:
         self._client = client
-        self._informer = informer
         self._options = options
         self._clock = clock
-        self._stopping = stopping
 
-    def find(self, name: str, namespace: str, *, live: bool = False) -> Obj:
-        """Return the claim of that name, `live` from the server. Raises BindFailure when there is none (KAI-152)."""
-        found = None if live else self._informer.get(name, namespace)
-        found = found or self._client.find(self.resource, name, namespace)
+    def find(self, name: str, namespace: str) -> Obj:
+        """Return the claim of that name. Raises BindFailure when there is none (KAI-152)."""
+        found = self._client.find(RESOURCE_CLAIMS, name, namespace)
         if found is None:
             raise BindFailure(f"ResourceClaim {namespace}/{name} does not exist")
         return found
@@ -124,7 +106,9 @@ class ClaimWriter:
         """Refuse what cannot work, before anything is written. Raises BindFailure."""
         self.check_owner(claim, pod, generated=generated)
         held = allocation_of(claim)
-        if held is not None and allocation is not None:
+        if allocation is None:
+            self.check_allocated(claim)
+        elif held is not None:
             self.check_same_allocation(claim, held, allocation)
         self.check_node(claim, held or allocation, node)
         if not is_reserved_for(claim, pod):
@@ -137,6 +121,11 @@ class ClaimWriter:
         owner = controller_of(claim)
         if owner is None or owner.get("uid") != uid_of(pod):
             raise BindFailure(f"ResourceClaim {_ref(claim)} was not made for this pod (it is not its controller owner)")
+
+    def check_allocated(self, claim: Obj) -> None:
+        """Require an allocation of a claim that has no entry: no component allocates it after binding (DRA-119)."""
+        if allocation_of(claim) is None:
+            raise BindFailure(f"ResourceClaim {_ref(claim)} is not allocated, and the BindRequest has no entry for it")
 
     def check_same_allocation(self, claim: Obj, held: Obj, wanted: Obj) -> None:
         """Require that an existing allocation equals the requested one."""
@@ -175,8 +164,7 @@ class ClaimWriter:
 
     def needs_finalizer(self, claim: Obj) -> bool:
         """Return whether delete protection is to be added before this claim is allocated or reserved."""
-        found = meta(claim)
-        return DELETE_PROTECTION not in list(found.get("finalizers") or ())
+        return DELETE_PROTECTION not in (meta(claim).get("finalizers") or ())
 
     # -- writing ---------------------------------------------------------------------------------------------------
 
@@ -186,48 +174,33 @@ class ClaimWriter:
         A conflict is retried on a fresh copy, checks included; any other error is raised at once (KAI-157). Raises
         BindFailure after too many conflicts (KAI-155).
         """
-        uid = uid_of(claim)
-        for attempt in range(self._options.conflict_tries):
-            self._clock.wait(self._stopping, self._options.conflict_delay * attempt)
-            if attempt or self.new_status(claim, pod, allocation) is None:
-                # After a conflict, and if the cached copy needs no change: the cache may be stale, so read it live.
-                claim = self._reread(claim, uid)
-                self.check(claim, pod, node, allocation, generated=generated)
+        for _ in range(self._options.conflict_tries):
             try:
                 return self._write(claim, pod, allocation)
             except Conflict:
-                continue
+                claim = self.find(name_of(claim), namespace_of(claim))
+                self.check(claim, pod, node, allocation, generated=generated)
         raise BindFailure(
             f"ResourceClaim {_ref(claim)} was changed by others in each of {self._options.conflict_tries} tries"
         )
 
     def release(self, claim: Obj, pod: Obj) -> None:
-        """Undo `commit`: remove the pod's reservation and, if it was the last, the allocation and the finalizer."""
-        for _ in range(self._options.conflict_tries):
-            current = self._client.find(self.resource, name_of(claim), namespace_of(claim))
-            if current is None or uid_of(current) != uid_of(claim) or not is_reserved_for(current, pod):
-                return
-            status = dict(status_of(current))
-            remaining = [entry for entry in status["reservedFor"] if entry["uid"] != uid_of(pod)]
-            status["reservedFor"] = remaining
-            if deallocate := not remaining:
-                # The entry's own allocation: a claim with another one was refused before it was reserved.
-                status.pop("allocation", None)
-            try:
-                current = self._client.update_status(self.resource, {**current, "status": status})
-                # After the status: a claim must not lose its protection while it is allocated.
-                if deallocate:
-                    current = self._client.update(self.resource, without_finalizer(current))
-            except Conflict:
-                continue
-            self._informer.assume(current)
-            return
+        """Undo `commit`: remove the pod's reservation and, if it was the last, the allocation and the finalizer.
 
-    def _reread(self, claim: Obj, uid: str) -> Obj:
-        found = self._client.find(self.resource, name_of(claim), namespace_of(claim))
-        if found is None or uid_of(found) != uid:
-            raise BindFailure(f"ResourceClaim {_ref(claim)} was deleted meanwhile")
-        return found
+        Raises Conflict if the claim changes meanwhile: the claim controller then ends the reservation with the pod.
+        """
+        if not is_reserved_for(claim, pod):
+            return
+        status = dict(status_of(claim))
+        status["reservedFor"] = [entry for entry in status["reservedFor"] if entry["uid"] != uid_of(pod)]
+        if status["reservedFor"]:
+            self._client.update_status(RESOURCE_CLAIMS, {**claim, "status": status})
+            return
+        # The entry's own allocation: a claim with another one was refused before it was reserved.
+        del status["allocation"]
+        # The status first: a claim must not lose its protection while it is allocated.
+        claim = self._client.update_status(RESOURCE_CLAIMS, {**claim, "status": status})
+        self._client.update(RESOURCE_CLAIMS, without_finalizer(claim))
 
     def _write(self, claim: Obj, pod: Obj, allocation: Obj | None) -> Obj:
         status = self.new_status(claim, pod, allocation)
@@ -235,10 +208,8 @@ class ClaimWriter:
             return claim
         if self.needs_finalizer(claim):
             # Protection first: a crash between the writes must not leave an allocated claim without it.
-            claim = self._client.update(self.resource, with_finalizer(claim))
-        claim = self._client.update_status(self.resource, {**claim, "status": status})
-        self._informer.assume(claim)
-        return claim
+            claim = self._client.update(RESOURCE_CLAIMS, with_finalizer(claim))
+        return self._client.update_status(RESOURCE_CLAIMS, {**claim, "status": status})
 
 
 def with_finalizer(claim: Obj) -> Obj:

@@ -45,7 +45,7 @@ class DeviceWaits:
             return
         key = key_of(pod)
         self._waiting.add(key)  # before the claims are read, so that no later change is lost
-        current = [self._writer.find(name_of(claim), namespace_of(claim), live=True) for claim in slow]
+        current = [self._writer.find(name_of(claim), namespace_of(claim)) for claim in slow]
         progress = binding_conditions.progress(current, self._clock.now(), self._timeout)
         if progress.waits:
             raise DevicesPending(progress.seconds)

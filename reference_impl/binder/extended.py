@@ -8,14 +8,22 @@ Differences from KAI 0.17 (`dynamicresources/dra.go`):
 - A claim that is terminating is never reused (its reservation would be refused), and on roll-back the finalizer is
   removed with the allocation, so that the deleted claim does not linger.
 - A claim left by an earlier attempt whose requests or allocation differ from the BindRequest is replaced (DRA-247).
-- The annotated claim alone is enough to make the pod relevant: a missing allocation is a failure for every pod.
 """
 
 from __future__ import annotations
 
-from dra_api.client import Conflict, KubeClient, NotFound
-from dra_api.informer import Informer
-from dra_api.objects import PODS, Obj, meta, name_of, namespace_of, owner_reference, uid_of
+from dra_api.client import KubeClient
+from dra_api.objects import (
+    PODS,
+    RESOURCE_CLAIMS,
+    Obj,
+    controller_of,
+    meta,
+    name_of,
+    namespace_of,
+    owner_reference,
+    uid_of,
+)
 from reference_impl.binder.claims import (
     DELETE_PROTECTION,
     ClaimWriter,
@@ -23,15 +31,8 @@ from reference_impl.binder.claims import (
     same_allocation,
     without_finalizer,
 )
-from reference_impl.binder.failure import BindFailure
 
 EXTENDED_RESOURCE_CLAIM = "resource.kubernetes.io/extended-resource-claim"
-OWNER_INDEX = "owner"
-
-
-def owners(claim: Obj) -> list[str]:
-    """Return the uids of a claim's controller owners: an index function for the informer."""
-    return [str(ref.get("uid")) for ref in meta(claim).get("ownerReferences") or () if ref.get("controller")]
 
 
 def is_extended_resource_claim(claim: Obj) -> bool:
@@ -42,48 +43,35 @@ def is_extended_resource_claim(claim: Obj) -> bool:
 class ExtendedClaims:
     """Makes and removes extended resource claims."""
 
-    def __init__(self, client: KubeClient, informer: Informer, writer: ClaimWriter) -> None:
+    def __init__(self, client: KubeClient, writer: ClaimWriter) -> None:
         self._client = client
-        self._informer = informer
         self._writer = writer
 
     def find(self, pod: Obj) -> Obj | None:
-        """Return the pod's extended resource claim that is not going away, if there is one."""
-        for claim in self._informer.by_index(OWNER_INDEX, uid_of(pod)):
-            if is_extended_resource_claim(claim) and not meta(claim).get("deletionTimestamp"):
-                return claim
-        return None
+        """Return the pod's extended resource claim that is not going away, if there is one (KAI-119).
 
-    def stored(self, pod: Obj) -> Obj | None:
-        """Return the claim of an earlier attempt from the API server: the cache may not have it yet (KAI-119).
-
-        Its name is generated, so the API server would not refuse a second creation.
+        Read from the API server: the claim's name is generated, so a second creation would not be refused.
         """
-        for claim in self._client.list(self._writer.resource, namespace_of(pod)).items:
-            mine = is_extended_resource_claim(claim) and uid_of(pod) in owners(claim)
-            if mine and not meta(claim).get("deletionTimestamp"):
-                self._informer.assume(claim)
+        for claim in self._client.list(RESOURCE_CLAIMS, namespace_of(pod)).items:
+            owner = controller_of(claim)
+            if owner is None or owner["uid"] != uid_of(pod) or not is_extended_resource_claim(claim):
+                continue
+            if not meta(claim).get("deletionTimestamp"):
                 return claim
         return None
 
     def commit(self, pod: Obj, node: Obj, entry: Obj) -> Obj:
         """Make (or find), allocate and reserve the claim, record it in the pod's status, and return it."""
-        allocation = entry.get("allocation")
-        if not allocation:
-            raise BindFailure("extendedResourceClaimAllocation has no allocation")
-        claim = self.find(pod) or self.stored(pod)
+        claim = self.find(pod)
         if claim is not None and not self.fits(claim, entry):
             self._remove(claim)
             claim = None
         if claim is None:
-            claim = self._client.create(self._writer.resource, self.claim_for(pod, entry))
-            self._informer.assume(claim)
-        self._writer.check(claim, pod, node, allocation, generated=True)
-        claim = self._writer.commit(claim, pod, node, allocation, generated=True)
-        status = {"resourceClaimName": name_of(claim), "requestMappings": entry.get("containerMappings") or []}
-        # A retry after a crash writes nothing that an earlier attempt has written.
-        if pod.get("status", {}).get("extendedResourceClaimStatus") != status:
-            self._record(pod, status)
+            claim = self._client.create(RESOURCE_CLAIMS, self.claim_for(pod, entry))
+        claim = self._writer.commit(claim, pod, node, entry["allocation"], generated=True)
+        self._record(
+            pod, {"resourceClaimName": name_of(claim), "requestMappings": entry.get("containerMappings") or []}
+        )
         return claim
 
     def roll_back(self, pod: Obj) -> None:
@@ -104,7 +92,7 @@ class ExtendedClaims:
     def claim_for(self, pod: Obj, entry: Obj) -> Obj:
         """Return the claim object as it is created."""
         return {
-            "apiVersion": self._writer.resource.api_version,
+            "apiVersion": RESOURCE_CLAIMS.api_version,
             "kind": "ResourceClaim",
             "metadata": {
                 # A pod's name may have 253 characters, and the API server validates the prefix like a name.
@@ -122,27 +110,10 @@ class ExtendedClaims:
         }
 
     def _remove(self, claim: Obj) -> None:
-        resource = self._writer.resource
-        for _ in range(5):
-            current = self._client.find(resource, name_of(claim), namespace_of(claim))
-            if current is None or uid_of(current) != uid_of(claim):
-                return
-            try:
-                # In this order: a claim that is allocated, or has the finalizer, would stay after its deletion.
-                if current.get("status"):
-                    current = self._client.update_status(resource, {**current, "status": {}})
-                if DELETE_PROTECTION in (meta(current).get("finalizers") or ()):
-                    current = self._client.update(resource, without_finalizer(current))
-                self._client.delete(resource, name_of(claim), namespace_of(claim), uid=uid_of(claim))
-            except Conflict:
-                continue
-            except NotFound:
-                return
-            # The watch delivers the deletion later: until then `find` must not return this claim.
-            self._informer.assume(
-                {**current, "metadata": {**meta(current), "deletionTimestamp": meta(current)["creationTimestamp"]}}
-            )
-            return
+        # In this order: a claim that is allocated, or has the finalizer, would stay after its deletion.
+        claim = self._client.update_status(RESOURCE_CLAIMS, {**claim, "status": {}})
+        self._client.update(RESOURCE_CLAIMS, without_finalizer(claim))
+        self._client.delete(RESOURCE_CLAIMS, name_of(claim), namespace_of(claim), uid=uid_of(claim))
 
     def _record(self, pod: Obj, status: Obj | None) -> None:
         patch = {"metadata": {"uid": uid_of(pod)}, "status": {"extendedResourceClaimStatus": status}}

@@ -11,10 +11,6 @@ class InvalidBindRequest(BindFailure):
     """The BindRequest itself can never be carried out and is to be deleted (KAI-202)."""
 
 
-class StaleBindRequest(BindFailure):
-    """The BindRequest was made for another pod of the same name; that other pod must not be touched."""
-
-
 class DevicesLost(BindFailure):
     """A device of the pod will not get ready (KEP-5007): this very request can never be carried out."""
 

@@ -53,10 +53,8 @@ class PodWriter:
         self._client.bind(pod, node, annotations=annotations)
 
     def set_bound_condition(self, pod: Obj, *, status: str, reason: str, message: str) -> None:
-        """Set the condition PodBound; nothing is written if the pod has it already."""
+        """Set the condition PodBound; its time changes with its status only."""
         held: Obj = next((c for c in pod.get("status", {}).get("conditions") or () if c.get("type") == POD_BOUND), {})
-        if (held.get("status"), held.get("reason"), held.get("message")) == (status, reason, message):
-            return
         changed = held.get("status") != status
         condition = {
             "type": POD_BOUND,

@@ -1,6 +1,7 @@
 """The binder: watches BindRequests and carries out each of them, in an order that survives a crash at any point.
 
-Data comes from the API server (BindRequests, pods, nodes, claims); nothing is kept in memory that a restart would
+Watches only show which BindRequests and claims have changed: each decision is made on objects that are read from the
+API server, so that no attempt fails or binds because a watch is late. Nothing is kept in memory that a restart would
 miss. One worker at a time reconciles a pod, however many BindRequests name it. The steps of one attempt are: check
 all, write claims, wait for devices, annotate and bind, condition and event, phase. A step that is done already is
 skipped and the phase comes last, so that reconciling again from any point completes the request. Condition, event and
@@ -11,7 +12,7 @@ Differences from KAI 0.17 (pkg/binder/controllers/bindrequest_controller.go), wh
 
 - KAI-177: the event Bound and PodBound=True are written for a bound pod only; every failed attempt is a BindingError.
   (KAI reports Bound after the second failure; upstream #2155.)
-- KAI-139: the BindRequest's owner reference must name this pod's uid, else it was made for an earlier pod.
+- KAI-139: a pod that the BindRequest's owner references do not name by uid is another pod of the name.
 - KAI-113: KAI keeps an allocation that differs from the requested one and still binds; it is a failure here.
 - KAI-115: KAI binds a pod whose claim is neither in the BindRequest nor allocated; it is a failure here.
 - KAI-137: a pod that is terminating or finished is refused before its claims are written, not after.
@@ -31,7 +32,7 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
@@ -46,7 +47,7 @@ from dra_api.objects import (
     uid_of,
 )
 from dra_api.transport import TransportError
-from reference_impl.binder import attempts, checks, claims, extended, pods
+from reference_impl.binder import attempts, checks, claims, pods
 from reference_impl.binder.checks import spec_of
 from reference_impl.binder.claims import ClaimWriter
 from reference_impl.binder.devices import DeviceWaits
@@ -56,7 +57,6 @@ from reference_impl.binder.failure import (
     DevicesLost,
     DevicesPending,
     InvalidBindRequest,
-    StaleBindRequest,
 )
 from reference_impl.binder.options import BinderOptions
 from reference_impl.binder.pods import PodWriter
@@ -102,14 +102,11 @@ class Binder:
         self._clock = clock
         self.bind_requests = Informer(client, BIND_REQUESTS, clock=clock)
         self.bind_requests.add_index("pod", lambda obj: [f"{namespace_of(obj)}/{spec_of(obj).get('podName') or ''}"])
-        self.pods = Informer(client, PODS, clock=clock)
-        self.nodes = Informer(client, NODES, clock=clock)
         self.dra_enabled = self._dra_enabled()
         if self.dra_enabled:
             require_served(client, RESOURCE_CLAIMS)
         self.claims = Informer(client, RESOURCE_CLAIMS, clock=clock)
-        self.claims.add_index(extended.OWNER_INDEX, extended.owners)
-        informers = [self.bind_requests, self.pods, self.nodes]
+        informers = [self.bind_requests]
         if self.dra_enabled:
             informers.append(self.claims)
         self.recorder = EventRecorder(client, component="binder", clock=clock)
@@ -120,12 +117,9 @@ class Binder:
             clock=clock,
             recorder=self.recorder,
             workers=self.options.workers,
-            base_delay=0.1,
         )
-        self.claim_writer = ClaimWriter(
-            client, self.claims, options=self.options, clock=clock, stopping=self.loop.stopping
-        )
-        self.extended_claims = ExtendedClaims(client, self.claims, self.claim_writer)
+        self.claim_writer = ClaimWriter(client, options=self.options, clock=clock)
+        self.extended_claims = ExtendedClaims(client, self.claim_writer)
         self.pod_writer = PodWriter(client, clock=clock)
         self.devices = DeviceWaits(
             self.claim_writer,
@@ -134,7 +128,7 @@ class Binder:
             wake=self.loop.queue.add,
         )
         self.claims.on_change(self.devices.on_claim)
-        self.reporter = Reporter(client, pods=self.pod_writer, recorder=self.recorder, stored=self.bind_requests.assume)
+        self.reporter = Reporter(client, pods=self.pod_writer, recorder=self.recorder)
         self._memory: dict[str, _Memory] = {}
         self._unwritten: dict[str, Outcome] = {}
         self.bind_requests.on_change(self._on_bind_request)
@@ -163,8 +157,9 @@ class Binder:
 
     def reconcile(self, key: Key) -> None:
         """Carry out all BindRequests that name one pod."""
-        for request in self.bind_requests.by_index("pod", "/".join(key)):
-            if self.needs_attempt(request):
+        for known in self.bind_requests.by_index("pod", "/".join(key)):
+            request = self._client.find(BIND_REQUESTS, name_of(known), namespace_of(known))
+            if request is not None and self.needs_attempt(request):
                 self.reconcile_request(request)
 
     def needs_attempt(self, request: Obj) -> bool:
@@ -184,12 +179,6 @@ class Binder:
     def reconcile_request(self, request: Obj) -> None:
         """Make one attempt and write its outcome."""
         uid = uid_of(request)
-        if (request.get("status") or {}).get("phase") == "Failed" or uid in self._memory:
-            # A retry: the scheduler may have deleted the request, and the informer may not have it yet.
-            current = self._client.find(BIND_REQUESTS, name_of(request), namespace_of(request))
-            if current is None or uid_of(current) != uid or meta(current).get("deletionTimestamp"):
-                return
-            request = current
         outcome = self._unwritten.get(uid)
         if outcome is None:
             outcome = self.attempt(request)
@@ -211,8 +200,7 @@ class Binder:
     def remember(self, request: Obj, outcome: Outcome) -> None:
         """Store the failed attempt and schedule the retry."""
         if outcome.bound:
-            self._memory.pop(uid_of(request), None)
-            return
+            return  # the phase Succeeded ends all attempts
         due = None
         if not outcome.final:
             delay = attempts.retry_delay(request)
@@ -230,7 +218,6 @@ class Binder:
         pod: Obj | None = None
         try:
             pod = self.find_pod(request)
-            checks.check_identity(request, pod)
             if not (node := pods.node_of(pod)):
                 node = self.bind(request, pod)
         except InvalidBindRequest as failure:
@@ -241,16 +228,11 @@ class Binder:
             return None
         except DevicesLost as failure:
             return self.fail(request, pod, str(failure), for_good=True)
-        except StaleBindRequest as failure:
-            log.info("%s: %s", name_of(request), failure)
-            return Outcome(reason=str(failure), attempts=attempts.limit_of(request), final=True)
         except BindFailure as failure:
             return self.fail(request, pod, str(failure))
-        except (ApiError, TransportError, OSError) as failure:
-            return self.fail(request, pod, getattr(failure, "message", "") or str(failure) or type(failure).__name__)
         except Exception as failure:  # KAI-181: a bug in one request must not stop the others
-            log.exception("BindRequest %s/%s", namespace_of(request), name_of(request))
-            return self.fail(request, pod, f"Internal Error: {type(failure).__name__}: {failure}")
+            log.info("BindRequest %s/%s", namespace_of(request), name_of(request), exc_info=True)
+            return self.fail(request, pod, f"{type(failure).__name__}: {failure}")
         return Outcome(node=node, unreported=pod)
 
     def bind(self, request: Obj, pod: Obj) -> str:
@@ -267,32 +249,24 @@ class Binder:
             self.check_dra_enabled()
             used.append(self.extended_claims.commit(pod, node, entry))
         self.devices.require_ready(pod, used)
-        try:
-            self.pod_writer.bind(pod, name_of(node), pods.annotations_for(request))
-        except Conflict:
-            # Bound meanwhile, by another binder or by an attempt whose response was lost.
-            current = self._client.find(PODS, name_of(pod), namespace_of(pod))
-            if current is None or uid_of(current) != uid_of(pod) or not pods.node_of(current):
-                raise
-            return pods.node_of(current)
+        self.pod_writer.bind(pod, name_of(node), pods.annotations_for(request))
         return name_of(node)
 
     def find_pod(self, request: Obj) -> Obj:
-        """Return the pod that the request names. Raises BindFailure when there is none (KAI-132)."""
+        """Return the pod that the request was made for. Raises BindFailure when there is none (KAI-132)."""
         name, namespace = str(spec_of(request).get("podName") or ""), namespace_of(request)
         if not name:
             raise BindFailure("spec.podName is empty")
-        pod = self.pods.get(name, namespace)
-        if pod is None or not checks.fresh_enough(request, pod):
-            pod = self._client.find(PODS, name, namespace)
+        pod = self._client.find(PODS, name, namespace)
         if pod is None:
             raise BindFailure(f'Pod "{namespace}/{name}" not found')
+        checks.check_identity(request, pod)
         return pod
 
     def find_node(self, request: Obj) -> Obj:
         """Return the selected node. Raises BindFailure when there is none (KAI-134)."""
         name = str(spec_of(request).get("selectedNode") or "")
-        node = (self.nodes.get(name) or self._client.find(NODES, name)) if name else None
+        node = self._client.find(NODES, name) if name else None
         if node is None:
             raise BindFailure(f'Node "{name}" not found' if name else "spec.selectedNode is empty")
         return node
@@ -332,20 +306,8 @@ class Binder:
         allocation = entry["allocation"] if entry else None
         generated = not wanted.get("resourceClaimName")
         claim = self.claim_writer.find(name, namespace_of(pod))
-        try:
-            self.check_claim(claim, pod, node, wanted, allocation)
-        except BindFailure:
-            # Judged on the informer's copy, which may be behind; only the server's own counts against the pod.
-            claim = self.claim_writer.find(name, namespace_of(pod), live=True)
-            self.check_claim(claim, pod, node, wanted, allocation)
-        return PlannedClaim(claim, allocation, generated)
-
-    def check_claim(self, claim: Obj, pod: Obj, node: Obj, wanted: Obj, allocation: Obj | None) -> None:
-        """Refuse a claim that cannot work, before anything is written. Raises BindFailure."""
-        if allocation is None:
-            checks.check_uncovered(wanted, claim)
-        generated = not wanted.get("resourceClaimName")
         self.claim_writer.check(claim, pod, node, allocation, generated=generated)
+        return PlannedClaim(claim, allocation, generated)
 
     # -- outcomes ---------------------------------------------------------------------------------------------
 
@@ -369,13 +331,11 @@ class Binder:
         if current is not None and uid_of(current) == uid_of(pod) and pods.node_of(current):
             return pods.node_of(current)
         try:
-            if not self.dra_enabled:
-                return ""
             for entry in spec.get("resourceClaimAllocations") or ():
                 wanted = claims.pod_claim(pod, str(entry.get("name") or ""))
                 name = claims.claim_name(pod, wanted) if wanted else None
-                claim = self.claims.get(name, namespace_of(pod)) if name else None
-                if claim is not None and claims.is_reserved_for(claim, pod):
+                claim = self._client.find(RESOURCE_CLAIMS, name, namespace_of(pod)) if name else None
+                if claim is not None:
                     self.claim_writer.release(claim, pod)
             if spec.get("extendedResourceClaimAllocation"):
                 self.extended_claims.roll_back(pod)
@@ -387,10 +347,7 @@ class Binder:
     def discard(self, request: Obj, pod: Obj | None, reason: str) -> None:
         """Delete a BindRequest that can never work (KAI-202), and report it on the pod."""
         self.reporter.report_failure(request, pod, reason)
-        try:
-            self._client.delete(BIND_REQUESTS, name_of(request), namespace_of(request), uid=uid_of(request))
-        except (NotFound, Conflict):
-            log.debug("BindRequest %s/%s is gone already", namespace_of(request), name_of(request))
+        self._client.delete(BIND_REQUESTS, name_of(request), namespace_of(request), uid=uid_of(request))
 
     # -- set up ------------------------------------------------------------------------------------------------------
 

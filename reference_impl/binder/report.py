@@ -9,19 +9,16 @@ Source: KAI-Scheduler 0.17 pkg/binder/controllers/bindrequest_controller.go; rul
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from dra_api.client import ApiError, Conflict, KubeClient, NotFound
-from dra_api.objects import BIND_REQUESTS, Obj, meta, name_of, namespace_of, uid_of
+from dra_api.client import ApiError, KubeClient
+from dra_api.objects import BIND_REQUESTS, Obj, meta, name_of, namespace_of
 from dra_api.transport import TransportError
 from reference_impl.binder.checks import spec_of
 from reference_impl.binder.pods import PodWriter
 from reference_impl.recorder import EventRecorder
 
 log = logging.getLogger(__name__)
-
-_STATUS_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +42,12 @@ class Outcome:
 
 
 class Reporter:
-    """Writes the outcome of attempts. `stored` is called with each BindRequest whose status was written."""
+    """Writes the outcome of attempts."""
 
-    def __init__(
-        self, client: KubeClient, *, pods: PodWriter, recorder: EventRecorder, stored: Callable[[Obj], None]
-    ) -> None:
+    def __init__(self, client: KubeClient, *, pods: PodWriter, recorder: EventRecorder) -> None:
         self._client = client
         self._pods = pods
         self._recorder = recorder
-        self._stored = stored
 
     def report_success(self, pod: Obj, node: str) -> None:
         """Write the event Bound and the condition PodBound=True (KAI-103)."""
@@ -73,31 +67,12 @@ class Reporter:
 
     def record(self, request: Obj, outcome: Outcome) -> None:
         """Write phase, reason and attempts. Raises API errors, after which the outcome is written again later."""
-        for _ in range(_STATUS_TRIES):
-            try:
-                written = self._client.patch(
-                    BIND_REQUESTS,
-                    name_of(request),
-                    {
-                        # Without it the patch could land on a new BindRequest of the same name.
-                        "metadata": {"resourceVersion": meta(request)["resourceVersion"]},
-                        "status": self.new_status(request, outcome),
-                    },
-                    namespace_of(request),
-                    subresource="status",
-                )
-            except NotFound:
-                return
-            except Conflict:
-                current = self._client.find(BIND_REQUESTS, name_of(request), namespace_of(request))
-                # The outcome belongs to a BindRequest that no longer exists.
-                if current is None or uid_of(current) != uid_of(request):
-                    return
-                request = current
-                continue
-            self._stored(written)
-            return
-        raise TransportError(f"BindRequest {namespace_of(request)}/{name_of(request)}: its status keeps changing")
+        patch = {
+            # Without it the patch could land on a new BindRequest of the same name.
+            "metadata": {"resourceVersion": meta(request)["resourceVersion"]},
+            "status": self.new_status(request, outcome),
+        }
+        self._client.patch(BIND_REQUESTS, name_of(request), patch, namespace_of(request), subresource="status")
 
     def new_status(self, request: Obj, outcome: Outcome) -> Obj:
         """Return the status patch of an outcome (null removes a field)."""
