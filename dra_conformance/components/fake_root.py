@@ -15,7 +15,10 @@ from dra_conformance.core.isolation import Isolation
 NVIDIA_SMI = '#!/bin/sh\necho "$@" >> "$0.log"\n[ ! -e "$0.fails" ] || { echo refused; exit 3; }\n'
 """A script that logs its arguments and changes no hardware."""
 
-SHOWN = ("proc/devices", "proc/driver", "sys", "lib/modules")
+BOOT_ID = "proc/sys/kernel/random/boot_id"
+"""The kernel's id of this boot, which a step changes for a reboot of the fake node."""
+
+SHOWN = ("proc/devices", "proc/driver", BOOT_ID, "sys", "lib/modules")
 """Paths of the driver root that a driver sees below `/` too."""
 
 _ALIASES = "alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci\nalias pci:v000010DEd*sv*sd*bc03sc02i00* nvidia\n"
@@ -26,6 +29,10 @@ def complete(root: Path) -> None:
     smi = FakeExecutable(root / "usr/bin/nvidia-smi")
     if not smi.path.exists():
         smi.install(NVIDIA_SMI)
+    boot_id = root / BOOT_ID
+    if not boot_id.exists():
+        boot_id.parent.mkdir(parents=True)
+        boot_id.write_bytes(Path("/", BOOT_ID).read_bytes())
     modules = root / "lib/modules" / os.uname().release
     modules.mkdir(parents=True, exist_ok=True)
     (modules / "modules.alias").write_text(_ALIASES)

@@ -23,7 +23,7 @@ from dra_conformance.components import fake_root
 from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.real_node import real_kubelet
 from dra_conformance.components.reference import own_flags, starting
-from dra_conformance.core.component_spec import DRIVER_ROOT, FLAGS, fill
+from dra_conformance.core.component_spec import DRIVER_ROOT, FLAGS, ComponentSpec, fill
 from dra_conformance.core.errors import TargetUnreachable, Untestable
 from dra_conformance.core.events import DriverChanged, KubeletCall, KubeletEvent, LogRecord, NvmlChanged
 from dra_conformance.core.isolation import NONE, Isolation
@@ -189,14 +189,27 @@ class ScenarioNode:
             case "exec":
                 self._start_process(
                     self.driver_name,
-                    with_flags(spec.command, self.flags),
-                    self._gpu_environment() if spec.takes_fake_gpus else {},
+                    with_flags(spec.command, self.started_flags()),
+                    {**(self._gpu_environment() if spec.takes_fake_gpus else {}), **self._gate_environment(spec)},
                     under_test=True,
                 )
             case "socket" if self.external_driver is None:
                 raise Untestable(f"the driver runs on one node only, and that is not {self.alias}")
             case _:
                 return  # it runs already; the user starts and stops it
+
+    def started_flags(self) -> tuple[str, ...]:
+        """Return the driver's flags with the gates that the scenario's tags state; gates of a step's flags win."""
+        return with_gates(self.flags, self._stated_gates())
+
+    def _stated_gates(self) -> dict[str, bool]:
+        tags = self.world.scenario.tags
+        return {**dict.fromkeys(tags.driver_gates, True), **dict.fromkeys(tags.driver_gates_off, False)}
+
+    def _gate_environment(self, spec: ComponentSpec) -> dict[str, str]:
+        """Return the variable with the scenario's gates, for a command that takes no flags."""
+        gates = self._stated_gates()
+        return {"FEATURE_GATES": gate_list(gates)} if gates and FLAGS not in spec.command else {}
 
     def wait_driver(self, *, timeout: float | None = None) -> PluginHandle:
         """Wait until the driver is registered with the kubelet.
@@ -294,6 +307,14 @@ class ScenarioNode:
         if process is None:
             raise Untestable("the driver is no process of the harness")
         return process
+
+    @property
+    def ended_by_itself(self) -> bool:
+        """Whether the last start of the driver ended with an error, and not by a signal."""
+        process = self._processes.get(self.driver_name)
+        if process is None:
+            return bool(self.driver_error)
+        return not process.running and (process.exit_code or 0) > 0
 
     def process_state(self) -> str:
         """The state of the driver's process, or the error that ended its start; empty if there is neither."""
@@ -447,7 +468,7 @@ class ScenarioNode:
         )
 
     def _driver_command(self) -> list[str]:
-        return self._reference_command(GPU_PLUGIN, self.driver_name, self.flags)
+        return self._reference_command(GPU_PLUGIN, self.driver_name, self.started_flags())
 
     def _reference_command(self, part: str, driver: str, flags: Sequence[str]) -> list[str]:
         return [
@@ -551,6 +572,25 @@ class ScenarioNode:
                 process.stop()
         if part is not None:
             part.stop()
+
+
+GATES_FLAG = "--feature-gates="
+
+
+def gate_list(gates: Mapping[str, bool]) -> str:
+    """Return gates as `One=true,Other=false`."""
+    return ",".join(f"{name}={str(on).lower()}" for name, on in gates.items())
+
+
+def with_gates(flags: Sequence[str], gates: Mapping[str, bool]) -> tuple[str, ...]:
+    """Return flags with these gates added; a gate that the flags name keeps its value there."""
+    named = {pair.partition("=")[0] for flag in flags for pair in flag.removeprefix(GATES_FLAG).split(",")}
+    more = gate_list({name: on for name, on in gates.items() if name not in named})
+    if not more:
+        return tuple(flags)
+    if not any(flag.startswith(GATES_FLAG) for flag in flags):
+        return (f"{GATES_FLAG}{more}", *flags)
+    return tuple(f"{flag},{more}" if flag.startswith(GATES_FLAG) else flag for flag in flags)
 
 
 def with_flags(command: Sequence[str], flags: Sequence[str]) -> list[str]:

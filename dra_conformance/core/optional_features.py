@@ -32,6 +32,9 @@ FEATURES: dict[str, OptionalFeature] = {
     "rolling-update": OptionalFeature(
         "driver", "Two instances of the driver can run on a node while it is updated (kubeletplugin.RollingUpdate)."
     ),
+    "nvidia-checkpoint": OptionalFeature(
+        "driver", "The driver's checkpoint.json has the layout of NVIDIA's driver: v1 and v2, each with a checksum."
+    ),
     "filter-timeout": OptionalFeature(
         "scheduler", "The scheduler limits a search for devices (filterTimeout of DynamicResourcesArgs)."
     ),

@@ -74,6 +74,8 @@ class Tags:
     needs: tuple[str, ...] = ()
     gates: tuple[str, ...] = ()
     gates_off: tuple[str, ...] = ()
+    driver_gates: tuple[str, ...] = ()
+    driver_gates_off: tuple[str, ...] = ()
     since: str | None = None
     until: str | None = None
     disruptive: bool = False
@@ -89,6 +91,8 @@ def read(tags: Iterable[str], *, where: str) -> Tags:
         "needs": [],
         "gate": [],
         "gate-off": [],
+        "driver-gate": [],
+        "driver-gate-off": [],
         "since": [],
         "until": [],
     }
@@ -121,6 +125,8 @@ def read(tags: Iterable[str], *, where: str) -> Tags:
         needs=tuple(sorted_in["needs"]),
         gates=tuple(sorted_in["gate"]),
         gates_off=tuple(sorted_in["gate-off"]),
+        driver_gates=tuple(sorted_in["driver-gate"]),
+        driver_gates_off=tuple(sorted_in["driver-gate-off"]),
         # Tags of feature, rule, scenario and examples add up; the narrowest window counts.
         since=max(sorted_in["since"], key=Version.parse, default=None),
         until=min(sorted_in["until"], key=Version.parse, default=None),

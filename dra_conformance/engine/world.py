@@ -86,7 +86,7 @@ class World:
         self.settling = Settling(
             run,
             self.log,
-            nodes=lambda: list(self._nodes.values()),
+            nodes=self.nodes,
             # --watch-lag exists to show which components rely on fast watches; fault scenarios break watches.
             wait_for_watches=not (run.options.lag() or "faults" in scenario.tags.needs),
         )
@@ -139,6 +139,10 @@ class World:
                 self.track(NODES, found.name)
             self.cleanup.callback(found.end)
         return found
+
+    def nodes(self) -> list[ScenarioNode]:
+        """Return the nodes that the scenario has made."""
+        return list(self._nodes.values())
 
     def external_driver_for(self, alias: str) -> ExternalDriver | None:
         """Return the externally started driver for the scenario's first node, None for other nodes."""

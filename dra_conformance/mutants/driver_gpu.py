@@ -310,7 +310,7 @@ def _(patch: Patch) -> None:
 @mutant(
     "empty-checkpoint-is-new",
     rule="NV-101b",
-    scenario="driver/gpu_checkpoint#the-driver-does-not-start-with-a-checkpoint-that-is-damage",
+    scenario="driver/gpu_checkpoint#the-driver-does-not-start-with-a-record-that-is-damage",
 )
 def _(patch: Patch) -> None:
     """A checkpoint of 0 bytes is treated as one that was never written."""

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
+from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.containers import views
-from dra_conformance.steps.driver_calls import answer_for
+from dra_conformance.steps.driver_calls import answer_for, reference_to
 from dra_conformance.steps.uids import with_uids
 
 
@@ -22,14 +24,7 @@ class CdiFiles:
 
 def files(world: World, node: str) -> set[str]:
     """Return the files in the node's CDI folders that a runtime would read, as folder/name."""
-    roots = world.node(node).kubelet.cdi_roots
-    return {
-        f"{root.name}/{path.name}"
-        for root in roots
-        if root.is_dir()
-        for path in root.iterdir()
-        if path.suffix in (".json", ".yaml")
-    }
+    return {f"{path.parent.name}/{path.name}" for path in paths(world, node)}
 
 
 @given('the CDI files of "{node}" are remembered')
@@ -59,6 +54,22 @@ def _(world: World, claim: str, node: str) -> None:
     world.check(True, "CDI ids resolve", expected=ids, observed=ids or "no id, which is valid")
 
 
+def paths(world: World, node: str) -> list[Path]:
+    """Return the files in the node's CDI folders that a runtime would read."""
+    roots = world.node(node).kubelet.cdi_roots
+    return [path for root in roots if root.is_dir() for path in root.iterdir() if path.suffix in (".json", ".yaml")]
+
+
+def specifications_of(world: World, uid: str) -> list[str]:
+    """Return the CDI files of the scenario's nodes that name a claim, in their own name or inside."""
+    return sorted(
+        f"{node.alias}: {path.name}"
+        for node in world.nodes()
+        for path in paths(world, node.alias)
+        if uid in path.name or uid.encode() in path.read_bytes()
+    )
+
+
 @then('the response for claim "{claim}" has the CDI ids:')
 def _(world: World, claim: str, datatable: list[list[str]]) -> None:
     """All devices of the response have exactly the ids of the table; `$(device)` is the name of the first device."""
@@ -68,12 +79,31 @@ def _(world: World, claim: str, datatable: list[list[str]]) -> None:
     world.check(found == wanted, "CDI ids", expected=wanted, observed=found)
 
 
-@then('node "{node}" has the CDI file "{name}"')
-def _(world: World, node: str, name: str) -> None:
-    """A file of this name is in one of the node's CDI folders."""
-    wanted = with_uids(world, name)
-    found = sorted(path.rpartition("/")[2] for path in files(world, node))
-    world.check(wanted in found, "the name of the CDI file", expected=wanted, observed=found)
+@then('each device of the response for claim "{claim}" has {count:d} CDI ids, one of them of the claim alone')
+def _(world: World, claim: str, count: int) -> None:
+    """So many ids for each device; the name of one has the claim's uid, and no other id of the response is the same."""
+    uid = reference_to(world, claim).uid
+    found = {device.device_name: list(device.cdi_device_ids) for device in answer_for(world, claim)}
+    own = [device_id for ids in found.values() for device_id in ids if uid in device_id.partition("=")[2]]
+    ok = bool(found) and all(len(ids) == count for ids in found.values()) and len(set(own)) == len(own) == len(found)
+    expected = f"{count} for each device, one of them with {uid}"
+    world.check(ok, f"CDI ids of claim {claim}", expected=expected, observed=found)
+
+
+@then('the CDI ids of claim "{claim}" on "{node}" are in a file of its own')
+def _(world: World, claim: str, node: str) -> None:
+    """One CDI file defines the ids with the claim's uid and no others, and its name has the claim's uid."""
+    uid = reference_to(world, claim).uid
+    own = {i.partition("=")[2] for device in answer_for(world, claim) for i in device.cdi_device_ids if uid in i}
+    # JSON is YAML as well.
+    defined = {
+        path.name: {str(device["name"]) for device in manifests.parse_value(path.read_text()).get("devices") or ()}
+        for path in paths(world, node)
+    }
+    found = {name: sorted(names) for name, names in defined.items() if names & own}
+    ok = bool(own) and len(found) == 1 and all(uid in name and set(names) == own for name, names in found.items())
+    expected = f"one file with {uid} in its name, for {sorted(own)}"
+    world.check(ok, f"CDI files of claim {claim}", expected=expected, observed=found or sorted(defined))
 
 
 @then('the CDI files of "{node}" are the remembered ones within {seconds:d} seconds')

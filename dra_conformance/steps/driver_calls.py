@@ -7,6 +7,7 @@ belong to the scenario's state; the kubelet's log has every request and response
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -174,3 +175,22 @@ def unprepare_problem(call: Call, ref: ClaimRef) -> str:
     if ref.uid not in call.unprepared:
         return f"the response has no entry for uid {ref.uid}"
     return call.unprepared[ref.uid]
+
+
+def kill_while(world: World, node: str, claim: str, what: str, reached: Callable[[], bool]) -> None:
+    """Call Prepare for a claim, and kill the driver's process as soon as something is reached."""
+    component = world.node(node)
+    reference = reference_to(world, claim)
+
+    def call() -> None:
+        try:
+            prepare(world, node, [reference])
+        except (Untestable, KubeletError):
+            return
+
+    caller = threading.Thread(target=call, name="prepare", daemon=True)
+    caller.start()
+    world.require(what, lambda: (reached(), "not yet"))
+    # Killed before a fault ends, because the hanging call would go on then.
+    component.kill_driver()
+    caller.join(world.run.patience)

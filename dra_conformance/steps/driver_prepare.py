@@ -18,6 +18,7 @@ from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import World
 from dra_conformance.kubelet import PluginInstance
 from dra_conformance.kubelet.errors import KubeletError
+from dra_conformance.steps.cdi import specifications_of
 from dra_conformance.steps.driver_calls import (
     CALL,
     Call,
@@ -32,6 +33,7 @@ from dra_conformance.steps.driver_calls import (
     unprepare,
     unprepare_problem,
 )
+from dra_conformance.steps.uids import with_uids
 
 
 @given('the kubelet refers to claim "{claim}" by a uid that no claim has')
@@ -166,17 +168,33 @@ def _(world: World, claim: str) -> None:
     world.check(bool(problem), f"claim {claim} is refused", expected="an error", observed=observed)
 
 
-@then('claim "{claim}" is refused because "{text}"')
-def _(world: World, claim: str, text: str) -> None:
-    """The claim's entry of the last response has an error with this text; the call itself succeeded."""
+def check_refused(world: World, claim: str, names: Sequence[str] = ()) -> None:
+    """Check that the last call refused this claim alone, with an error that has these names, and left nothing of it.
+
+    Only names are compared, in any case: those of fields, devices, gates and claims. The words around them are the
+    driver's own.
+    """
     ref = reference_to(world, claim)
     call = calls(world).last
     problem = problem_of(call, ref)
-    wanted = world.text(text)
-    ok = call.error is None and wanted in problem
-    world.check(
-        ok, f"claim {claim} is refused", expected=f"an error with {wanted!r}", observed=problem or "it was prepared"
-    )
+    # A missing entry is a problem too, but not an error of the claim.
+    ok = ref.uid in call.prepared and bool(problem) and all(name.lower() in problem.lower() for name in names)
+    expected = " ".join(["an error of this claim", *(["that names", ", ".join(names)] if names else ())])
+    world.check(ok, f"claim {claim} is refused", expected=expected, observed=problem or "it was prepared")
+    left = specifications_of(world, ref.uid)
+    world.check(not left, f"CDI files of {claim}, which was refused", expected="none", observed=left or "none")
+
+
+@then('claim "{claim}" is refused on its own')
+def _(world: World, claim: str) -> None:
+    """The claim's entry of the last response has an error, and no CDI file names the claim; the call succeeded."""
+    check_refused(world, claim)
+
+
+@then('claim "{claim}" is refused, naming "{names}"')
+def _(world: World, claim: str, names: str) -> None:
+    """The same, and the error has these names (comma-separated): fields, devices, gates, or `$(uid:CLAIM)`."""
+    check_refused(world, claim, [with_uids(world, name) for name in words(names)])
 
 
 @then('the whole call fails because "{text}"')
@@ -249,3 +267,12 @@ def _(world: World, claim: str) -> None:
     """The last NodeUnprepareResources call succeeded for this claim."""
     problem = unprepare_problem(calls(world).last, reference_to(world, claim))
     world.check(not problem, f"claim {claim} is unprepared", expected="no error", observed=problem or "no error")
+
+
+@then('claim "{claim}" is not unprepared')
+def _(world: World, claim: str) -> None:
+    """The last NodeUnprepareResources call returned an error of this claim; the call itself succeeded."""
+    call, ref = calls(world).last, reference_to(world, claim)
+    error = call.unprepared.get(ref.uid)
+    observed = unprepare_problem(call, ref) or "unprepared"
+    world.check(bool(error), f"claim {claim} is not unprepared", expected="an error of this claim", observed=observed)

@@ -1,18 +1,18 @@
-"""The checkpoint of the driver gpu.nvidia.com: damaged or old files, and the claims in it."""
+"""What a driver keeps of claims in files of its own, in whatever format: damaged, lost, or from before a reboot.
+
+A record of a claim is a file below the driver's plugin folder that has the claim's uid in it. Steps change and look for
+records without knowledge of their format; `nvidia_checkpoint` has those for the format of NVIDIA's driver.
+"""
 
 from __future__ import annotations
 
 import stat
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import orjson
-
-from dra_api.objects import Obj
 from dra_conformance.components.node import DOMAIN_DRIVER
-from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import Seen, World
@@ -21,7 +21,7 @@ from dra_conformance.steps.driver_calls import calls, prepare, reference_to, suc
 _PAUSES, _PAUSE = 4, 0.1
 """How often, and how long in seconds of real time, a driver can react while its clock advances."""
 
-NO_CLAIM = "00000000-0000-0000-0000-000000000000"
+OTHER_BOOT = "00000000-0000-4000-8000-000000000000"
 
 
 @dataclass(slots=True)
@@ -31,104 +31,159 @@ class LastWait:
     seconds: float = 0.0
 
 
-def checkpoint(world: World, node: str, driver: str = "") -> Path:
-    """Return the path of the checkpoint of the driver under test, or of another one. Raises Untestable without one."""
+@dataclass(slots=True)
+class DamagedRecords:
+    """The files that the scenario damaged, by node."""
+
+    of_node: dict[str, list[Path]] = field(default_factory=dict)
+
+
+# -- records -----------------------------------------------------------------------------------------------------------
+
+
+def records(world: World, node: str, uid: str, driver: str = "") -> list[Path]:
+    """Return the files of the driver under test, or of another one, that have a claim's uid in them."""
     component = world.node(node)
-    path = component.kubelet.plugins_dir / (driver or component.driver_name) / "checkpoint.json"
-    if not path.is_file():
-        raise Untestable(f"the driver has no {path.name}")
-    return path
-
-
-def entries(path: Path) -> Obj:
-    """Return the claims of a checkpoint, by uid."""
-    document = orjson.loads(path.read_bytes())
-    found: Obj = (document.get("v2") or {}).get("preparedClaims") or {}
+    folder = component.kubelet.plugins_dir / (driver or component.driver_name)
+    found = []
+    for path in sorted(folder.rglob("*")):
+        # A driver may replace a file at any time.
+        try:
+            if stat.S_ISREG(path.lstat().st_mode) and uid.encode() in path.read_bytes():
+                found.append(path)
+        except FileNotFoundError:
+            continue
     return found
 
 
-def rewrite(path: Path, change: Callable[[Obj], object]) -> None:
-    """Change a checkpoint of the stopped reference driver and correct its checksums."""
-    # Imported here: a run against another driver does not need the reference.
-    from reference_impl.kubelet_plugin.checkpoint import checksum
-
-    document = orjson.loads(path.read_bytes())
-    change(document)
-    if "v1" in document:
-        document["checksum"] = checksum(document["v1"])
-    if "v2" in document:
-        # The checksum of v2 is that of v2 with a checksum of 0.
-        document["v2"]["checksum"] = checksum({**document["v2"], "checksum": 0})
-    path.write_bytes(orjson.dumps(document))
+def recorded(world: World, node: str, claim: str, driver: str = "") -> list[Path]:
+    """Return the records of a claim. Raises Untestable if there is none: the driver may write uids in another form."""
+    found = records(world, node, reference_to(world, claim).uid, driver)
+    if not found:
+        raise Untestable(f"no file in the plugin folder of the driver has the uid of claim {claim}")
+    return found
 
 
-def add_entry_only(path: Path) -> None:
-    """Add an entry without correcting the checksum."""
-    document = orjson.loads(path.read_bytes())
-    document["v2"]["preparedClaims"][NO_CLAIM] = {"checkpointState": "PrepareCompleted", "status": {}}
-    path.write_bytes(orjson.dumps(document))
-
-
-def change_checksum(path: Path) -> None:
-    """Change the checksum of v1, with all others right."""
-    document = orjson.loads(path.read_bytes())
-    path.write_bytes(orjson.dumps({**document, "checksum": document["checksum"] ^ 1}))
-
-
-def restore_checksum(path: Path) -> None:
-    """Correct all checksums."""
-    rewrite(path, lambda document: None)
-
-
-def damage_v2(path: Path) -> None:
-    """Add an entry to v2 without correcting its checksum; the checksum of v1 is right."""
-    restore_checksum(path)
-    add_entry_only(path)
-
-
-def cut_in_half(path: Path) -> None:
+def cut_in_half(path: Path, _uid: bytes) -> None:
     """Keep the first half of the file's bytes."""
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
 
 
-CHANGES: dict[str, Callable[[Path], object]] = {
-    "damaged in v1": change_checksum,
-    "damaged in v2": damage_v2,
+def changed_at(find: Callable[[bytes, bytes], int]) -> Callable[[Path, bytes], None]:
+    """Return a change of one hexadecimal digit of a uid, so that the file's syntax stays valid."""
+
+    def change(path: Path, uid: bytes) -> None:
+        data = bytearray(path.read_bytes())
+        at = find(bytes(data), uid)
+        data[at] = ord("1") if data[at] == ord("0") else ord("0")
+        path.write_bytes(data)
+
+    return change
+
+
+DAMAGES: dict[str, Callable[[Path, bytes], object]] = {
     "cut in half": cut_in_half,
     # A power failure leaves an empty file if the file was never synced.
-    "empty": lambda path: path.write_bytes(b""),
-    "of an unknown version": lambda path: path.write_bytes(orjson.dumps({"checksum": 0, "v9": {"claims": []}})),
-    # After a reboot the kernel has another boot id than the checkpoint.
-    "of an earlier boot": lambda path: rewrite(path, lambda document: document["v2"].update(nodeBootID=NO_CLAIM)),
-    # Older releases of the driver wrote no boot id, and before that no v2.
-    "without boot id": lambda path: rewrite(path, lambda document: document["v2"].pop("nodeBootID")),
-    "of version 1 only": lambda path: rewrite(path, lambda document: document.pop("v2")),
+    "empty": lambda path, _uid: path.write_bytes(b""),
+    "of an unknown format": lambda path, _uid: path.write_bytes(b'{"version": 9, "claims": []}'),
+    "changed in the first uid": changed_at(lambda data, uid: data.find(uid)),
+    "changed in the last uid": changed_at(lambda data, uid: data.rfind(uid)),
 }
-"""The changes of a stopped driver's checkpoint that a scenario can make, by their name in sentences."""
+"""What can happen to the records of a stopped driver, by its name in sentences."""
 
 
-@when('the checkpoint of the driver on "{node}" is {state}')
-def _(world: World, node: str, state: str) -> None:
-    """Change the checkpoint of the stopped driver: see CHANGES in this module."""
-    if state not in CHANGES:
-        raise SpecificationError(f"a checkpoint can be {', '.join(CHANGES)}, not {state!r}")
-    CHANGES[state](checkpoint(world, node))
+@when('the record of claim "{claim}" on "{node}" is {damage}')
+def _(world: World, claim: str, node: str, damage: str) -> None:
+    """Damage each record of a claim of the stopped driver: see DAMAGES in this module."""
+    if damage not in DAMAGES:
+        raise SpecificationError(f"a record can be {', '.join(DAMAGES)}, not {damage!r}")
+    for path in recorded(world, node, claim):
+        DAMAGES[damage](path, reference_to(world, claim).uid.encode())
+        world.state(DamagedRecords).of_node.setdefault(node, []).append(path)
 
 
-@when('the checkpoint of the driver on "{node}" has claim "{claim}" as unfinished')
+@when('the damaged records of "{node}" are removed')
+def _(world: World, node: str) -> None:
+    """Remove the files that a step damaged, as an administrator does after the node was drained."""
+    for path in world.state(DamagedRecords).of_node[node]:
+        path.unlink(missing_ok=True)
+
+
+@when('the kernel of "{node}" starts again')
+def _(world: World, node: str) -> None:
+    """Give the fake node another boot id, as a reboot does. The driver is stopped; its files stay."""
+    path = Path(world.node(node).gpus.driver_root) / "proc/sys/kernel/random/boot_id"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{OTHER_BOOT}\n")
+
+
+@then('the driver on "{node}" has a record of claim "{claim}"')
 def _(world: World, node: str, claim: str) -> None:
-    """Give a completed claim of the stopped driver the state before the end of its Prepare, as a SIGKILL leaves it."""
+    """A file of the driver has the claim's uid now."""
+    found = records(world, node, reference_to(world, claim).uid)
+    names = [path.name for path in found]
+    world.check(bool(found), f"record of claim {claim}", expected="a file with its uid", observed=names or "none")
+
+
+@then('the driver on "{node}" comes to have no record of claim "{claim}"')
+def _(world: World, node: str, claim: str) -> None:
+    """No file of the driver comes to have the claim's uid."""
+    check_removed(world, node, claim)
+
+
+@then('the driver on "{node}" comes to have no record of claim "{claim}" after {seconds:d} seconds')
+def _(world: World, node: str, claim: str, seconds: int) -> None:
+    """The same, while the clock advances: the driver cleans up every so many seconds."""
+    uid = reference_to(world, claim).uid
+    for _pause in range(_PAUSES):
+        if not records(world, node, uid):
+            break
+        # In parts: a driver that begins to wait after the clock was advanced waits for the rest of them.
+        world.pass_time(seconds)
+        world.log.clock.wait(threading.Event(), _PAUSE)
+    check_removed(world, node, claim)
+
+
+@then('the record of claim "{claim}" on "{node}" is accessible to its owner only')
+def _(world: World, claim: str, node: str) -> None:
+    """The mode of each file with the claim's uid is 0600."""
+    modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in recorded(world, node, claim)}
+    shown = {name: f"{mode:04o}" for name, mode in modes.items()}
+    ok = all(not mode & 0o077 for mode in modes.values())
+    world.check(ok, f"mode of the record of claim {claim}", expected="0600", observed=shown)
+
+
+def check_removed(world: World, node: str, claim: str, driver: str = "") -> None:
+    """Check that a driver comes to have no record of a claim; see `records`."""
     uid = reference_to(world, claim).uid
 
-    def change(document: Obj) -> None:
-        entry = document["v2"]["preparedClaims"][uid]
-        entry |= {"checkpointState": "PrepareStarted", "name": claim, "namespace": world.namespace}
-        for group in entry["preparedDevices"]:
-            group["devices"] = []
-        document["v1"]["preparedClaims"].pop(uid)
+    def look() -> Seen:
+        found = [path.name for path in records(world, node, uid, driver)]
+        return not found, found or "none"
 
-    rewrite(checkpoint(world, node), change)
+    world.eventually(f"claim {claim} is removed from the driver's files", look, expected=f"no file with {uid}")
+
+
+@then('the ComputeDomain driver on "{node}" comes to have no record of claim "{claim}"')
+def _(world: World, node: str, claim: str) -> None:
+    """No file of the ComputeDomain driver comes to have the claim's uid."""
+    check_removed(world, node, claim, DOMAIN_DRIVER)
+
+
+@then('the ComputeDomain driver on "{node}" has a record of claim "{claim}"')
+def _(world: World, node: str, claim: str) -> None:
+    """A file of the ComputeDomain driver comes to have the claim's uid."""
+    uid = reference_to(world, claim).uid
+
+    def look() -> Seen:
+        found = [path.name for path in records(world, node, uid, DOMAIN_DRIVER)]
+        return bool(found), found or "none"
+
+    world.eventually(f"record of claim {claim}", look, expected="a file with its uid")
+
+
+# -- calls that take long ----------------------------------------------------------------------------------------------
 
 
 @when('claim "{claim}" is prepared on "{node}" while {seconds:d} seconds pass')
@@ -163,78 +218,3 @@ def _(world: World, seconds: int) -> None:
     """The last call that was made while seconds passed took so many seconds of the scenario's clock."""
     took = world.state(LastWait).seconds
     world.check(took >= seconds, "duration of the call", expected=f"at least {seconds} s", observed=f"{took:.1f} s")
-
-
-@then('the checkpoint of the driver on "{node}" has claim "{claim}" as {state:word}')
-def _(world: World, node: str, claim: str, state: str) -> None:
-    """checkpoint.json has the claim in this state in v2; completed claims are in v1 too, others are not."""
-    document = orjson.loads(checkpoint(world, node).read_bytes())
-    uid = reference_to(world, claim).uid
-    entry = (document.get("v2") or {}).get("preparedClaims", {}).get(uid) or {}
-    found = {"v2": entry.get("checkpointState"), "v1": uid in (document.get("v1") or {}).get("preparedClaims", {})}
-    wanted = {"v2": state, "v1": state == "PrepareCompleted"}
-    world.check(found == wanted, "the checkpoint", expected=wanted, observed=found)
-
-
-@then('the checkpoint of the driver on "{node}" comes to be without claim "{claim}"')
-def _(world: World, node: str, claim: str) -> None:
-    """checkpoint.json comes to have no entry for the claim."""
-    check_removed(world, node, claim)
-
-
-@then('the checkpoint of the driver on "{node}" comes to be without claim "{claim}" after {seconds:d} seconds')
-def _(world: World, node: str, claim: str, seconds: int) -> None:
-    """The same, while the clock advances: the driver cleans up every so many seconds."""
-    for _pause in range(_PAUSES):
-        if reference_to(world, claim).uid not in entries(checkpoint(world, node)):
-            break
-        # In parts: a driver that begins to wait after the clock was advanced waits for the rest of them.
-        world.pass_time(seconds)
-        world.log.clock.wait(threading.Event(), _PAUSE)
-    check_removed(world, node, claim)
-
-
-@then('the checkpoint of the driver on "{node}" is accessible to its owner only')
-def _(world: World, node: str) -> None:
-    """The mode of checkpoint.json is 0600."""
-    mode = stat.S_IMODE(checkpoint(world, node).stat().st_mode)
-    world.check(mode == 0o600, "mode of the checkpoint", expected="0600", observed=f"{mode:04o}")
-
-
-def check_removed(world: World, node: str, claim: str, driver: str = "") -> None:
-    """Check that the checkpoint of a driver comes to have no entry for a claim; see `checkpoint`."""
-    uid = reference_to(world, claim).uid
-
-    def look() -> Seen:
-        found = entries(checkpoint(world, node, driver))
-        return uid not in found, {key: entry.get("checkpointState") for key, entry in found.items()}
-
-    world.eventually(f"claim {claim} is removed from the checkpoint", look, expected=f"no entry {uid}")
-
-
-@then('the checkpoint of the driver on "{node}" has the boot id of the kernel')
-def _(world: World, node: str) -> None:
-    """nodeBootID is that of /proc/sys/kernel/random/boot_id."""
-    wanted = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    found = manifests.look_up(orjson.loads(checkpoint(world, node).read_bytes()), "v2.nodeBootID")
-    world.check(found == wanted, "boot id of the checkpoint", expected=wanted, observed=found)
-
-
-@then('the ComputeDomain driver on "{node}" comes to have claim "{claim}" as {state:word} in its checkpoint')
-def _(world: World, node: str, claim: str, state: str) -> None:
-    """Its checkpoint comes to have the claim in this state, an aborted one with the time."""
-    path = checkpoint(world, node, DOMAIN_DRIVER)
-    uid = reference_to(world, claim).uid
-
-    def look() -> Seen:
-        entry = entries(path).get(uid) or {}
-        seen = {"state": entry.get("checkpointState"), "abortedAt": entry.get("abortedAt")}
-        return seen["state"] == state and (state != "PrepareAborted" or bool(seen["abortedAt"])), seen
-
-    world.eventually(f"claim {claim} in the checkpoint", look, expected=f"{state}, with abortedAt if it was aborted")
-
-
-@then('the checkpoint of the ComputeDomain driver on "{node}" comes to be without claim "{claim}"')
-def _(world: World, node: str, claim: str) -> None:
-    """Its checkpoint comes to have no entry for the claim."""
-    check_removed(world, node, claim, DOMAIN_DRIVER)

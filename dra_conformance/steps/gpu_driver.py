@@ -9,13 +9,16 @@ import os
 from pathlib import Path
 
 from dra_conformance.components.node import ScenarioNode
-from dra_conformance.core.errors import SpecificationError, Untestable
-from dra_conformance.engine.vocabulary import given, then
+from dra_conformance.core.errors import SpecificationError, TargetUnreachable, Untestable
+from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import World
+from dra_conformance.steps.driver_calls import kill_while
 from dra_conformance.steps.gpu_devices import of_type
 from dra_conformance.steps.node_faults import pci_address, sysfs_link
 
 GIB = 1 << 30
+WITHIN = 5.0
+"""Seconds in which a driver that cannot start ends."""
 
 
 def pci_bus(node: ScenarioNode) -> Path:
@@ -111,6 +114,14 @@ def _(world: World, gpu: int, node: str, driver: str) -> None:
     world.check(ok, f"driver of GPU {gpu}", expected=driver, observed=seen)
 
 
+@when('the driver on "{node}" is killed while GPU {gpu:d} has no driver for claim "{claim}"')
+def _(world: World, node: str, gpu: int, claim: str) -> None:
+    """Prepare the claim, and kill the driver's process when it has taken the GPU from its driver in the kernel."""
+    component = world.node(node)
+    link = sysfs_link(component, gpu) / "driver"
+    kill_while(world, node, claim, f"GPU {gpu} has no driver", lambda: not link.is_symlink())
+
+
 @then('GPU {gpu:d} of "{node}" is in persistence mode')
 def _(world: World, gpu: int, node: str) -> None:
     """NVML reports persistence mode 1; a GPU that was bound to its driver again has 0 until it is turned on."""
@@ -140,21 +151,29 @@ def _(world: World, node: str) -> None:
 
 @then('the driver on "{node}" does not start with:')
 def _(world: World, node: str, datatable: list[list[str]]) -> None:
-    """With the flags of each row (flags, error) the driver ends with an error that has this text; none registers."""
-    for flags, text in datatable[1:]:
-        check_end(world, node, flags, text)
+    """With the flags of each row (flags, error) the driver ends with an error that has this name; none registers."""
+    for flags, name in datatable[1:]:
+        check_end(world, node, flags, name)
 
 
-def check_end(world: World, node: str, flags: str, text: str) -> None:
-    """Check that the driver ends at start with an error that has a text."""
+@then('the driver on "{node}" does not start')
+def _(world: World, node: str) -> None:
+    """With the flags that it has, the driver ends at its start, and does not register."""
+    check_end(world, node, " ".join(world.node(node).flags))
+
+
+def check_end(world: World, node: str, flags: str, name: str = "") -> None:
+    """Check that the driver ends at start by itself, with an error that has a name in it, such as a flag's."""
     component = world.node(node)
     component.flags = tuple(flags.split())
+    ended = False
     try:
         component.start_driver()
-        component.wait_driver(timeout=5.0)
+        component.wait_driver(timeout=WITHIN)
         observed = "it registered"
-        component.stop_driver()
-    except Untestable as error:
-        observed = str(error)
+    except (Untestable, TargetUnreachable) as error:
+        observed, ended = str(error), component.ended_by_itself
+    component.stop_driver()
     what = f"the driver does not start{f' with {flags}' if flags else ''}"
-    world.check(text in observed, what, expected=text, observed=observed)
+    expected = f"an end with an error{f' that has {name}' if name else ''}"
+    world.check(ended and name in observed, what, expected=expected, observed=observed)

@@ -149,22 +149,33 @@ def _(world: World, node: str, devices: str) -> None:
     world.eventually(f"devices of the ComputeDomain driver on {node}", look, expected=wanted)
 
 
-def check_end(world: World, what: str, problem: str, text: str) -> None:
-    """Check that a program ended at start with an error that has this text."""
-    ok = bool(problem) and text in problem
-    world.check(ok, what, expected=f"an error with {text!r}", observed=problem or "it runs")
+def check_end(world: World, what: str, problem: str, name: str = "") -> None:
+    """Check that a program ended at start with an error that has this name."""
+    expected = f"an error{f' that has {name}' if name else ''}"
+    world.check(bool(problem) and name in problem, what, expected=expected, observed=problem or "it runs")
 
 
-@then('the ComputeDomain driver on "{node}" with "{flags}" does not start, because "{text}"')
-def _(world: World, node: str, flags: str, text: str) -> None:
-    """With these flags the driver ends with an error that has this text, and does not register."""
+@then('the ComputeDomain driver on "{node}" with "{flags}" does not start')
+def _(world: World, node: str, flags: str) -> None:
+    """With these flags the driver ends with an error, and does not register."""
+    check_driver_end(world, node, flags)
+
+
+@then('the ComputeDomain driver on "{node}" with "{flags}" does not start, naming "{name}"')
+def _(world: World, node: str, flags: str, name: str) -> None:
+    """The same, and the error has this name, such as a gate's."""
+    check_driver_end(world, node, flags, name)
+
+
+def check_driver_end(world: World, node: str, flags: str, name: str = "") -> None:
+    """Check that the ComputeDomain driver ends at start; see `check_end`."""
     what = f"the ComputeDomain driver does not start{f' with {flags}' if flags else ''}"
-    check_end(world, what, start(world, node, flags), text)
+    check_end(world, what, start(world, node, flags), name)
 
 
-@then('the ComputeDomain controller with "{flags}" does not start, because "{text}"')
-def _(world: World, flags: str, text: str) -> None:
-    """Restarted with these flags, the controller ends with an error that has this text."""
+@then('the ComputeDomain controller with "{flags}" does not start, naming "{name}"')
+def _(world: World, flags: str, name: str) -> None:
+    """Restarted with these flags, the controller ends with an error that has this name."""
     # Imported here: a run against another controller does not need the reference.
     from reference_impl.errors import ComponentError
 
@@ -173,7 +184,7 @@ def _(world: World, flags: str, text: str) -> None:
         world.components.restart("compute-domain-controller", flags=flags.split())
     except ComponentError as error:
         problem = str(error)
-    check_end(world, f"the ComputeDomain controller does not start with {flags}", problem, text)
+    check_end(world, f"the ComputeDomain controller does not start with {flags}", problem, name)
 
 
 @when('the ComputeDomain driver on "{node}" is restarted')
@@ -417,16 +428,28 @@ def _(world: World, claim: str) -> None:
     )
 
 
-@then('Prepare of claim "{claim}" fails at once because "{text}"')
-def _(world: World, claim: str, text: str) -> None:
-    """The call returns without waiting, with an error of the claim that has this text."""
+@then('Prepare of claim "{claim}" fails at once')
+def _(world: World, claim: str) -> None:
+    """The call returns without waiting, with an error of the claim."""
+    check_failed_at_once(world, claim)
+
+
+@then('Prepare of claim "{claim}" fails at once, naming "{name}"')
+def _(world: World, claim: str, name: str) -> None:
+    """The same, and the error has this name, such as a field's."""
+    check_failed_at_once(world, claim, name)
+
+
+def check_failed_at_once(world: World, claim: str, name: str = "") -> None:
+    """Check that the claim's call returns without waiting, with an error of the claim that has a name in it."""
     call = pending(world, claim)
 
     def look() -> Seen:
         error = call.result.error if call.result else ""
-        return call.done.is_set() and bool(error) and text in error, call.outcome
+        return call.done.is_set() and bool(error) and name in error, call.outcome
 
-    world.eventually(f"claim {claim} is refused", look, expected=f"an error with {text!r}", within=AT_ONCE)
+    expected = f"an error{f' that has {name}' if name else ''}"
+    world.eventually(f"claim {claim} is refused", look, expected=expected, within=AT_ONCE)
 
 
 @then('claim "{claim}" adds {count:d} channels on "{node}"')

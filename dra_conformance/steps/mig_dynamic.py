@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import ctypes
 import re
-import threading
 
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import CDIRegistry
-from dra_conformance.kubelet.errors import CDIError, KubeletError
+from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class
 from dra_conformance.steps.driver_calls import (
     answer_for,
-    calls,
+    kill_while,
     prepare,
     problem_of,
     reference_to,
@@ -84,6 +83,11 @@ def _(world: World, node: str, gpu: int) -> None:
 @when('the instance "{placement}" is created by hand on GPU {gpu:d} of "{node}"')
 def _(world: World, placement: str, gpu: int, node: str) -> None:
     """Create a GPU instance through NVML, without a compute instance, as a killed driver can leave one behind."""
+    create_instance(world, node, gpu, placement)
+
+
+def create_instance(world: World, node: str, gpu: int, placement: str) -> None:
+    """Create a GPU instance through NVML, and turn MIG on for it. Raises Untestable if NVML refuses it."""
     profile, _, start = placement.partition("-")
     with world.node(node).nvml_session() as nvml:
         try:
@@ -93,6 +97,13 @@ def _(world: World, placement: str, gpu: int, node: str) -> None:
             nvml.nvmlDeviceCreateGpuInstanceWithPlacement(handle, int(profile), ctypes.byref(placed))
         except nvml.NVMLError as error:
             raise Untestable(f"the instance {placement} cannot be created: {error}") from error
+
+
+@when('the instance "{placement}" is left behind on GPU {gpu:d} of "{node}"')
+def _(world: World, placement: str, gpu: int, node: str) -> None:
+    """Create a GPU instance without a compute instance, unless the driver has left it already."""
+    if placement not in (instances(world, node, gpu) or ()):
+        create_instance(world, node, gpu, placement)
 
 
 def claim_devices(world: World, claim: str, node: str, devices: list[str]) -> None:
@@ -165,13 +176,6 @@ def _(world: World, node: str, times: int, function: str, gpu: int, error: str) 
     world.node(node).gpus.inject_fault(function, error=error, times=times, gpu=gpu)
 
 
-@then('claim "{claim}" is not unprepared because "{text}"')
-def _(world: World, claim: str, text: str) -> None:
-    """The last NodeUnprepareResources call returned an error of this claim with this text."""
-    problem = unprepare_problem(calls(world).last, reference_to(world, claim))
-    world.check(text in problem, f"claim {claim} is not unprepared", expected=text, observed=problem or "unprepared")
-
-
 @when('the driver on "{node}" is started again as a process')
 def _(world: World, node: str) -> None:
     """Start the stopped driver in a process of its own, without waiting for it."""
@@ -182,20 +186,7 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str, function: str, claim: str) -> None:
     """Let an NVML function hang, prepare the claim, and kill the driver's process while it hangs."""
     component = world.node(node)
-    reference = reference_to(world, claim)
     # Only in the driver's process: the harness calls NVML on this node too.
     rule = component.gpus.inject_fault(function, hang=True, pid=component.driver_process.pid or 0)
-
-    def call() -> None:
-        try:
-            prepare(world, node, [reference])
-        except (Untestable, KubeletError):
-            return
-
-    caller = threading.Thread(target=call, name="prepare", daemon=True)
-    caller.start()
-    world.require(f"{function} hangs", lambda: (component.gpus.fault_hits(rule) > 0, "not called yet"))
-    # Killed before the fault ends, because the hanging call would go on then.
-    component.kill_driver()
+    kill_while(world, node, claim, f"{function} hangs", lambda: component.gpus.fault_hits(rule) > 0)
     component.gpus.clear_faults(rule)
-    caller.join(world.run.patience)

@@ -7,6 +7,7 @@ functions; its name may have numbers, such as the index of a GPU.
 from __future__ import annotations
 
 import fcntl
+import os
 import re
 import resource
 import subprocess
@@ -31,7 +32,7 @@ NVML_ERROR_UNKNOWN = 999
 class HeldLocks:
     """Files that a scenario holds a lock on, by node."""
 
-    of_node: dict[str, IO[str]] = field(default_factory=dict)
+    of_node: dict[str, list[IO[str]]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +82,25 @@ def limit_files(node: ScenarioNode, size: int) -> None:
 
 
 def take_plugin_lock(world: World, node: ScenarioNode) -> None:
-    """Lock pu.lock, as a second plugin of the node does."""
-    # "a+" creates a missing file and does not truncate an existing one.
-    path = node.kubelet.plugins_dir / node.driver_name / "pu.lock"
-    file = path.open("a+")
-    world.run.isolation.give(path)
-    world.cleanup.callback(file.close)
-    fcntl.flock(file, fcntl.LOCK_EX)
-    world.state(HeldLocks).of_node[node.alias] = file
+    """Lock the driver's lock files, as a second plugin of the node does; NVIDIA's driver has pu.lock and cp.lock.
+
+    Raises Untestable if the driver has none; one that has prepared a claim has made it.
+    """
+    paths = sorted((node.kubelet.plugins_dir / node.driver_name).glob("*.lock"))
+    if not paths:
+        raise Untestable("the driver's plugin folder has no file *.lock")
+    for path in paths:
+        file = path.open("a+")
+        world.run.isolation.give(path)
+        world.cleanup.callback(file.close)
+        fcntl.flock(file, fcntl.LOCK_EX)
+        world.state(HeldLocks).of_node.setdefault(node.alias, []).append(file)
 
 
 def release_plugin_lock(world: World, node: ScenarioNode) -> None:
-    """Unlock pu.lock by closing it."""
-    world.state(HeldLocks).of_node[node.alias].close()
+    """Unlock the files by closing them."""
+    for file in world.state(HeldLocks).of_node.pop(node.alias):
+        file.close()
 
 
 def library_folder(node: ScenarioNode) -> Path:
@@ -140,6 +147,24 @@ def sysfs_link(node: ScenarioNode, gpu: int) -> Path:
 def rejected_file(node: ScenarioNode) -> Path:
     """Return the file that tells the simulated kernel which GPU vfio-pci rejects (EBUSY)."""
     return Path(node.gpus.driver_root) / "sys/bus/pci/drivers/vfio-pci/refuses"
+
+
+def bind_of_vfio(node: ScenarioNode) -> Path:
+    """Return the file of the driver vfio-pci that binds a GPU."""
+    return Path(node.gpus.driver_root) / "sys/bus/pci/drivers/vfio-pci/bind"
+
+
+def hang_bind(_world: World, node: ScenarioNode) -> None:
+    """Put a pipe in the place of vfio-pci's file `bind`: whoever opens it waits for a reader that never comes."""
+    file = bind_of_vfio(node)
+    file.rename(file.with_name("bind-aside"))
+    os.mkfifo(file)
+
+
+def restore_bind(_world: World, node: ScenarioNode) -> None:
+    """Put the file back."""
+    file = bind_of_vfio(node)
+    file.with_name("bind-aside").replace(file)
 
 
 def remove_channel_module(_world: World, node: ScenarioNode) -> None:
@@ -215,6 +240,7 @@ FAULTS: dict[str, NodeFault] = {
     ),
     "plain files in place of device files": NodeFault(make_files_plain),
     r"(/dev/\S+) missing": NodeFault(lambda _world, node, path: Path(f"{node.gpus.driver_root}{path}").unlink()),
+    "vfio-pci hangs": NodeFault(hang_bind, restore_bind),
     r"vfio-pci rejects GPU (\d+)": NodeFault(
         lambda _world, node, gpu: rejected_file(node).write_text(pci_address(node, gpu)),
         lambda _world, node, _gpu: rejected_file(node).unlink(),

@@ -10,7 +10,7 @@ Feature: Declared capabilities of a driver
     Then every valid sample is prepared [NV-071b]
     And every invalid sample is refused [NV-071c]
 
-  @DRA-295b @DRA-295c @needs:own-kubelet @needs:virtual-clock
+  @DRA-295b @DRA-295c @driver-gate:NVMLDeviceHealthCheck @needs:own-kubelet @needs:virtual-clock
   Scenario: The health of every device is streamed
     Given node "n1" running the driver
     Then the driver on "n1" streams the health of every device that it publishes [DRA-295b]

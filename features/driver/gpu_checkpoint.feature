@@ -10,16 +10,19 @@ Feature: The driver gpu.nvidia.com restores its checkpoint
     And a ResourceClaim "replaced" allocated a device that the driver on "n1" does not have
     And a ResourceClaim "there" allocated a device that the driver on "n1" does not have
     And a ResourceClaim "done" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "rival" allocated the same device as claim "done" on "n1"
     When claims "gone, replaced, there, done" are prepared on "n1" in one call
     And the claim "gone" is deleted although it is in use
     And the claim "replaced" is deleted although it is in use
     And the claim "done" is deleted although it is in use
     Given a ResourceClaim "replaced" that is not allocated
     When the driver on "n1" is restarted
-    Then the checkpoint of the driver on "n1" comes to be without claim "gone" [NV-104]
-    And the checkpoint of the driver on "n1" comes to be without claim "replaced" [NV-104]
-    And the checkpoint of the driver on "n1" has claim "there" as PrepareStarted [NV-105]
-    And the checkpoint of the driver on "n1" has claim "done" as PrepareCompleted [NV-106]
+    Then the driver on "n1" comes to have no record of claim "gone" [NV-104]
+    And the driver on "n1" comes to have no record of claim "replaced" [NV-104]
+    And the driver on "n1" has a record of claim "there" [NV-105]
+    And the driver on "n1" has a record of claim "done" [NV-106]
+    When claim "rival" is prepared on "n1"
+    Then claim "rival" is refused [NV-106]
 
   @NV-102 @NV-102b @needs:fake-nvml
   Scenario: Claims from before a reboot are removed from the checkpoint
@@ -30,11 +33,11 @@ Feature: The driver gpu.nvidia.com restores its checkpoint
     And the CDI files of "n1" are remembered
     And claims "first, third" are prepared on "n1"
     When the driver on "n1" is stopped
-    And the checkpoint of the driver on "n1" is of an earlier boot
+    And the kernel of "n1" starts again
     And the driver on "n1" is started
     Then the driver on "n1" comes to be registered [NV-102]
-    And the checkpoint of the driver on "n1" comes to be without claim "first" [NV-102]
-    And the checkpoint of the driver on "n1" comes to be without claim "third" [NV-102]
+    And the driver on "n1" comes to have no record of claim "first" [NV-102]
+    And the driver on "n1" comes to have no record of claim "third" [NV-102]
     And the CDI files of "n1" are the remembered ones within 0 seconds [NV-102b]
     When claims "second, third" are prepared on "n1" in one call
     Then claim "second" is prepared [NV-102]
@@ -63,22 +66,41 @@ Feature: The driver gpu.nvidia.com restores its checkpoint
     Then claim "other" is refused [NV-103b]
     And all responses for claim "train" are the same [NV-103b]
 
-  @NV-101b @needs:fake-nvml
-  Scenario Outline: The driver does not start with a checkpoint that is <damage>
+  @NV-101 @NV-101c @NV-100b @needs:process-driver
+  Scenario Outline: The driver does not start with a record whose <place> uid is another one
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And claim "train" is prepared on "n1"
+    Then the record of claim "train" on "n1" is accessible to its owner only [NV-100b]
+    When the driver on "n1" is stopped
+    And the record of claim "train" on "n1" is changed in the <place> uid
+    Then the driver on "n1" does not start [NV-101]
+    When the damaged records of "n1" are removed
+    And the driver on "n1" is started
+    Then the driver on "n1" comes to be registered [NV-101c]
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared [NV-101c]
+    And every CDI id of the response for claim "train" resolves on "n1" [NV-101c]
+
+    Examples:
+      | place |
+      | first |
+      | last  |
+
+  @NV-101b @needs:process-driver
+  Scenario Outline: The driver does not start with a record that is <damage>
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
     And claim "train" is prepared on "n1"
     When the driver on "n1" is stopped
-    And the checkpoint of the driver on "n1" is <damage>
-    Then the driver on "n1" does not start with:
-      | flags | error                   |
-      |       | checkpoint is corrupted |
+    And the record of claim "train" on "n1" is <damage>
+    Then the driver on "n1" does not start
 
     Examples:
-      | damage                |
-      | cut in half           |
-      | of an unknown version |
-      | empty                 |
+      | damage               |
+      | cut in half          |
+      | of an unknown format |
+      | empty                |
 
   @NV-099b @needs:fake-nvml
   Scenario: A claim is prepared only once its CDI specification can be written

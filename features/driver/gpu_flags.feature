@@ -10,18 +10,19 @@ Feature: The driver gpu.nvidia.com refuses conflicting flags
       | --feature-gates=DynamicMIG=true,PassthroughSupport=true,NVMLDeviceHealthCheck=false | DynamicMIG         |
       | --feature-gates=DynamicMIG=true,PassthroughSupport=true,NVMLDeviceHealthCheck=false | PassthroughSupport |
     And the driver on "n1" does not start with: [NV-005]
-      | flags                                                      | error              |
-      | --feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=true | mutually exclusive |
+      | flags                                                      | error                 |
+      | --feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=true | DynamicMIG            |
+      | --feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=true | NVMLDeviceHealthCheck |
     And the driver on "n1" does not start with: [NV-006]
       | flags                                                                       | error                 |
       | --feature-gates=DynamicMIG=true,MPSSupport=true,NVMLDeviceHealthCheck=false | MPSSupport            |
       | --feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=true          | NVMLDeviceHealthCheck |
     And the driver on "n1" does not start with: [NV-009]
-      | flags                           | error                     |
-      | --feature-gates=NoSuchGate=true | unrecognized feature gate |
+      | flags                           | error      |
+      | --feature-gates=NoSuchGate=true | NoSuchGate |
     And the driver on "n1" does not start with: [NV-010]
-      | flags                 | error            |
-      | --consumable-shares=4 | ConsumableShares |
+      | flags                                                        | error            |
+      | --feature-gates=ConsumableShares=false --consumable-shares=4 | ConsumableShares |
     And the driver on "n1" does not start with: [NV-011]
       | flags                                                          | error             |
       | --feature-gates=ConsumableShares=true --consumable-shares=0    | consumable-shares |

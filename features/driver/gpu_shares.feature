@@ -44,7 +44,7 @@ Feature: Several claims share a GPU by consumable capacity
       | capacity.memory.requestPolicy.validRange.max  | same as capacity.memory.value |
       | capacity.memory.requestPolicy.validRange.step | 1Mi                           |
 
-  @NV-065 @NV-067b @NV-044 @needs:fake-nvml
+  @NV-065 @NV-044 @needs:fake-nvml
   Scenario: Claims with equal configuration share a GPU
     Given node "n1" has a fake "nvidia-smi"
     # One byte less than 80Gi.
@@ -87,6 +87,22 @@ Feature: Several claims share a GPU by consumable capacity
         - requests: [gpu]
           parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicing}}
       """
+    When claims "bad, one, two, odd, same, elsewhere" are prepared on "n1" in one call
+    Then claim "one" is prepared [NV-065]
+    And claim "two" is prepared [NV-065]
+    And claim "odd" is refused on its own [NV-065]
+    And claim "same" is prepared [NV-065]
+    And claim "elsewhere" is prepared [NV-065]
+    When claims "one, same" are unprepared on "n1" in one call
+    And claim "odd" is prepared on "n1"
+    Then claim "odd" is refused on its own [NV-065]
+    When claim "two" is unprepared on "n1"
+    And claim "odd" is prepared on "n1"
+    Then claim "odd" is prepared [NV-065]
+
+  @NV-067b @needs:fake-nvml
+  Scenario: The response for a share has the id of the share
+    Given node "n1" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=4"
     And a ResourceClaim "base" allocated on "n1" with:
       """
       results: [{request: gpu, device: free, consumedCapacity: {shares: "1"}}]
@@ -97,25 +113,18 @@ Feature: Several claims share a GPU by consumable capacity
         - {request: first, deviceOf: base, consumedCapacity: {shares: "1"}}
         - {request: second, deviceOf: base, consumedCapacity: {shares: "2"}}
       """
-    When claims "bad, one, two, odd, same, elsewhere, twice" are prepared on "n1" in one call
-    Then claim "one" is prepared [NV-065]
-    And claim "two" is prepared [NV-065]
-    And claim "odd" is refused because "conflicting configuration" [NV-065]
-    And claim "same" is prepared [NV-065]
-    And claim "elsewhere" is prepared [NV-065]
-    And the response for claim "two" has every device that the claim was allocated [NV-067b]
-    And the response for claim "twice" has every device that the claim was allocated [NV-067b]
-    And every CDI id of the response for claim "twice" resolves on "n1" [NV-067b]
+    And a ResourceClaim "other" allocated on "n1" with:
+      """
+      results: [{request: gpu, deviceOf: base, consumedCapacity: {shares: "1"}}]
+      """
+    When claims "other, twice" are prepared on "n1" in one call
+    Then the response for claim "other" has every device that the claim was allocated
+    And the response for claim "twice" has every device that the claim was allocated
+    And every CDI id of the response for claim "twice" resolves on "n1"
     When the driver on "n1" is restarted
-    Then the driver on "n1" comes to be registered [NV-067b]
-    When claim "two" is prepared on "n1"
-    Then the response for claim "two" has every device that the claim was allocated [NV-067b]
-    When claims "one, same" are unprepared on "n1" in one call
-    And claim "odd" is prepared on "n1"
-    Then claim "odd" is refused because "conflicting configuration" [NV-065]
-    When claim "two" is unprepared on "n1"
-    And claim "odd" is prepared on "n1"
-    Then claim "odd" is prepared [NV-065]
+    Then the driver on "n1" comes to be registered
+    When claim "other" is prepared on "n1"
+    Then the response for claim "other" has every device that the claim was allocated
 
   @NV-045d
   Scenario: The mode memory-and-cores publishes cores

@@ -124,15 +124,15 @@ Feature: The driver gpu.nvidia.com sets time slices
       """
     And a ResourceClaim "both" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing, mpsConfig: {}}}
     When claims "tiny, both" are prepared on "n1" in one call
-    Then claim "tiny" is refused because "Default, Short, Medium, Long" [NV-084]
-    And claim "both" is refused because "cannot use MpsConfig" [NV-087]
+    Then claim "tiny" is refused, naming "Default, Short, Medium, Long" [NV-084]
+    And claim "both" is refused on its own [NV-087]
 
   @NV-089
   Scenario: A failure of nvidia-smi fails the claim
     Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing}}
     When node "n1" gets the fault "nvidia-smi fails"
     And claim "train" is prepared on "n1"
-    Then claim "train" is refused because "error running nvidia-smi"
+    Then claim "train" is refused, naming "nvidia-smi"
     When node "n1" recovers from "nvidia-smi fails"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
@@ -144,5 +144,5 @@ Feature: The driver gpu.nvidia.com sets time slices
     And a ResourceClaim "train" allocated on "n2" with GpuConfig {sharing: {strategy: TimeSlicing}}
     And a ResourceClaim "plain" allocated on "n2" with GpuConfig {}
     When claims "train, plain" are prepared on "n2" in one call
-    Then claim "train" is refused because "error running nvidia-smi"
+    Then claim "train" is refused, naming "nvidia-smi"
     And claim "plain" is prepared

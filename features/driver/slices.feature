@@ -56,6 +56,7 @@ Feature: A driver publishes its devices
     And the driver on "n1" publishes the same devices as before [NV-048]
 
   @DRA-289 @DRA-289b @needs:gpu-driver @needs:driver-flags @needs:fake-nvml @gate:DRAPartitionableDevices
+  @driver-gate:NVMLDeviceHealthCheck
   Scenario: A pool keeps its generation if one slice changes, and gets the next if slices are added
     Given node "n1" running the driver
     And the slices of the driver on "n1" are remembered
@@ -74,6 +75,7 @@ Feature: A driver publishes its devices
     And the driver on "n1" comes to have one slice [DRA-289b]
 
   @DRA-288 @DRA-289 @DRA-289b @needs:gpu-driver @needs:driver-flags @needs:fake-nvml @gate:DRADeviceTaints
+  @driver-gate:NVMLDeviceHealthCheck
   Scenario: A pool of more devices than a slice can have gets the next generation if several of its slices change
     # 70 devices; a slice with a taint has at most 64.
     Given the GPUs of "n1" are those of this suite's inventory "sevenths"
@@ -95,6 +97,7 @@ Feature: A driver publishes its devices
     And the driver on "n1" publishes the same devices as before [DRA-288]
 
   @DRA-292 @needs:gpu-driver @needs:fake-nvml @needs:faults @needs:virtual-clock @gate-off:DRADeviceTaints
+  @driver-gate:NVMLDeviceHealthCheck
   Scenario: Slices whose taints the API server drops are not published again and again
     Given the GPUs of "n1" are those of this suite's inventory "sevenths"
     And node "n1" running the driver

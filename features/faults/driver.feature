@@ -83,10 +83,10 @@ Feature: A driver whose requests fail
     And the API server answers 500 to the next 1 readings of the ResourceClaim "there"
     When the driver on "n1" is restarted
     And every fault has affected a request
-    Then the checkpoint of the driver on "n1" comes to be without claim "gone" after 600 seconds [NV-104b]
-    And the checkpoint of the driver on "n1" has claim "there" as PrepareStarted [NV-105]
+    Then the driver on "n1" comes to have no record of claim "gone" after 600 seconds [NV-104b]
+    And the driver on "n1" has a record of claim "there" [NV-105]
 
-  @DRA-372 @gate:DRADeviceTaints @needs:gpu-driver @needs:fake-nvml
+  @DRA-372 @gate:DRADeviceTaints @driver-gate:NVMLDeviceHealthCheck @needs:gpu-driver @needs:fake-nvml
   Scenario Outline: A taint is published when the API server <does> the update of the slice
     Given node "n1" running the driver
     # Three: what a driver publishes at once because of the slice's own creation must fail as well.
@@ -111,7 +111,7 @@ Feature: A driver whose requests fail
       | breaks the connection before         |
       | delays its answers by 0.2 seconds to |
 
-  @DRA-372 @gate:DRADeviceTaints @needs:gpu-driver @needs:fake-nvml @needs:own-control-plane @disruptive
+  @DRA-372 @gate:DRADeviceTaints @driver-gate:NVMLDeviceHealthCheck @needs:gpu-driver @needs:fake-nvml @needs:own-control-plane @disruptive
   @profile:fault-sweep
   Scenario: A taint is published when the API server is killed during the update of the slice
     Given node "n1" running the driver

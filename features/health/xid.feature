@@ -1,4 +1,4 @@
-@profile:device-health @component:driver @needs:gpu-driver @needs:fake-nvml
+@profile:device-health @component:driver @needs:gpu-driver @needs:fake-nvml @driver-gate:NVMLDeviceHealthCheck
 Feature: NVML events become taints and health states
   The GPU driver receives the events of NVML. A GPU with an error stays published, with a taint that keeps new pods
   away; the status of the pod that uses it shows the error.

@@ -5,16 +5,16 @@ Feature: IMEX daemons that the administrator of the nodes runs
 
   @NV-018
   Scenario: The controller does not start with an unsupported mode
-    Then the ComputeDomain controller with "--imex-mode=hostManaged" does not start, because "HostManagedIMEXDaemon"
-    And the ComputeDomain controller with "--imex-isolation=channel" does not start, because "imex-isolation"
-    And the ComputeDomain controller with "--imex-isolation=node" does not start, because "imex-isolation"
-    And the ComputeDomain controller with "--imex-mode=other" does not start, because "imex-mode"
+    Then the ComputeDomain controller with "--imex-mode=hostManaged" does not start, naming "HostManagedIMEXDaemon"
+    And the ComputeDomain controller with "--imex-isolation=channel" does not start, naming "imex-isolation"
+    And the ComputeDomain controller with "--imex-isolation=node" does not start, naming "imex-isolation"
+    And the ComputeDomain controller with "--imex-mode=other" does not start, naming "imex-mode"
 
   @NV-018 @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario: The driver does not start with an unsupported mode
     Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
-    Then the ComputeDomain driver on "n1" with "--imex-mode=hostManaged" does not start, because "HostManagedIMEXDaemon"
-    And the ComputeDomain driver on "n1" with "--imex-isolation=channel" does not start, because "imex-isolation"
+    Then the ComputeDomain driver on "n1" with "--imex-mode=hostManaged" does not start, naming "HostManagedIMEXDaemon"
+    And the ComputeDomain driver on "n1" with "--imex-isolation=channel" does not start, naming "imex-isolation"
 
   @NV-171d
   Scenario: A ComputeDomain gets the template of its workloads only, and is ready
@@ -41,7 +41,7 @@ Feature: IMEX daemons that the administrator of the nodes runs
       | --imex-mode=hostManaged                    |
     Then the ComputeDomain driver on "n1" publishes only "channel-0" [NV-047]
     When Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
-    Then Prepare of claim "imexd" fails at once because "" [NV-171]
+    Then Prepare of claim "imexd" fails at once [NV-171]
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "train" has not succeeded yet [NV-171c]
     When node "n1" recovers from "nvidia-imex not ready"

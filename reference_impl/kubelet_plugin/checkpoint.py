@@ -236,6 +236,10 @@ def completed(started: ClaimEntry, devices: tuple[HeldDevice, ...]) -> ClaimEntr
     return replace(started, state=ClaimState.COMPLETED, devices=devices, name="", namespace="")
 
 
-def kernel_boot_id() -> str:
-    """Return the kernel's id of this boot."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+_BOOT_ID = "sys/kernel/random/boot_id"
+
+
+def kernel_boot_id(procfs: Path) -> str:
+    """Return the kernel's id of this boot, from a fake node's procfs if that has one."""
+    own = procfs / _BOOT_ID
+    return (own if own.exists() else Path("/proc") / _BOOT_ID).read_text().strip()

@@ -15,6 +15,7 @@ from dra_api.clock import Clock
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
 from reference_impl.kubelet_plugin.claims import ClaimReader
+from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.liveness import serve_liveness
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
@@ -38,9 +39,10 @@ class ClaimStorage:
     @classmethod
     def of(cls, client: KubeClient, options: KubeletPluginOptions, *, clock: Clock) -> ClaimStorage:
         """Return the storage in the plugin's own folders; nothing is opened yet."""
+        boot_id = kernel_boot_id(DriverRoot(options.driver_root).procfs)
         return cls(
             claims=ClaimReader(client),
-            checkpoint=Checkpoint(options.data_dir / "checkpoint.json", boot_id=kernel_boot_id()),
+            checkpoint=Checkpoint(options.data_dir / "checkpoint.json", boot_id=boot_id),
             cdi=CdiFolder(options.cdi_root, vendor=f"k8s.{options.driver_name}", cdi_class="claim"),
             lock=NodeLock(options.data_dir / "pu.lock", clock=clock, timeout=options.lock_timeout),
         )
