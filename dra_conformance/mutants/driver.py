@@ -891,16 +891,16 @@ def _(patch: Patch) -> None:
     patch.replace(f"{DEVICES}:binary_quantity", lambda number: f"{number >> 30}Gi")
 
 
-@mutant("cdi-devices-of-another-class", rule="NV-050")
+@mutant("cdi-ids-without-the-claim", rule="NV-050")
 def _(patch: Patch) -> None:
-    """CDI ids are of class gpu."""
-    patch.wrap(f"{CDI}.kind", lambda original: lambda self: f"{self.vendor}/gpu")
+    """The CDI id of a device is the same for every claim."""
+    patch.wrap(f"{CDI}.device_name", lambda original: lambda self, claim_uid, device: device)
 
 
-@mutant("cdi-files-with-json-suffix", rule="NV-094")
+@mutant("one-cdi-file-for-all-claims", rule="NV-094")
 def _(patch: Patch) -> None:
-    """CDI files have the suffix .json."""
-    patch.wrap(f"{CDI}.path", lambda original: lambda self, uid: original(self, uid).with_suffix(".json"))
+    """The CDI files of all claims have one name."""
+    patch.wrap(f"{CDI}.path", lambda original: lambda self, claim_uid: original(self, "all"))
 
 
 @mutant("another-gpu-in-every-container", rule="NV-095")
@@ -941,8 +941,17 @@ def saying(patch: Patch, text: str) -> None:
     patch.wrap(f"{SERVICE}.prepare_one", make)
 
 
-# One fault breaks three rules: a mutant has one rule, and each needs its own id.
-for _number, _rule in enumerate(("NV-058", "NV-059", "NV-060b"), start=1):
+@mutant("claim-without-devices-prepared", rule="NV-058")
+def _(patch: Patch) -> None:
+    """A claim without a device of the driver is prepared, with no devices."""
+    patch.wrap(
+        f"{PREPARER}.configure",
+        lambda original: lambda self, claim, results: original(self, claim, results) if results else [],
+    )
+
+
+# One fault breaks two rules: a mutant has one rule, and each needs its own id.
+for _number, _rule in enumerate(("NV-059", "NV-060b"), start=1):
 
     @mutant(f"says-only-failed-{_number}", rule=_rule)
     def _(patch: Patch) -> None:

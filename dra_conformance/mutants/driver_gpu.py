@@ -13,7 +13,7 @@ from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.driver import attributes
 from reference_impl.kubelet_plugin import configs
-from reference_impl.kubelet_plugin.checkpoint import checksum
+from reference_impl.kubelet_plugin.checkpoint import CorruptCheckpointError, checksum
 from reference_impl.kubelet_plugin.claims import own_results
 
 PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
@@ -341,6 +341,23 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The checksum of v2 is not compared."""
     correcting(patch, lambda document: document["v2"].update(checksum=checksum({**document["v2"], "checksum": 0})))
+
+
+@mutant("missing-checkpoint-refused", rule="NV-101c")
+def _(patch: Patch) -> None:
+    """The driver does not start without a checkpoint if it had one before."""
+    written: set[object] = set()
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def opened(self: Any) -> None:
+            if self.path in written and not self.path.exists():
+                raise CorruptCheckpointError("no checkpoint")
+            written.add(self.path)
+            original(self)
+
+        return opened
+
+    patch.wrap(f"{CHECKPOINT}:Checkpoint.open", make)
 
 
 @mutant("checkpoint-readable-by-all", rule="NV-100b")

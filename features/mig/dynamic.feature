@@ -32,14 +32,14 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
     And a ResourceClaim "elsewhere" allocated the devices "gpu-3-mig-2g20gb-14-2" on "n1"
     When claim "whole" is prepared on "n1"
     And claim "slice" is prepared on "n1"
-    Then claim "slice" is refused, naming "gpu-0-mig-2g20gb-14-2"
+    Then claim "slice" is refused, naming "$(uid:whole)"
     And NVML on "n1" reports MIG off on GPU 0
     When claim "whole" is unprepared on "n1"
     And claims "slice, beside, over, whole, elsewhere" are prepared on "n1" in one call
     Then claim "slice" is prepared
     And claim "beside" is prepared
     And claim "elsewhere" is prepared
-    And claim "over" is refused, naming "gpu-0-mig-1g10gb-19-3"
+    And claim "over" is refused, naming "$(uid:slice)"
     And claim "whole" is refused, naming "gpu-0"
     And NVML on "n1" lists exactly the instances "14-2, 19-4" on GPU 0
     And NVML on "n1" lists exactly the instances "14-2" on GPU 3

@@ -27,7 +27,7 @@ from tests.other_driver import driver
 JOBS = 2
 # The reference has these features, the changed driver has not.
 LACKING = ("helper-library", "nvidia-checkpoint")
-LIMIT = 300.0
+LIMIT = 900.0
 GREEN = ("passed", "not-applicable", "not-supported", "filtered")
 
 

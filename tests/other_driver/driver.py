@@ -178,10 +178,12 @@ def _change_names() -> None:
         setattr(cdi.CdiFolder, name, new)
     for name, new in (("_prefix", prefix), ("kind", kind)):
         setattr(cdi.CdiFolder, name, property(new))
-    for name, text in (("plugin_socket", "{data}/p{uid}.s"), ("registration_socket", "{registrar}/{uid}other.sock")):
+    for name, text in (("plugin_socket", "{data}/p{uid}.s"), ("registration_socket", "{registrar}/{driver}.{uid}r")):
 
         def socket(self: KubeletPluginOptions, text: str = text) -> Path:
-            return Path(text.format(data=self.data_dir, registrar=self.registrar_dir, uid=self.pod_uid))
+            return Path(
+                text.format(data=self.data_dir, registrar=self.registrar_dir, driver=self.driver_name, uid=self.pod_uid)
+            )
 
         setattr(KubeletPluginOptions, name, property(socket))
 
