@@ -30,13 +30,17 @@ _WORDS = (
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A driver's command, what it needs at paths of the machine, and how it is built. `label` names it in reports."""
+    """A driver's command, what it needs at paths of the machine, and how it is built. `label` names it in reports.
+
+    `features` are its optional features.
+    """
 
     name: str
     label: str
     command: tuple[str, ...]
     mounts: tuple[tuple[Path, Path], ...]
     build: str
+    features: tuple[str, ...] = ()
 
     def missing(self) -> list[Path]:
         """Return the files that are not built."""
@@ -59,4 +63,5 @@ def nvidia(release: str) -> Preset:
         command=(str(folder / "gpu-kubelet-plugin"), *_WORDS, *host_root, "{flags}"),
         mounts=((folder / "templates", Path("/templates")),),
         build=f"python -m verification build nvidia-driver-{release}",
+        features=("helper-library", "device-taints", "nvidia-checkpoint"),
     )

@@ -51,6 +51,9 @@ def _detected(name: str, options: RunOptions) -> str:
     kind = options.component(component).kind
     if kind == "reference" and (component != "driver" or options.driver_name == "gpu.nvidia.com"):
         return f"detected: the reference {component} has it"
+    preset = options.component(component).preset
+    if preset is not None and name in preset.features:
+        return f"detected: {preset.name} has it"
     if name == "filter-timeout" and kind == "kube-scheduler":
         return "detected: kube-scheduler has it"
     if name == "configuration" and (options.declared.valid or options.declared.invalid):

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dra_conformance.components import fake_root
 from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import then, when
@@ -113,7 +114,7 @@ def _(world: World, node: str) -> None:
 @when('the kernel of "{node}" starts again')
 def _(world: World, node: str) -> None:
     """Give the fake node another boot id, as a reboot does. The driver is stopped; its files stay."""
-    path = Path(world.node(node).gpus.driver_root) / "proc/sys/kernel/random/boot_id"
+    path = Path(world.node(node).gpus.driver_root) / fake_root.BOOT_ID
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{OTHER_BOOT}\n")
 

@@ -52,6 +52,9 @@ def test_features_that_the_options_show_are_detected() -> None:
     samples = options(valid=["{kind: A}"])
     assert "configuration" in supported_features.find(samples).supported
     assert "filter-timeout" in found(control_plane="binaries", scheduler="kube-scheduler").supported
+    nvidia = found(driver="nvidia")
+    assert nvidia.supported["nvidia-checkpoint"] == "detected: nvidia:v0.5.0 has it"
+    assert "health" in nvidia.unsupported
 
 
 def test_an_unknown_feature_is_a_usage_error_with_the_nearest_one() -> None:
