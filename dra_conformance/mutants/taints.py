@@ -397,6 +397,12 @@ def _(patch: Patch) -> None:
     change_condition(patch, "Completed", reason="PodsPendingEviction")
 
 
+@mutant("rule-status-written-again", rule="DRA-229f", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The condition of a rule is written again although nothing has changed."""
+    patch.replace(f"{STATUS}:is_current", lambda rule, wanted: False)
+
+
 @mutant("rule-with-unknown-effect", rule="DRA-230", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The API stores rules with unknown effects."""

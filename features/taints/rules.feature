@@ -257,7 +257,7 @@ Feature: DeviceTaintRules
       """
     Then the DeviceTaintRule "left" has condition EvictionInProgress False with reason "NotStarted" [DRA-229]
 
-  @DRA-229e @needs:virtual-clock @component:control-plane
+  @DRA-229e @DRA-229f @needs:virtual-clock @component:control-plane
   Scenario: A pod that is deleted by its user is no longer pending
     Given node "n1" with 2 devices
     And pod "longer" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 300}'
@@ -273,15 +273,21 @@ Feature: DeviceTaintRules
       deviceSelector: {driver: $(sim), device: dev-1}
       taint: {key: upkeep, effect: NoExecute}
       """
-    Then the DeviceTaintRule "left" has condition EvictionInProgress True with reason "PodsPendingEviction"
+    Then the DeviceTaintRule "left" has condition EvictionInProgress True with reason "PodsPendingEviction" [DRA-229e]
     When 12 seconds pass
-    And pod "longer" is force-deleted
+    Given the DeviceTaintRule "left" is remembered
+    # One pod waits for its eviction before and after.
+    And pod "another" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 300}'
+    When pod "longer" is force-deleted
     And 12 seconds pass
-    Then the DeviceTaintRule "left" has condition EvictionInProgress False with reason "NotStarted"
-    And the DeviceTaintRule "right" has condition EvictionInProgress True with reason "PodsPendingEviction"
+    Then the DeviceTaintRule "left" is unchanged [DRA-229f]
+    When pod "another" is force-deleted
+    And 12 seconds pass
+    Then the DeviceTaintRule "left" has condition EvictionInProgress False with reason "NotStarted" [DRA-229e]
+    And the DeviceTaintRule "right" has condition EvictionInProgress True with reason "PodsPendingEviction" [DRA-229e]
     When "status.reservedFor" of the ResourceClaim "other" is set to null
     And 12 seconds pass
-    Then the DeviceTaintRule "right" has condition EvictionInProgress False with reason "NotStarted"
+    Then the DeviceTaintRule "right" has condition EvictionInProgress False with reason "NotStarted" [DRA-229e]
 
   @DRA-229 @needs:virtual-clock @component:control-plane
   Scenario: A rule reports when its own evictions are done

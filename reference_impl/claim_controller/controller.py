@@ -23,12 +23,11 @@ Source: kube-controller-manager v1.36 pkg/controller/resourceclaim/controller.go
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from dra_api.client import ApiError, Conflict, KubeClient, NotFound
+from dra_api.client import ApiError, KubeClient, NotFound
 from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
@@ -47,8 +46,6 @@ from reference_impl.claim_controller import generate, pod_state
 from reference_impl.errors import require_served
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
-
-log = logging.getLogger(__name__)
 
 DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
 FIELD_MANAGER = "ResourceClaimController"
@@ -315,10 +312,7 @@ class ClaimController:
         elif not kept and self.is_ending(claim):
             claim = self.end(claim)
         if not kept and self.should_delete(claim):
-            try:
-                self._client.delete(RESOURCE_CLAIMS, name_of(claim), namespace_of(claim), uid=uid_of(claim))
-            except (NotFound, Conflict):
-                log.debug("claim %s/%s is gone already", namespace_of(claim), name_of(claim))
+            self._client.delete(RESOURCE_CLAIMS, name_of(claim), namespace_of(claim), uid=uid_of(claim))
 
     def is_valid_consumer(self, claim: Obj, entry: Obj) -> bool:
         """Return whether a `reservedFor` entry is still valid; entries of unknown kinds always are (DRA-111)."""

@@ -26,7 +26,7 @@ def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Compone
     """Return the taint eviction that the options describe."""
     options = TaintEvictionOptions(
         workers=args.workers,
-        device_taint_rules=args.feature_gates.get("DRADeviceTaintRules"),
+        device_taint_rules=args.feature_gates.get("DRADeviceTaintRules", True),
         rule_status_period=args.rule_status_period,
     )
     return TaintEviction(client, clock=clock, options=options)

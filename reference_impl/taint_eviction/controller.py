@@ -14,7 +14,6 @@ Source: kube-controller-manager v1.36 pkg/controller/devicetainteviction; rules 
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -23,7 +22,7 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 
 from dra_api.allocations import results_of
-from dra_api.client import Conflict, KubeClient, NotFound
+from dra_api.client import KubeClient
 from dra_api.clock import Clock, timestamp
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
@@ -40,14 +39,12 @@ from dra_api.objects import (
     uid_of,
 )
 from reference_impl.claim_controller import pod_state
-from reference_impl.errors import ComponentError, require_served
+from reference_impl.errors import require_served
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
 from reference_impl.taint_eviction import rule_status, taints
 from reference_impl.taint_eviction.rule_status import RuleFacts
 from reference_impl.taint_eviction.taints import DeviceId, FoundTaint
-
-log = logging.getLogger(__name__)
 
 EVENT_REASON = "DeviceTaintManagerEviction"
 CONDITION_TYPE = "DisruptionTarget"
@@ -69,12 +66,12 @@ class Key(NamedTuple):
 class TaintEvictionOptions:
     """Settings of the taint eviction.
 
-    `workers`: pods worked on at the same time. `device_taint_rules`: None enables them if the API server serves them.
+    `workers`: pods worked on at the same time. `device_taint_rules`: whether rules count if the API server serves them.
     `rule_status_period`: seconds between two status updates of one rule.
     """
 
     workers: int = 2
-    device_taint_rules: bool | None = None
+    device_taint_rules: bool = True
     rule_status_period: float = 10.0
 
 
@@ -205,10 +202,8 @@ class TaintEviction:
                 return
         plan = self.plan(pod)
         with self._lock:
-            before = self._pending.get(uid)
-            if plan is None:
-                self._pending.pop(uid, None)
-            else:
+            before = self._pending.pop(uid, None)
+            if plan is not None:
                 self._pending[uid] = plan
         if plan is None:
             # A pod that has ended, or is being deleted anyway, gets no cancellation event.
@@ -216,9 +211,9 @@ class TaintEviction:
                 self.record_event(pod, "Cancelling deletion")
                 self._rules_changed(before.rules)
             return
-        wait = (plan.at - self._clock.now()).total_seconds()
-        if wait > 0:
-            self.loop.queue.add_after(Key("pod", namespace_of(pod), name_of(pod)), wait)
+        now = self._clock.now()
+        if plan.at > now:
+            self.loop.queue.add_after(Key("pod", namespace_of(pod), name_of(pod)), (plan.at - now).total_seconds())
             if before is None or before.rules != plan.rules:
                 self._rules_changed(plan.rules)
             return
@@ -285,22 +280,16 @@ class TaintEviction:
         return taints.eviction_time(found.taint, result.get("tolerations") or (), now=self._clock.now())
 
     def evict(self, pod: Obj) -> None:
-        """Write event and condition, then delete the pod (DRA-225). Idempotent."""
+        """Write event and condition, then delete the pod (DRA-225). Idempotent.
+
+        Raises API errors, also if the pod is gone or was replaced; the watch delivers that before the next attempt.
+        """
         conditions = pod.get("status", {}).get("conditions") or ()
         marked = any(c.get("type") == CONDITION_TYPE and c.get("reason") == CONDITION_REASON for c in conditions)
         if not marked:
             self.record_event(pod, "Marking for deletion")
             self.set_condition(pod)
-        try:
-            self._client.delete(PODS, name_of(pod), namespace_of(pod), uid=uid_of(pod))
-        except NotFound:
-            return
-        except Conflict:
-            # Another uid under this name, or a refusal for now: read it to find out.
-            there = self._client.find(PODS, name_of(pod), namespace_of(pod))
-            if there is not None and uid_of(there) == uid_of(pod):
-                raise
-            log.debug("pod %s/%s was replaced meanwhile", namespace_of(pod), name_of(pod))
+        self._client.delete(PODS, name_of(pod), namespace_of(pod), uid=uid_of(pod))
 
     def set_condition(self, pod: Obj) -> None:
         """Set the condition DisruptionTarget=True on the pod of this uid."""
@@ -312,10 +301,7 @@ class TaintEviction:
             "lastTransitionTime": timestamp(self._clock.now()),
         }
         patch = {"metadata": {"uid": uid_of(pod)}, "status": {"conditions": [condition]}}
-        try:
-            self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status")
-        except NotFound:
-            return
+        self._client.patch(PODS, name_of(pod), patch, namespace_of(pod), kind="strategic", subresource="status")
 
     def record_event(self, pod: Obj, message: str) -> None:
         """Record an event on the pod."""
@@ -326,14 +312,9 @@ class TaintEviction:
     def sync_rule(self, rule: Obj) -> None:
         """Bring the rule's condition up to date (DRA-228, DRA-229)."""
         wanted = rule_status.condition_for(self.facts(rule))
-        if rule_status.is_current(rule, wanted):
-            return
-        try:
-            self._client.update_status(
-                self.rules.resource, rule_status.with_condition(rule, wanted, now=self._clock.now())
-            )
-        except NotFound:
-            return
+        if not rule_status.is_current(rule, wanted):
+            changed = rule_status.with_condition(rule, wanted, now=self._clock.now())
+            self._client.update_status(self.rules.resource, changed)
 
     def facts(self, rule: Obj) -> RuleFacts:
         """Return the devices and pods that the rule matches, as if its effect were NoExecute."""
@@ -375,12 +356,8 @@ class TaintEviction:
     # -- set up ------------------------------------------------------------------------------------------------------
 
     def _rule_resource(self) -> Resource | None:
-        if self.options.device_taint_rules is False:
-            return None
-        found = self._client.first_served(DEVICE_TAINT_RULES, TAINT_RULE_VERSIONS)
-        if found is None and self.options.device_taint_rules:
-            raise ComponentError("DRADeviceTaintRules is on, but the API server does not serve devicetaintrules")
-        return found
+        wanted = self.options.device_taint_rules
+        return self._client.first_served(DEVICE_TAINT_RULES, TAINT_RULE_VERSIONS) if wanted else None
 
 
 def _consumers(claim: Obj) -> list[str]:
