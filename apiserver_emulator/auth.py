@@ -32,6 +32,7 @@ ANONYMOUS = User("system:anonymous", groups=("system:unauthenticated",))
 # about themselves (system:basic-user).
 _PUBLIC_PATHS = ("/healthz", "/livez", "/readyz", "/version", "/version/")
 _DISCOVERY_PATHS = ("/api", "/apis", "/openapi", "/healthz", "/livez", "/readyz", "/version")
+_EVERYBODY = frozenset({"system:authenticated", "system:unauthenticated"})
 _NAME_IS = ("metadata.name", "=")
 _SELF_REVIEWS = frozenset({"selfsubjectaccessreviews", "selfsubjectrulesreviews", "selfsubjectreviews"})
 
@@ -180,8 +181,8 @@ class RbacAuthorizer:
         return any(_rule_allows(rule, info) for rule in self.rules(user, info.namespace))
 
     def _path_allowed(self, user: User, info: RequestInfo) -> bool:
-        # For anonymous users too (system:public-info-viewer).
-        if info.verb == "get" and info.path in _PUBLIC_PATHS:
+        # For anonymous users too (system:public-info-viewer): every user of a request is in one of these groups.
+        if info.verb == "get" and info.path in _PUBLIC_PATHS and not _EVERYBODY.isdisjoint(user.groups):
             return True
         if (
             info.verb == "get"

@@ -170,9 +170,8 @@ def _base64(value: str) -> None:
 
 def _quantity(value: Any) -> str:
     """Return a quantity in canonical form, which is how Go stores it."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        raise TypeMismatchError(value, "resource.Quantity")
     try:
+        # Quantities decode themselves: a value of a wrong type is a text that is none.
         return str(Quantity.parse(str(value)))
     except ValueError as error:
         raise UndecodableError(

@@ -278,12 +278,10 @@ def validate_metadata_update(new: Obj, old: Obj, *, group: str, plural: str, nam
 
 
 def settle_namespace(obj: Obj, namespace: str, *, namespaced: bool) -> None:
-    """Set metadata.namespace from the path. Raises 400 if the body has another namespace."""
+    """Set metadata.namespace from the path. Raises 400 if the body of a namespaced object has another one."""
     meta = obj["metadata"]
     found = meta.get("namespace", "")
     if not namespaced:
-        if found:
-            raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
         meta.pop("namespace", None)
         return
     if found and found != namespace:

@@ -10,7 +10,6 @@ from typing import Any
 import jsonpatch
 import jsonpointer
 import orjson
-import yaml
 
 from apiserver_emulator.schema_tree import Node
 from apiserver_emulator.strategic_merge import strategic_merge
@@ -36,11 +35,7 @@ def parse(kind: str, body: bytes) -> Any:
         text = "unexpected end of JSON input" if "unexpected end" in str(error) else str(error)
         if kind == JSON_PATCH:
             raise bad_request(f"error decoding patch: {text}") from error
-        try:
-            # Merge patches may be YAML, JSON patches may not.
-            found = yaml.safe_load(body)
-        except yaml.YAMLError:
-            raise bad_request(f"{_PREFIX[kind]}{text}") from error
+        raise bad_request(f"{_PREFIX[kind]}{text}") from error
     if kind == JSON_PATCH:
         if not isinstance(found, list):
             raise bad_request(
@@ -96,10 +91,14 @@ def _json_patch(obj: Obj, operations: list[Obj]) -> Obj:
             if (lenient := _as_upstream(found, operation)) is not None:
                 found = jsonpatch.JsonPatch([lenient]).apply(found, in_place=True)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
-        raise StatusError(422, "Invalid", "the server rejected our request due to an error in our request") from error
+        raise _rejected() from error
     if not isinstance(found, dict):
-        raise bad_request("the patched value is not an object")
+        raise _rejected()
     return found
+
+
+def _rejected() -> StatusError:
+    return StatusError(422, "Invalid", "the server rejected our request due to an error in our request")
 
 
 def _as_upstream(obj: Any, operation: Obj) -> Obj | None:

@@ -110,10 +110,11 @@ class _Parser:
         raise _unable(f"found '{value}', expected: in, notin, =, ==, !=, gt, lt")
 
     def _compare(self, key: str, operator: str) -> LabelPredicate:
-        text = self._word()
+        text = "" if self.peek()[1] in ("", ",") else self._word()
         if not re.fullmatch(r"-?\d+", text):
             why = "for 'Gt', 'Lt' operators, the value must be an integer"
             raise _unable(f"values[0]: Invalid value: {go_quote(text)}: {why}")
+        _check_value(key, text)
         bound = int(text)
 
         def compare(labels: Mapping[str, str]) -> bool:
@@ -137,7 +138,7 @@ class _Parser:
         expecting = True
         while True:
             kind, value = self.take()
-            if kind == "word":
+            if kind == "word" and expecting:
                 values.append(value)
                 expecting = False
             elif value == ",":

@@ -83,7 +83,6 @@ def apply(
     who = manager_of(manager, "Apply", subresource, config["apiVersion"])
     last = managers.get(who)
     claimed = without_reset_fields(to_field_set(config, node), resource, subresource)
-    _check_unique(config, node, ())
     merged: Obj = _merge(live, config, node)
     if last is not None and last.fields:
         # With prefixes: a container stays while anything in it is kept.
@@ -155,24 +154,6 @@ def _closure(fields: FieldSet) -> set[Path]:
                 break
             out.add(prefix)
     return out
-
-
-def _check_unique(value: Any, node: Node | None, path: Path) -> None:
-    if isinstance(value, dict) and is_granular_map(value, node):
-        for name, sub in value.items():
-            _check_unique(sub, node.child(name) if node is not None else None, (*path, "f:" + name))
-    elif node is not None and is_granular_list(value, node):
-        seen: set[str] = set()
-        for element, item in elements(value, node):
-            if element in seen:
-                raise StatusError(
-                    500,
-                    "",
-                    f"failed to create typed patch object: {path_text(path)}: duplicate entries for key "
-                    f"{path_text((element,))}",
-                )
-            seen.add(element)
-            _check_unique(item, node.items, (*path, element))
 
 
 def _merge(live: Any, config: Any, node: Node | None) -> Any:

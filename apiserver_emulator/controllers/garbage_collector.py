@@ -10,6 +10,7 @@ from typing import Any
 from apiserver_emulator.controllers.writes import ControllerWrites
 from apiserver_emulator.core import Core
 from apiserver_emulator.registry.delete import FOREGROUND, ORPHAN
+from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.store import Key, Record, TypeKey
 
 Obj = dict[str, Any]
@@ -32,6 +33,9 @@ class GarbageCollector:
         record = self._core.store.get(kind, key)
         owners = (record.obj["metadata"].get("ownerReferences") or []) if record is not None else []
         if record is None or not owners:
+            return
+        # An owner of a kind that is not served may exist: upstream's collector cannot look it up, and keeps the object.
+        if any(self._resource_of(owner) is None for owner in owners):
             return
         present = [owner for owner in owners if self._owner(owner, key[0]) is not None]
         if not present:
@@ -75,9 +79,12 @@ class GarbageCollector:
             return False
         return any(owner.get("blockOwnerDeletion") for owner in owners if owner.get("uid") == owner_uid)
 
-    def _owner(self, reference: Obj, namespace: str) -> Record | None:
+    def _resource_of(self, reference: Obj) -> ResourceType | None:
         group = str(reference.get("apiVersion", "")).rpartition("/")[0]
-        resource = self._core.resources.by_kind(group, reference.get("kind", ""))
+        return self._core.resources.by_kind(group, reference.get("kind", ""))
+
+    def _owner(self, reference: Obj, namespace: str) -> Record | None:
+        resource = self._resource_of(reference)
         if resource is None:
             return None
         key = (namespace if resource.namespaced else "", reference.get("name", ""))

@@ -5,15 +5,16 @@ Source: k8s.io/apiserver pkg/endpoints/handlers/patch.go (applyPatcher); KEP-555
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
 from apiserver_emulator import server_side_apply
+from apiserver_emulator.auth import denied
 from apiserver_emulator.core import Core
 from apiserver_emulator.decoding import decode_body
 from apiserver_emulator.handlers.options import WriteOptions
-from apiserver_emulator.handlers.request_body import check_applied, check_body
+from apiserver_emulator.handlers.request_body import check_applied, check_body, check_unique
 from apiserver_emulator.metadata import check_name, settle_namespace
 from apiserver_emulator.registry.create import create_object
 from apiserver_emulator.registry.update import ATTEMPTS, update_object
@@ -23,7 +24,7 @@ from apiserver_emulator.strategy import RequestContext
 from dra_api.clock import timestamp
 from dra_api.objects import Obj
 from dra_api.request import Request, RequestInfo
-from dra_api.status import FieldError, StatusError, bad_request, conflict, forbidden, invalid_object, not_found
+from dra_api.status import FieldError, StatusError, bad_request, conflict, invalid_object, not_found
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +47,12 @@ class _Apply:
             raise not_found(info.group, info.resource, info.name)
         # The request was authorized as a patch: to create an object is a permission of its own.
         if not self.ctx.allowed("create", info.group, info.resource, "", info.namespace, info.name):
-            raise forbidden(info.group, info.resource, info.name, "apply would create the object")
+            raise denied(self.ctx.user, replace(info, verb="create"))
         obj: Obj = orjson.loads(self.config)
-        if obj["metadata"].pop("resourceVersion", None) or obj["metadata"].pop("uid", None):
-            raise conflict(info.group, info.resource, info.name, "the object to apply to does not exist")
+        obj["metadata"].pop("resourceVersion", None)
+        if uid := obj["metadata"].pop("uid", None):
+            text = f"uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            raise conflict(info.group, info.resource, info.name, text)
         server_side_apply.apply_new(
             obj,
             self.core.node(self.resource, info.version),
@@ -148,6 +151,7 @@ def _configuration(
     # Upstream builds a typed patch first, so that wrong types get 500 before the usual check gives 400.
     if not resource.custom:
         check_applied(core, resource, info.version, config)
+    check_unique(core, resource, info.version, config)
     ctx.warnings.extend(check_body(core, resource, info.version, config, options.validation, applied.duplicates))
     if config["metadata"].get("managedFields"):
         raise bad_request("metadata.managedFields must be nil")

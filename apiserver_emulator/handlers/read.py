@@ -286,12 +286,10 @@ class Reader:
                 )
             return None
         if match != "NotOlderThan":
-            raise _options_invalid(
-                "resourceVersionMatch",
-                "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
-                if not match
-                else 'supported values: "NotOlderThan"',
-            )
+            field = "resourceVersionMatch"
+            text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+            unknown = [not_supported(field, match, ["NotOlderThan"])] if match else []
+            raise invalid_object("meta.k8s.io", "ListOptions", "", [forbidden_field(field, text), *unknown])
         return request.flag("sendInitialEvents")
 
     def _encoder(self, resource: ResourceType, version: str, view: View, request: Request) -> Callable[[Record], bytes]:

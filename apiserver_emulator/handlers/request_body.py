@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import orjson
 
 from apiserver_emulator.core import Core
 from apiserver_emulator.decoding import PROTOBUF, decode_body, empty_body, media_type
+from apiserver_emulator.field_sets import Path, elements, is_granular_list, is_granular_map, path_text
 from apiserver_emulator.field_validation import TypeMismatchError, UndecodableError, check_fields, conform
 from apiserver_emulator.resource_types import ResourceType
+from apiserver_emulator.schema_tree import Node
 from apiserver_emulator.type_meta import settle_kind
 from dra_api.gotext import go_value
 from dra_api.objects import Obj
@@ -61,9 +66,34 @@ def check_applied(core: Core, resource: ResourceType, version: str, applied: Obj
     except UndecodableError:
         return  # `check_body` reports it
     problems = [wrong] if wrong else [f".{path}: field not declared in schema" for path in unknown]
-    if not problems:
-        return
+    if problems:
+        raise _untyped(resource, version, applied, problems)
+
+
+def check_unique(core: Core, resource: ResourceType, version: str, applied: Obj) -> None:
+    """Raise 500 for an applied object with two items of one key in a list of type map or set."""
+    if found := _repeated(applied, core.node(resource, version), ()):
+        raise _untyped(resource, version, applied, [found])
+
+
+def _repeated(value: Any, node: Node | None, path: Path) -> str:
+    """Return the text about the first repeated item; empty if there is none."""
+    if isinstance(value, dict) and is_granular_map(value, node):
+        parts = [("f:" + name, sub, node.child(name) if node is not None else None) for name, sub in value.items()]
+    elif node is not None and is_granular_list(value, node):
+        parts = [(element, item, node.items) for element, item in elements(value, node)]
+        seen: set[str] = set()
+        for element, _, _ in parts:
+            if element in seen:
+                return f"{path_text(path)}: duplicate entries for key {path_text((element,))}"
+            seen.add(element)
+    else:
+        return ""
+    return next(filter(None, (_repeated(sub, typed, (*path, element)) for element, sub, typed in parts)), "")
+
+
+def _untyped(resource: ResourceType, version: str, applied: Obj, problems: Sequence[str]) -> StatusError:
     meta = applied.get("metadata") or {}
     subject = f"({meta.get('namespace', '')}/{meta.get('name', '')}; {resource.group}/{version}, Kind={resource.kind})"
     text = problems[0] if len(problems) == 1 else "errors:\n" + "\n".join(f"  {one}" for one in problems)
-    raise StatusError(500, "", f"failed to create typed patch object {subject}: {text}")
+    return StatusError(500, "", f"failed to create typed patch object {subject}: {text}")

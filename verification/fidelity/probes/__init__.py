@@ -9,6 +9,7 @@ from verification.fidelity.probes import (
     access,
     builtins,
     collection,
+    corners,
     custom,
     details,
     dra_statuses,
@@ -53,6 +54,7 @@ _TABLES = (
     resources,
     schemas,
     gates,
+    corners,
 )
 
 
