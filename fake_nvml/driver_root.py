@@ -126,12 +126,20 @@ def root_port(state: State, index: int) -> str:
 
 
 def _bars() -> str:
-    """The `resource` file: start, end and flags of each BAR. The sizes are invented: 16 MiB and 128 GiB."""
-    lines = [(0, 16 << 20, 0x40200), (1 << 40, 128 << 30, 0x14220C), (0, 0, 0)]
+    """The `resource` file: start, end and flags of each BAR, and of a region that is none. The sizes are invented."""
+    upper = (0, 0, 0)  # the upper half of the 64-bit BAR before it
+    lines = [(0, 16 << 20, 0x40200), (1 << 40, 128 << 30, 0x14220C), upper, (3 << 40, 32 << 20, 0x14220C), upper, upper]
+    lines.append((5 << 40, 512 << 30, 0x14220C))  # virtual functions
     return "\n".join(f"0x{at:016x} 0x{at + size - 1 if size else 0:016x} 0x{flags:016x}" for at, size, flags in lines)
 
 
-_BARS: Final = _bars()
+BARS: Final = _bars()
+
+
+def modalias(device: int, subsystem: int, kind: int) -> str:
+    """The `modalias` file of a PCI device, from ids with the vendor in the low half and a class of three bytes."""
+    ids = f"v{device & 0xFFFF:08X}d{device >> 16:08X}sv{subsystem & 0xFFFF:08X}sd{subsystem >> 16:08X}"
+    return f"pci:{ids}bc{kind >> 16:02X}sc{kind >> 8 & 0xFF:02X}i{kind & 0xFF:02X}"
 
 
 def _sysfs_device(sys: Path, state: State, index: int) -> None:
@@ -158,7 +166,8 @@ def _sysfs_device(sys: Path, state: State, index: int) -> None:
         "current_link_width": str(get_field(gpu, "pcie_width")[0]),
         "max_link_width": str(get_field(gpu, "pcie_width_max")[0]),
         "uevent": f"DRIVER=nvidia\nPCI_SLOT_NAME={bus}",
-        "resource": _BARS,
+        "resource": BARS,
+        "modalias": modalias(gpu.pci_device_id, gpu.pci_subsystem_id, gpu.pci_class),
     }
     where = os.open(folder, os.O_DIRECTORY)
     try:

@@ -189,7 +189,7 @@ def _(world: World, node: str, claim: str) -> None:
 
 @when('claim "{claim}" is prepared on "{node}" while {seconds:d} seconds pass')
 def _(world: World, claim: str, node: str, seconds: int) -> None:
-    """Call NodePrepareResources, and advance the clock second by second until it returns."""
+    """Call NodePrepareResources, and advance the clock second by second until it returns; for a program, wait."""
     reference = reference_to(world, claim)
     done = threading.Event()
 
@@ -202,12 +202,12 @@ def _(world: World, claim: str, node: str, seconds: int) -> None:
     before, start = len(calls(world).made), world.clock.monotonic()
     caller = threading.Thread(target=call, name="prepare", daemon=True)
     caller.start()
-    for _second in range(seconds):
+    for _second in range(0 if world.uses_real_time else seconds):
         # A short real time after each second lets the driver react to it.
         if done.wait(0.02):
             break
         world.clock.advance(1)
-    caller.join(world.run.patience)
+    caller.join(world.run.patience + (seconds if world.uses_real_time else 0))
     if len(calls(world).made) == before:
         raise Untestable(f"the driver did not return within {seconds} seconds")
     world.state(LastWait).seconds = world.clock.monotonic() - start

@@ -40,12 +40,23 @@ def _(world: World, node: str, interface: str) -> None:
 @given('node "{node}" has PCI devices that are no NVIDIA GPUs')
 def _(world: World, node: str) -> None:
     """Add an NVSwitch and a display adapter of another vendor to /sys, with addresses before those of the GPUs."""
+    # Imported here: with --nvml real nothing is simulated.
+    from fake_nvml.driver_root import BARS, modalias
+
     bus = pci_bus(world.node(node))
     for number, (vendor, kind) in enumerate((("0x10de", "0x068000"), ("0x1a03", "0x030000"))):
         address = f"0000:{number + 1:02x}:00.0"
         folder = bus.parents[1] / "devices/pci0000:00" / address
         folder.mkdir(parents=True)
-        for name, text in (("vendor", vendor), ("device", "0x22a3"), ("class", kind), ("numa_node", "0")):
+        files = {
+            "vendor": vendor,
+            "device": "0x22a3",
+            "class": kind,
+            "numa_node": "0",
+            "resource": BARS,
+            "modalias": modalias(0x22A3 << 16 | int(vendor, 16), 0, int(kind, 16)),
+        }
+        for name, text in files.items():
             (folder / name).write_text(f"{text}\n")
         (bus / "devices" / address).symlink_to(os.path.relpath(folder, bus / "devices"))
 

@@ -16,10 +16,10 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
       | attributes.uuid.string                               | set                |
       | attributes.vendorID.string                           | '0x10de'           |
       | attributes.deviceID.string                           | '0x2330'           |
+      | attributes.productName.string                        | set                |
       | attributes.iommuFDEnabled.bool                       | false              |
       | attributes["resource.kubernetes.io/pciBusID"].string | set                |
-      | capacity.addressableMemory.value                     | 131088Mi           |
-    And the gpu and vfio devices on "n1" have the same "attributes.productName.string" [NV-175]
+      | capacity.addressableMemory.value                     | 256Gi              |
     And the gpu and vfio devices on "n1" have the same "attributes['resource.kubernetes.io/pcieRoot'].string" [NV-175]
     And the gpu and vfio devices on "n1" have the same "attributes['resource.kubernetes.io/numaNode']" [NV-175]
     And the vfio devices on "n1" are in the order of their PCI addresses, each with a uuid of its own [NV-175]

@@ -36,6 +36,8 @@ NATIVE = "nvidia"
 VFIO = "vfio-pci"
 _NVIDIA = 0x10DE
 _DISPLAY = 0x03  # PCI base class of display controllers
+_BARS = 6
+_MEMORY_TYPE, _MEMORY_64_BIT = 0x6, 0x4  # flags of a BAR, see PCI_BASE_ADDRESS_MEM_TYPE_64
 
 
 class PassthroughError(Exception):
@@ -253,9 +255,14 @@ def number_in(file: Path) -> int:
 
 
 def addressable(resource: Path) -> int:
-    """Return the bytes that a PCI device's BARs address, from its `resource` file (start, end and flags a line)."""
+    """Return the bytes that the 64-bit BARs of a PCI device address, rounded up to a power of two.
+
+    `resource` is its file in sysfs: start, end and flags of each BAR, then of other regions. A virtual machine gets an
+    address window of that size. Source: GetTotalAddressableMemory of go-nvlib v0.12.0, pkg/nvpci/resources.go.
+    """
     total = 0
-    for line in resource.read_text().splitlines():
-        start, end = (int(word, 0) for word in line.split()[:2])
-        total += end - start + 1 if end > start else 0
-    return total
+    for line in resource.read_text().splitlines()[:_BARS]:
+        start, end, flags = (int(word, 0) for word in line.split())
+        if end > start and flags & _MEMORY_TYPE == _MEMORY_64_BIT:
+            total += end - start + 1
+    return 1 << (total - 1).bit_length() if total else 0
