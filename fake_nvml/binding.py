@@ -53,11 +53,7 @@ def load_pynvml(node: BoundLibrary | None) -> Any:
 
     Returns: the module. The caller owns its nvmlInit and nvmlShutdown.
     """
-    if node is None:
-        return importlib.import_module("pynvml")
-    module = _fresh_copy()
-    _bind(module, _load(node), node)
-    return module
+    return importlib.import_module("pynvml") if node is None else PynvmlPool().load(node)
 
 
 class PynvmlPool:

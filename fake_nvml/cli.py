@@ -303,7 +303,7 @@ def play(directory: Path | None, script: Path, speed: float, check: bool) -> Non
     if speed <= 0:
         raise click.UsageError(f"--speed is above 0; it is {speed}")
     if check:
-        click.echo(f"{len(timeline.steps)} steps, {timeline.duration:g} s")
+        click.echo(f"{len(timeline.steps)} steps, {timeline.steps[-1].at if timeline.steps else 0:g} s")
         return
     with _opened(directory) as node:
         for step in timeline.play(node, speed=speed):

@@ -3,7 +3,7 @@
 The file is `Header`, two copies of `State`, and a ring of `Event`. `src/gen_layout.py` writes `src/state/layout.h` from
 these classes with a static assertion per size and offset, so the C library cannot drift from them. Little-endian,
 natural alignment, no pointers: offsets are compile-time constants and every index read from the file is
-bounds-checked.
+bounds-checked. The classes have no `__dict__`, so that a misspelt field is an error in Python as well.
 
 A file is made by `state.create_state` and lives until its node is closed; processes that still map it then see
 `alive` at 0 and answer DRIVER_NOT_LOADED.
@@ -37,18 +37,21 @@ STRING_COUNT: Final = len(STRINGS)
 class Scalar(Structure):
     """A number and the return code it is answered with (0: the number is valid)."""
 
+    __slots__ = ()
     _fields_ = [("value", c_uint64), ("rc", c_int32), ("reserved", c_uint32)]
 
 
 class Text(Structure):
     """A text and the return code it is answered with."""
 
+    __slots__ = ()
     _fields_ = [("text", c_char * STRING_SIZE), ("rc", c_int32)]
 
 
 class Link(Structure):
     """One NVLink: its far end and error counters."""
 
+    __slots__ = ()
     _fields_ = [
         ("present", c_uint32),
         ("active", c_uint32),
@@ -65,6 +68,7 @@ class Link(Structure):
 class Profile(Structure):
     """One GPU instance profile of a board: a row of `nvidia-smi mig -lgip`."""
 
+    __slots__ = ()
     _fields_ = [
         ("present", c_uint32),
         ("id", c_uint32),
@@ -89,6 +93,7 @@ class Profile(Structure):
 class ComputeInstance(Structure):
     """A live compute instance; its serial marks handles of a destroyed one as stale."""
 
+    __slots__ = ()
     _fields_ = [
         ("used", c_uint32),
         ("serial", c_uint32),
@@ -102,6 +107,7 @@ class ComputeInstance(Structure):
 class GpuInstance(Structure):
     """A live GPU instance at its place in the table (the index is its NVML id)."""
 
+    __slots__ = ()
     _fields_ = [
         ("used", c_uint32),
         ("serial", c_uint32),
@@ -116,6 +122,7 @@ class GpuInstance(Structure):
 class Process(Structure):
     """A process that uses the GPU."""
 
+    __slots__ = ()
     _fields_ = [
         ("used", c_uint32),
         ("pid", c_uint32),
@@ -130,6 +137,7 @@ class Process(Structure):
 class Gpu(Structure):
     """Everything one GPU answers."""
 
+    __slots__ = ()
     _fields_ = [
         ("domain", c_uint32),
         ("bus", c_uint32),
@@ -155,6 +163,7 @@ class Gpu(Structure):
 class Fault(Structure):
     """A rule that changes what a function does; see `Node.inject_fault`."""
 
+    __slots__ = ()
     _fields_ = [
         ("active", c_uint32),
         ("rc", c_int32),
@@ -177,6 +186,7 @@ class Fault(Structure):
 class State(Structure):
     """One complete copy of the node; readers see exactly one generation of it."""
 
+    __slots__ = ()
     _fields_ = [
         ("gpu_count", c_uint32),
         ("cuda_version", c_uint32),
@@ -200,6 +210,7 @@ class State(Structure):
 class Event(Structure):
     """One event of the ring; `seq` counts from 1 for the life of the node."""
 
+    __slots__ = ()
     _fields_ = [
         ("seq", c_uint64),
         ("type", c_uint64),
@@ -214,6 +225,7 @@ class Event(Structure):
 class Header(Structure):
     """The first page: what the file is, and which of the two copies is current (`gen & 1`)."""
 
+    __slots__ = ()
     _fields_ = [
         ("magic", c_uint64),
         ("layout_version", c_uint32),

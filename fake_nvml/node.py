@@ -233,7 +233,7 @@ class Node:
             index = self._index(txn.state, gpu)
             incidents.report_xid(txn, index, xid, gi=gi, ci=ci)
 
-    def inject_event(self, gpu: int | str, kind: int, data: int = 0) -> None:
+    def inject_event(self, gpu: int | str, kind: int, data: int) -> None:
         """Report any other NVML event (`nvmlEventType*` bit) on a GPU."""
         with self._state.change() as txn:
             txn.event(self._index(txn.state, gpu), kind, data)

@@ -115,11 +115,6 @@ class Timeline:
 
     steps: tuple[Step, ...]
 
-    @property
-    def duration(self) -> float:
-        """Seconds from the start to the last step."""
-        return self.steps[-1].at if self.steps else 0.0
-
     @classmethod
     def load(cls, path: Path) -> Timeline:
         """Read a script.

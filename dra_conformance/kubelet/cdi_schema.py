@@ -52,7 +52,7 @@ _HOOK: Final = _object(
     path=_TEXT,
     args=_STRINGS,
     env=_ENV,
-    timeout={"type": "integer", "exclusiveMinimum": 0},
+    timeout={"type": "integer"},
 )
 
 _EDITS: Final = _object(

@@ -98,14 +98,15 @@ class Kubelet:
                 life.stop()
                 self._record(KubeletState(step="stopped"))
 
-    def restart(self, *, reboot: bool = False) -> None:
-        """Stop and start again with the checkpoint (rules DRA-270, DRA-280).
-
-        With `reboot` the containers are gone too, so every bound pod is prepared and started again.
-        """
+    def restart(self) -> None:
+        """Stop and start again with the checkpoint (rule DRA-280)."""
         self.stop()
-        if reboot:
-            self.runtime.kill_all()
+        self.start()
+
+    def reboot(self) -> None:
+        """Restart without the containers, so that every bound pod is prepared and started again (rule DRA-270)."""
+        self.stop()
+        self.runtime.kill_all()
         self.start()
 
     def end(self) -> None:

@@ -58,8 +58,12 @@ class NodeKubelet(Protocol):
         """Kill it; drivers are not notified and containers keep running. Idempotent."""
         ...
 
-    def restart(self, *, reboot: bool = False) -> None:
-        """Stop and start it with its checkpoint; with `reboot` the containers are gone too."""
+    def restart(self) -> None:
+        """Stop and start it with its checkpoint."""
+        ...
+
+    def reboot(self) -> None:
+        """Restart it without its containers."""
         ...
 
     def end(self) -> None:

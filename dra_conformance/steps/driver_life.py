@@ -87,7 +87,7 @@ def _(world: World, node: str, action: str) -> None:
         case "restarted":
             component.kubelet.restart()
         case "rebooted":
-            component.kubelet.restart(reboot=True)
+            component.kubelet.reboot()
         case _:
             raise SpecificationError(f"a kubelet can be started, stopped, restarted or rebooted, not {action}")
 

@@ -92,7 +92,7 @@ def _(world: World, event: str, device: str, node: str) -> None:
     if xid:
         component.gpus.inject_xid(gpu, int(xid[1]))
     elif event == "a single-bit ECC error":
-        component.gpus.inject_event(gpu, component.nvml.nvmlEventTypeSingleBitEccError)
+        component.gpus.inject_event(gpu, component.nvml.nvmlEventTypeSingleBitEccError, 0)
     else:
         raise SpecificationError(f"NVML reports no event {event!r}")
 

@@ -147,12 +147,16 @@ Feature: The kubelet prepares claims for pods
   @DRA-276 @needs:virtual-clock
   Scenario: A pod does not end before Unprepare succeeded
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
-    And a pod "train" with the reserved claims "a"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And a pod "beside" with the reserved claims "a"
+    And a pod "train" with the reserved claims "a, b"
+    When pod "beside" is bound by hand to "n1"
+    Then pod "beside" reaches phase Running
     When pod "train" is bound by hand to "n1"
     Then pod "train" reaches phase Running
     When the scripted driver "sim" fails every claim in Unprepare
     And pod "train" is deleted
-    Then the scripted driver "sim" receives one Unprepare call for "a"
+    Then the scripted driver "sim" receives one Unprepare call for "b"
     And the Pod "train" keeps "metadata.name" train
     When the scripted driver "sim" works
     And 30 seconds pass

@@ -185,7 +185,7 @@ def test_a_timeline_plays_in_order(make_node: Make, nvml: Load, tmp_path: Path) 
     path = tmp_path / "play.yaml"
     path.write_text(SCRIPT)
     timeline = Timeline.load(path)
-    assert (len(timeline.steps), timeline.duration) == (8, 16)
+    assert (len(timeline.steps), timeline.steps[-1].at) == (8, 16)
     node = make_node()
     lib = nvml(node)
     clock = AdvanceableClock()

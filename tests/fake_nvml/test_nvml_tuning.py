@@ -53,7 +53,7 @@ def test_the_driver_leaves_a_gpu_and_comes_back(make_node: Make, nvml: Load) -> 
     assert wait(module, both) == "TIMEOUT"
     node.remove_gpu(3)
     node.restore_gpu(3)
-    node.inject_event(1, 0x1)  # an event of a GPU has the same number
+    node.inject_event(1, 0x1, 0)  # an event of a GPU has the same number
     gpu = node.read().gpus[3]
     place = gpu.domain << 16 | gpu.bus << 8 | gpu.device
     assert wait(module, both) == [(1, place), (2, place)]

@@ -80,7 +80,7 @@ def _set(*path: Any, value: Any) -> Any:
         (_set("devices", 0, "containerEdits", "deviceNodes", 0, "type", value="z"), "deviceNodes.0.type"),
         (_set("devices", 0, "containerEdits", "deviceNodes", 0, "permissions", value="x"), "permissions"),
         (_set("containerEdits", "hooks", 0, "hookName", value="later"), "hookName"),
-        (_set("containerEdits", "hooks", 0, "timeout", value=0), "timeout"),
+        (_set("containerEdits", "hooks", 0, "timeout", value="5"), "timeout"),
         (_set("containerEdits", "mounts", 0, "hostPath", value=""), "mounts.0.hostPath"),
         (_set("containerEdits", "netDevices", value=[{"hostInterfaceName": "a", "name": "b"}]), "at least 1.1.0"),
     ],

@@ -291,7 +291,7 @@ def test_a_restart_keeps_running_pods_and_a_reboot_prepares_them_again(node: Wor
     assert len(driver.prepared) == 1
     (claim,) = node.kubelet.claims()
     assert claim.drivers[DRIVER][0].device_name == "dev-c"
-    node.kubelet.restart(reboot=True)
+    node.kubelet.reboot()
     node.log.wait(lambda: len(driver.prepared) == 2)
     assert node.kubelet.wait_running("default", "p")["main"].device_paths() == ("/dev/c",)
 

@@ -95,7 +95,7 @@ def test_a_node_runs_a_pod_reboots_and_leaves_nothing(found: programs.NodeProgra
             view = kubelet.wait_running("default", "p", 60.0)["main"]
             assert view.env["A"] == "1"
             assert "/dev/null" in view.device_paths()
-            kubelet.restart(reboot=True)
+            kubelet.reboot()
             assert log.wait_for(lambda: restarts(client) > 0, 60.0)
             assert [Path(path).read_text() for path in SETTINGS if Path(path).exists()] == before
         finally:

@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.component:  # the entries of all components
         for problem in unobservable.problems(classes, {one.key for one in everything}):
             print(f"{unobservable.FILE.name}: {problem}", file=sys.stderr)
-    classes |= unobservable.of_texts(everything)
+    classes |= unobservable.of_texts(everything) | unobservable.of_functions(classes, everything)
     print(page.table(results, classes))
     if options.write:
         written = [one for one in store.of(digest).values() if one.mutant.operator == faults.OPERATOR]

@@ -1,8 +1,8 @@
 """The classification of survivors that no scenario can detect, in `unobservable.yaml`.
 
-Every entry has a class and a reason; the texts of log records and errors need no entry. If more than 15 % of the
-mutants of a component are called unobservable, the excess counts as survivors, so that the classification cannot
-replace scenarios.
+Every entry has a class and a reason. It names a mutant or, with `*` in place of operator and number, all mutants of a
+function. The texts of log records and errors need no entry. If more than 15 % of the mutants of a component are called
+unobservable, the excess counts as survivors, so that the classification cannot replace scenarios.
 """
 
 from __future__ import annotations
@@ -46,7 +46,18 @@ def load(file: Path = FILE) -> dict[str, Entry]:
 
 def problems(entries: Mapping[str, Entry], keys: Collection[str]) -> list[str]:
     """Return a message for each entry that names no mutant of the present source."""
-    return [f"{key}: there is no such mutant any more" for key in entries if key not in keys]
+    functions = {_function(key) for key in keys}
+    return [f"{key}: there is no such mutant any more" for key in entries if key not in keys and key not in functions]
+
+
+def of_functions(entries: Mapping[str, Entry], mutants: Iterable[Mutant]) -> dict[str, Entry]:
+    """Return an entry for each mutant of a function that has an entry as a whole: `module:function:*`."""
+    return {one.key: entries[_function(one.key)] for one in mutants if _function(one.key) in entries}
+
+
+def _function(key: str) -> str:
+    """Return the key of all mutants of a mutant's function."""
+    return ":".join([*key.split(":")[:2], "*"])
 
 
 def of_texts(mutants: Iterable[Mutant], root: Path = ROOT) -> dict[str, Entry]:
@@ -69,9 +80,14 @@ def _lines_of_texts(file: Path) -> frozenset[int]:
 
 
 def _is_text_only(statement: ast.Expr | ast.Raise) -> bool:
-    """Return whether a statement is `log.warning(...)` or the like, or `raise SomeError("...")`."""
+    """Return whether a statement is `log.warning(...)` or the like, or `raise SomeError("...")`.
+
+    The emulated kubelet records what it does in the log of the run.
+    """
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="log")))):
+            return True
+        case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="_record"))):
             return True
         case ast.Raise(exc=ast.Call(args=[ast.Constant() | ast.JoinedStr()], keywords=[])):
             return True

@@ -1,7 +1,7 @@
 """Kubernetes' own kubelet with containerd on one node of a scenario.
 
 `RealKubelet` owns everything that it starts: namespaces, cgroups, containerd, the kubelet and the containers. `stop`
-and `start` kill and start the kubelet alone, as an upgrade does; containers run on. `restart(reboot=True)` ends the
+and `start` kill and start the kubelet alone, as an upgrade does; containers run on. `reboot` ends the
 containers too. `end` leaves nothing. Folders and Node object outlive all but `end`; the run removes them.
 """
 
@@ -114,11 +114,15 @@ class RealKubelet:
             follower.stop()
         self.plugins.close()
 
-    def restart(self, *, reboot: bool = False) -> None:
-        """Stop and start again with the checkpoint; with `reboot` the containers are gone too."""
+    def restart(self) -> None:
+        """Stop and start again with the checkpoint."""
         self.stop()
-        if reboot:
-            self._power_off()
+        self.start()
+
+    def reboot(self) -> None:
+        """Stop, end the containers, and start again with the checkpoint."""
+        self.stop()
+        self._power_off()
         self.start()
 
     def end(self) -> None:
