@@ -74,12 +74,12 @@ def _lines_of_texts(file: Path) -> frozenset[int]:
     return frozenset(
         line
         for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, (ast.Expr, ast.Raise)) and _is_text_only(node)
+        if isinstance(node, (ast.Assign, ast.Expr, ast.Raise)) and _is_text_only(node)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     )
 
 
-def _is_text_only(statement: ast.Expr | ast.Raise) -> bool:
+def _is_text_only(statement: ast.Assign | ast.Expr | ast.Raise) -> bool:
     """Return whether a statement is `log.warning(...)` or the like, or `raise SomeError("...")`.
 
     The emulated kubelet records what it does in the log of the run.
@@ -88,6 +88,8 @@ def _is_text_only(statement: ast.Expr | ast.Raise) -> bool:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="log")))):
             return True
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="_record"))):
+            return True
+        case ast.Assign(targets=[ast.Name(id="log")]):  # the name of a logger
             return True
         case ast.Raise(exc=ast.Call(args=[ast.Constant() | ast.JoinedStr()], keywords=[])):
             return True
