@@ -517,9 +517,11 @@ def _(patch: Patch) -> None:
 @mutant("host-managed-template-keeps-mode", rule="NV-171d")
 def _(patch: Patch) -> None:
     """The claim template keeps a mode that the host's daemon cannot serve."""
-    patch.wrap(
-        "reference_impl.compute_domain.objects:workload_template", lambda original: lambda domain, **_: original(domain)
-    )
+
+    def wrapped(original: Any) -> Any:
+        return lambda domain, **_: original(domain, host_managed=False)
+
+    patch.wrap("reference_impl.compute_domain.objects:workload_template", wrapped)
 
 
 STATUS = "reference_impl.compute_domain.status"

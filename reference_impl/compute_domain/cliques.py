@@ -10,11 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dra_api.client import AlreadyExists, Conflict, KubeClient, NotFound
+from dra_api.client import KubeClient
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, Obj, meta, owner_reference
 from reference_impl.compute_domain.objects import CLIQUE_LABEL, DOMAIN_LABEL, MAX_NODES, clique_name
-
-_ATTEMPTS = 20
 
 
 class CliqueFullError(Exception):
@@ -60,7 +58,11 @@ def is_node_ready(cliques: Sequence[Obj], node: str) -> bool:
 
 
 class CliqueWriter:
-    """Changes cliques of one namespace, one read and one conditional write at a time."""
+    """Changes cliques of one namespace by one read and one conditional write.
+
+    All daemons of a domain write the same clique, so conflicts are normal. They are raised; the caller's queue repeats
+    the work with a fresh copy.
+    """
 
     def __init__(self, client: KubeClient, *, namespace: str) -> None:
         self._client = client
@@ -89,28 +91,18 @@ class CliqueWriter:
         make: bool = True,
     ) -> None:
         name = clique_name(domain_uid, clique_id)
-        for attempt in range(_ATTEMPTS):
-            clique = self._client.find(COMPUTE_DOMAIN_CLIQUES, name, self._namespace)
-            if clique is None and not make:  # also when it went between two attempts
-                return
-            fresh = clique or self._new(name, domain_uid, clique_id)
-            before = list(fresh.get("daemons") or ())
-            owners = list(meta(fresh).get("ownerReferences") or ())
-            daemons, owned = change(before), _with_owner(owners, pod)
-            if clique is not None and daemons == before and owned == owners:
-                return
-            changed = {**fresh, "metadata": {**meta(fresh), "ownerReferences": owned}, "daemons": daemons}
-            try:
-                if clique is None:
-                    self._client.create(COMPUTE_DOMAIN_CLIQUES, changed)
-                else:
-                    self._client.update(COMPUTE_DOMAIN_CLIQUES, changed)
-            # All daemons of a domain write the same clique, so conflicts are normal: repeat with a fresh copy.
-            except (Conflict, AlreadyExists, NotFound):
-                if attempt + 1 == _ATTEMPTS:
-                    raise
-            else:
-                return
+        clique = self._client.find(COMPUTE_DOMAIN_CLIQUES, name, self._namespace)
+        if clique is None and not make:
+            return
+        fresh = clique or self._new(name, domain_uid, clique_id)
+        before = list(fresh.get("daemons") or ())
+        owners = list(meta(fresh).get("ownerReferences") or ())
+        daemons, owned = change(before), _with_owner(owners, pod)
+        changed = {**fresh, "metadata": {**meta(fresh), "ownerReferences": owned}, "daemons": daemons}
+        if clique is None:
+            self._client.create(COMPUTE_DOMAIN_CLIQUES, changed)
+        elif daemons != before or owned != owners:
+            self._client.update(COMPUTE_DOMAIN_CLIQUES, changed)
 
     def _new(self, name: str, domain_uid: str, clique_id: str) -> Obj:
         return {

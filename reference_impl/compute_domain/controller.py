@@ -13,7 +13,7 @@ import contextlib
 import logging
 import threading
 
-from dra_api.client import AlreadyExists, ApiError, Conflict, KubeClient, NotFound
+from dra_api.client import AlreadyExists, ApiError, KubeClient, NotFound
 from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
@@ -95,8 +95,6 @@ class ComputeDomainController:
 
     def start(self) -> None:
         """Begin to watch and to reconcile; returns when the first lists are in."""
-        if self._threads:
-            return
         self._ensure_namespace()
         self._informers = {
             COMPUTE_DOMAINS: self._informer(COMPUTE_DOMAINS),
@@ -146,12 +144,9 @@ class ComputeDomainController:
                 if domain is not None:
                     self.reconcile(domain)
                 self._queue.forget(key)
-            except (ApiError, TransportError, OSError, NotDoneError) as error:
-                level = logging.DEBUG if isinstance(error, Conflict | NotDoneError) else logging.WARNING
-                log.log(level, "ComputeDomain %s/%s: %s; will try again", *key, error)
-                self._queue.add_rate_limited(key)
-            except Exception:  # one bad object must not end the work on all others
-                log.exception("ComputeDomain %s/%s: a bug", *key)
+            except Exception as error:  # one bad object must not end the work on all others
+                expected = isinstance(error, (ApiError, TransportError, OSError, NotDoneError))
+                log.info("ComputeDomain %s/%s: %s; will try again", *key, error, exc_info=not expected)
                 self._queue.add_rate_limited(key)
             finally:
                 self._queue.done(key)

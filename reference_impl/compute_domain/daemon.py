@@ -18,7 +18,7 @@ import logging
 import threading
 from dataclasses import dataclass
 
-from dra_api.client import AlreadyExists, ApiError, Conflict, KubeClient, NotFound
+from dra_api.client import ApiError, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
@@ -88,8 +88,6 @@ class SimulatedImexDaemons:
 
     def start(self) -> None:
         """Begin to watch; returns when the first lists are in."""
-        if self._thread is not None:
-            return
         self._informers = {
             DAEMON_SETS: self._informer(DAEMON_SETS, namespace=self._namespace),
             PODS: self._informer(PODS, namespace=self._namespace),
@@ -123,12 +121,9 @@ class SimulatedImexDaemons:
             try:
                 self.sync()
                 self._queue.forget(key)
-            except (ApiError, TransportError, OSError) as error:
-                level = logging.DEBUG if isinstance(error, Conflict | NotFound) else logging.WARNING
-                log.log(level, "%s: %s; will try again", self.name, error)
-                self._queue.add_rate_limited(key)
-            except Exception:  # one bad object must not end the work on all others
-                log.exception("%s: a bug", self.name)
+            except Exception as error:  # one bad object must not end the work on all others
+                expected = isinstance(error, (ApiError, TransportError, OSError))
+                log.info("%s: %s; will try again", self.name, error, exc_info=not expected)
                 self._queue.add_rate_limited(key)
             finally:
                 self._queue.done(key)
@@ -143,7 +138,10 @@ class SimulatedImexDaemons:
             if name not in wanted and self.is_simulated(pod):
                 self._end(pod)
         for name, daemon in wanted.items():
-            self.join(daemon, pods.get(name) or self._create(daemon))
+            if name in pods:
+                self.join(daemon, pods[name])
+            else:
+                self._create(daemon)  # it joins once the watch delivers it
 
     def wanted(self) -> list[_Daemon]:
         """Return a daemon for every node that an existing DaemonSet selects."""
@@ -189,7 +187,7 @@ class SimulatedImexDaemons:
 
     # -- pods ------------------------------------------------------------------------------------------------------
 
-    def _create(self, daemon: _Daemon) -> Obj:
+    def _create(self, daemon: _Daemon) -> None:
         template = daemon.daemon_set["spec"]["template"]
         containers = [
             {"name": container["name"], "image": container["image"], "command": container.get("command") or []}
@@ -212,12 +210,7 @@ class SimulatedImexDaemons:
                 "terminationGracePeriodSeconds": 0,
             },
         }
-        try:
-            made = self._client.create(PODS, pod)
-        except AlreadyExists:
-            made = self._client.get(PODS, daemon.pod_name, self._namespace)
-        self._informers[PODS].assume(made)
-        return made
+        self._client.create(PODS, pod)
 
     def _run(self, pod: Obj) -> Obj:
         now = timestamp(self._clock.now())

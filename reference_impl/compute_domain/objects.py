@@ -41,7 +41,7 @@ def workload_template_name(domain: Obj) -> str:
     return str(domain["spec"]["channel"]["resourceClaimTemplate"]["name"])
 
 
-def workload_template(domain: Obj, *, host_managed: bool = False) -> Obj:
+def workload_template(domain: Obj, *, host_managed: bool) -> Obj:
     """Return the claim template for the workload's channel, in the domain's namespace (rules NV-147, NV-171d)."""
     # With the hosts' own daemons every workload gets channel 0 (rules NV-171b, NV-171d).
     mode = "Single" if host_managed else domain["spec"]["channel"].get("allocationMode") or "Single"

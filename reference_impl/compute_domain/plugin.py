@@ -186,8 +186,6 @@ class ComputeDomainPlugin:
 
     def start(self) -> None:
         """Find the clique, repair, serve, register and publish. Raises ComponentError if the fabric is unusable."""
-        if self._ending is not None:
-            return
         node = self.options.node
         with ExitStack() as ending:
             node.make_data_dir()
