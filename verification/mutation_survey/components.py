@@ -79,6 +79,8 @@ COMPONENTS = (
             "driver/kep_5970#driver-registration",
             "driver/kep_5970#resourceslice-publishing",
             "driver/gpu_flags#the-driver-starts-with-each-of-its-feature-gates",
+            # A driver that cannot update its slices waits ten seconds at each start.
+            "health/xid#a-critical-xid-taints-its-gpu-only",
         ),
     ),
     # What several reference components share.
