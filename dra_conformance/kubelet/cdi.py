@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -159,10 +158,14 @@ def _loaded(content: bytes) -> Any:
         return yaml.load(content, Loader=_Loader)  # noqa: S506 - a safe loader
 
 
-@cache
+_compiled: list[jsonschema_rs.Draft202012Validator] = []
+
+
 def _validator() -> jsonschema_rs.Draft202012Validator:
-    # Compiled at first use: an error of the schema is then one of the kubelet that starts a pod.
-    return jsonschema_rs.Draft202012Validator(CDI_SCHEMA)
+    # Compiled at first use: an error of the schema is then one of the kubelet that starts a pod. One line, so that the
+    # map of the mutation survey has the schema in every scenario that uses it.
+    _compiled[:] = _compiled or [jsonschema_rs.Draft202012Validator(CDI_SCHEMA)]
+    return _compiled[0]
 
 
 def validate_spec(document: object) -> list[str]:
