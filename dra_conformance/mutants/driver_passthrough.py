@@ -242,3 +242,9 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The addressable memory is that of the registers."""
     patch.replace(f"{PASSTHROUGH}:addressable", lambda resource: 16 << 20)
+
+
+@mutant("returned-gpus-not-found-again", rule="NV-184")
+def _(patch: Patch) -> None:
+    """A driver that started without a GPU in NVML does not look for it again."""
+    patch.replace("reference_impl.kubelet_plugin.plugin:KubeletPlugin._twins_changed", lambda self: self.publish())

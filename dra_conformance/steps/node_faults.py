@@ -258,6 +258,9 @@ FAULTS: dict[str, NodeFault] = {
     r"NVML events of GPU (\d+) not supported": NodeFault(
         lambda _world, node, gpu: node.gpus.inject_fault("nvmlDeviceRegisterEvents", error="NOT_SUPPORTED", gpu=gpu)
     ),
+    r"NVML does not show GPU (\d+)": NodeFault(
+        lambda _world, node, gpu: node.gpus.remove_gpu(gpu), lambda _world, node, gpu: node.gpus.restore_gpu(gpu)
+    ),
     "NVML events not supported": NodeFault(inject("nvmlDeviceRegisterEvents", "NOT_SUPPORTED")),
     "NVML lost an unknown GPU": NodeFault(inject("nvmlEventSetWait_v2", "GPU_IS_LOST")),
     "IMEX channel module missing": NodeFault(remove_channel_module),

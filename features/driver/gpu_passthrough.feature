@@ -270,6 +270,8 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     And claim "vm" is prepared on "n1"
     When the driver on "n1" is stopped
     And the CDI files of "n1" are lost
+    # NVML shows the GPUs of the driver nvidia only.
+    And node "n1" gets the fault "NVML does not show GPU 0"
     And the driver on "n1" is started
     Then the driver on "n1" comes to be registered
     And the driver on "n1" comes to publish "gpu-vfio-0, gpu-1" and not "gpu-0"
@@ -277,6 +279,7 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     When claim "vm" is prepared on "n1"
     Then all responses for claim "vm" are the same
     And of the device nodes "*", claim "vm" adds only "/dev/vfio/0" on "n1"
-    When claim "vm" is unprepared on "n1"
+    When node "n1" recovers from "NVML does not show GPU 0"
+    And claim "vm" is unprepared on "n1"
     Then GPU 0 of "n1" is bound to nvidia
     And the driver on "n1" comes to publish "gpu-0, gpu-vfio-0" and not ""
