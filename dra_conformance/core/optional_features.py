@@ -32,8 +32,14 @@ FEATURES: dict[str, OptionalFeature] = {
     "rolling-update": OptionalFeature(
         "driver", "Two instances of the driver can run on a node while it is updated (kubeletplugin.RollingUpdate)."
     ),
+    "memory-and-cores": OptionalFeature(
+        "driver", "The driver shares a GPU by memory and cores (--consumable-shares=memory-and-cores), as HAMi does."
+    ),
     "nvidia-checkpoint": OptionalFeature(
         "driver", "The driver's checkpoint.json has the layout of NVIDIA's driver: v1 and v2, each with a checksum."
+    ),
+    "plain-device-files": OptionalFeature(
+        "driver", "The driver accepts plain files in place of the device files in its driver root."
     ),
     "filter-timeout": OptionalFeature(
         "scheduler", "The scheduler limits a search for devices (filterTimeout of DynamicResourcesArgs)."

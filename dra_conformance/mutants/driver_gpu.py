@@ -88,6 +88,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{DEVICES}:capacity_of", lambda original: lambda d: original(d) or {"memory": {"value": "0"}})
 
 
+@mutant("query-unknown-to-the-library-ends-the-driver", rule="NV-028c")
+def _(patch: Patch) -> None:
+    """Only NOT_SUPPORTED means that NVML does not report a value; a function that it lacks is an error."""
+    patch.wrap(
+        f"{DISCOVERY}:Nvml._optional",
+        lambda original: lambda self, call, *tolerated: original(self, call, "NOT_SUPPORTED"),
+    )
+
+
 @mutant("unknown-addressing-mode-is-none", rule="NV-028")
 def _(patch: Patch) -> None:
     """A GPU that does not report its addressing mode is published with the mode None."""
@@ -716,7 +725,8 @@ def _(patch: Patch) -> None:
             if not planned:
                 return planned
             known = planned["timeSlices"]
-            return {"timeSlices": {item.device.uuid: known.get(item.device.uuid, "Default") for item in configured}}
+            some = next(iter(known.values()))
+            return {"timeSlices": {item.device.uuid: known.get(item.device.uuid, some) for item in configured}}
 
         return plan
 
@@ -734,6 +744,12 @@ def _(patch: Patch) -> None:
         return control_nodes
 
     patch.wrap(f"{ROOT}.control_nodes", make)
+
+
+@mutant("plain-files-without-numbers", rule="NV-095e")
+def _(patch: Patch) -> None:
+    """A device node has numbers only if its file is a device."""
+    patch.wrap(f"{ROOT}.node", lambda original: lambda self, name, **numbers: original(self, name, file_mode=None))
 
 
 @mutant("any-nvml-error-is-unsupported", rule="NV-028b")

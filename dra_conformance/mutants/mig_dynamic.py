@@ -291,6 +291,19 @@ def _(patch: Patch) -> None:
     patch.replace(f"{INSTANCES}.sweep", lambda self, found, keep: [])
 
 
+@mutant("instances-without-compute-instance-kept-at-start", rule="NV-115c")
+def _(patch: Patch) -> None:
+    """At start only MIG devices are destroyed, not GPU instances without a compute instance."""
+
+    def make(original: Original) -> Original:
+        def instances(self: Any, slot: Any) -> Any:
+            return (one for one in original(self, slot) if any(True for _ in self.computes(one)))
+
+        return instances
+
+    patch.wrap(f"{INSTANCES}.instances", make)
+
+
 @mutant("all-instances-destroyed-at-start", rule="NV-115")
 def _(patch: Patch) -> None:
     """At start every instance is destroyed, even those of claims."""

@@ -106,6 +106,13 @@ def _(world: World, claim: str, node: str) -> None:
     world.check(ok, f"CDI files of claim {claim}", expected=expected, observed=found or sorted(defined))
 
 
+@then('no CDI file names claim "{claim}"')
+def _(world: World, claim: str) -> None:
+    """No CDI file of the scenario's nodes has the claim's uid, in its name or inside."""
+    found = specifications_of(world, reference_to(world, claim).uid)
+    world.check(not found, f"CDI files of claim {claim}", expected="none", observed=found or "none")
+
+
 @then('the CDI files of "{node}" are the remembered ones within {seconds:d} seconds')
 def _(world: World, node: str, seconds: int) -> None:
     """No file is left that did not exist before; 0 seconds: now."""

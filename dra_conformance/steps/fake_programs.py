@@ -125,6 +125,16 @@ def _(world: World, option: str, node: str, claim: str, value: str) -> None:
     world.check(good, f"values of {option}", expected=value, observed=found)
 
 
+@then('nvidia-smi on "{node}" left the time slice of the GPU of claim "{claim}" at its default')
+def _(world: World, node: str, claim: str) -> None:
+    """No run for a GPU of the claim set another time slice than 0, the default, which need not be set."""
+    uuids = set(uuids_of(world, node, claim).split(","))
+    lines = [line for line in nvidia_smi(world.node(node)).recorded() if uuids & set(selected(line))]
+    found = [line.partition("--set-timeslice ")[2].split()[:1] for line in lines if "--set-timeslice" in line]
+    ok = bool(uuids) and all(value == ["0"] for value in found)
+    world.check(ok, "time slices", expected="none but 0", observed=lines or "none")
+
+
 # -- MPS ---------------------------------------------------------------------------------------------------------------
 
 

@@ -6,8 +6,10 @@ with the same.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import re
+from typing import Any
 
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
@@ -97,6 +99,31 @@ def create_instance(world: World, node: str, gpu: int, placement: str) -> None:
             nvml.nvmlDeviceCreateGpuInstanceWithPlacement(handle, int(profile), ctypes.byref(placed))
         except nvml.NVMLError as error:
             raise Untestable(f"the instance {placement} cannot be created: {error}") from error
+
+
+@when('the MIG device "{placement}" is created by hand on GPU {gpu:d} of "{node}"')
+def _(world: World, placement: str, gpu: int, node: str) -> None:
+    """Create a GPU instance and its compute instance through NVML, as an administrator or a former driver does."""
+    create_instance(world, node, gpu, placement)
+    number = gpu_instance_id(world, node, gpu, placement)
+    with world.node(node).nvml_session() as nvml:
+        try:
+            instance = nvml.nvmlDeviceGetGpuInstanceById(nvml.nvmlDeviceGetHandleByIndex(gpu), number)
+            nvml.nvmlGpuInstanceCreateComputeInstance(instance, whole_compute_profile(nvml, instance))
+        except nvml.NVMLError as error:
+            raise Untestable(f"the MIG device {placement} cannot be created: {error}") from error
+
+
+def whole_compute_profile(nvml: Any, instance: Any) -> int:
+    """Return the id of the compute instance profile that takes most of a GPU instance."""
+    found: dict[int, int] = {}
+    for number in range(nvml.NVML_COMPUTE_INSTANCE_PROFILE_COUNT):
+        with contextlib.suppress(nvml.NVMLError):
+            profile = nvml.nvmlGpuInstanceGetComputeInstanceProfileInfo(
+                instance, number, nvml.NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED
+            )
+            found[int(profile.sliceCount)] = int(profile.id)
+    return found[max(found)]
 
 
 @when('the instance "{placement}" is left behind on GPU {gpu:d} of "{node}"')

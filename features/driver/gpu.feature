@@ -131,19 +131,9 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | libnvidia-ml.so.$(version) |
       | nvidia-smi                 |
     Given node "n2" has a fake "nvidia-smi"
-    And node "n2" has the fault "plain files in place of device files"
     And node "n2" running the driver
     And a ResourceClaim "plain" allocated the devices "gpu-1, gpu-6" on "n2"
-    When claim "plain" is prepared on "n2"
-    Then claim "plain" is prepared [NV-095]
-    And the device nodes of claim "plain" on "n2" have the numbers: [NV-095b]
-      | path                  | major       | minor |
-      | /dev/nvidia1          | 195         | 1     |
-      | /dev/nvidia6          | 195         | 6     |
-      | /dev/nvidiactl        | 195         | 255   |
-      | /dev/nvidia-modeset   | 195         | 254   |
-      | /dev/nvidia-uvm       | nvidia-uvm  | 0     |
-      | /dev/nvidia-uvm-tools | nvidia-uvm  | 1     |
+    And claim "plain" is prepared on "n2"
     When node "n2" gets the fault "/dev/nvidia-modeset missing"
     Given a ResourceClaim "next" allocated the devices "gpu-4" on "n2"
     When claim "next" is prepared on "n2"
@@ -158,6 +148,21 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | lib/x86_64-linux-gnu      | usr/bin  |
       | lib/aarch64-linux-gnu     | sbin     |
       | usr/lib64                 | opt/bin  |
+
+  @NV-095e @needs:fake-nvml
+  Scenario: Plain files stand for device files on a node without privileges
+    Given node "n1" has the fault "plain files in place of device files"
+    And node "n1" running the driver
+    And a ResourceClaim "plain" allocated the devices "gpu-1, gpu-6" on "n1"
+    When claim "plain" is prepared on "n1"
+    Then the device nodes of claim "plain" on "n1" have the numbers:
+      | path                  | major       | minor |
+      | /dev/nvidia1          | 195         | 1     |
+      | /dev/nvidia6          | 195         | 6     |
+      | /dev/nvidiactl        | 195         | 255   |
+      | /dev/nvidia-modeset   | 195         | 254   |
+      | /dev/nvidia-uvm       | nvidia-uvm  | 0     |
+      | /dev/nvidia-uvm-tools | nvidia-uvm  | 1     |
 
   @NV-060b
   Scenario: The refusal of a device in use names its owner
@@ -224,11 +229,6 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And GPU 5 of "n1" has addressing_mode 1
     And GPU 6 of "n1" has addressing_mode 2
     And GPU 7 of "n1" has addressing_mode 0
-    # The driver's library is older than the query, or knows another version of it.
-    And node "n1" has the fault "nvmlDeviceGetAddressingMode of GPU 2 answers FUNCTION_NOT_FOUND"
-    And node "n1" has the fault "nvmlDeviceGetAddressingMode of GPU 3 answers ARGUMENT_VERSION_MISMATCH"
-    And node "n1" has the fault "nvmlDeviceGetAddressingMode of GPU 0 answers INVALID_ARGUMENT"
-    And node "n1" has the fault "nvmlDeviceGetMigMode of GPU 1 answers FUNCTION_NOT_FOUND"
     And node "n1" has the fault "nvmlDeviceGetMigMode of GPU 2 answers NOT_SUPPORTED"
     And node "n1" with a kubelet
     When the driver on "n1" is started
@@ -259,15 +259,6 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And GPU 4 on "n1" is published with: [NV-028]
       | field                     | value |
       | attributes.addressingMode | null  |
-    And GPU 2 on "n1" is published with: [NV-028]
-      | field                     | value |
-      | attributes.addressingMode | null  |
-    And GPU 3 on "n1" is published with: [NV-028]
-      | field                     | value |
-      | attributes.addressingMode | null  |
-    And GPU 0 on "n1" is published with: [NV-028]
-      | field                     | value |
-      | attributes.addressingMode | null  |
     And GPU 5 on "n1" is published with: [NV-028]
       | field                            | value |
       | attributes.addressingMode.string | HMM   |
@@ -280,6 +271,27 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And GPU 6 on "n1" is published with: [NV-025]
       | field                                         | value                   |
       | attributes["resource.kubernetes.io/numaNode"] | {int: 0} or {ints: [0]} |
+
+  @NV-028c @needs:fake-nvml
+  Scenario: A GPU is published although the library of its driver does not know a query
+    Given the GPUs of "n1" are those of "dgx-h100"
+    # The driver's library is older than the query, or knows another version of it.
+    And node "n1" has the fault "nvmlDeviceGetAddressingMode of GPU 2 answers FUNCTION_NOT_FOUND"
+    And node "n1" has the fault "nvmlDeviceGetAddressingMode of GPU 3 answers ARGUMENT_VERSION_MISMATCH"
+    And node "n1" has the fault "nvmlDeviceGetAddressingMode of GPU 0 answers INVALID_ARGUMENT"
+    And node "n1" has the fault "nvmlDeviceGetMigMode of GPU 1 answers FUNCTION_NOT_FOUND"
+    And node "n1" with a kubelet
+    When the driver on "n1" is started
+    Then the driver on "n1" comes to publish "gpu-0, gpu-1, gpu-2, gpu-3" and not ""
+    And GPU 2 on "n1" is published with:
+      | field                     | value |
+      | attributes.addressingMode | null  |
+    And GPU 3 on "n1" is published with:
+      | field                     | value |
+      | attributes.addressingMode | null  |
+    And GPU 0 on "n1" is published with:
+      | field                     | value |
+      | attributes.addressingMode | null  |
 
   @NV-028b @needs:fake-nvml
   Scenario: The driver does not start while NVML fails
@@ -312,6 +324,9 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
   Scenario: Prepare fails after ten seconds while another plugin of the node has the lock
     Given node "n1" running the driver
     And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
+    # A driver may make its lock file with the first claim.
+    And claim "first" is prepared on "n1"
     And node "n1" has the fault "plugin lock held by another process"
     When claim "train" is prepared on "n1" while 11 seconds pass
     Then claim "train" is refused on its own [NV-069]

@@ -44,4 +44,4 @@ Feature: The driver gpu.nvidia.com refuses conflicting flags
       | dynamic MIG  | h100-16      | DynamicMIG=true,NVMLDeviceHealthCheck=false         |                                       |
       | pass-through | dgx-h100     | PassthroughSupport=true,NVMLDeviceHealthCheck=false |                                       |
       | sharing      | dgx-h100     | TimeSlicingSettings=true,MPSSupport=true            |                                       |
-      | shares       | dgx-h100     | ConsumableShares=true                               | --consumable-shares=memory-and-cores  |
+      | shares       | dgx-h100     | ConsumableShares=true                               | --consumable-shares=memory            |

@@ -66,13 +66,13 @@ Feature: The driver gpu.nvidia.com sets time slices
     And claim "infer" is prepared [NV-085]
     And nvidia-smi on "n1" was run for the GPU of claim "short" with "-c DEFAULT, --set-timeslice 1" [NV-085]
     And nvidia-smi on "n1" was run for the GPU of claim "long" with "-c DEFAULT, --set-timeslice 3" [NV-085]
-    And nvidia-smi on "n1" was run for the GPU of claim "plain" with "" [NV-085b]
+    And nvidia-smi on "n1" left the time slice of the GPU of claim "plain" at its default [NV-085b]
     When claim "train" is unprepared on "n1"
     Then claim "train" is unprepared [NV-111]
     And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "short" is 0 [NV-111]
     And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "long" is 0 [NV-111]
     And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "infer" is 2 [NV-111]
-    And nvidia-smi on "n1" was run for the GPU of claim "plain" with "" [NV-085b]
+    And nvidia-smi on "n1" left the time slice of the GPU of claim "plain" at its default [NV-085b]
 
   @NV-111 @NV-085
   Scenario: A restarted driver resets the time slice of a claim from before, and of no other

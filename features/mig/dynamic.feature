@@ -74,8 +74,7 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
     And claim "train" is unprepared on "n1"
     Then claim "train" is not unprepared
     And the driver on "n1" has a record of claim "train"
-    When claim "next" is prepared on "n1"
-    Then claim "next" is refused on its own
+    And NVML on "n1" lists exactly the instances "19-0" on GPU 0
     When claim "train" is unprepared on "n1"
     Then claim "train" is unprepared
     When claim "next" is prepared on "n1"
@@ -83,18 +82,26 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
     And NVML on "n1" lists exactly the instances "14-0" on GPU 0
 
   @NV-115 @needs:process-driver
-  Scenario: At start the driver destroys instances that no claim has
+  Scenario: At start the driver destroys MIG devices that no claim has
     Given a ResourceClaim "train" allocated the devices "gpu-0-mig-1g10gb-19-0" on "n1"
     And claim "train" is prepared on "n1"
     When the driver on "n1" is stopped
-    And the instance "14-4" is created by hand on GPU 0 of "n1"
-    And the instance "9-0" is created by hand on GPU 3 of "n1"
+    And the MIG device "14-4" is created by hand on GPU 0 of "n1"
+    And the MIG device "9-0" is created by hand on GPU 3 of "n1"
     And the driver on "n1" is started
     Then the driver on "n1" comes to be registered
     And NVML on "n1" lists exactly the instances "19-0" on GPU 0
     And NVML on "n1" reports MIG off on GPU 3
     When claim "train" is prepared on "n1"
     Then all responses for claim "train" are the same
+
+  @NV-115c @needs:process-driver
+  Scenario: At start the driver destroys GPU instances without a compute instance
+    When the driver on "n1" is stopped
+    And the instance "14-4" is created by hand on GPU 0 of "n1"
+    And the driver on "n1" is started
+    Then the driver on "n1" comes to be registered
+    And NVML on "n1" reports MIG off on GPU 0
 
   @NV-115b @needs:process-driver
   Scenario: A killed driver's unfinished instance is destroyed at the next start

@@ -26,7 +26,7 @@ from tests.other_driver import driver
 
 JOBS = 2
 # The reference has these features, the changed driver has not.
-LACKING = ("helper-library", "nvidia-checkpoint")
+LACKING = ("helper-library", "nvidia-checkpoint", "memory-and-cores", "plain-device-files")
 LIMIT = 900.0
 GREEN = ("passed", "not-applicable", "not-supported", "filtered")
 
