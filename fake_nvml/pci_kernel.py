@@ -42,6 +42,7 @@ def add_iommu(root: Path, *, iommufd: bool = False) -> None:
         (device / "iommu_group").symlink_to(os.path.relpath(group, device))
         (device / "driver_override").write_text("(null)\n")
         (device / "sriov_numvfs").write_text("0\n")
+        (device / "sriov_totalvfs").write_text("16\n")
     (root / "dev/vfio").mkdir(exist_ok=True)
     (root / "dev/vfio/vfio").touch()
     if iommufd:

@@ -21,6 +21,10 @@ BOOT_ID = "proc/sys/kernel/random/boot_id"
 SHOWN = ("proc/devices", "proc/driver", BOOT_ID, "sys", "lib/modules")
 """Paths of the driver root that a driver sees below `/` too."""
 
+_DEVICES = ("dev/vfio", "dev/iommu")
+"""The same on a node with an IOMMU."""
+
+_FUSER = "#!/bin/sh\n# fuser, simulated: no process has the file open.\nexit 1\n"
 _ALIASES = "alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci\nalias pci:v000010DEd*sv*sd*bc03sc02i00* nvidia\n"
 
 
@@ -33,9 +37,16 @@ def complete(root: Path) -> None:
     if not boot_id.exists():
         boot_id.parent.mkdir(parents=True)
         boot_id.write_bytes(Path("/", BOOT_ID).read_bytes())
+    if (root / "dev/vfio").exists():
+        FakeExecutable(root / "usr/bin/fuser").install(_FUSER)
     modules = root / "lib/modules" / os.uname().release
     modules.mkdir(parents=True, exist_ok=True)
     (modules / "modules.alias").write_text(_ALIASES)
+
+
+def environment(root: Path) -> dict[str, str]:
+    """Return what a driver needs to find the programs of the fake node."""
+    return {"PATH": f"{root / 'usr/bin'}:{os.environ.get('PATH') or os.defpath}"}
 
 
 def give(isolation: Isolation, folder: Path) -> None:
@@ -50,4 +61,5 @@ def give(isolation: Isolation, folder: Path) -> None:
 
 def shown_mounts(root: Path) -> list[tuple[Path, Path]]:
     """Return the mounts that show paths of the driver root below `/`."""
-    return [(root / path, Path("/", path)) for path in SHOWN]
+    paths = [*SHOWN, *(path for path in _DEVICES if (root / path).exists())]
+    return [(root / path, Path("/", path)) for path in paths]

@@ -31,6 +31,7 @@ from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.kubelet.node_kubelet import NodeKubelet
+from fake_nvml import bind_files, pci_kernel
 
 GPU_DRIVER = "gpu.nvidia.com"
 DOMAIN_DRIVER = "compute-domain.nvidia.com"
@@ -69,6 +70,7 @@ class ScenarioNode:
         self.driver_as_process = False
         """Whether every start of the reference driver on this node is a process of its own."""
         self._prepared_refs: dict[str, ClaimRef] = {}
+        self._bind_files: list[bind_files.BindFiles] = []
         self.kubelet: NodeKubelet
         if world.has_real_kubelet:
             self.kubelet = real_kubelet(world, self.name, self.root, log=self._record)
@@ -120,6 +122,9 @@ class ScenarioNode:
     def processes(self) -> list[int]:
         """The ids of the drivers' processes that run."""
         return [process.pid for process in self._processes.values() if process.pid is not None and process.running]
+
+    def _fake_node_environment(self) -> dict[str, str]:
+        return {} if self.real else {**self.gpus.env(), **fake_root.environment(Path(self.gpus.driver_root))}
 
     def _gpu_environment(self) -> dict[str, str]:
         return {} if self.real else dict(self.gpus.env())
@@ -392,6 +397,8 @@ class ScenarioNode:
         if self.external_driver is not None:
             self._take_leave()
         self.kubelet.end()
+        while self._bind_files:
+            self._bind_files.pop().close()
         if self._gpus is not None:
             self._gpus.close()
             self._gpus = None
@@ -557,7 +564,18 @@ class ScenarioNode:
             return isolation
         view = self.root / "view"
         view.mkdir(exist_ok=True, mode=0o700)
-        return isolation.with_mounts(mounts, view=view, root=bool(gpus))
+        shown = isolation.with_mounts(mounts, view=view, root=bool(gpus))
+        return self._with_bind_files(shown) if gpus else shown
+
+    def _with_bind_files(self, isolation: Isolation) -> Isolation:
+        """Let writes to `bind` and `unbind` take effect for the driver, if its node has a simulated kernel for them."""
+        sys = Path(self._gpus.driver_root) / "sys"
+        if not pci_kernel.is_simulated(sys) or isolation.mode == "namespace" or not bind_files.available():
+            return isolation
+        served = bind_files.BindFiles(sys)
+        self._bind_files.append(served)
+        files = [(one, Path("/sys") / path.relative_to(sys)) for one, path in served.connections.items()]
+        return isolation.with_fuse(files, bind_files.OPTIONS)
 
     def _end(self, name: str, *, kill: bool) -> None:
         process = self._processes.pop(name, None)

@@ -54,7 +54,7 @@ def nvidia(release: str) -> Preset:
         raise unknown("release of NVIDIA's driver", release, NVIDIA_RELEASES)
     folder = assets.third_party_programs() / f"nvidia-{release}"
     # v0.4.1 has the constant /host-root.
-    host_root = ("--host-root", "{driver_root}") if release != "v0.4.1" else ()
+    host_root = ("--host-root", "/") if release != "v0.4.1" else ()
     name = f"{NVIDIA}:{release}"
     replaced = release != "v0.4.1"
     return Preset(

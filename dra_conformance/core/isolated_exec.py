@@ -3,9 +3,10 @@
 SPEC is JSON: with `uid` the program runs as that user. With `hidden` it runs in a user and a mount namespace: these
 directories become empty, `owned` directories stay writable, also below hidden ones. With `mounts`, pairs of a source
 and a target, a mount namespace shows each source at its target; `view` is an empty directory for a new root, which is
-needed if a target is missing in `/`. With `root` the program is root in a further user namespace: it may mount, and has
-no more access to files than its user. See user_namespaces(7), mount_namespaces(7) and mount_setattr(2). The kernel
-kills the program when its `parent` ends, also if that is killed.
+needed if a target is missing in `/`. `fuse` has connections to FUSE servers of the parent, as pairs of an inherited
+descriptor and a target; `fuse_options` are the options of these mounts. With `root` the program is root in a further
+user namespace: it may mount, and has no more access to files than its user. See user_namespaces(7),
+mount_namespaces(7) and mount_setattr(2). The kernel kills the program when its `parent` ends, also if that is killed.
 
 Runs with `python -I -S` as a program of its own and imports nothing but the standard library. A process with threads
 cannot enter a user namespace, and subprocess.Popen forks to change the user, which crashes the child of a process that
@@ -54,9 +55,9 @@ def _done(result: int, what: str) -> None:
         sys.exit(f"the kernel permits no {what}: {os.strerror(code)}")
 
 
-def _mount(source: str, target: str, kind: str, flags: int, what: str) -> None:
+def _mount(source: str, target: str, kind: str, flags: int, what: str, options: str = "") -> None:
     words = [text.encode() if text else None for text in (source, target, kind)]
-    _done(_libc.mount(*words, ctypes.c_ulong(flags), None), what)
+    _done(_libc.mount(*words, ctypes.c_ulong(flags), options.encode() or None), what)
 
 
 def _attributes(path: str, *, put: int = 0, clear: int = 0) -> None:
@@ -179,6 +180,10 @@ def main() -> None:
         unshare(user="hidden" in spec or os.geteuid() != 0)
         if mounts:
             shown = show(mounts, spec["view"])
+        for descriptor, target in spec.get("fuse", []):
+            options = spec["fuse_options"].format(fd=descriptor)
+            _mount("fuse", target, "fuse", _MS_NOSUID | _MS_NODEV, f"FUSE at {target}", options)
+            os.close(descriptor)
         if "hidden" in spec:
             make_read_only(spec["hidden"], spec["owned"], shown)
         # The old working directory is on the mount of before.

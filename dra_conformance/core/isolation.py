@@ -43,7 +43,8 @@ class Isolation:
     directories of the harness that programs must not see in a namespace. `owned`: directories that they may write.
     `mounts`: what a program sees at paths of the machine, as pairs of a source and a target, in any mode; `view` is an
     empty directory for a new root, which is needed if a target is missing. `root`: whether a program with such mounts
-    is root in a user namespace of its own, as a driver on a node is root in its container.
+    is root in a user namespace of its own, as a driver on a node is root in its container. `fuse`: files that a FUSE
+    server of the harness answers for, as pairs of its connection and a target, with the options of these mounts.
     """
 
     mode: Mode = "off"
@@ -54,6 +55,8 @@ class Isolation:
     mounts: tuple[tuple[Path, Path], ...] = ()
     view: Path = Path("/nonexistent")
     root: bool = False
+    fuse: tuple[tuple[int, Path], ...] = ()
+    fuse_options: str = ""
 
     @property
     def label(self) -> str:
@@ -90,7 +93,16 @@ class Isolation:
     @property
     def plain(self) -> Isolation:
         """This isolation without mounts, for programs of the harness that run as the user of the program under test."""
-        return replace(self, mounts=(), root=False)
+        return replace(self, mounts=(), root=False, fuse=())
+
+    def with_fuse(self, files: Iterable[tuple[int, Path]], options: str) -> Isolation:
+        """Return this isolation for a program that sees files of a FUSE server of this process."""
+        return replace(self, fuse=tuple(files), fuse_options=options)
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """The descriptors that `command` needs."""
+        return tuple(descriptor for descriptor, _ in self.fuse)
 
     def with_mounts(self, mounts: Iterable[tuple[Path, Path]], *, view: Path, root: bool = False) -> Isolation:
         """Return this isolation for a program that sees each source at its target, and is root there if possible."""
@@ -105,6 +117,8 @@ class Isolation:
         if self.mounts:
             spec["mounts"] = [[str(source), str(target)] for source, target in self.mounts]
             spec["view"], spec["root"] = str(self.view), self.root
+            spec["fuse"] = [[descriptor, str(target)] for descriptor, target in self.fuse]
+            spec["fuse_options"] = self.fuse_options
         if self.mode == "user":
             spec["uid"] = self.uid
         elif self.mode == "namespace":

@@ -62,6 +62,7 @@ class ManagedProcess:
                     cwd=self._cwd,
                     # A group of its own: children are killed with the program, and Ctrl-C does not reach it.
                     start_new_session=True,
+                    pass_fds=self.isolation.descriptors,
                 )
             except OSError as error:
                 raise UsageError(f"{self.name}: cannot start {program!r}: {error.strerror}") from None

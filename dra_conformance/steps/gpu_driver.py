@@ -78,6 +78,8 @@ def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
     match name:
         case "numa_node" | "sriov_numvfs" if value == "none":
             (sysfs_link(component, gpu) / name).unlink()
+            if name == "sriov_numvfs":  # the kernel has both files or neither
+                (sysfs_link(component, gpu) / "sriov_totalvfs").unlink()
         case "numa_node" | "sriov_numvfs":
             (sysfs_link(component, gpu) / name).write_text(f"{value}\n")
         case "driver":

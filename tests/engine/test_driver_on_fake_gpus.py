@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from dra_conformance.core.rules import Catalogue, Version
 from dra_conformance.engine import plan, preflight
 from dra_conformance.engine.target import Target
 from dra_conformance.pytest_plugin.dry_run import dry_run
-from fake_nvml import Node
+from fake_nvml import Node, bind_files, pci_kernel
 
 _UID = 61999
 _TARGET = "/dra-conformance-test/below"  # neither directory exists
@@ -129,6 +130,41 @@ def test_a_fake_program_of_the_scenario_is_kept() -> None:
         smi.write_text("the scenario's")
         fake_root.complete(Path(node.driver_root))
         assert smi.read_text() == "the scenario's"
+
+
+@pytest.mark.skipif(not bind_files.available(), reason="needs root and /dev/fuse")
+@pytest.mark.parametrize("mode", [Isolation(), USER], ids=["not isolated", "another user"])
+def test_writes_to_bind_and_unbind_take_effect_at_once(mode: Isolation, folders: tuple[Path, Path]) -> None:
+    address, bus = "0000:53:00.0", "/sys/bus/pci"
+    with Node.create("dgx-h100", folders[0] / "node") as node:
+        root = Path(node.driver_root)
+        pci_kernel.add_iommu(root)
+        fake_root.complete(root)
+        fake_root.give(mode, node.directory)
+        mode.reach(node.directory, folders[0])
+        with contextlib.closing(bind_files.BindFiles(root / "sys")) as served:
+            files = [(one, Path("/sys") / path.relative_to(root / "sys")) for one, path in served.connections.items()]
+            shown = mode.with_mounts(fake_root.shown_mounts(root), view=folders[1], root=True)
+            script = f"""
+                echo {address} > {bus}/drivers/vfio-pci/bind || echo refused
+                echo {address} > {bus}/devices/{address}/driver/unbind
+                ls {bus}/devices/{address}/driver 2>&1
+                echo vfio-pci > {bus}/devices/{address}/driver_override
+                echo {address} > {bus}/drivers/vfio-pci/bind
+                readlink {bus}/devices/{address}/driver; ls /dev/vfio
+            """
+            isolated = shown.with_fuse(files, bind_files.OPTIONS)
+            done = subprocess.run(
+                isolated.command(["/bin/sh", "-c", script]),
+                pass_fds=isolated.descriptors,
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+        refused, gone, link, *devices = done.stdout.splitlines()
+        assert (refused, link.rpartition("/")[2], devices) == ("refused", "vfio-pci", ["0", "vfio"])
+        assert "No such file" in gone
+        assert "No such device" in done.stderr
 
 
 # -- placeholders ------------------------------------------------------------------------------------------------------
