@@ -89,18 +89,18 @@ class EventRecorder:
         if self._thread is not None:
             self._thread.join(timeout=10)
 
-    def event(self, obj: Obj, type_: EventType, reason: str, message: str, *, at: datetime | None = None) -> None:
-        """Record an event on `obj` (it needs apiVersion, kind and metadata). Never blocks or raises.
+    def event(self, pod: Obj, type_: EventType, reason: str, message: str, *, at: datetime | None = None) -> None:
+        """Record an event on a pod. Never blocks or raises.
 
         `at` is the time of the event; None means now.
         """
         regarding: Obj = {
-            "apiVersion": obj.get("apiVersion", "v1"),
-            "kind": obj.get("kind", ""),
-            "name": name_of(obj),
-            "namespace": namespace_of(obj),
-            "uid": uid_of(obj),
-            "resourceVersion": obj.get("metadata", {}).get("resourceVersion", ""),
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "name": name_of(pod),
+            "namespace": namespace_of(pod),
+            "uid": uid_of(pod),
+            "resourceVersion": pod["metadata"].get("resourceVersion", ""),
         }
         regarding = {key: value for key, value in regarding.items() if value}
         stamp = timestamp(at or self._clock.now())

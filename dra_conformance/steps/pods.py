@@ -285,6 +285,8 @@ def event_problems(world: World, pod: str, event: dict[str, Any]) -> list[str]:
     about = event.get("involvedObject") or event.get("regarding") or {}
     there = world.seen(PODS, pod)
     problems = []
+    if about.get("apiVersion") not in (None, "", "v1"):
+        problems.append(f"it is about apiVersion {about['apiVersion']!r}, a pod has v1")
     if there is not None and about.get("uid") != uid_of(there):
         problems.append(f"it is about uid {about.get('uid')!r}, the pod has {uid_of(there)!r}")
     if not (event.get("reportingComponent") or (event.get("source") or {}).get("component")):

@@ -35,6 +35,7 @@ Feature: The protocol of an admission webhook
       | Another kind       | {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}}                            |
       | An unknown version | {"apiVersion": "admission.k8s.io/v9", "kind": "AdmissionReview", "request": {"uid": "1"}} |
       | A list             | [{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}]                        |
+      | A list as request  | {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": []}           |
       | A value NaN        | {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"resource": NaN}} |
 
   @NV-130

@@ -52,7 +52,7 @@ class Reporter:
     def report_success(self, pod: Obj, node: str) -> None:
         """Write the event Bound and the condition PodBound=True (KAI-103)."""
         message = f"Pod bound successfully to node {node}"
-        self._recorder.event(_typed(pod), "Normal", "Bound", message)
+        self._recorder.event(pod, "Normal", "Bound", message)
         self._set_condition(pod, status="True", reason="Bound", message=message)
 
     def report_failure(self, request: Obj, pod: Obj | None, reason: str) -> None:
@@ -61,7 +61,7 @@ class Reporter:
         message = f"Failed to bind pod {namespace_of(request)}/{name} to node {node}: {reason}"
         # The event names the pod even if it does not exist: the BindRequest is all that users can see then.
         subject = pod or {"metadata": {"name": name or name_of(request), "namespace": namespace_of(request)}}
-        self._recorder.event(_typed(subject), "Warning", "BindingError", message)
+        self._recorder.event(subject, "Warning", "BindingError", message)
         if pod is not None:
             self._set_condition(pod, status="False", reason="BindingError", message=message)
 
@@ -86,7 +86,3 @@ class Reporter:
             self._pods.set_bound_condition(pod, status=status, reason=reason, message=message)
         except (ApiError, TransportError, OSError) as error:
             log.info("pod %s/%s: condition PodBound: %s", namespace_of(pod), name_of(pod), error)
-
-
-def _typed(pod: Obj) -> Obj:
-    return {"apiVersion": "v1", "kind": "Pod", **pod}

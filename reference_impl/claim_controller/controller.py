@@ -298,7 +298,7 @@ class ClaimController:
 
     def report_failure(self, pod: Obj, message: str) -> None:
         """Record why a claim was not created (DRA-103, DRA-120, DRA-121)."""
-        self.recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Warning", FAILED_CREATION, message)
+        self.recorder.event(pod, "Warning", FAILED_CREATION, message)
 
     # -- a claim -----------------------------------------------------------------------------------------------------
 

@@ -157,7 +157,7 @@ class BindingQueue:
         if self._reported.get(uid) == (reason, message):
             return
         self._reported[uid] = (reason, message)
-        self._recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Warning", "FailedScheduling", message)
+        self._recorder.event(pod, "Warning", "FailedScheduling", message)
         with self._lock:
             self._decisions[key_of(pod)] = _Condition(pod, reason, message)
         self._writers.queue.add(key_of(pod))
@@ -210,15 +210,13 @@ class BindingQueue:
             raise error
         log.info("pod %s/%s: %s", *key, error)
         message = f"binding rejected: {error}"
-        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
-        self._recorder.event(pod, "Warning", "FailedBinding", message)
+        self._recorder.event(decision.pod, "Warning", "FailedBinding", message)
         self.write_condition(decision.pod, "BindingError", message)
 
     def _wait_for_devices(self, key: PodKey, decision: Decision) -> None:
         """Bind only when all binding conditions are met; no thread waits for it (DRA-250, DRA-253)."""
-        pod = {**decision.pod, "apiVersion": "v1", "kind": "Pod"}
         message = f"waiting for binding conditions for device on node {decision.node}"
-        self._recorder.event(pod, "Normal", "BindingConditionsPending", message)
+        self._recorder.event(decision.pod, "Normal", "BindingConditionsPending", message)
         with self._lock:
             self._getting_ready[key] = decision
         self._look_at_conditions(key)
@@ -272,9 +270,8 @@ class BindingQueue:
             news = self._scheduled_events.pop(key, None)
         if news is None:
             return
-        pod = {**news.pod, "apiVersion": "v1", "kind": "Pod"}
         message = f"Successfully assigned {key[0]}/{key[1]} to {news.node}"
-        self._recorder.event(pod, "Normal", "Scheduled", message, at=news.at)
+        self._recorder.event(news.pod, "Normal", "Scheduled", message, at=news.at)
 
     def _publish_again(self, key: PodKey, decision: Decision) -> bool:
         """Try the same decision again after the back-off: it may have been carried out, so its devices are not free.

@@ -305,7 +305,7 @@ class TaintEviction:
 
     def record_event(self, pod: Obj, message: str) -> None:
         """Record an event on the pod."""
-        self.recorder.event({**pod, "apiVersion": "v1", "kind": "Pod"}, "Normal", EVENT_REASON, message)
+        self.recorder.event(pod, "Normal", EVENT_REASON, message)
 
     # -- a rule ------------------------------------------------------------------------------------------------------
 
