@@ -224,14 +224,17 @@ def _minor(gpu: Gpu, file: Path, name: str) -> str:
 
 @value("MIG capabilities of its instances")
 def _(gpu: Gpu) -> object:
-    """Return each capability file of the GPU's instances with its minor number, checked as above, and device files."""
+    """Return each folder of the GPU's instances with the minor number in its capability file, checked as above."""
     minor = gpu.nvml.nvmlDeviceGetMinorNumber(gpu.handle)
-    folder = gpu.library.root / _PROC / "capabilities"
+    capabilities = gpu.library.root / _PROC / "capabilities"
     found = []
-    for file in sorted((folder / f"gpu{minor}").rglob("access")):
-        number = _minor(gpu, file, str(file.relative_to(folder)))
+    for folder in sorted((capabilities / f"gpu{minor}" / "mig").glob("**/[cg]i[0-9]*")):
+        name, file = str(folder.relative_to(capabilities / f"gpu{minor}/mig")), folder / "access"
+        if not file.exists():
+            found.append(f"{name} without access")
+            continue
+        number = _minor(gpu, file, str(file.relative_to(capabilities)))
         device = gpu.library.root / f"dev/nvidia-caps/nvidia-cap{number}"
-        name = str(file.parent.relative_to(folder / f"gpu{minor}/mig"))
         found.append(f"{name} {number}" if device.exists() else f"{name} {number} without {device.name}")
     return found
 

@@ -129,7 +129,7 @@ Feature: Files of the machine that belong to NVML's GPUs
       | sysfs module vfio_pci           | exists   |
       | sysfs driver_override           | (null)   |
       | sysfs sriov_numvfs              | 0        |
-      | sysfs resource                  | 0x0000000000000000 0x0000000000ffffff 0x0000000000040200 0x0000010000000000 0x0000011fffffffff 0x000000000014220c 0x0000000000000000 0x0000000000000000 0x0000000000000000 |
+      | sysfs resource                  | 0x0000000000000000 0x0000000000ffffff 0x0000000000040200 0x0000010000000000 0x0000011fffffffff 0x000000000014220c 0x0000000000000000 0x0000000000000000 0x0000000000000000 0x0000030000000000 0x0000030001ffffff 0x000000000014220c 0x0000000000000000 0x0000000000000000 0x0000000000000000 0x0000000000000000 0x0000000000000000 0x0000000000000000 0x0000050000000000 0x0000057fffffffff 0x000000000014220c |
     And these values agree for GPU 2
       | value                         | expected |
       | IOMMU group of its PCI device | sys/kernel/iommu_groups/1 0002:0f:00.0 |
