@@ -8,7 +8,7 @@ conflicts), pkg/cdi/spec.go (validation), specs-go/version.go v1.1.0 (the minimu
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,8 @@ class CDIRegistry:
     """The contents of the CDI folders at one moment."""
 
     folders: tuple[Path, ...]
-    devices: Mapping[str, CDIDevice] = field(default_factory=dict)
-    problems: tuple[CDIProblem, ...] = ()
+    devices: Mapping[str, CDIDevice]
+    problems: tuple[CDIProblem, ...]
 
     @classmethod
     def read(cls, folders: Sequence[Path]) -> CDIRegistry:

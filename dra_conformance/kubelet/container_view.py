@@ -8,7 +8,7 @@ or created. Edits are merged as container-device-interface v1.0.1 merges them in
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from dra_conformance.kubelet.cdi import CDIRegistry
@@ -19,11 +19,11 @@ class DeviceNode:
     """A device node in the container. Absent numbers are left to the host's node."""
 
     path: str
-    type: str = ""
-    major: int | None = None
-    minor: int | None = None
-    file_mode: int | None = None
-    permissions: str = "rwm"
+    type: str
+    major: int | None
+    minor: int | None
+    file_mode: int | None
+    permissions: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Mount:
 
     container_path: str
     host_path: str
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,10 @@ class ContainerView:
     `cdi_devices` are the injected device ids. Mounts are in the order in which a runtime mounts them.
     """
 
-    cdi_devices: tuple[str, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)
-    device_nodes: tuple[DeviceNode, ...] = ()
-    mounts: tuple[Mount, ...] = ()
+    cdi_devices: tuple[str, ...]
+    env: Mapping[str, str]
+    device_nodes: tuple[DeviceNode, ...]
+    mounts: tuple[Mount, ...]
 
     def device_paths(self) -> tuple[str, ...]:
         """The paths of all device nodes in the container."""

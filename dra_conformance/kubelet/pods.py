@@ -314,7 +314,7 @@ class PodWorkers:
         given = {container["name"]: self._claims.given_devices(pod, container) for container in containers}
         # Most pods have no devices; do not read the CDI folders for them.
         if not any(given.values()):
-            return {c["name"]: build_view(c, (), CDIRegistry(self._cdi_roots)) for c in containers}
+            return {c["name"]: build_view(c, (), CDIRegistry.read(())) for c in containers}
         registry = CDIRegistry.read(self._cdi_roots)
         for problem in registry.problems:
             # The folders are read again for every pod; report each problem once.

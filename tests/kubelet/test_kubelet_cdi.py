@@ -135,4 +135,4 @@ def test_the_view_merges_as_a_runtime_does(tmp_path: Path) -> None:
     assert view.env == {"OWN": "1", "GPU": "1", "BOTH": "device"}
     (node,) = view.device_nodes
     assert (node.path, node.permissions, node.major) == ("/dev/gpu0", "rwm", None)
-    assert view.mounts == (Mount("/top", "/b"), Mount("/deep/er/x", "/a", ("ro", "bind")))
+    assert view.mounts == (Mount("/top", "/b", ()), Mount("/deep/er/x", "/a", ("ro", "bind")))

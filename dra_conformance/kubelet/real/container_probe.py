@@ -42,11 +42,12 @@ def view(sight: Probe, roots: Sequence[Path]) -> ContainerView:
             type=node["type"],
             major=node["major"],
             minor=node["minor"],
+            file_mode=None,
             permissions="rw" if node["allowed"] else "",
         )
         for node in sight["devices"]
     )
-    mounts = tuple(Mount(entry["path"], entry["source"]) for entry in sight["mounts"])
+    mounts = tuple(Mount(entry["path"], entry["source"], ()) for entry in sight["mounts"])
     return ContainerView(
         cdi_devices=tuple(_given(sight, roots)),
         env=dict(sight["env"]),
