@@ -97,6 +97,19 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_CONDITIONS}:is_ready", lambda claim: True)
 
 
+@mutant("devices-of-extended-resources-not-awaited", rule="DRA-250")
+def _(patch: Patch) -> None:
+    """The scheduler does not wait for the devices behind extended resources."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def must_wait(self: Any) -> bool:
+            return original(self) and self.extended is None
+
+        return must_wait
+
+    patch.wrap(f"{_SCHEDULER}.cycle:Decision.has_binding_conditions", make)
+
+
 @mutant("failure-conditions-not-copied", rule="DRA-250")
 def _(patch: Patch) -> None:
     """The allocation has no bindingFailureConditions."""

@@ -10,7 +10,7 @@ import msgspec
 
 from dra_api.quantity import Format, Quantity
 from dra_conformance.engine.mutation import Patch, mutant
-from reference_impl.scheduler.allocator import capacity, counters
+from reference_impl.scheduler.allocator import counters
 from reference_impl.scheduler.allocator.inventory import bits
 from reference_impl.scheduler.allocator.taken import Taken
 
@@ -346,6 +346,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.capacity:acceptable", make)
 
 
+@mutant("zero-shares-are-refused", rule="DRA-205c")
+def _(patch: Patch) -> None:
+    """A request for none of a capacity is refused like a negative one."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def acceptable(device: Any, request: Any, shared: bool) -> bool:
+            return original(device, request, shared=shared) and all(wanted.sign != 0 for _, wanted in request.capacity)
+
+        return acceptable
+
+    patch.wrap(f"{_ALLOCATOR}.capacity:acceptable", make)
+
+
 @mutant("long-requests-add-up", rule="DRA-212b")
 def _(patch: Patch) -> None:
     """A request of more than 18 digits for a device grows by what the claim's other requests take of it (#140702)."""
@@ -368,7 +381,7 @@ def _grown(taking: Any, extra: int) -> Any:
     if len(str(taking.amount).rstrip("0")) <= 18:
         return taking
     amount = taking.amount + extra
-    return taking._replace(amount=amount, text=str(capacity.from_amount(amount, Format.DECIMAL_SI)))
+    return taking._replace(amount=amount, text=str(Quantity(amount, scale=-9, format=Format.DECIMAL_SI)))
 
 
 @mutant("unknown-capacity-ignored", rule="DRA-207")

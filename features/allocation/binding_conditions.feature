@@ -125,6 +125,23 @@ Feature: Binding conditions
     Then pod "train" is bound to "n1"
     And claim "none" is reserved for pod "train"
 
+  @DRA-250 @gate:DRAExtendedResource
+  Scenario: A pod with an extended resource is bound once the device behind it is ready
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: one}
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then the extended resource claim of pod "train" is allocated the devices "dev"
+    And pod "train" stays unbound
+    When "status.devices" of the ResourceClaim of pod "train" is set to [{driver: $(sim), pool: one, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}]
+    Then pod "train" is bound to "n1"
+
   @DRA-255
   Scenario: The condition of a device does not count for a device of its name in another pool
     Given the scheduler binds pods itself

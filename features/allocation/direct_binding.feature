@@ -199,25 +199,3 @@ Feature: Schedulers that bind pods themselves
     Then pod "train" is bound to "n1"
     And claim "other" is reserved for exactly the pods "train"
     And claim "mine" is reserved for pod "train"
-
-  @DRA-130c @needs:faults
-  Scenario: A pod that is not yet bound uses the resources of its node
-    Given the scheduler binds pods itself
-    And node "n1" with 2 devices
-    And node "n2" with 2 devices
-    And "status.allocatable" of the Node "n1" is set to {cpu: "2", memory: 256Gi, pods: "100"}
-    And "status.allocatable" of the Node "n2" is set to {cpu: "2", memory: 256Gi, pods: "100"}
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
-    And the API server answers 500 to the next 5 bindings of the Pod "one"
-    When a pod "one" using claim "first" is created with:
-      """
-      containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}}}]
-      """
-    Then claim "first" is reserved for pod "one"
-    When a pod "two" using claim "second" is created with:
-      """
-      containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}}}]
-      """
-    Then pods "one" and "two" are bound to different nodes

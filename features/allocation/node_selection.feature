@@ -196,3 +196,25 @@ Feature: Nodes of pods with claims
     Then pod "third" stays unbound
     When "status.allocatable" of the Node "n1" is set to {cpu: "4", memory: 256Gi, pods: "100"}
     Then pod "third" is bound to "n1"
+
+  @DRA-130c
+  Scenario: A pod that is not yet bound uses the resources of its node
+    Given node "n1" with 2 devices
+    And node "n2" with 2 devices
+    And "status.allocatable" of the Node "n1" is set to {cpu: "2", memory: 256Gi, pods: "100"}
+    And "status.allocatable" of the Node "n2" is set to {cpu: "2", memory: 256Gi, pods: "100"}
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    When a pod "one" using claim "first" is created with:
+      """
+      containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}}}]
+      """
+    And a pod "two" using claim "second" is created with:
+      """
+      containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}}}]
+      """
+    Then the message of condition PodScheduled of the Pod "one" contains "$(class:gpu)"
+    And the message of condition PodScheduled of the Pod "two" contains "$(class:gpu)"
+    # Both pods are woken at once, and the second is decided about before the first is bound.
+    When a DeviceClass "gpu" selecting 'device.driver == "$(sim)"' is created
+    Then pods "one" and "two" are bound to different nodes

@@ -202,10 +202,10 @@ Feature: Consumable capacity
       """
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "negative" for 1 of "gpu" with capacity {m: -5, n: 1}
-    And a ResourceClaim "whole" for 1 of "gpu" with capacity {m: 10, n: 1}
+    And a ResourceClaim "whole" for 1 of "gpu" with capacity {m: 10, n: 0}
     When a pod "one" using claim "negative" is created
     And a pod "two" using claim "whole" is created
-    Then request "gpu" of claim "whole" takes {m: 10, n: 1}
+    Then request "gpu" of claim "whole" takes {m: 10, n: 0}
     And claim "negative" stays unallocated
 
   @DRA-212b

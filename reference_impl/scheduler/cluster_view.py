@@ -202,8 +202,8 @@ class ClusterView:
         with self.lock:
             if change.type == "DELETED":
                 self._pools.drop_rule(name_of(change.object))
-            elif not self._pools.put_rule(change.object):
-                return
+            else:
+                self._pools.put_rule(change.object)
         self._listener("room", ("", name_of(change.object)))
 
     def on_class(self, change: Change) -> None:
@@ -220,7 +220,6 @@ class ClusterView:
         """Handle a change of a ResourceClaim."""
         key = key_of(change.object)
         with self.lock:
-            self.extended.note(change)
             if change.type == "DELETED":
                 self.claims.pop(key, None)
                 freed = self.ledger.forget_claim(key)

@@ -9,10 +9,8 @@ to DRA-212.
 from __future__ import annotations
 
 from dra_api.objects import Obj
-from dra_api.quantity import Format, Quantity
+from dra_api.quantity import Quantity
 from reference_impl.scheduler.allocator.model import Capacity, Device, SubRequest, amount, qualified
-
-_UNIT = 10**9
 
 
 def shareable(device: Device, *, enabled: bool) -> bool:
@@ -64,7 +62,7 @@ def round_up_to_range(requested: Quantity, valid: Obj) -> Quantity:
     base, step = amount(minimum), amount(valid["step"])
     # Division that rounds up.
     steps = -(-(requested.scaled_value(-9) - base) // step)
-    return from_amount(base + steps * step, requested.format)
+    return Quantity(base + steps * step, scale=-9, format=requested.format)
 
 
 def round_up_to_value(requested: Quantity, valid: list[object]) -> Quantity:
@@ -90,10 +88,3 @@ def consumed_by(device: Device, request: SubRequest) -> dict[str, Quantity]:
     """Return the consumption of every capacity by a shared device's result, by the names that the slice uses."""
     wanted = {qualified(name, device.id.driver): quantity for name, quantity in request.capacity}
     return {capacity.name: consumption(capacity, wanted.get(name)) for name, capacity in device.capacity.items()}
-
-
-def from_amount(billionths: int, form: Format) -> Quantity:
-    """Return a quantity of so many billionths."""
-    if billionths % _UNIT == 0:
-        return Quantity(billionths // _UNIT, format=form)
-    return Quantity(billionths, scale=-9, format=form)

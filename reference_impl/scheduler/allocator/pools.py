@@ -12,7 +12,7 @@ pools).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from reference_impl import node_selector
@@ -36,9 +36,9 @@ class NodePool:
     state: PoolState
     reason: str
     devices: tuple[Device, ...]
-    counters: Mapping[tuple[str, str], int] = field(default_factory=dict)
-    by_name: Mapping[str, Device] = field(default_factory=dict)
-    has_binding_conditions: bool = False
+    counters: Mapping[tuple[str, str], int]
+    by_name: Mapping[str, Device]
+    has_binding_conditions: bool
 
 
 def newest_generation(slices: Sequence[Slice]) -> int:
@@ -131,12 +131,12 @@ def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> N
     if not is_complete(current):
         wanted = max(item.slice_count for item in current)
         reason = f"{len(current)} of {wanted} slices of generation {generation} are published"
-        return NodePool(identity, "incomplete", reason, ())
+        return NodePool(identity, "incomplete", reason, (), {}, {}, has_binding_conditions=False)
     listed = [device for item in offered for device in item.devices]
     devices = tuple(device for device in listed if device_offered_to(device, node))
     # The devices of slices for this node, and not only those usable here, as upstream checks names.
     if reason := problem_in(current, listed, features):
-        return NodePool(identity, "invalid", reason, ())
+        return NodePool(identity, "invalid", reason, (), {}, {}, has_binding_conditions=False)
     if not features.binding_conditions:
         devices = tuple(device for device in devices if not device.binding_conditions)
     counters = {
