@@ -122,7 +122,10 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_CONTROLLER}.needs_claims", lambda self, pod: not pod["metadata"].get("deletionTimestamp"))
 
     def make(original: Callable[..., bool]) -> Callable[..., bool]:
-        return lambda self, pod, claim: original(self, {**pod, "status": {**pod["status"], "phase": "Running"}}, claim)
+        def should_reserve(self: Any, pod: Obj, claim: Obj, *, generated: bool) -> bool:
+            return original(self, {**pod, "status": {**pod["status"], "phase": "Running"}}, claim, generated=generated)
+
+        return should_reserve
 
     patch.wrap(f"{_CONTROLLER}.should_reserve", make)
 
@@ -244,7 +247,17 @@ def _(patch: Patch) -> None:
 @mutant("assigned-pods-not-reserved", rule="DRA-118")
 def _(patch: Patch) -> None:
     """Pods that are created with a node get no reservation."""
-    patch.replace(f"{_CONTROLLER}.should_reserve", lambda self, pod, claim: False)
+    patch.replace(f"{_CONTROLLER}.should_reserve", lambda self, pod, claim, *, generated: False)
+
+
+@mutant("claims-of-other-owners-reserved", rule="DRA-118b")
+def _(patch: Patch) -> None:
+    """The owner of a claim that the pod's status names is not checked before the claim is reserved."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        return lambda self, pod, claim, *, generated: original(self, pod, claim, generated=False)
+
+    patch.wrap(f"{_CONTROLLER}.should_reserve", make)
 
 
 @mutant("assigned-pods-get-allocations", rule="DRA-119")

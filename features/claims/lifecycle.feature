@@ -19,6 +19,13 @@ Feature: Lifecycle of claims
       | metadata.ownerReferences[0].controller                        | true     |
       | metadata.generateName                                         | train-gpu- |
     And the status of pod "train" names its claim as "gpu" [DRA-101]
+    Given a ResourceClaim "mine" for 1 of "gpu"
+    When a pod "mixed" using claim "mine" is created with:
+      """
+      resourceClaims: [{name: mine, resourceClaimName: mine}, {name: gpu, resourceClaimTemplateName: labelled}]
+      """
+    Then the ResourceClaim of pod "mixed" has "metadata.labels.team" a [DRA-100]
+    And the status of pod "mixed" names its claim as "gpu" [DRA-101]
 
   @DRA-100 @DRA-101
   Scenario: Each template entry of each pod gets a claim of its own
@@ -445,18 +452,26 @@ Feature: Lifecycle of claims
     And claim "late" is reserved for pod "second"
     And claim "late" stays reserved for exactly the pods "first, second"
 
-  @DRA-118
+  @DRA-118 @DRA-118b
   Scenario: A pod that is bound by another component gets a reservation of its generated claims
     Given node "n1"
     And the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled" as "left, right"
     And pod "train" has its claim "one" for entry "left"
     And pod "train" has its claim "two" for entry "right"
+    And a pod "misled" using template "labelled"
+    And pod "misled" has its claim "own"
     And claim "one" is allocated by hand on "n1"
     And claim "two" is allocated by hand on "n1"
-    When pod "train" is bound by hand to "n1"
-    Then claim "one" is reserved for exactly the pods "train"
-    And claim "two" is reserved for exactly the pods "train"
+    And a ResourceClaim "foreign" for 1 of "gpu"
+    And claim "foreign" is allocated by hand on "n1"
+    And pod "misled" is bound by hand to "n1"
+    When "status.resourceClaimStatuses" of the Pod "misled" is set to [{name: gpu, resourceClaimName: foreign}]
+    And pod "train" is bound by hand to "n1"
+    Then claim "one" is reserved for exactly the pods "train" [DRA-118]
+    And claim "two" is reserved for exactly the pods "train" [DRA-118]
+    # The status of the other pod, which names a claim of another owner, was written first.
+    And claim "foreign" stays reserved for exactly the pods "" [DRA-118b]
 
   @DRA-118 @DRA-119
   Scenario: A claim is not allocated for a pod that was created with a node

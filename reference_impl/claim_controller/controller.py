@@ -273,8 +273,13 @@ class ClaimController:
                 force=True,
             )
 
-    def should_reserve(self, pod: Obj, claim: Obj) -> bool:
-        """Return whether to reserve this allocated claim for a pod that another component bound (DRA-118)."""
+    def should_reserve(self, pod: Obj, claim: Obj, *, generated: bool) -> bool:
+        """Return whether to reserve an allocated claim for a pod that another component bound (DRA-118).
+
+        A claim of a template (`generated`) has to belong to the pod, whatever the pod's status says.
+        """
+        if generated and not pod_state.is_owned_by(claim, pod):
+            return False
         return (
             bool((claim.get("status") or {}).get("allocation"))
             and not meta(claim).get("deletionTimestamp")
@@ -288,9 +293,7 @@ class ClaimController:
             generated = not entry.get("resourceClaimName")
             name = entry.get("resourceClaimName") or held.get(str(entry["name"]))
             claim = self.claims.get(str(name), namespace_of(pod)) if name else None
-            if claim is None or (generated and not pod_state.is_owned_by(claim, pod)):
-                continue
-            if self.should_reserve(pod, claim):
+            if claim is not None and self.should_reserve(pod, claim, generated=generated):
                 status = dict(claim["status"])
                 consumer = {"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)}
                 status["reservedFor"] = [*(status.get("reservedFor") or ()), consumer]
