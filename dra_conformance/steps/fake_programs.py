@@ -202,11 +202,16 @@ def _(world: World, node: str, claim: str, limits: str) -> None:
 
 @then('no MPS control daemon and no file of one is left on "{node}"')
 def _(world: World, node: str) -> None:
-    """Every daemon that was started has ended, and the folder of the driver for daemons is empty."""
+    """Every daemon that was started has ended, and its pipes are gone with their folder below the plugin folder."""
     component = world.node(node)
     control = mps_control(component)
     if not control.recorded() and not control.fails:
         raise Untestable("no control daemon was ever started")
-    left = sorted(str(path) for path in (component.kubelet.plugins_dir / component.driver_name / "mps").glob("*"))
+    plugin = component.kubelet.plugins_dir / component.driver_name
+    # NVIDIA's driver has them in mps/<id>/pipe.
+    left = {str(path) for path in (plugin / "mps").glob("*")}
+    for pipe in map(Path, started_daemons(control.recorded())):
+        own = pipe.is_relative_to(plugin) and len(pipe.relative_to(plugin).parts) > 2
+        left |= {str(path) for path in (pipe, *([pipe.parent] if own else [])) if path.exists()}
     running = sorted(running_daemons(world, node))
-    world.check(not left and not running, "control daemons", expected="none", observed=left + running)
+    world.check(not left and not running, "control daemons", expected="none", observed=sorted(left) + running)

@@ -23,6 +23,7 @@ from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin import cdi, checkpoint, command, configs
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry
 from reference_impl.kubelet_plugin.claims import ClaimReader, ClaimRefusedError
+from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.options import FeatureGates, KubeletPluginOptions
 from reference_impl.kubelet_plugin.plugin import KubeletPlugin
@@ -140,6 +141,7 @@ def change() -> None:
     checkpoint.encode, checkpoint.decode = encode, decode
     _rename(Checkpoint, lambda path: path.parent / "prepared" / "claims.bin")
     _rename(NodeLock, lambda path: path.with_name("node.lock"))
+    _rename(Mps, lambda path: path.parent / "daemons" / "mps")
     _change_names()
     _change_defaults()
 
