@@ -43,6 +43,7 @@ NEEDS: tuple[str, ...] = (
     "process-driver",
     "gpu-driver",
     "driver-flags",
+    "driver-health",
     "compute-domain",
     "compute-domain-plugin",
     "compute-domain-flags",

@@ -22,6 +22,16 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{THROUGH}.discover", lambda original: lambda self, found: original(self, found)[:1])
 
 
+@mutant("gpus-with-mig-devices-passed-through", rule="NV-175c")
+def _(patch: Patch) -> None:
+    """A GPU that has MIG devices can be passed through."""
+
+    def make(original: Original) -> Original:
+        return lambda self, found: original(self, replace(found, devices=()))
+
+    patch.wrap(f"{THROUGH}.discover", make)
+
+
 @mutant("pass-through-without-its-gate", rule="NV-175b")
 def _(patch: Patch) -> None:
     """GPUs are passed through even if the gate is off."""

@@ -4,7 +4,7 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
   ends. A GPU and its device for pass-through are the same hardware under two names. In these scenarios /sys is a tree
   of plain files with a simulated kernel.
 
-  @NV-175 @NV-175b
+  @NV-175 @NV-175b @NV-175c
   Scenario: Each GPU is also published as a device for pass-through
     Given node "n1" has PCI devices that are no NVIDIA GPUs
     And node "n1" has an IOMMU with the VFIO interface
@@ -29,12 +29,12 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     Then every vfio device on "n3" has: [NV-175]
       | field                          | value |
       | attributes.iommuFDEnabled.bool | true  |
-    And the driver on "n3" comes to publish "gpu-vfio-1, gpu-vfio-7" and not "gpu-vfio-0" [NV-175]
     Given node "n2" has an IOMMU with the VFIO interface
     And node "n2" running the driver with "--feature-gates=NVMLDeviceHealthCheck=false"
     Then every published device on "n2" has: [NV-175b]
       | field                  | value |
       | attributes.type.string | gpu   |
+    And the driver on "n3" comes to publish "gpu-vfio-1, gpu-vfio-7" and not "gpu-vfio-0" [NV-175c]
 
   @NV-183
   Scenario: The driver does not start with pass-through on a node without an IOMMU

@@ -106,9 +106,23 @@ Feature: NVML events become taints and health states
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And device "gpu-1" on "n1" stays free of taints
 
-  @NV-118 @DRA-295 @DRA-301 @DRA-213 @component:claim-controller @component:scheduler @component:binder
+  @DRA-295 @component:claim-controller @component:scheduler @component:binder @needs:own-kubelet @needs:driver-health
+  Scenario: An XID appears in the status of the pod that uses the GPU
+    Given node "n1" running the driver on the GPUs of "dgx-h100"
+    And a DeviceClass "gpu" selecting 'device.driver == "$(driver)"'
+    And a ResourceClaim "train" for 1 of "gpu"
+    And a ResourceClaim "infer" for 1 of "gpu"
+    And a pod "train" using claim "train"
+    And a pod "infer" using claim "infer"
+    And pod "train" has shown the health "Healthy" for "claim:train"
+    And pod "infer" has shown the health "Healthy" for "claim:infer"
+    When XID 48 happens on the GPU of claim "train" of "n1"
+    Then pod "train" shows the health "Unhealthy" for "claim:train"
+    And pod "infer" still shows the health "Healthy" for "claim:infer"
+
+  @NV-118 @DRA-301 @DRA-213 @component:claim-controller @component:scheduler @component:binder
   @component:taint-eviction @needs:own-kubelet
-  Scenario: An XID affects the scheduler and the pod status
+  Scenario: An XID keeps new pods away from the GPU, and its pod on it
     Given node "n1" running the driver on the GPUs of "dgx-h100"
     And a DeviceClass "gpu" selecting 'device.driver == "$(driver)"'
     And a ResourceClaim "train" for 1 of "gpu"
@@ -117,12 +131,10 @@ Feature: NVML events become taints and health states
     And a ResourceClaim "six" for 6 of "gpu"
     And a pod "train" using claim "train"
     And a pod "infer" using claim "infer"
-    And pod "train" has shown the health "Healthy" for "claim:train"
-    And pod "infer" has shown the health "Healthy" for "claim:infer"
+    And pod "train" runs
+    And pod "infer" runs
     When XID 48 happens on the GPU of claim "train" of "n1"
     Then the driver taints the GPU of claim "train" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only [NV-118]
-    And pod "train" shows the health "Unhealthy" for "claim:train" [DRA-295]
-    And pod "infer" still shows the health "Healthy" for "claim:infer" [DRA-295]
     And the Pod "train" still exists [DRA-301]
     When pod "train" is deleted
     And a pod "rest" using claim "rest" is created

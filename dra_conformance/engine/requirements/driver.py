@@ -30,6 +30,14 @@ def process_driver(scenario: Scenario, target: Target) -> Unmet | None:
 
 
 @requirement
+def driver_health(scenario: Scenario, target: Target) -> Unmet | None:
+    """A driver that streams the health of its devices (the feature `health`)."""
+    if reason := target.features.unsupported.get("health"):
+        return not_applicable(f"needs a driver that streams the health of its devices; health: {reason}")
+    return None
+
+
+@requirement
 def driver_flags(scenario: Scenario, target: Target) -> Unmet | None:
     """A driver whose flags the scenario can choose (the word {flags} in its command)."""
     driver = target.components["driver"]
