@@ -135,7 +135,7 @@ def test_a_scenario_whose_conditions_are_met_runs() -> None:
             Status.UNTESTABLE,
             "needs the harness's kubelet",
         ),
-        (scenario(needs=("fake-nvml",)), {"driver": "exec:x"}, {}, Status.UNTESTABLE, "the driver is exec"),
+        (scenario(needs=("fake-nvml",)), {"driver": "exec:x"}, {}, Status.UNTESTABLE, "no word {driver_root}"),
         (
             scenario(rules=("DRA-007",), needs=("gpu-driver",)),
             {"driver_name": "a.b"},
@@ -367,6 +367,7 @@ def test_every_requirement_can_be_unmet() -> None:
                     resource_versions=("v1beta1",),
                     gpus=1,
                     nvml=options.nvml,
+                    features=supported_features.find(options),
                 ),
             )
             .decisions[0]
