@@ -1,4 +1,4 @@
-"""State that all modules of one server share: store, resource table, schemas, clock, authorizer, observers.
+"""State that all modules of one server share: store, resource table, schemas, clock, authorizer.
 
 `ApiServer` creates it and passes it to its handlers and controllers. It has no behaviour beyond look-ups.
 """
@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from apiserver_emulator.resource_types import ResourceTable, ResourceType
 from apiserver_emulator.schema_tree import Node, SchemaIndex, crd_tree
-from apiserver_emulator.store import Record, Store
+from apiserver_emulator.store import Store
 from apiserver_emulator.strategy import RequestContext
 from dra_api.clock import Clock
 from dra_api.request import Request, RequestInfo, User
@@ -21,9 +21,6 @@ Obj = dict[str, Any]
 
 # Upstream's alphabet: without vowels, so that suffixes form no words.
 SUFFIX_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-
-WriteObserver = Callable[[str, ResourceType, Obj, User, str], None]
-"""(verb, resource, object in the storage version, user, user agent); the object must not be mutated."""
 
 
 class Authorizer(Protocol):
@@ -69,7 +66,6 @@ class Core:
     random: random.Random
     watch_delay: Callable[[str], float] | None = None
     admission: list[ValidatingAdmission] = field(default_factory=list)
-    observers: tuple[WriteObserver, ...] = ()
     # The value holds the resource type, so that its id is not reused while it is a key.
     _crd_nodes: dict[tuple[int, str], tuple[ResourceType, Node]] = field(default_factory=dict)
 
@@ -144,14 +140,8 @@ class Core:
             lookup=self.lookup,
             allowed=allowed,
             now=self.clock.now,
-            user_agent=request.user_agent,
             options=options or {},
         )
-
-    def observe(self, verb: str, resource: ResourceType, record: Record, ctx: RequestContext) -> None:
-        """Call the write observers; called under the store lock, so that they see commits in order."""
-        for observer in self.observers:
-            observer(verb, resource, record.obj, ctx.user, ctx.user_agent)
 
     def name_suffix(self) -> str:
         """Five characters for generateName."""

@@ -25,10 +25,8 @@ Obj = dict[str, Any]
 
 NODES: TypeKey = ("", "nodes")
 AGENT = "kube-controller-manager/node-lifecycle-controller"
-USER = User(
-    "system:serviceaccount:kube-system:node-controller",
-    groups=("system:serviceaccounts", "system:serviceaccounts:kube-system", *ADMIN.groups),
-)
+# In system:masters: RBAC never refuses a write of a controller.
+USER = User("system:serviceaccount:kube-system:node-controller", groups=ADMIN.groups)
 NOT_READY = "node.kubernetes.io/not-ready"
 _UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 _BY_CONDITION = {

@@ -73,14 +73,7 @@ class Node:
             return ""
         if self.name in _FREE:
             return "object"
-        found = self.schema.get("type")
-        if isinstance(found, list):
-            found = next((t for t in found if t != "null"), "")
-        if found:
-            return str(found)
-        if "properties" in self.schema or "additionalProperties" in self.schema:
-            return "object"
-        return ""
+        return str(self.schema.get("type") or "")
 
     @cached_property
     def format(self) -> str:
@@ -162,11 +155,6 @@ class Node:
         return frozenset(part for part in str(text).split(",") if part)
 
     @cached_property
-    def embedded(self) -> bool:
-        """True for x-kubernetes-embedded-resource."""
-        return bool(self.schema.get("x-kubernetes-embedded-resource"))
-
-    @cached_property
     def struct(self) -> bool:
         """True for a struct that Go holds by value, so that Go's JSON never lacks it."""
         return self.name.rpartition(".")[2] in _STRUCTS
@@ -178,20 +166,10 @@ class Node:
 
 def _node(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Node:
     site = schema
-    seen = 0
-    # `allOf: [{$ref}]` is how OpenAPI v3 writes a reference with siblings.
-    while True:
-        if "$ref" not in schema and len(schema.get("allOf") or ()) == 1 and "$ref" in schema["allOf"][0]:
-            site = {**schema["allOf"][0], **{k: v for k, v in schema.items() if k != "allOf"}}
-            schema = site
-        ref = schema.get("$ref")
-        if ref is None:
-            return Node(schema, definitions, site)
+    # Definitions do not refer to each other in a circle without a field between them.
+    while (ref := schema.get("$ref")) is not None:
         schema = definitions.get(str(ref).rsplit("/", 1)[-1], {})
-        seen += 1
-        # A chain of references this long is a cycle.
-        if seen > 8:
-            return Node({}, definitions, site)
+    return Node(schema, definitions, site)
 
 
 class SchemaIndex:

@@ -23,7 +23,7 @@ from apiserver_emulator import deprecation, discovery, openapi, reviews, schemas
 from apiserver_emulator.auth import ADMIN, Authenticator, RbacAuthorizer, denied, impersonated, named_by_selector
 from apiserver_emulator.builtin import table as builtin_table
 from apiserver_emulator.controllers import Controllers
-from apiserver_emulator.core import Core, WriteObserver
+from apiserver_emulator.core import Core
 from apiserver_emulator.crd.controller import CrdController, crd_resource
 from apiserver_emulator.failures import Failures
 from apiserver_emulator.handlers.read import Reader
@@ -165,13 +165,6 @@ class ApiServer:
         self.stop()
 
     # --- hooks for tests and components ---------------------------------------------------------------------------
-
-    def on_write(self, observer: WriteObserver) -> None:
-        """Call `observer(verb, resource, object, user, user agent)` for each commit, in order, under the store lock.
-
-        It must be quick and must not mutate the object.
-        """
-        self.core.observers = (*self.core.observers, observer)
 
     def compact(self) -> int:
         """Drop the history, as etcd's compaction does: older watches and continue tokens get 410."""

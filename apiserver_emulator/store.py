@@ -217,7 +217,7 @@ class Store:
     """Objects of all types under one resource version counter."""
 
     def __init__(self, *, history: int = HISTORY) -> None:
-        # Reentrant: `registry` holds it around a commit and its observers.
+        # Reentrant: `registry` holds it around a check and the commit that depends on it.
         self.lock = threading.RLock()
         self._history = history
         self._history_bytes = 0

@@ -56,7 +56,6 @@ class RequestContext:
     lookup: Callable[[str, str, str, str], Obj | None]
     allowed: Callable[[str, str, str, str, str, str], bool]
     now: Callable[[], datetime]
-    user_agent: str = ""
     warnings: list[str] = field(default_factory=list)
     options: Obj = field(default_factory=dict)
 

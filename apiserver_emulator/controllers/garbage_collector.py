@@ -34,8 +34,7 @@ class GarbageCollector:
         owners = (record.obj["metadata"].get("ownerReferences") or []) if record is not None else []
         if record is None or not owners:
             return
-        # An owner of a kind that is not served may exist: upstream's collector cannot look it up, and keeps the object.
-        if any(self._resource_of(owner) is None for owner in owners):
+        if any(self._is_unresolvable(owner, key[0]) for owner in owners):
             return
         present = [owner for owner in owners if self._owner(owner, key[0]) is not None]
         if not present:
@@ -82,6 +81,14 @@ class GarbageCollector:
     def _resource_of(self, reference: Obj) -> ResourceType | None:
         group = str(reference.get("apiVersion", "")).rpartition("/")[0]
         return self._core.resources.by_kind(group, reference.get("kind", ""))
+
+    def _is_unresolvable(self, reference: Obj, namespace: str) -> bool:
+        """Return whether an owner cannot be looked up: upstream's collector then keeps the object.
+
+        Its kind is not served, or it is namespaced and the object is not.
+        """
+        resource = self._resource_of(reference)
+        return resource is None or (resource.namespaced and not namespace)
 
     def _owner(self, reference: Obj, namespace: str) -> Record | None:
         resource = self._resource_of(reference)

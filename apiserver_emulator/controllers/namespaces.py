@@ -92,17 +92,13 @@ class NamespaceController:
     def _finish(self, name: str) -> None:
         """Remove the finalizer of spec, as the subresource `finalize` does, and delete the namespace."""
         store = self._core.store
-        resource = self._core.resources.find(*NAMESPACES)
         with store.lock:
             record = store.get(NAMESPACES, ("", name))
-            if record is None or resource is None:
+            if record is None:
                 return
-            context = self._writes.context(resource, ("", name))
             if record.obj.get("spec") != {}:
                 obj = record.copy()
                 obj["spec"] = {}
                 record = store.update(NAMESPACES, ("", name), obj, record)
-                self._core.observe("update", resource, record, context)
             if not record.obj["metadata"].get("finalizers"):
-                final = store.delete(NAMESPACES, ("", name), record)
-                self._core.observe("delete", resource, final, context)
+                store.delete(NAMESPACES, ("", name), record)

@@ -18,8 +18,6 @@ from dra_api.request import Request, RequestInfo, User
 Obj = dict[str, Any]
 
 _MANAGER = "kube-controller-manager"
-# In system:masters: RBAC never refuses a write of a controller.
-_GROUPS = ("system:serviceaccounts", "system:serviceaccounts:kube-system", *ADMIN.groups)
 
 
 class ControllerWrites:
@@ -27,7 +25,8 @@ class ControllerWrites:
 
     def __init__(self, core: Core, *, account: str, agent: str) -> None:
         self._core = core
-        self._user = User(f"system:serviceaccount:kube-system:{account}", groups=_GROUPS)
+        # In system:masters: RBAC never refuses a write of a controller.
+        self._user = User(f"system:serviceaccount:kube-system:{account}", groups=ADMIN.groups)
         self._agent = f"{_MANAGER}/{agent}"
 
     def create(self, kind: TypeKey, key: Key, obj: Obj) -> None:
@@ -56,10 +55,6 @@ class ControllerWrites:
     def remove_finalizer(self, kind: TypeKey, key: Key, finalizer: str) -> None:
         """Remove a finalizer, which deletes the object if it was the last one. Raises StatusError."""
         self._filter(kind, key, "finalizers", lambda found: found != finalizer)
-
-    def context(self, resource: ResourceType, key: Key) -> RequestContext:
-        """Return the context of an update that does not go through `registry`."""
-        return self._context("PUT", request_info(resource, key, "update"))
 
     def _context(self, method: str, info: RequestInfo) -> RequestContext:
         request = Request(method, "", headers={"user-agent": self._agent}, user=self._user)

@@ -73,7 +73,6 @@ class _Apply:
             self._merged,
             manager=self.manager,
             owned=True,
-            verb="patch",
         )
         return record
 

@@ -82,7 +82,7 @@ class PodSubresources:
             return bind(old.copy(), binding, now=now)
 
         manager = options.manager_for(request)
-        update_object(self._core, resource, info, ctx, produce, manager=manager, admitted=True, verb="bind")
+        update_object(self._core, resource, info, ctx, produce, manager=manager, admitted=True)
         return with_warnings(_created(), ctx)
 
     def _evict(self, resource: ResourceType, request: Request, info: RequestInfo) -> Response:

@@ -114,7 +114,6 @@ def _commit(core: Core, resource: ResourceType, info: RequestInfo, ctx: RequestC
             if resource.namespaced:
                 _check_namespace(core, resource, info, name)
             record = core.store.create(resource.storage_key, key, obj)
-            core.observe("create", resource, record, ctx)
     except ExistsError as error:
         refusal = already_exists(resource.group, resource.plural, name)
         existing = core.store.get(resource.storage_key, key)

@@ -45,16 +45,11 @@ def delete_object(
             shown = marked or final
             return (Record(shown, orjson.dumps(shown), old.rv) if shown else old), marked is None
         try:
-            with core.store.lock:
-                if marked is None:
-                    record = core.store.delete(resource.storage_key, key, old, final)
-                    core.observe("delete", resource, record, ctx)
-                    return record, True
-                if marked == old.obj:
-                    return old, False  # marked before: no write, hence no event
-                record = core.store.update(resource.storage_key, key, marked, old)
-                core.observe("delete", resource, record, ctx)
-                return record, False
+            if marked is None:
+                return core.store.delete(resource.storage_key, key, old, final), True
+            if marked == old.obj:
+                return old, False  # marked before: no write, hence no event
+            return core.store.update(resource.storage_key, key, marked, old), False
         except StaleWriteError:
             continue
     raise conflict(info.group, info.resource, info.name)

@@ -51,7 +51,6 @@ def update_object(
     from_body: bool = False,
     owned: bool = False,
     admitted: bool = False,
-    verb: str = "",
 ) -> tuple[Record, bool]:
     """Read, change, check and commit an object; return the record, and whether the change deleted it.
 
@@ -75,17 +74,11 @@ def update_object(
         if ctx.dry_run:
             return Record(new, orjson.dumps(new), old.rv), gone
         try:
-            with core.store.lock:
-                if gone:
-                    # The removal of the last finalizer is never stored: watchers get DELETED without MODIFIED.
-                    record = Record(new, orjson.dumps(new), old.rv)
-                    core.observe(verb or ctx.verb, resource, record, ctx)
-                    final = core.store.delete(resource.storage_key, key, old)
-                    core.observe("delete", resource, final, ctx)
-                else:
-                    record = core.store.update(resource.storage_key, key, new, old)
-                    core.observe(verb or ctx.verb, resource, record, ctx)
-            return record, gone
+            if not gone:
+                return core.store.update(resource.storage_key, key, new, old), False
+            # The removal of the last finalizer is never stored: watchers get DELETED without MODIFIED.
+            core.store.delete(resource.storage_key, key, old)
+            return Record(new, orjson.dumps(new), old.rv), True
         except StaleWriteError as error:
             # Another writer was faster: `produce` starts again from its result.
             if attempt == attempts - 1:

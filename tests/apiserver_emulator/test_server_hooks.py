@@ -1,4 +1,4 @@
-"""Hooks of tests and components: write observers, counters, kill and restart of the server."""
+"""Hooks of tests and components: counters, kill and restart of the server."""
 
 from __future__ import annotations
 
@@ -18,21 +18,6 @@ from dra_api.transport import HttpTransport, Transport, TransportError
 
 Obj = dict[str, Any]
 BODY: Obj = {"metadata": {"name": "a", "namespace": "default"}}
-
-
-def test_writes_are_observed_in_order(plane: ApiServerEmulator, client: KubeClient) -> None:
-    seen: list[tuple[str, str, str, str, str]] = []
-    plane.server.on_write(
-        lambda verb, resource, obj, user, agent: seen.append(
-            (verb, resource.plural, obj["metadata"]["name"], user.name, agent)
-        )
-    )
-    client.create(CONFIG_MAPS, BODY)
-    client.patch(CONFIG_MAPS, "a", {"data": {"x": "1"}}, "default")
-    client.patch(CONFIG_MAPS, "a", {"data": {"x": "1"}}, "default")
-    client.delete(CONFIG_MAPS, "a", "default")
-    mine = [entry for entry in seen if entry[4] == "tester/1"]
-    assert mine == [(verb, "configmaps", "a", "kubernetes-admin", "tester/1") for verb in ("create", "patch", "delete")]
 
 
 def test_requests_are_counted(plane: ApiServerEmulator, client: KubeClient) -> None:

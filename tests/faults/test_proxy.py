@@ -18,7 +18,7 @@ from apiserver_emulator import ApiServerEmulator
 from dra_api.certificate_authority import Authority
 from dra_api.client import ApiError, KubeClient
 from dra_api.kubeconfig import KubeconfigError
-from dra_api.objects import CONFIG_MAPS, NAMESPACES, NODES
+from dra_api.objects import NAMESPACES, NODES
 from dra_api.request import User
 from dra_api.transport import HttpTransport, TransportError
 from dra_conformance.faults import Call, Fault, FaultPoints
@@ -26,16 +26,14 @@ from dra_conformance.faults.proxy import FaultProxy
 
 
 def test_each_endpoint_uses_the_original_identity(plane: ApiServerEmulator, proxy: FaultProxy, tmp_path: Path) -> None:
-    wrote: list[str] = []
-    plane.server.on_write(lambda verb, resource, obj, user, agent: wrote.append(user.name))
     own = plane.write_kubeconfig(tmp_path / "root.kubeconfig", User("root", groups=("system:masters",)))
     for behind, name in ((plane.kubeconfig, "kubernetes-admin"), (own, "root")):
         path = proxy.open("driver", behind)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert yaml.safe_load(behind.read_text())["users"][0]["user"]["token"] not in path.read_text()
         transport = HttpTransport.from_kubeconfig(path)
-        KubeClient(transport).create(CONFIG_MAPS, {"metadata": {"name": name, "namespace": "default"}})
-        assert wrote[-1] == name
+        review = transport.request("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", body=b"{}")
+        assert json.loads(review.body)["status"]["userInfo"]["username"] == name
         transport.close()
 
 

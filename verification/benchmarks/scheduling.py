@@ -51,7 +51,7 @@ def run(*, pods: int, nodes: int, devices: int, publish: str) -> tuple[float, Co
             part.start()
         writes: Counter[str] = Counter()
         # Only now: writes of the set-up do not count.
-        plane.server.on_write(lambda *args: writes.update([str(args[-1]).split("/")[0]]))
+        plane.server.store.on_commit(lambda kind, event: writes.update([kind[1]]))
         used = resource.getrusage(resource.RUSAGE_SELF)
         began = time.monotonic()
         for number in range(pods):
@@ -80,7 +80,7 @@ def figures() -> list[Figure]:
     for publish in ("bind-request", "direct"):
         runs = [run(pods=200, nodes=50, devices=8, publish=publish) for _ in range(3)]
         writes = runs[-1][1]
-        per_pod = ", ".join(f"{agent} {count / 200:.1f}" for agent, count in writes.most_common())
+        per_pod = ", ".join(f"{kind} {count / 200:.1f}" for kind, count in writes.most_common())
         found.append(
             Figure(
                 f"200 pods, 50 nodes x 8, {publish}, create to bound",

@@ -29,9 +29,10 @@ class Step:
     `status` (code and reason), `code`, `none`, or paths such as `metadata.name` of its body. `until` repeats the
     request until the response has that code, `until_body` until these paths of its body have these values (None:
     absent), for at most `patience` seconds. `user` is (name, groups); None is the administrator. `managed` compares
-    managedFields too. `only` is the path of a list in the body, a path in its items and the value that remaining items
-    have there. `events` makes it a watch that ends after so many events, or after `seconds`; `during` are
-    steps while it is open.
+    managedFields too. `at` are the keys of the part of the body that `keep` and `only` are about. `only` is the path of
+    a list in the body, a path in its items and the value that remaining items have there. `events` makes it a watch
+    that ends after so many events, or after `seconds`; `during` are steps while it is open. An object with the content
+    type of protobuf is sent as protobuf.
     """
 
     method: str
@@ -46,6 +47,7 @@ class Step:
     patience: float = 30.0
     user: tuple[str, tuple[str, ...]] | None = None
     managed: bool = False
+    at: tuple[str, ...] = ()
     only: tuple[str, str, str] | None = None
     events: int = 0
     seconds: int = 2

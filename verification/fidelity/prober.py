@@ -7,13 +7,15 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import timedelta
 from itertools import repeat
 from typing import Any
 
 import orjson
 
-from apiserver_emulator.protobuf import MAGIC, ProtobufError, decode
+from apiserver_emulator.decoding import PROTOBUF
+from apiserver_emulator.protobuf import MAGIC, ProtobufError, decode, encode
 from dra_api.clock import RealClock, timestamp
 from dra_api.transport import Response, Transport, TransportError
 from verification.fidelity import masks
@@ -128,7 +130,9 @@ class _RunningProbe:
             answer = self._send(step)
         self._answers.append(_parsed(answer))
         if step.keep != "none":
-            self.record.append({"request": _request(step), **_kept(answer, step)})
+            only = (*step.only[:2], self._fill(step.only[2])) if step.only else None
+            chosen = replace(step, at=tuple(self._fill(key) for key in step.at), only=only)
+            self.record.append({"request": _request(step), **_kept(answer, chosen)})
 
     @staticmethod
     def _satisfied(step: Step, answer: Response | str) -> bool:
@@ -185,7 +189,8 @@ class _RunningProbe:
         query = [(name, self._fill(text)) for name, text in step.query]
         if step.body is None or isinstance(step.body, bytes):
             return path, step.body, query
-        return path, orjson.dumps(self._fill(step.body)), query
+        filled = self._fill(step.body)
+        return path, encode(filled) if step.content_type == PROTOBUF else orjson.dumps(filled), query
 
     def _fill(self, found: Any) -> Any:
         if isinstance(found, dict):
@@ -261,6 +266,8 @@ def _kept(answer: Response | str, step: Step) -> dict[str, Any]:
         return {"code": answer}
     kept: dict[str, Any] = {"code": answer.status}
     body = _parsed(answer)
+    for key in step.at:
+        body = body.get(key) if isinstance(body, Mapping) else None
     if step.keep == "code":
         return kept
     if warning := answer.headers.get("warning"):

@@ -28,6 +28,7 @@ from verification.fidelity.probes.objects import (
     DRA,
     EVENTS,
     MAPS,
+    MERGED,
     NEW_EVENTS,
     NODES,
     NS,
@@ -48,6 +49,7 @@ from verification.fidelity.probes.objects import (
 )
 
 _YAML = "application/yaml"
+_KIND = "x-kubernetes-group-version-kind"
 _REVIEWS = "/apis/authorization.k8s.io/v1"
 
 
@@ -158,6 +160,16 @@ def _garbage() -> Iterator[Probe]:
         get(MAPS + "/mixed", keep=owners),
     )
     yield Probe("gc/unknown-owner-kind", steps)
+    # A cluster-scoped object cannot have a namespaced owner: the collector does not resolve it.
+    config_owner = {**one, "name": "a", "uid": UID}
+    node_owner = {"apiVersion": "v1", "kind": "Node", "name": "absent", "uid": UID}
+    steps = (
+        post(SLICES, slice_of("{id}-kept", metadata={"ownerReferences": [config_owner]}), keep="none"),
+        post(SLICES, slice_of("{id}-gone", metadata={"ownerReferences": [node_owner]}), keep="none"),
+        _gone(SLICES + "/{id}-gone"),
+        get(SLICES + "/{id}-kept", keep="status"),
+    )
+    yield Probe("gc/namespaced-owner-of-cluster-scoped", steps)
     # The same name with another uid is another object, and so is the same uid with another name.
     renamed = {**one, "name": "b"}
     steps = (
@@ -246,6 +258,11 @@ def _definitions() -> Iterator[Probe]:
         "flag": {"type": "boolean"},
         "text": {"type": "string"},
         "number": {"type": "integer"},
+        "closed": {"type": "object"},
+        "open": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+        "keyed": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k", "l"],
+                  "items": {"type": "object", "required": ["k"], "properties": {
+                      "k": {"type": "string"}, "l": {"type": "string", "default": "x"}, "v": {"type": "integer"}}}},
         "nested": {
             "type": "object",
             "properties": {"list": {"type": "array", "items": {"type": "object", "properties": {
@@ -285,9 +302,25 @@ def _definitions() -> Iterator[Probe]:
     }.items():
         listed = get(things, query=(("fieldSelector", selector),), keep=names)
         yield Probe(f"crd/selected-{name}", (*ready, *made, listed))
+    document = f"/openapi/v3/apis/{_GROUP}/v1"
+    schema = ("components", "schemas", "com.example.{id}.v1.Thing")
+    # Published some time after the resource is served.
+    published = get(document, until=200, keep="code")
+    in_document = (
+        get(document, at=(*schema, "properties", "spec")),
+        get(document, at=schema, keep=("type", "x-kubernetes-group-version-kind")),
+    )
+    yield Probe("openapi/custom", (*ready, published, *in_document))
+    merged = ("items", "metadata.name", _GROUP)
+    yield Probe("discovery/custom", (*ready, get(f"/apis/{_GROUP}/v1"), get(f"/apis/{_GROUP}")))
+    in_groups = (get("/apis", only=("groups", "name", _GROUP)), get("/apis", headers=MERGED, only=merged))
+    yield Probe("discovery/custom-listed", (*ready, *in_groups))
     for name, value in {
         "list": {"nested": {"list": [{}, {"deep": "no"}, {"null": None}]}},
         "map": {"nested": {"map": {"a": {}, "b": {"deep": "no"}}}},
+        "closed": {"closed": {"a": {"b": 1}}, "open": {"a": {"b": 1}}, "odd": 1},
+        "keyed": {"keyed": [{"k": "a"}, {"k": "a", "l": "y"}, {"k": "b", "v": 1}]},
+        "keyed-twice": {"keyed": [{"k": "a"}, {"k": "a", "l": "x"}]},
         "nulls": {"flag": None, "nested": {"list": None}},
         "wrong-list": {"nested": {"list": {}}},
         "wrong-map": {"nested": {"map": []}},
@@ -296,6 +329,16 @@ def _definitions() -> Iterator[Probe]:
     }.items():
         body = {"apiVersion": f"{_GROUP}/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": value}
         yield Probe(f"crd/filled-{name}", (*ready, post(things, body)))
+    item = {"apiVersion": f"{_GROUP}/v1", "kind": "Thing", "metadata": {"name": "t"}}
+    first = {**item, "spec": {"keyed": [{"k": "a", "v": 1}, {"k": "a", "l": "y", "v": 2}]}}
+    second = {**item, "spec": {"keyed": [{"k": "a", "l": "y", "v": 3}, {"k": "b"}]}}
+    applied = (
+        apply(things + "/t", first, managed=True),
+        apply(things + "/t", second, "two", managed=True),
+        apply(things + "/t", second, "two", force=True, managed=True),
+        apply(things + "/t", {**item, "spec": {}}, managed=True),
+    )
+    yield Probe("crd/applied-keys", (*ready, *applied))
     strict = (("fieldValidation", "Strict"),)
     body = {"apiVersion": f"{_GROUP}/v1", "kind": "Thing", "metadata": {"name": "t"}, "spec": {"odd": 1}}
     yield Probe("crd/strict", (*ready, post(things, body, query=strict)))
@@ -339,6 +382,9 @@ def _encodings() -> Iterator[Probe]:
         "spaces": b"   ",
     }.items():
         yield Probe(f"body/json-{name}", (post(MAPS, data, keep="status"),))
+    for name, size in {"at": 3145728, "over": 3145729}.items():
+        padded = b'{"metadata":{"name":"a"},"data":{"k":"v"}}'.ljust(size)
+        yield Probe(f"body/limit-{name}", (post(MAPS, padded, keep="status"),))
     twice = b'{"metadata":{"name":"c"},"spec":{"devices":{"requests":[{"name":"q","exactly":{"deviceClassName":"a.b"}},'
     twice += b'{"name":"r","name":"s","exactly":{"deviceClassName":"a.b","count":1,"count":2}}]}}}'
     for mode in ("Warn", "Strict", "Ignore"):
@@ -378,7 +424,24 @@ def _encodings() -> Iterator[Probe]:
     yield Probe("type/accept-partial", (made, get(MAPS + "/a", headers={"Accept": partial.format("")})))
 
 
+_VERSIONS = {
+    "pod": ("v1", "Pod"),
+    "slice": ("resource.k8s.io/v1", "ResourceSlice"),
+    "claim": ("resource.k8s.io/v1", "ResourceClaim"),
+    "secret": ("v1", "Secret"),
+    "role": ("rbac.authorization.k8s.io/v1", "Role"),
+    "budget": ("policy/v1", "PodDisruptionBudget"),
+    "budget-number": ("policy/v1", "PodDisruptionBudget"),
+    "lease": ("coordination.k8s.io/v1", "Lease"),
+    "event": ("events.k8s.io/v1", "Event"),
+    "node": ("v1", "Node"),
+    "template": ("resource.k8s.io/v1", "ResourceClaimTemplate"),
+    "class": ("resource.k8s.io/v1", "DeviceClass"),
+}
+
+
 def _protobuf() -> Iterator[Probe]:
+    steps: tuple[Step, ...]
     both = {"Accept": PROTOBUF}
     objects: dict[str, tuple[str, str, Obj]] = {
         "pod": (
@@ -470,6 +533,9 @@ def _protobuf() -> Iterator[Probe]:
             keep = ("data", "type", "rules", "note", "eventTime", "regarding", "reason", "kind", "apiVersion")
         steps = (post(path, body, keep="none"), get(f"{path}/{one}", headers=both, keep=keep))
         yield Probe(f"protobuf/read-{name}", steps, pods=name == "pod")
+        typed = {"apiVersion": _VERSIONS[name][0], "kind": _VERSIONS[name][1], **body}
+        sent = post(path, typed, content_type=PROTOBUF, keep=("metadata.name", *keep))
+        yield Probe(f"protobuf/write-{name}", (sent, get(f"{path}/{one}", keep=keep)), pods=name == "pod")
     made = post(CLAIMS, claim(), keep="none")
     status = {
         "allocation": {**allocation(), "allocationTimestamp": TIME},
@@ -493,7 +559,41 @@ def _protobuf() -> Iterator[Probe]:
     yield Probe("protobuf/deleted", (made, delete(CLAIMS + "/c", headers=both), get(CLAIMS + "/c", headers=both)))
     yield Probe("protobuf/patched", (made, patch(CLAIMS + "/c", {"metadata": {"labels": {"a": "b"}}}, headers=both)))
     yield Probe("protobuf/refused", (made, post(CLAIMS, claim(), headers=both)))
-    review = {"spec": {"resourceAttributes": {"verb": "get", "resource": "pods"}, "user": "x"}}
+    review: Obj = {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SubjectAccessReview",
+        "spec": {
+            "resourceAttributes": {"verb": "get", "resource": "pods"},
+            "user": "x",
+            "groups": ["g", "h"],
+            "extra": {"a": ["b", "c"]},
+        },
+    }
+    spoken = post(_REVIEWS + "/subjectaccessreviews", review, content_type=PROTOBUF, keep=("spec", "status"))
+    yield Probe("protobuf/write-review", (spoken,))
+    typed_claim = {**claim(), "status": status}
+    written = put(CLAIMS + "/c/status", typed_claim, content_type=PROTOBUF)
+    yield Probe("protobuf/write-status", (made, written))
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}}
+    evicted = post(PODS + "/p/eviction", eviction, content_type=PROTOBUF)
+    yield Probe("protobuf/write-eviction", (post(PODS, pod(), keep="none"), evicted), pods=True)
+    target = {"apiVersion": "v1", "kind": "Node", "name": "n"}
+    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": target}
+    bound = post(PODS + "/p/binding", binding, content_type=PROTOBUF)
+    steps = (post(PODS, pod(), keep="none"), bound, get(PODS + "/p", keep=("spec.nodeName",)))
+    yield Probe("protobuf/write-binding", steps, pods=True)
+    options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": UID}}
+    yield Probe("protobuf/write-delete", (made, delete(CLAIMS + "/c", options, content_type=PROTOBUF)))
+    # Bodies that end too early, or inside a field.
+    head = b"k8s\x00\x0a\x0f\x0a\x02v1\x12\x09ConfigMap"
+    for name, rest in {
+        "cut-length": b"\x12\x7f\x0a",
+        "cut-field": b"\x12\x05\x0a\x7f\x0a\x01a",
+        "cut-number": b"\x12\x02\x0a\xff",
+        "empty": b"\x12\x00",
+        "no-raw": b"",
+    }.items():
+        yield Probe(f"protobuf/{name}", (post(MAPS, head + rest, content_type=PROTOBUF, keep="code"),))
     yield Probe(
         "protobuf/review",
         (post(_REVIEWS + "/subjectaccessreviews", review, headers=both, keep=("kind", "spec", "status")),),
@@ -544,16 +644,17 @@ def _applies() -> Iterator[Probe]:
     status = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "metadata": {"name": "c"}}
     yield Probe("apply/absent-status", (apply(CLAIMS + "/c/status", {**status, "status": {}}),))
     user = ("{id}-applier", ())
-    rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": ["patch"]}]
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "{id}-applier"}
     reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "r"}
     spaces = RBAC + "/namespaces/{ns}"
     bound = {"metadata": {"name": "r"}, "roleRef": reference, "subjects": [subject]}
-    granted = (
-        post(spaces + "/roles", {"metadata": {"name": "r"}, "rules": rules}, keep="none"),
-        post(spaces + "/rolebindings", bound, keep="none"),
-    )
-    yield Probe("apply/not-allowed-to-create", (*granted, apply(one, absent, user=user)))
+    for name, verbs in {"not-allowed-to-create": ["patch"], "allowed-to-create": ["patch", "create"]}.items():
+        rules = [{"apiGroups": [""], "resources": ["configmaps"], "verbs": verbs}]
+        granted = (
+            post(spaces + "/roles", {"metadata": {"name": "r"}, "rules": rules}, keep="none"),
+            post(spaces + "/rolebindings", bound, keep="none"),
+        )
+        yield Probe(f"apply/{name}", (*granted, apply(one, absent, user=user)))
     twice = {**status, "spec": {"devices": {"requests": [{"name": "r"}, {"name": "r"}]}}}
     yield Probe("apply/duplicate-key", (apply(CLAIMS + "/c", twice),))
     finalizers = config_map(finalizers=["example.com/a", "example.com/a"])
@@ -623,13 +724,15 @@ def _lists() -> Iterator[Probe]:
     # The path of an old watch names the object; the field selector of a list names it too.
     named = (("fieldSelector", "metadata.name=b"),)
     yield Probe("watch/field-name", (*made, watch(MAPS, 1, query=named)))
+    old = "/api/v1/watch/namespaces/{ns}/configmaps"
+    yield Probe("watch/old-path", (*made, watch(old, 1, query=named)))
+    yield Probe("watch/old-path-named", (*made, watch(old + "/b", 1)))
     yield Probe("list/field-name", (*made, get(MAPS, query=named, keep=("items.metadata.name",))))
     yield Probe("list/name-and-selector", (*made, get(MAPS + "/a", query=named, keep=("metadata.name",))))
     for name, query in {
         "match-exact": (("resourceVersionMatch", "Exact"),),
         "match-odd": (("resourceVersionMatch", "Odd"), ("resourceVersion", "1")),
         "exact-zero": (("resourceVersionMatch", "Exact"), ("resourceVersion", "0")),
-        "not-older": (("resourceVersionMatch", "NotOlderThan"), ("resourceVersion", "{0.metadata.resourceVersion}")),
         "exact": (("resourceVersionMatch", "Exact"), ("resourceVersion", "{1.metadata.resourceVersion}")),
         "exact-paged": (
             ("resourceVersionMatch", "Exact"),
@@ -709,6 +812,10 @@ def _pods() -> Iterator[Probe]:
         budget = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": selector}}
         steps = (post(PODS, labelled, keep="none"), running, post(budgets, budget, keep="code"), post(evict, eviction))
         yield Probe(f"eviction/budget-{name}", steps, pods=True)
+    unset = {"metadata": {"name": "b"}}
+    filled = {**unset, "spec": {"minAvailable": 1}, "status": {"currentHealthy": 3}}
+    steps = (post(budgets, unset, keep="none"), patch(budgets + "/b/status", filled, keep=("spec.minAvailable",)))
+    yield Probe("status/budget-without-spec", steps)
     container = {"name": "e", "image": "i", "targetContainerName": "main"}
     change = {"spec": {"ephemeralContainers": [container]}}
     ephemeral = patch(
@@ -862,10 +969,72 @@ def _nodes() -> Iterator[Probe]:
     yield Probe("identity/csinode-list", (get(csi, user=user, keep="status"),))
 
 
+def _statuses_of_pods() -> Iterator[Probe]:
+    made = post(PODS, pod(nodeName="{id}"), keep="none")
+    user = ("system:node:{id}", ("system:nodes",))
+    path = PODS + "/p/status"
+    extended = {"resourceClaimName": "c", "requestMappings": []}
+    stored = patch(path, {"status": {"extendedResourceClaimStatus": extended}}, keep="status")
+    for name, status in {
+        "phase": {"phase": "Running"},
+        "extended": {"extendedResourceClaimStatus": {**extended, "resourceClaimName": "d"}},
+        "claims": {"resourceClaimStatuses": [{"name": "c", "resourceClaimName": "d"}]},
+    }.items():
+        patched = patch(path, {"status": status}, user=user, keep="status")
+        yield Probe(f"identity/pod-status-{name}", (made, stored, patched), pods=True)
+    role = RBAC + "/clusterroles/cluster-admin"
+    yield Probe("role/first", (get(role, keep=("metadata.labels", "rules")),))
+    binding = RBAC + "/clusterrolebindings/cluster-admin"
+    yield Probe("role/first-binding", (get(binding, keep=("metadata.labels", "roleRef", "subjects")),))
+    for name in ("default", "kube-node-lease", "kube-public", "kube-system"):
+        keep = ("metadata.labels", "spec", "status")
+        yield Probe(f"namespace/first-{name}", (get(f"{CORE}/namespaces/{name}", keep=keep),))
+    for kind in ("roles", "rolebindings", "clusterroles", "clusterrolebindings"):
+        space = RBAC + ("/namespaces/{ns}/" if not kind.startswith("cluster") else "/") + kind
+        body: Obj = {"metadata": {"name": "{id}"}, "rules": []}
+        if kind.endswith("bindings"):
+            reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "view"}
+            body = {"metadata": {"name": "{id}"}, "roleRef": reference, "subjects": []}
+        yield Probe(f"role/put-creates-{kind}", (put(space + "/{id}", body, keep="status"),))
+
+
 def _paths() -> Iterator[Probe]:
     yield Probe("openapi/core", (get("/openapi/v3/api/v1", keep=("openapi", "components.schemas.nothing")),))
     for path in ("/openapi/v3/nothing", "/openapi/v3/api/v9", "/openapi/v9"):
         yield Probe(f"openapi/path-{path.strip('/').replace('/', '-').replace('.', '-')}", (get(path, keep="code"),))
+    for version, kinds in {
+        "v1": ("DeviceClaim", "ResourceClaim", "ResourceSliceSpec", "DeviceCapacity", "CapacityRequestPolicyRange"),
+        "v1beta1": ("BasicDevice", "DeviceRequest"),
+    }.items():
+        document = f"/openapi/v3/apis/resource.k8s.io/{version}"
+        for kind in kinds:
+            keys = ("components", "schemas", f"io.k8s.api.resource.{version}.{kind}")
+            yield Probe(f"openapi/schema-{version}-{kind.lower()}", (get(document, at=keys),))
+    document = "/openapi/v3/apis/resource.k8s.io/v1"
+    for kind in ("api.resource.Quantity", "apis.meta.v1.ObjectMeta", "apis.meta.v1.Time", "runtime.RawExtension"):
+        keys = ("components", "schemas", f"io.k8s.apimachinery.pkg.{kind}")
+        yield Probe(f"openapi/schema-{kind.rpartition('.')[2].lower()}", (get(document, at=keys),))
+    policy = "/openapi/v3/apis/policy/v1"
+    keys = ("components", "schemas", "io.k8s.apimachinery.pkg.util.intstr.IntOrString")
+    yield Probe("openapi/schema-int-or-string", (get(policy, at=keys),))
+    definition = ("definitions", "io.k8s.api.resource.v1.DeviceClaim")
+    yield Probe("openapi/v2-definition", (get("/openapi/v2", at=definition),))
+    base = "/apis/resource.k8s.io/v1"
+    paths: dict[str, tuple[str, tuple[str, ...]]] = {
+        "claims": (f"{base}/namespaces/{{namespace}}/resourceclaims", ("get", "post", "delete")),
+        "claim": (f"{base}/namespaces/{{namespace}}/resourceclaims/{{name}}", ("get", "put", "patch", "delete")),
+        "status": (
+            f"{base}/namespaces/{{namespace}}/resourceclaims/{{name}}/status",
+            ("get", "put", "patch"),
+        ),
+        "all-claims": (f"{base}/resourceclaims", ("get", "post")),
+        "slices": (f"{base}/resourceslices", ("get", "post", "delete")),
+        "slice": (f"{base}/resourceslices/{{name}}", ("get", "put", "patch", "delete")),
+    }
+    for name, (path, verbs) in paths.items():
+        shown = tuple(f"{verb}.{key}" for verb in verbs for key in ("x-kubernetes-action", _KIND))
+        shown = (*shown, "patch.requestBody.required")
+        yield Probe(f"openapi/path-{name}", (get(document, at=("paths", path), keep=shown),))
     reviews = _REVIEWS + "/selfsubjectrulesreviews"
     yield Probe("review/rules", (post(reviews, {"spec": {"namespace": "{ns}"}}, keep=("status.incomplete",)),))
     for name, spec in {
@@ -911,6 +1080,7 @@ _TABLES = (
     _pods,
     _claims,
     _nodes,
+    _statuses_of_pods,
     _paths,
 )
 
