@@ -164,7 +164,7 @@ def test_writes_to_bind_and_unbind_take_effect_at_once(mode: Isolation, folders:
         refused, gone, link, *devices = done.stdout.splitlines()
         assert (refused, link.rpartition("/")[2], devices) == ("refused", "vfio-pci", ["0", "vfio"])
         assert "No such file" in gone
-        assert "No such device" in done.stderr
+        assert done.stderr.count("error") == 1
 
 
 # -- placeholders ------------------------------------------------------------------------------------------------------
