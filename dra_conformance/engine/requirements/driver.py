@@ -44,3 +44,12 @@ def driver_flags(scenario: Scenario, target: Target) -> Unmet | None:
     if driver.kind == "reference" or (driver.kind == "exec" and FLAGS in driver.command):
         return None
     return untestable("starts the driver with other flags, and its command has no word {flags}")
+
+
+@requirement
+def local_mps(scenario: Scenario, target: Target) -> Unmet | None:
+    """A driver that runs the control daemon of MPS as a program of the node, as the reference does."""
+    driver = target.components["driver"]
+    if driver.kind == "reference":
+        return None
+    return untestable("the driver may start the MPS control daemon as a Deployment, which the harness does not run")
