@@ -24,12 +24,25 @@ SHOWN = ("proc/devices", "proc/driver", BOOT_ID, "sys", "lib/modules")
 _DEVICES = ("dev/vfio", "dev/iommu")
 """The same on a node with an IOMMU."""
 
-_FUSER = "#!/bin/sh\n# fuser, simulated: no process has the file open.\nexit 1\n"
+_FUSER = """#!/bin/sh
+# fuser, simulated: the file fuser.users has the devices that processes have open.
+found=1
+[ ! -e "$0.users" ] || while read -r device process; do
+    [ "${1##*/}" != "$device" ] || { echo "$1: $process"; found=0; }
+done < "$0.users"
+exit $found
+"""
 _ALIASES = "alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci\nalias pci:v000010DEd*sv*sd*bc03sc02i00* nvidia\n"
 
 
 def complete(root: Path) -> None:
-    """Add what programs of other people need of an installation: nvidia-smi and the list of kernel modules."""
+    """Add what programs of other people need of an installation: nvidia-smi and the list of kernel modules.
+
+    Does nothing the second time: a scenario may have moved or removed files.
+    """
+    modules = root / "lib/modules" / os.uname().release
+    if modules.exists():
+        return
     smi = FakeExecutable(root / "usr/bin/nvidia-smi")
     if not smi.path.exists():
         smi.install(NVIDIA_SMI)
@@ -39,9 +52,16 @@ def complete(root: Path) -> None:
         boot_id.write_bytes(Path("/", BOOT_ID).read_bytes())
     if (root / "dev/vfio").exists():
         FakeExecutable(root / "usr/bin/fuser").install(_FUSER)
-    modules = root / "lib/modules" / os.uname().release
-    modules.mkdir(parents=True, exist_ok=True)
+    modules.mkdir(parents=True)
     (modules / "modules.alias").write_text(_ALIASES)
+
+
+def use_device(root: Path, device: str, process: int) -> None:
+    """Let the simulated fuser report that a process has a device file open."""
+    users = root / "usr/bin/fuser.users"
+    users.parent.mkdir(parents=True, exist_ok=True)
+    with users.open("a") as file:
+        file.write(f"{device} {process}\n")
 
 
 def environment(root: Path) -> dict[str, str]:

@@ -195,7 +195,7 @@ class ScenarioNode:
                 self._start_process(
                     self.driver_name,
                     with_flags(spec.command, self.started_flags()),
-                    {**(self._gpu_environment() if spec.takes_fake_gpus else {}), **self._gate_environment(spec)},
+                    {**(self._fake_node_environment() if spec.takes_fake_gpus else {}), **self._gate_environment(spec)},
                     under_test=True,
                 )
             case "socket" if self.external_driver is None:

@@ -14,12 +14,21 @@ from dra_conformance.engine.world import World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.container_view import ContainerView, Mount, build_view
 from dra_conformance.kubelet.errors import CDIError, KubeletError
-from dra_conformance.steps.driver_calls import answer_for, prepare, reference_to, succeeded, unprepare
+from dra_conformance.steps.driver_calls import (
+    answer_for,
+    look_registered,
+    prepare,
+    reference_to,
+    start_again,
+    succeeded,
+    unprepare,
+)
 from dra_conformance.steps.proc_devices import character_devices
 from dra_conformance.steps.uids import with_uids
 
 MOUNT_OPTIONS = frozenset({"ro", "rw", "nosuid", "nodev", "noexec", "bind", "rbind", "private", "rprivate", "rslave"})
 """The options of bind mounts that a container runtime knows and a driver needs; others would fail the mount."""
+_START_SECONDS = 20.0
 _BIND = frozenset({"bind", "rbind"})
 
 
@@ -194,16 +203,25 @@ def read_only_files(node: ScenarioNode, mounts: Sequence[Mount]) -> set[Path]:
 
 @then('claim "{claim}" gets the driver\'s files on "{node}" from these folders in turn:')
 def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
-    """Prepare and unprepare the claim with libnvidia-ml and nvidia-smi in the folders of each row; `.` is the root."""
+    """Prepare and unprepare the claim with libnvidia-ml and nvidia-smi in the folders of each row; `.` is the root.
+
+    The driver is started again for each row, because it may look for the files only once.
+    """
     component = world.node(node)
     root, ref = Path(component.gpus.driver_root), reference_to(world, claim)
     library = next(root.rglob(f"libnvidia-ml.so.{driver_version(component)}"))
     program = next(root.rglob("nvidia-smi"))
     wrong: dict[str, object] = {}
     for row in datatable[1:]:
-        library, program = (
-            file.rename(make_folder(root / folder) / file.name)
-            for file, folder in zip((library, program), row, strict=True)
+        component.stop_driver()
+        folder = make_folder(root / row[0])
+        # With the links that a program loads it by.
+        for file in sorted(library.parent.glob("libnvidia-ml.so*")):
+            file.rename(folder / file.name)
+        library, program = folder / library.name, program.rename(make_folder(root / row[1]) / program.name)
+        start_again(world, component)
+        world.require(
+            "the driver is registered again", lambda: look_registered(world, component), within=_START_SECONDS
         )
         prepared, problem = succeeded(world, prepare(world, node, [ref]), claim)
         mounts = driver_files(world, component, claim) if prepared else []

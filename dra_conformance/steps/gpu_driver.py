@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from dra_conformance.components import fake_root
 from dra_conformance.components.node import ScenarioNode
 from dra_conformance.core.errors import SpecificationError, TargetUnreachable, Untestable
 from dra_conformance.engine.vocabulary import given, then, when
@@ -90,6 +91,8 @@ def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
             component.gpus.set(gpu, name, value)
         case "process":
             component.gpus.set_process(gpu, int(value), memory=GIB)
+            minor = component.gpus.gpus[gpu].minor
+            fake_root.use_device(Path(component.gpus.driver_root), f"nvidia{minor}", int(value))
         case _:
             raise SpecificationError(f"a GPU of a scenario has no {name!r} that can be set")
 

@@ -130,11 +130,12 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | file                       |
       | libnvidia-ml.so.$(version) |
       | nvidia-smi                 |
+    # Before the start: a driver may list the files of its installation once.
     Given node "n2" has a fake "nvidia-smi"
+    And node "n2" has the fault "/dev/nvidia-modeset missing"
     And node "n2" running the driver
     And a ResourceClaim "plain" allocated the devices "gpu-1, gpu-6" on "n2"
     And claim "plain" is prepared on "n2"
-    When node "n2" gets the fault "/dev/nvidia-modeset missing"
     Given a ResourceClaim "next" allocated the devices "gpu-4" on "n2"
     When claim "next" is prepared on "n2"
     Then of the device nodes "*", claim "next" adds only "/dev/nvidia4, /dev/nvidiactl, /dev/nvidia-uvm, /dev/nvidia-uvm-tools" on "n2" [NV-095]
