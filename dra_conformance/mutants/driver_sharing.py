@@ -198,6 +198,19 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.check_shares", lambda self, claim, results, held: None)
 
 
+@mutant("admin-access-with-any-configuration", rule="NV-061")
+def _(patch: Patch) -> None:
+    """The configuration of a claim with admin access is compared with those of the shares."""
+
+    def make(original: Original) -> Original:
+        def check_shares(self: Any, claim: Any, results: Any, held: Any) -> None:
+            original(self, claim, [replace(result, admin_access=False) for result in results], held)
+
+        return check_shares
+
+    patch.wrap(f"{PREPARER}.check_shares", make)
+
+
 @mutant("share-id-lost-at-restart", rule="NV-067b")
 def _(patch: Patch) -> None:
     """The checkpoint does not keep the ids of shares."""

@@ -39,7 +39,6 @@ def partitioning(nvml: Any, handle: Any) -> Partitioning | None:
         if places:
             found.append(
                 MigProfile(
-                    index=index,
                     id=int(info.id),
                     name=info.name.removeprefix("MIG ").strip(),
                     slices=int(info.sliceCount),

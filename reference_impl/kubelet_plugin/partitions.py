@@ -23,11 +23,10 @@ _SUFFIXES = ("", "Ki", "Mi", "Gi", "Ti")
 class MigProfile:
     """One GPU instance profile that a single compute instance fills.
 
-    `index` is the number for NVML queries, `id` the one that instances carry; `slices` counts compute slices, `size`
-    memory slices, `starts` are the placements; `engines` maps capacity names to how many an instance has.
+    `id` is the number that instances carry; `slices` counts compute slices, `size` memory slices, `starts` are the
+    placements; `engines` maps capacity names to how many an instance has.
     """
 
-    index: int
     id: int
     name: str
     slices: int
