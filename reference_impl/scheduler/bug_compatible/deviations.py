@@ -92,6 +92,20 @@ DEVIATIONS: tuple[Deviation, ...] = (
         place="structured/internal/incubating/allocator_incubating.go allocateOne (CmpRequestOverCapacity)",
     ),
     Deviation(
+        "negative-shares",
+        "kubernetes/kubernetes#140442",
+        "shares",
+        "A negative request is given a share of which the device has more left for others.",
+        rule="DRA-205c",
+    ),
+    Deviation(
+        "ranges-in-64-bits",
+        "kubernetes/kubernetes#140161",
+        "shares",
+        "A range with steps is computed in 64-bit integers: fractions are rounded up, and larger numbers wrap around.",
+        rule="DRA-204b",
+    ),
+    Deviation(
         "shares-do-not-block",
         "kubernetes/kubernetes#140798",
         "walk",

@@ -30,7 +30,7 @@ from reference_impl.scheduler.allocator.model import (
 )
 from reference_impl.scheduler.allocator.search import MAX_STEPS
 from reference_impl.scheduler.allocator.taken import Taken
-from reference_impl.scheduler.bug_compatible import configs, variants
+from reference_impl.scheduler.bug_compatible import configs, shares, variants
 from reference_impl.scheduler.bug_compatible.deviations import Release
 from reference_impl.scheduler.bug_compatible.gather import SeenPool, gather
 from reference_impl.scheduler.bug_compatible.ledger import Available, Ledger
@@ -212,4 +212,4 @@ class CompatibleAllocator:
         """
         if not capacity.shareable(device, enabled=self.features.consumable_capacity):
             return None
-        return {name: str(value) for name, value in capacity.consumed_by(device, request).items()}
+        return {name: str(value) for name, value in shares.consumed_by(device, request).items()}

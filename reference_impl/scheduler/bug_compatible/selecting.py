@@ -8,8 +8,9 @@ Source: isSelectable of k8s.io/dynamic-resource-allocation v0.36.6.
 from __future__ import annotations
 
 from reference_impl.node_selector import NodeFacts
-from reference_impl.scheduler.allocator import capacity, pools, selectors
+from reference_impl.scheduler.allocator import pools, selectors
 from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, SubRequest
+from reference_impl.scheduler.bug_compatible import shares
 
 
 class Selecting:
@@ -47,4 +48,4 @@ class Selecting:
         """Return whether the device's capacities can serve the request if it is not in use."""
         if not self._features.consumable_capacity:
             return True
-        return capacity.acceptable(device, request, shared=device.allow_multiple)
+        return shares.acceptable(device, request, shared=device.allow_multiple)

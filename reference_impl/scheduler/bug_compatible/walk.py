@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from reference_impl.scheduler.allocator import capacity, taints
+from reference_impl.scheduler.allocator import taints
 from reference_impl.scheduler.allocator.model import (
     MAX_RESULTS,
     AllocationError,
@@ -28,6 +28,7 @@ from reference_impl.scheduler.allocator.model import (
 )
 from reference_impl.scheduler.allocator.search import SearchLimit
 from reference_impl.scheduler.allocator.taken import Taken
+from reference_impl.scheduler.bug_compatible import shares
 from reference_impl.scheduler.bug_compatible.deviations import Release
 from reference_impl.scheduler.bug_compatible.gather import SeenPool
 from reference_impl.scheduler.bug_compatible.ledger import Ledger
@@ -334,8 +335,8 @@ def has_room(device: Device, request: SubRequest, taken: Taken, use: Use) -> boo
 
     Admin access takes of it like any other (admin-pick-blocks-others).
     """
-    shares = taken.shared.get(device.id.pool_id, {}).get(device.id.device)
-    committed = shares.amounts if shares else {}
+    earlier = taken.shared.get(device.id.pool_id, {}).get(device.id.device)
+    committed = earlier.amounts if earlier else {}
     wanted = consumption(device, request)
     return all(
         committed.get(one.name, 0) + use.amounts.get((device.id, one.name), 0) + wanted[one.name]
@@ -346,4 +347,4 @@ def has_room(device: Device, request: SubRequest, taken: Taken, use: Use) -> boo
 
 def consumption(device: Device, request: SubRequest) -> dict[str, int]:
     """Return the consumption of each capacity of a device by a request, in billionths."""
-    return {name: value.scaled_value(-9) for name, value in capacity.consumed_by(device, request).items()}
+    return {name: value.scaled_value(-9) for name, value in shares.consumed_by(device, request).items()}
