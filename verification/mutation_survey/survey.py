@@ -22,7 +22,7 @@ from verification.mutation_survey.reach import Chosen, Reach
 from verification.mutation_survey.results import Result, Store
 from verification.mutation_survey.trial import Outcome, Work
 
-_START, _FACTOR, _LONGEST = 40.0, 5.0, 900.0
+_START, _FACTOR, _LONGEST = 70.0, 5.0, 900.0
 """The time limit of a mutant: the start, and so many times the duration of its scenarios, at most the longest."""
 _MAP_LIMIT = 1800.0
 _PROBED, _PROBES = "api-server", 240.0
