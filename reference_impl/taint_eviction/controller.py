@@ -15,7 +15,7 @@ Source: kube-controller-manager v1.36 pkg/controller/devicetainteviction; rules 
 from __future__ import annotations
 
 import threading
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -117,9 +117,10 @@ class TaintEviction:
         )
         self._lock = threading.Lock()
         self._pending: dict[str, Eviction] = {}
-        self._deleted: set[str] = set()  # deleted by this process, end not observed yet
         self._announced: set[str] = set()  # rules whose first status was written (or tried)
-        self._evicted: Counter[str] = Counter()
+        # The uids of the pods that each rule has evicted: a pod that is evicted twice, because the watch has not
+        # delivered its deletion yet, counts once.
+        self._evicted: defaultdict[str, set[str]] = defaultdict(set)
         self.pods.on_change(self._on_pod)
         self.claims.on_change(self._on_claim)
         self.slices.on_change(self._on_slice)
@@ -138,7 +139,6 @@ class TaintEviction:
     def _on_pod(self, change: Change) -> None:
         if change.type == "DELETED":
             with self._lock:
-                self._deleted.discard(uid_of(change.object))
                 pending = self._pending.pop(uid_of(change.object), None)
             self._rules_changed(pending.rules if pending else ())
             return
@@ -197,9 +197,6 @@ class TaintEviction:
     def sync_pod(self, pod: Obj) -> None:
         """Evict the pod, plan to, or cancel the plan."""
         uid = uid_of(pod)
-        with self._lock:
-            if uid in self._deleted:
-                return
         plan = self.plan(pod)
         with self._lock:
             before = self._pending.pop(uid, None)
@@ -217,18 +214,11 @@ class TaintEviction:
             if before is None or before.rules != plan.rules:
                 self._rules_changed(plan.rules)
             return
-        with self._lock:
-            # Before the request, because the watch may deliver the end of the pod before the response arrives.
-            self._deleted.add(uid)
-        try:
-            self.evict(pod)
-        except Exception:
-            with self._lock:
-                self._deleted.discard(uid)
-            raise
+        self.evict(pod)
         with self._lock:
             self._pending.pop(uid, None)
-            self._evicted.update(plan.rules)
+            for rule in plan.rules:
+                self._evicted[rule].add(uid)
         self._rules_changed(plan.rules)
 
     def _rules_changed(self, names: Iterable[str]) -> None:
@@ -328,7 +318,7 @@ class TaintEviction:
         published = [device for device in taints.devices_in(self._newest_slices()) if taints.selects(rule, device[0])]
         pods = [pod for pod in self.pods.list() if self.can_be_evicted(pod) and self.is_concerned(pod, rule, taint)]
         with self._lock:
-            evicted = self._evicted[name_of(rule)]
+            evicted = len(self._evicted[name_of(rule)])
         return RuleFacts(
             effect=rule["spec"]["taint"]["effect"],
             pods=len(pods),
