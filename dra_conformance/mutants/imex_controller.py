@@ -257,10 +257,11 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The finalizer of the controller replaces those of others."""
 
-    def ensure(self: Any, domain: Any) -> None:
+    def ensure(self: Any, domain: Any) -> Any:
         name, namespace = domain["metadata"]["name"], domain["metadata"]["namespace"]
-        if LABEL not in (domain["metadata"].get("finalizers") or ()):
-            self._client.patch(COMPUTE_DOMAINS, name, {"metadata": {"finalizers": [LABEL]}}, namespace)
+        if LABEL in (domain["metadata"].get("finalizers") or ()):
+            return domain
+        return self._client.patch(COMPUTE_DOMAINS, name, {"metadata": {"finalizers": [LABEL]}}, namespace)
 
     patch.replace(f"{CONTROLLER}.ensure_finalizer", ensure)
 

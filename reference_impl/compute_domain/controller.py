@@ -158,21 +158,19 @@ class ComputeDomainController:
         if is_deleting(domain):
             self.tear_down(domain)
             return
-        self.ensure_finalizer(domain)
+        domain = self.ensure_finalizer(domain)
         if not self._host_managed:
             self.ensure_daemons(domain)
         self.ensure_workload_template(domain)
         self.remove_dead_entries(domain)
         self.update_status(domain)
 
-    def ensure_finalizer(self, domain: Obj) -> None:
-        """Add the finalizer before any object is created, so that none is left behind (rule NV-145)."""
-        if not has_finalizer(domain):
-            finalizers = [*(meta(domain).get("finalizers") or ()), FINALIZER]
-            changed = self._client.update(
-                COMPUTE_DOMAINS, {**domain, "metadata": {**meta(domain), "finalizers": finalizers}}
-            )
-            self._informers[COMPUTE_DOMAINS].assume(changed)
+    def ensure_finalizer(self, domain: Obj) -> Obj:
+        """Return the domain with the finalizer, which is added before any object is created (rule NV-145)."""
+        if has_finalizer(domain):
+            return domain
+        finalizers = [*(meta(domain).get("finalizers") or ()), FINALIZER]
+        return self._client.update(COMPUTE_DOMAINS, {**domain, "metadata": {**meta(domain), "finalizers": finalizers}})
 
     def ensure_daemons(self, domain: Obj) -> None:
         """Create the daemons' claim template and DaemonSet in the driver's namespace (rule NV-146)."""
@@ -211,12 +209,9 @@ class ComputeDomainController:
 
     def update_status(self, domain: Obj) -> None:
         """Write the joined nodes and whether the domain is ready (rules NV-148 to NV-152)."""
-        # `ensure_finalizer` may have written the domain: the caller's copy has an old resource version.
-        fresh = self._informers[COMPUTE_DOMAINS].get(name_of(domain), namespace_of(domain)) or domain
-        wanted = self.wanted_status(fresh)
-        if fresh.get("status") != wanted:
-            changed = self._client.update_status(COMPUTE_DOMAINS, {**fresh, "status": wanted})
-            self._informers[COMPUTE_DOMAINS].assume(changed)
+        wanted = self.wanted_status(domain)
+        if domain.get("status") != wanted:
+            self._client.update_status(COMPUTE_DOMAINS, {**domain, "status": wanted})
 
     def wanted_status(self, domain: Obj) -> Obj:
         """Return the status that follows from cliques and pods; a domain without daemons waits for none."""
