@@ -119,8 +119,9 @@ Feature: What controllers rely on in the API server
   Scenario: An object is garbage-collected after its owner was replaced by one of the same name
     Given the manifest "claims/claim"
     And it is owned by the claims "a"
-    And it is created
+    # Before the object exists: the collector must find the new owner, and compare its uid.
     When the owner "a" is deleted and created again
+    And it is created
     Then it is garbage-collected
 
   @DRA-388
