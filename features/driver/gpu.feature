@@ -170,8 +170,12 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     Given node "n1" running the driver
     And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "second" allocated the same device as claim "first" on "n1"
-    And claim "first" is prepared on "n1"
-    When claim "second" is prepared on "n1"
+    # Unfinished claims are in the checkpoint beside that of the owner.
+    And a ResourceClaim "bad" allocated a device that the driver on "n1" does not have
+    And a ResourceClaim "worse" allocated a device that the driver on "n1" does not have
+    And a ResourceClaim "worst" allocated a device that the driver on "n1" does not have
+    When claims "bad, worse, worst, first" are prepared on "n1" in one call
+    And claim "second" is prepared on "n1"
     Then claim "second" is refused, naming "$(uid:first)"
 
   @NV-059

@@ -56,8 +56,10 @@ Feature: Several claims share a GPU by consumable capacity
       | field                                        | value   |
       | capacity.memory.value                        | 81919Mi |
       | capacity.memory.requestPolicy.validRange.max | 81919Mi |
-    # An unfinished claim is in the checkpoint before the others.
+    # Unfinished claims are in the checkpoint between the others.
     Given a ResourceClaim "bad" allocated a device that the driver on "n1" does not have
+    And a ResourceClaim "worse" allocated a device that the driver on "n1" does not have
+    And a ResourceClaim "worst" allocated a device that the driver on "n1" does not have
     And a ResourceClaim "one" allocated on "n1" with:
       """
       results: [{request: gpu, device: free, consumedCapacity: {shares: "1"}}]
@@ -95,7 +97,7 @@ Feature: Several claims share a GPU by consumable capacity
           parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicing}}
       """
     And an admin ResourceClaim "monitor" allocated the same device as claim "elsewhere" on "n1"
-    When claims "bad, one, two, odd, same, elsewhere, monitor, likewise" are prepared on "n1" in one call
+    When claims "bad, worse, worst, one, two, odd, same, elsewhere, monitor, likewise" are prepared on "n1" in one call
     Then claim "one" is prepared [NV-065]
     And claim "two" is prepared [NV-065]
     And claim "odd" is refused on its own [NV-065]
