@@ -27,7 +27,13 @@ RECORDED = {
     path.stem: orjson.loads(path.read_bytes()) for path in (Path(__file__).parent / "deviations").glob("*.json")
 }
 # Seen in a rule that kube-scheduler breaks (below), not in an outcome of the differential tests.
-IN_THE_COMPONENT = {"repeated-claim-config", "counters-by-pool-name", "negative-shares", "ranges-in-64-bits"}
+IN_THE_COMPONENT = {
+    "repeated-claim-config",
+    "counters-by-pool-name",
+    "negative-shares",
+    "ranges-in-64-bits",
+    "shares-without-capacity",
+}
 # Another form of the configuration with the same meaning: a class's configuration for all requests.
 ALIKE = {"class-config-lists-all"}
 # Chance, so that no case shows it; and what no outcome shows (below).

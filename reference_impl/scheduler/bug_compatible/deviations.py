@@ -92,6 +92,14 @@ DEVIATIONS: tuple[Deviation, ...] = (
         place="structured/internal/incubating/allocator_incubating.go allocateOne (CmpRequestOverCapacity)",
     ),
     Deviation(
+        "shares-without-capacity",
+        "kubernetes/kubernetes#140437",
+        "walk",
+        "A further share of a device without capacity takes the device's counters again.",
+        rule="DRA-211",
+        releases=_COUNTERS_OF_POOLS,
+    ),
+    Deviation(
         "negative-shares",
         "kubernetes/kubernetes#140442",
         "shares",

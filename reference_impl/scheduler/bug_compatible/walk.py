@@ -3,9 +3,9 @@
 A `Walk` serves one attempt on one node. Deviations: exhaustive-search (nothing is counted ahead),
 alternatives-before-devices, all-with-constraint, admin-pick-blocks-others, admin-access-consumes-counters and
 admin-access-consumes-capacity (admin access of a pick is ignored), shares-do-not-block (only exclusive use of a device
-counts); in 1.36.2 and before the half of rejected-keeps-counters that is not the ledger's; until
-1.35 every-order-tried and second-alternative-read-as-first; in 1.34 invalid-pool-ends-attempt, every-taint-keeps-off,
-every-share-takes-counters and capacity-of-another-device.
+counts); since 1.35 shares-without-capacity; in 1.36.2 and before the half of rejected-keeps-counters that is not the
+ledger's; until 1.35 every-order-tried and second-alternative-read-as-first; in 1.34 invalid-pool-ends-attempt,
+every-taint-keeps-off, every-share-takes-counters and capacity-of-another-device.
 
 Source: allocateOne and allocateDevice of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10 and v0.36.6.
 """
@@ -327,7 +327,10 @@ class Walk:
 
     def _is_shared_already(self, device: DeviceId) -> bool:
         """Return whether a share of the device was charged before: by an earlier allocation, or in this attempt."""
-        return device.device in self._taken.shared.get(device.pool_id, ()) or self._use.shares.get(device, 0) > 0
+        earlier = self._taken.shared.get(device.pool_id, {}).get(device.device)
+        # Only consumed capacity is looked up (shares-without-capacity).
+        known = earlier is not None and (bool(earlier.amounts) or not self._release.has("shares-without-capacity"))
+        return known or self._use.shares.get(device, 0) > 0
 
 
 def has_room(device: Device, request: SubRequest, taken: Taken, use: Use) -> bool:
