@@ -55,8 +55,9 @@ Feature: NVML events become taints and health states
     When XID 43 happens on GPU 0 of "n1"
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=43:None" only
     And the driver taints device "gpu-1" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
-    When XID 79 happens on GPU 0 of "n1"
-    Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=79:NoSchedule" only
+    # Not XID 79, which loses the GPU: its NVML functions fail then.
+    When XID 63 happens on GPU 0 of "n1"
+    Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=63:NoSchedule" only
 
   @NV-124 @gate:DRADeviceTaints
   Scenario: An XID of a MIG device taints that MIG device only
@@ -74,8 +75,8 @@ Feature: NVML events become taints and health states
   @NV-124b @gate:DRADeviceTaints
   Scenario: An XID of a GPU taints every MIG device of that GPU
     Given node "n1" running the driver on the GPUs of "dgx-h100-mig"
-    When XID 79 happens on GPU 0 of "n1"
-    Then the driver taints every MIG device of GPU 0 on "n1" with "gpu.nvidia.com/xid=79:NoSchedule" only
+    When XID 48 happens on GPU 0 of "n1"
+    Then the driver taints every MIG device of GPU 0 on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And no device on "n1" but every MIG device of GPU 0 is tainted
 
   @NV-125 @gate:DRADeviceTaints
