@@ -179,6 +179,37 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
 
 
+@mutant("selector-error-on-later-devices-ignored", rule="DRA-161b")
+def _(patch: Patch) -> None:
+    """Only the first device of a node on which an expression fails is reported."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def matching(self: Any, request: Any, device_class: Any, claim: Any) -> Any:
+            found = original(self, request, device_class, claim)
+            return dataclasses.replace(found, failed=found.failed & 1)
+
+        return matching
+
+    patch.wrap(f"{_ALLOCATOR}.inventory:NodeInventory.matching", make)
+
+
+@mutant("lists-of-text-have-no-values", rule="DRA-175", **_LISTS)
+def _(patch: Patch) -> None:
+    """Lists of strings and versions are read as attributes of an unknown type."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def values(device: Any, attribute: str, features: Any) -> Any:
+            found = original(device, attribute, features)
+            known = device.attribute(attribute)
+            if found is None or not known.is_list:
+                return found
+            return frozenset(value for value in found if value[0] not in ("string", "version")) or None
+
+        return values
+
+    patch.wrap(f"{_ALLOCATOR}.constraints:values", make)
+
+
 @mutant("lists-match-only-if-equal", rule="DRA-175", **_LISTS)
 def _(patch: Patch) -> None:
     """Two lists match only if they are equal."""

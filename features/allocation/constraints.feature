@@ -37,10 +37,10 @@ Feature: Constraints over attributes
       """
       nodeName: $(node:n1)
       devices:
-        - {name: d1, attributes: {dra.test/numa: {ints: <one>}}}
-        - {name: d2, attributes: {dra.test/numa: {ints: <two>}}}
-        - {name: d3, attributes: {dra.test/numa: {ints: <three>}}}
-        - {name: d4, attributes: {dra.test/numa: {ints: <four>}}}
+        - {name: d1, attributes: {dra.test/numa: {<type>: <one>}}}
+        - {name: d2, attributes: {dra.test/numa: {<type>: <two>}}}
+        - {name: d3, attributes: {dra.test/numa: {<type>: <three>}}}
+        - {name: d4, attributes: {dra.test/numa: {<type>: <four>}}}
       """
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "near" with:
@@ -53,10 +53,12 @@ Feature: Constraints over attributes
 
     @DRA-175
     Examples:
-      | what                      | one    | two    | three | four | count | devices |
-      | one of two values in common | [9]    | [1, 2] | [8]   | [2]  | 2     | d2, d4  |
+      | what                         | type     | one     | two            | three   | four    | count | devices |
+      | one of two values in common  | ints     | [9]     | [1, 2]         | [8]     | [2]     | 2     | d2, d4  |
+      | strings                      | strings  | [a]     | [b, c]         | [d]     | [c]     | 2     | d2, d4  |
+      | versions                     | versions | [1.0.0] | [1.1.0, 2.0.0] | [3.0.0] | [2.0.0] | 2     | d2, d4  |
 
     @DRA-176
     Examples:
-      | what                            | one    | two | three | four | count | devices    |
-      | the first choice has no solution  | [1, 2] | [1] | [2]   | [2]  | 3     | d1, d3, d4 |
+      | what                             | type | one    | two | three | four | count | devices    |
+      | the first choice has no solution | ints | [1, 2] | [1] | [2]   | [2]  | 3     | d1, d3, d4 |

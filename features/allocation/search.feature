@@ -143,6 +143,7 @@ Feature: The search for devices
       | what                      | requests |
       | a request for all devices | [{name: gpu, exactly: {deviceClassName: $(class:rare), allocationMode: All}}] |
       | the class of a request    | [{name: gpu, exactly: {deviceClassName: $(class:rare)}}] |
+      | the second device         | [{name: gpu, exactly: {deviceClassName: $(class:gpu), selectors: [{cel: {expression: '"rare" in device.attributes["$(sim)"] && device.attributes["$(sim)"].absent == 1'}}]}}] |
       | the second request        | [{name: gpu, exactly: {deviceClassName: $(class:gpu)}}, {name: other, exactly: {deviceClassName: $(class:rare), count: 2}}] |
       | the second selector       | [{name: gpu, exactly: {deviceClassName: $(class:gpu), selectors: [{cel: {expression: 'true'}}, {cel: {expression: 'device.attributes["$(sim)"].rare == 1'}}]}}] |
 
