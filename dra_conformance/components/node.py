@@ -321,6 +321,11 @@ class ScenarioNode:
             return bool(self.driver_error)
         return not process.running and (process.exit_code or 0) > 0
 
+    def crash(self) -> str:
+        """Describe a driver's process that has ended and that the scenario did not stop; empty if there is none."""
+        ended = [process for process in self._processes.values() if process.exit_code is not None]
+        return "; ".join(f"the {one.name} ended with exit code {one.exit_code}: {one.last_words()}" for one in ended)
+
     def process_state(self) -> str:
         """The state of the driver's process, or the error that ended its start; empty if there is neither."""
         process = self._processes.get(self.driver_name)

@@ -17,6 +17,9 @@ from pathlib import Path
 from dra_conformance.core.errors import UsageError
 from dra_conformance.core.isolation import NONE, Isolation
 
+_TAIL, _LAST_LINES = 1 << 16, 400  # bytes and lines: enough for the stack after a panic
+_LAST_WORDS = ("panic: ", "fatal error: ", "Error: ")
+
 
 class ManagedProcess:
     """A program that the harness starts. `grace` is the time in seconds between SIGTERM and SIGKILL.
@@ -106,8 +109,14 @@ class ManagedProcess:
         """Return the last lines of the output, for messages."""
         if not self.log_path.is_file():
             return ""
-        lines = self.log_path.read_bytes()[-8192:].decode(errors="replace").splitlines()
+        lines = self.log_path.read_bytes()[-_TAIL:].decode(errors="replace").splitlines()
         return "\n".join(lines[-count:])
+
+    def last_words(self) -> str:
+        """Return the last line of the output that reports a panic or an error, or else the last line."""
+        lines = self.last_lines(_LAST_LINES).splitlines()
+        found = [line for line in lines if line.startswith(_LAST_WORDS)]
+        return (found or lines or ["no output"])[-1].strip()
 
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None:

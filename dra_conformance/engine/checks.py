@@ -20,16 +20,23 @@ class Checks:
 
     A `look` function returns whether a condition holds and the observed value. It is called after each event, so it
     must read stores, not the API server. `catch_up` waits for the harness's own stores, `settle` for an idle system;
-    `patience` is in seconds.
+    `patience` is in seconds. `crash` describes a program under test that has ended by itself, for failed checks.
     """
 
     def __init__(
-        self, log: EventLog, *, patience: float, catch_up: Callable[[], None], settle: Callable[[], None]
+        self,
+        log: EventLog,
+        *,
+        patience: float,
+        catch_up: Callable[[], None],
+        settle: Callable[[], None],
+        crash: Callable[[], str],
     ) -> None:
         self._log = log
         self._patience = patience
         self._catch_up = catch_up
         self._settle = settle
+        self._crash = crash
         self.rules: tuple[str, ...] = ()
         self.step = ""
         self.made = 0
@@ -45,6 +52,9 @@ class Checks:
         """
         self.made += 1
         expected_text, observed_text = show(expected), show(observed)
+        # A missing effect says little if the cause is a crash.
+        if not ok and (crash := self._crash()):
+            observed_text = f"{observed_text}; {crash}"
         self._log.emit(
             CheckMade(
                 rules=self.rules,

@@ -93,7 +93,9 @@ class World:
         self.wait_for_watches = self.settling.wait_for_watches
         self.settle = self.settling.settle
 
-        self.checks = Checks(self.log, patience=run.patience, catch_up=self.catch_up, settle=self.settle)
+        self.checks = Checks(
+            self.log, patience=run.patience, catch_up=self.catch_up, settle=self.settle, crash=self._crash
+        )
         self.checks.begin_step("", scenario.rules)
         self.check = self.checks.check
         self.check_seen = self.checks.check_seen
@@ -143,6 +145,9 @@ class World:
     def nodes(self) -> list[ScenarioNode]:
         """Return the nodes that the scenario has made."""
         return list(self._nodes.values())
+
+    def _crash(self) -> str:
+        return "; ".join(crash for node in self._nodes.values() if (crash := node.crash()))
 
     def external_driver_for(self, alias: str) -> ExternalDriver | None:
         """Return the externally started driver for the scenario's first node, None for other nodes."""

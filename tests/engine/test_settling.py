@@ -211,7 +211,7 @@ def test_does_not_wait_for_watches_that_are_delayed_or_broken_on_purpose() -> No
 @pytest.mark.parametrize(("kind", "waits"), [("given", True), ("when", True), ("then", False)])
 def test_watches_are_drained_before_a_step_that_acts(kind: str, waits: bool) -> None:
     actions: list[str] = []
-    checks = Checks(EventLog(), patience=1.0, catch_up=lambda: None, settle=lambda: None)
+    checks = Checks(EventLog(), patience=1.0, catch_up=lambda: None, settle=lambda: None, crash=str)
     world = SimpleNamespace(
         scenario=SimpleNamespace(rules=("DRA-001",)), wait_for_watches=lambda: actions.append("wait"), checks=checks
     )
