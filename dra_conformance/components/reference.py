@@ -126,7 +126,7 @@ def starting(component: str) -> Iterator[None]:
     """Turn an error of a reference component's start into StartFailed, unless it is one for the user to fix."""
     try:
         yield
-    except (SuiteError, ComponentError, Untestable):
+    except (SuiteError, StartFailed, ComponentError, Untestable):
         raise
     except Exception as error:
         raise StartFailed(component, error) from error

@@ -22,10 +22,11 @@ from dra_api.certificates import CertificateError, Certificates, make
 from dra_api.component import Component
 from dra_conformance.components.context import RunContext
 from dra_conformance.core.component_spec import WEBHOOK_PLACEHOLDERS, ComponentSpec, fill
-from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.errors import StartFailed, TargetUnreachable
 from dra_conformance.core.events import ComponentChanged
 from dra_conformance.core.isolation import NONE
 from dra_conformance.core.process import ManagedProcess
+from reference_impl.errors import ComponentError
 
 HOST = "127.0.0.1"
 GATES = ("TimeSlicingSettings", "MPSSupport")
@@ -194,7 +195,11 @@ class WebhookComponent:
                 gates=EnabledSharing(time_slicing=gates["TimeSlicingSettings"], mps=gates["MPSSupport"]),
             )
         )
-        part.start()
+        try:
+            part.start()
+        except ComponentError as error:
+            # The harness chose the address and made the certificate, so there is nothing for the user to fix.
+            raise StartFailed("webhook", error) from error
         self._run.log.emit(ComponentChanged(component="webhook", implementation="reference", action="start"))
         self._part = part
         self.endpoint = self._endpoint(part.address[1] if part.address else 0)
