@@ -14,6 +14,8 @@ _VERSION = re.compile(r'((?:resource ?version|ResourceVersion)"?:? ?"?)\d+', re.
 _TOO_OLD = re.compile(r"(too old resource version: |Too large resource version: )\d+(?: \(\d+\))?(, current: \d+)?")
 _BAD = re.compile(r"\bBad_[a-z0-9]{5}\b")
 _IN_RECORD = re.compile(r"(ResourceVersion in (?:record|the precondition|object meta):? )\(?\d+\)?")
+# Of a document of OpenAPI, whose descriptions differ.
+_HASH = re.compile(r"\?hash=[0-9A-F]+")
 # A diff of Go values follows.
 _DIFF = re.compile(r"(Forbidden: pod updates may not change fields other than [^\n]*)\n.*", re.DOTALL)
 _AUDIT = re.compile(r"(127\.0\.0\.1|localhost|\[::1\]):\d+")
@@ -33,6 +35,7 @@ def text(found: str) -> str:
     found = _VERSION.sub(r"\1RV", found)
     found = _BAD.sub("Bad_XXXXX", found)
     found = _IN_RECORD.sub(r"\1(RV)", found)
+    found = _HASH.sub("?hash=HASH", found)
     found = _DIFF.sub(r"\1", found)
     return _AUDIT.sub("SERVER", found)
 

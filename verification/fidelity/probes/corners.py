@@ -1014,6 +1014,9 @@ def _paths() -> Iterator[Probe]:
     for kind in ("api.resource.Quantity", "apis.meta.v1.ObjectMeta", "apis.meta.v1.Time", "runtime.RawExtension"):
         keys = ("components", "schemas", f"io.k8s.apimachinery.pkg.{kind}")
         yield Probe(f"openapi/schema-{kind.rpartition('.')[2].lower()}", (get(document, at=keys),))
+    for group in ("api/v1", "apis/resource.k8s.io/v1", "apis/resource.k8s.io/v1beta1", "apis/apps/v1"):
+        index = get("/openapi/v3", at=("paths", group))
+        yield Probe(f"openapi/index-{group.replace('/', '-')}", (index,))
     policy = "/openapi/v3/apis/policy/v1"
     keys = ("components", "schemas", "io.k8s.apimachinery.pkg.util.intstr.IntOrString")
     yield Probe("openapi/schema-int-or-string", (get(policy, at=keys),))
