@@ -155,7 +155,7 @@ def bind_of_vfio(node: ScenarioNode) -> Path:
 
 
 def hang_bind(_world: World, node: ScenarioNode) -> None:
-    """Put a pipe in the place of vfio-pci's file `bind`: whoever opens it waits for a reader that never comes."""
+    """Put a pipe in the place of vfio-pci's file `bind`: a program that opens it for writing waits for a reader."""
     file = bind_of_vfio(node)
     file.rename(file.with_name("bind-aside"))
     os.mkfifo(file)
