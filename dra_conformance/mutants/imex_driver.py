@@ -67,6 +67,32 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CHANNELS}.node", make)
 
 
+def _refuse_unprepare(patch: Patch, refused: Callable[[Any], bool]) -> None:
+    """Let Unprepare fail for a claim if `refused` is true for its entry in the checkpoint, None if it has none."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def unprepare(self: Any, uid: str) -> None:
+            if refused(self._checkpoint.get(uid)):
+                raise PermanentError("the claim is not prepared")
+            original(self, uid)
+
+        return unprepare
+
+    patch.wrap(f"{PREPARER}.unprepare", make)
+
+
+@mutant("unknown-claims-not-unprepared", rule="NV-167b")
+def _(patch: Patch) -> None:
+    """Unprepare of a claim that the driver does not know fails."""
+    _refuse_unprepare(patch, lambda entry: entry is None)
+
+
+@mutant("aborted-claims-not-unprepared", rule="NV-167b")
+def _(patch: Patch) -> None:
+    """Unprepare of a claim that was aborted already fails."""
+    _refuse_unprepare(patch, lambda entry: entry is not None and entry.aborted_at)
+
+
 @mutant("claim-without-configuration-gets-channel", rule="NV-172")
 def _(patch: Patch) -> None:
     """A claim that names no ComputeDomain gets channel 0."""

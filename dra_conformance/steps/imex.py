@@ -378,6 +378,18 @@ def _(world: World, claim: str, node: str) -> None:
         raise Untestable(f"Unprepare failed: {results}")
 
 
+@then('Unprepare of claim "{claim}" succeeds on the ComputeDomain driver of "{node}"')
+def _(world: World, claim: str, node: str) -> None:
+    """Call Unprepare; the response has the claim, without an error."""
+    reference = reference_to(world, claim)
+    try:
+        found = world.node(node).domain_plugin.unprepare([reference], timeout=45.0)
+        problem = found.get(reference.uid, "the response has no entry for the claim")
+    except (RpcError, KubeletError) as error:
+        problem = str(error)
+    world.check(not problem, f"Unprepare of {claim} succeeds", expected="no error", observed=problem or "no error")
+
+
 @when("{seconds:d} seconds pass while claims wait")
 def _(world: World, seconds: int) -> None:
     """Advance the clock second by second although calls of Prepare are in flight."""

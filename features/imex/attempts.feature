@@ -114,6 +114,19 @@ Feature: Daemons of ComputeDomains and aborted claims
     And the ComputeDomain label of node "n2" stays "job"
     And the ComputeDomain driver on "n2" has a record of claim "waits"
 
+  @NV-167b @needs:compute-domain-plugin
+  Scenario: Unprepare of a claim that is not prepared succeeds
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a channel claim "train" on "n1" for ComputeDomain "job"
+    Then Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    # It waits, and is aborted; then it is aborted already.
+    And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
+    And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
+    And the ComputeDomain label of node "n1" stays "none"
+
   @NV-167 @needs:compute-domain-plugin
   Scenario: A claim that is unprepared while it waits is recorded as aborted
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
