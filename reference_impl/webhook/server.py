@@ -24,6 +24,7 @@ from reference_impl.webhook import document, review
 log = logging.getLogger(__name__)
 
 PATH = "/validate-resource-claim-parameters"
+_BODY_LIMIT = 8 * 1024 * 1024
 _READ_TIMEOUT = 30.0
 
 
@@ -130,7 +131,14 @@ def _handler(gates: EnabledSharing) -> type[BaseHTTPRequestHandler]:
                 self._send(404, b"not found", "text/plain")
 
         def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            declared = self.headers.get("Content-Length") or ""
+            length = int(declared) if declared.isdecimal() else -1
+            if not 0 <= length <= _BODY_LIMIT:
+                # The body stays unread, so no further request can be read from this connection.
+                self.close_connection = True
+                self._send(413, b"the body has no length, or is too large", "text/plain")
+                return
+            body = self.rfile.read(length)
             if self.path.partition("?")[0] != PATH:
                 self._send(404, b"not found", "text/plain")
             elif self.headers.get("Content-Type") != "application/json":

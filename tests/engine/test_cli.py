@@ -36,7 +36,8 @@ def run_command(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, st
         (["run", "-n", "0"], "error: Invalid value for '-n' / '--workers': 0 is not in the range"),
         (
             ["run", "--driver", "exce:x"],
-            "error: unknown driver 'exce' (choose from reference, exec:COMMAND, socket:PATH, cluster, none)\n"
+            "error: unknown driver 'exce' (choose from reference, exec:COMMAND, nvidia[:RELEASE], socket:PATH, "
+            "cluster, none)\n"
             "  Did you mean exec?\n",
         ),
         (["run", "--profile", "driver"], "error: unknown profile 'driver' (choose from driver-core, "),

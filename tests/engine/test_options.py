@@ -46,7 +46,7 @@ def test_options_travel_unchanged() -> None:
         ({"skip": ["["]}, "--skip '[': not a regular expression", ""),
         (
             {"driver": "refrence"},
-            "unknown driver 'refrence' (choose from reference, exec:COMMAND, socket:PATH",
+            "unknown driver 'refrence' (choose from reference, exec:COMMAND, nvidia[:RELEASE], socket:PATH",
             "Did you mean reference?",
         ),
         ({"driver": "exec:"}, "requires a command", ""),
