@@ -31,6 +31,7 @@ from reference_impl.binder.claims import (
     same_allocation,
     without_finalizer,
 )
+from reference_impl.binder.failure import BindFailure
 
 EXTENDED_RESOURCE_CLAIM = "resource.kubernetes.io/extended-resource-claim"
 
@@ -61,14 +62,20 @@ class ExtendedClaims:
         return None
 
     def commit(self, pod: Obj, node: Obj, entry: Obj) -> Obj:
-        """Make (or find), allocate and reserve the claim, record it in the pod's status, and return it."""
+        """Make (or find), allocate and reserve the claim, record it in the pod's status, and return it.
+
+        Raises BindFailure if the entry of the BindRequest has no allocation.
+        """
+        allocation = entry.get("allocation")
+        if not allocation:
+            raise BindFailure("extendedResourceClaimAllocation has no allocation")
         claim = self.find(pod)
         if claim is not None and not self.fits(claim, entry):
             self._remove(claim)
             claim = None
         if claim is None:
             claim = self._client.create(RESOURCE_CLAIMS, self.claim_for(pod, entry))
-        claim = self._writer.commit(claim, pod, node, entry["allocation"], generated=True)
+        claim = self._writer.commit(claim, pod, node, allocation, generated=True)
         self._record(
             pod, {"resourceClaimName": name_of(claim), "requestMappings": entry.get("containerMappings") or []}
         )

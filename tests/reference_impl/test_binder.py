@@ -579,6 +579,15 @@ def test_an_extended_resource_gets_its_claim(cluster: Cluster) -> None:
     assert recorded["requestMappings"] == extended_entry(cluster)["containerMappings"]
 
 
+def test_an_extended_entry_without_allocation_is_the_reason_of_the_failure(cluster: Cluster) -> None:
+    cluster.run(binder(cluster))
+    extended_pod(cluster)
+    cluster.bind_request("p", extendedResourceClaimAllocation={"containerMappings": []})
+    cluster.phase("p", "Failed")
+    reason = cluster.get(BIND_REQUESTS, "p")["status"]["reason"]
+    assert reason == "extendedResourceClaimAllocation has no allocation"
+
+
 def test_a_failed_binding_removes_the_extended_claim(cluster: Cluster) -> None:
     transport = FaultyTransport(cluster.transport)
     transport.fault = fail_times(1, "POST", "/binding", lambda: refusal(500, "InternalError"))
