@@ -170,6 +170,7 @@ class ClusterView:
         with self.lock:
             if change.type == "DELETED":
                 self.nodes.pop(name, None)
+                self._pools.node_changed(name)
                 # A node that disappears makes room for no pod.
                 return
             facts = NodeFacts.of(change.object)
@@ -202,8 +203,8 @@ class ClusterView:
         with self.lock:
             if change.type == "DELETED":
                 self._pools.drop_rule(name_of(change.object))
-            else:
-                self._pools.put_rule(change.object)
+            elif not self._pools.put_rule(change.object):
+                return
         self._listener("room", ("", name_of(change.object)))
 
     def on_class(self, change: Change) -> None:
@@ -220,6 +221,7 @@ class ClusterView:
         """Handle a change of a ResourceClaim."""
         key = key_of(change.object)
         with self.lock:
+            self.extended.note(change)
             if change.type == "DELETED":
                 self.claims.pop(key, None)
                 freed = self.ledger.forget_claim(key)

@@ -34,7 +34,7 @@ class SchedulerOptions:
     `bug_compatible`: the Kubernetes release whose known deviations the allocator has (`1.36`); None: those of none.
     `binding_timeout`: seconds that a claim may be allocated before its binding conditions are met (publish=direct);
     None: 600.
-    `initial_backoff` and `max_backoff`: seconds before a pod is tried again after a change; doubled by each failure.
+    `initial_backoff` and `max_backoff`: seconds before a pod that did not fit is tried again after a change.
     """
 
     publish: Publish = "bind-request"
@@ -45,7 +45,7 @@ class SchedulerOptions:
     writers: int = 10
     event_delay: float = 5.0
     filter_timeout: float = 10.0
-    initial_backoff: float = 0.01
+    initial_backoff: float = 0.02
     max_backoff: float = 2.0
     binding_timeout: float | None = None
     sync_timeout: float = 30.0

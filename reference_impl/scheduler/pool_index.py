@@ -27,23 +27,23 @@ class PoolIndex:
         self._slices: dict[PoolId, dict[str, Slice]] = {}
         self._slice_pool: dict[str, PoolId] = {}
         self._rules: dict[str, TaintRule] = {}
-        # Under an empty name: pools that may concern several nodes. A pool stays under its former nodes.
-        self._pools_by_home: dict[str, set[PoolId]] = {}
-        self._homes: dict[PoolId, set[str]] = {}
+        self._tainted: dict[PoolId, list[Slice]] = {}
+        self._pools_by_node: dict[str, set[PoolId]] = {}
+        self._shared_pools: set[PoolId] = set()
         self._inventories: dict[str, Any] = {}
 
     def inventory(self, node: NodeFacts) -> Any:
         """Return the inventory of a node, built on its first use after a change."""
         known = self._inventories.get(node.name)
         if known is None:
-            pools = {*self._pools_by_home.get(node.name, ()), *self._pools_by_home.get("", ())}
+            pools = {*self._pools_by_node.get(node.name, ()), *self._shared_pools}
             known = self._inventories[node.name] = self._engine.inventory(
-                node, [slices for pool in sorted(pools) if (slices := self._pool_slices(pool))], self._features
+                node, [self._pool_slices(pool) for pool in sorted(pools)], self._features
             )
         return known
 
     def node_changed(self, name: str) -> None:
-        """Handle changed labels of a node, or a new node."""
+        """Handle changed labels of a node, or its deletion."""
         self._inventories.pop(name, None)
 
     def put_slice(self, found: Obj) -> None:
@@ -58,35 +58,58 @@ class PoolIndex:
         """Remove a ResourceSlice."""
         pool = self._slice_pool.pop(name, None)
         if pool is not None:
-            del self._slices[pool][name]
+            self._slices[pool].pop(name, None)
             self._reindex(pool)
 
-    def put_rule(self, found: Obj) -> None:
-        """Store a DeviceTaintRule."""
-        self._rules[name_of(found)] = TaintRule.decode(found)
-        self._inventories.clear()
+    def put_rule(self, found: Obj) -> bool:
+        """Store a DeviceTaintRule. Return False if it is unchanged."""
+        rule = TaintRule.decode(found)
+        if self._rules.get(rule.name) == rule:
+            return False
+        self._rules[rule.name] = rule
+        self._forget_taints()
+        return True
 
     def drop_rule(self, name: str) -> None:
         """Remove a DeviceTaintRule."""
-        del self._rules[name]
-        self._inventories.clear()
+        self._rules.pop(name, None)
+        self._forget_taints()
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
+    def _forget_taints(self) -> None:
+        self._tainted.clear()
+        self._inventories.clear()
+
     def _pool_slices(self, pool: PoolId) -> list[Slice]:
-        slices = [*self._slices[pool].values()]
+        slices = [*self._slices.get(pool, {}).values()]
         if not self._rules or not self._features.device_taints:
             return slices
-        rules = [self._rules[name] for name in sorted(self._rules)]
-        return [taint_rules.apply(item, rules) for item in slices]
+        known = self._tainted.get(pool)
+        if known is None:
+            rules = [self._rules[name] for name in sorted(self._rules)]
+            known = self._tainted[pool] = [taint_rules.apply(item, rules) for item in slices]
+        return known
 
     def _reindex(self, pool: PoolId) -> None:
-        """Note which nodes a pool may concern, and drop what was prepared for them and for its former nodes."""
-        homes = self._homes.setdefault(pool, set())
-        homes.update(self._engine.home_of(item) for item in self._slices[pool].values())
-        for home in homes:
-            self._pools_by_home.setdefault(home, set()).add(pool)
-            self._inventories.pop(home, None)
+        """Find anew which nodes a pool may concern, and drop what was prepared for them."""
+        self._tainted.pop(pool, None)
+        slices = self._slices.get(pool, {})
+        nodes = {self._engine.home_of(item) for item in slices.values()}
+        was_shared = pool in self._shared_pools
+        self._shared_pools.discard(pool)
+        # An empty home: the slice may concern several nodes.
+        if "" in nodes:
+            self._shared_pools.add(pool)
+        for node, pools in list(self._pools_by_node.items()):
+            if pool in pools and node not in nodes:
+                pools.discard(pool)
+                self._inventories.pop(node, None)
+        for node in nodes - {""}:
+            self._pools_by_node.setdefault(node, set()).add(pool)
+            self._inventories.pop(node, None)
         # Any node may be concerned, so no inventory can be kept.
-        if "" in homes:
+        if was_shared or "" in nodes:
             self._inventories.clear()
+        if not slices:
+            self._slices.pop(pool, None)

@@ -173,9 +173,11 @@ class Scheduler:
 
     def backoff(self, pod: PodKey) -> float:
         """Return seconds until a pod that failed as often as this one is tried again."""
+        failures = self._failures.get(pod, 0)
+        if not failures:
+            return 0.0
         # The exponent is capped because 2.0 ** 1024 overflows.
-        failures = min(self._failures.get(pod, 0), 20)
-        return float(min(self.options.initial_backoff * 2.0**failures, self.options.max_backoff))
+        return float(min(self.options.initial_backoff * 2.0 ** min(failures - 1, 20), self.options.max_backoff))
 
     def _wait(self, key: PodKey, pod: Obj, *, for_own_claims: bool) -> None:
         with self._lock:

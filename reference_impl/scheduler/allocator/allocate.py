@@ -229,11 +229,15 @@ class Allocator:
         if position == len(options):
             yield chosen
             return
+        tried: list[Task] = []
         alternatives = list(enumerate(options[position]))
         # An alternative with too few devices is not tried: its search could only fail on the selector of another.
         alternatives = [one for one in alternatives if not out_of_reach(problem, [one[1].task])] or alternatives
-        for number, _ in alternatives:
+        for number, option in alternatives:
             attempt = (*chosen, number)
+            if any(option.task.like(before) for before in tried):
+                continue
+            tried.append(option.task)
             if self._attempt(problem, self._start(problem, options, attempt), breaches) is not None:
                 yield from self._prefixes(problem, options, attempt, breaches)
 

@@ -8,7 +8,7 @@ kubernetes/kubernetes#140504 and #140431; rules DRA-189 to DRA-196.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from reference_impl.scheduler.allocator.model import Device, SubRequest
 from reference_impl.scheduler.allocator.pools import NodePool
@@ -52,3 +52,21 @@ def give_back(device: Device, left: dict[tuple[str, str], int]) -> None:
     """Undo `take`."""
     for counter, value in device.counters.items():
         left[counter] += value
+
+
+def least_needed(devices: Sequence[Device]) -> dict[str, int]:
+    """Return a lower bound of what any of `devices` consumes, by counter name over all sets of their pool.
+
+    Sets of one pool are added up: what one partition takes from one GPU's set, another may take from the next GPU's,
+    but the pool as a whole must have enough.
+    """
+    totals = [_by_name(device) for device in devices]
+    names = set.intersection(*(set(total) for total in totals))
+    return {name: min(total[name] for total in totals) for name in names}
+
+
+def _by_name(device: Device) -> dict[str, int]:
+    totals: dict[str, int] = {}
+    for (_, name), value in device.counters.items():
+        totals[name] = totals.get(name, 0) + value
+    return totals

@@ -12,8 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 from dra_api.quantity import Quantity
 from reference_impl.node_selector import NodeFacts
-from reference_impl.scheduler.allocator import capacity, constraints, pools, selectors, taints
-from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, Slice, SubRequest
+from reference_impl.scheduler.allocator import capacity, constraints, counters, pools, selectors, taints
+from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, PoolId, Slice, SubRequest
 from reference_impl.scheduler.allocator.pools import NodePool
 from reference_impl.scheduler.allocator.taken import Taken
 
@@ -103,7 +103,14 @@ class NodeInventory:
         self._values: dict[str, dict[constraints.Values, int]] = {}
         self._too_small: dict[Wanted, int] = {}
         self._consumption: dict[Wanted, Consumption] = {}
+        self._least: dict[int, tuple[PoolId, dict[str, int]] | None] = {}
         self._busy: tuple[Taken, tuple[int, ...], int] | None = None
+        # The sets that have a counter of each name, pool by pool.
+        self.counters_named: dict[PoolId, dict[str, list[tuple[str, str]]]] = {}
+        for pool in self.pools:
+            named = self.counters_named.setdefault(pool.id, {})
+            for key in pool.counters:
+                named.setdefault(key[1], []).append(key)
 
     @classmethod
     def build(cls, node: NodeFacts, slices_by_pool: Sequence[Sequence[Slice]], features: Features) -> NodeInventory:
@@ -183,6 +190,19 @@ class NodeInventory:
                 self._consumption.clear()
             known = self._consumption[request.capacity] = Consumption(self.devices, request)
         return known
+
+    def least_counters(self, mask: int) -> tuple[PoolId, dict[str, int]] | None:
+        """Return the least that any device of `mask` consumes of its pool's counters; None for several pools, or for
+        none.
+        """
+        if mask not in self._least:
+            devices = [self.devices[position] for position in bits(mask)]
+            homes = {device.id.pool_id for device in devices}
+            least = counters.least_needed(devices) if len(homes) == 1 else {}
+            if len(self._least) > MAX_KEPT:
+                self._least.clear()
+            self._least[mask] = (homes.pop(), least) if least else None
+        return self._least[mask]
 
     def by_value(self, attribute: str) -> dict[constraints.Values, int]:
         """Return devices by their values of a constrained attribute; those without it are in none."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from dra_api.objects import Obj
 from reference_impl.node_selector import NodeFacts
-from reference_impl.scheduler.allocator.model import Claim, Classes, Device, SubRequest
+from reference_impl.scheduler.allocator.model import AllocationError, Claim, Classes, Device, SubRequest
 
 # One chosen (sub)request with its devices, in the order of allocation.
 Chosen = Sequence[tuple[SubRequest, Sequence[Device]]]
@@ -105,7 +105,7 @@ def node_selector(devices: Sequence[Device], node: NodeFacts) -> Obj | None:
     """Return the nodes that can use the allocation; None means all.
 
     A device of this node alone pins the allocation to it; otherwise the requirements of all devices' selectors, each
-    once, in one term (DRA-141 to DRA-144).
+    once, in one term (DRA-141 to DRA-144). Raises AllocationError for a selector with several terms.
     """
     fields: list[Obj] = []
     expressions: list[Obj] = []
@@ -113,8 +113,10 @@ def node_selector(devices: Sequence[Device], node: NodeFacts) -> Obj | None:
         if device.node_name or device.binds_to_node:
             only = {"key": "metadata.name", "operator": "In", "values": [node.name]}
             return {"nodeSelectorTerms": [{"matchFields": [only]}]}
-        # The API server stores no selector with several terms here.
-        for term in (device.node_selector or {}).get("nodeSelectorTerms") or ():
+        terms = (device.node_selector or {}).get("nodeSelectorTerms") or ()
+        if len(terms) > 1:
+            raise AllocationError(f"device {device.id}: unsupported node selector with {len(terms)} terms")
+        for term in terms:
             _merge(fields, term.get("matchFields") or ())
             _merge(expressions, term.get("matchExpressions") or ())
     if not fields and not expressions:

@@ -45,6 +45,20 @@ class Task(msgspec.Struct, frozen=True, gc=False):
     constraints: tuple[int, ...] = ()
     consumption: Consumption | None = None
 
+    def like(self, other: Task) -> bool:
+        """Return whether the two tasks are interchangeable."""
+        return (
+            self.claim == other.claim
+            and self.count == other.count
+            and self.mask == other.mask
+            and self.failed == other.failed
+            and self.constraints == other.constraints
+            and not self.everything
+            and not other.everything
+            and self.request.admin_access == other.request.admin_access
+            and self.request.capacity == other.request.capacity
+        )
+
 
 @dataclass(slots=True)
 class Problem:
@@ -181,16 +195,15 @@ class Search:
         return True
 
     def _first_choice(self, number: int, nth: int) -> int | None:
-        """Take the first device for a place; None when there is none, or when a selector of the task failed."""
+        """Take the first device for a place; None when there is none, or when a selector failed on one before it."""
         task = self._tasks[number]
-        if task.failed:
-            return None
         # Devices of one task are picked in ascending order: another order of the same devices is the same solution.
-        after = self._picked[number][-1] if nth else -1
+        after = self._picked[number][-1] if nth else self._first_allowed(number)
+        failing = task.failed & (self._unused(task) | self._taken_later[number]) if task.failed else 0
         tried: set[object] = set()
-        for position in bits(self._open(task) >> (after + 1) << (after + 1)):
+        for position in bits((self._open(task) | failing) >> (after + 1) << (after + 1)):
             self._problem.steps -= 1
-            if self._problem.steps < 0:
+            if failing >> position & 1 or self._problem.steps < 0:
                 return None
             # Without a failed device there is no class to compare with, so none is computed.
             if tried and self._class(position) in tried:
@@ -230,7 +243,7 @@ class Search:
     def _choices(self, number: int, nth: int) -> Iterator[int]:
         """Place device `nth` of task `number`: each choice in turn, undone when the caller requests the next."""
         task = self._tasks[number]
-        after = self._picked[number][-1] if nth else -1
+        after = self._picked[number][-1] if nth else self._first_allowed(number)
         failing = task.failed & (self._unused(task) | self._taken_later[number])
         candidates = (self._open(task) | failing) >> (after + 1) << (after + 1)
         dead_key = (number, nth, after, self._used, tuple(self._used_by_claim), tuple(self._states))
@@ -263,6 +276,16 @@ class Search:
         if remember:
             self._dead.add(dead_key)
 
+    def _first_allowed(self, number: int) -> int:
+        """Return the place behind which a task begins: interchangeable tasks take devices in order, not in every order.
+
+        A device that can be shared may be taken by the next task as well.
+        """
+        task = self._tasks[number]
+        if number and task.like(self._tasks[number - 1]):
+            return self._picked[number - 1][0] - bool(self._shareable(task))
+        return -1
+
     # -- what a pick does ------------------------------------------------------------------------------------------
 
     def _unused(self, task: Task) -> int:
@@ -276,6 +299,9 @@ class Search:
     def _open(self, task: Task) -> int:
         """Return devices that `task` may still take."""
         return task.mask & self._unused(task)
+
+    def _shareable(self, task: Task) -> int:
+        return task.mask & self._inventory.shareable
 
     def _within_counters(self, task: Task, position: int) -> bool:
         device = self._inventory.devices[position]
@@ -419,7 +445,7 @@ class Search:
                 check = self._no_common_value if constraint.kind == "matchAttribute" else self._too_few_values
                 if check(position, remaining):
                     return True
-        return False
+        return bool(self._left) and self._counters_too_low(remaining)
 
     def _countable(self, remaining: list[tuple[int, Need]]) -> bool:
         """Return whether counting devices allows a solution. Shared devices and admin access exclude no other task."""
@@ -464,3 +490,26 @@ class Search:
             if number in self._scope[position]
         ]
         return not matching.satisfiable(over_values)
+
+    def _counters_too_low(self, remaining: list[tuple[int, Need]]) -> bool:
+        """Return whether a counter of a pool is too low for the cheapest devices of the remaining picks."""
+        needed: dict[PoolId, dict[str, int]] = {}
+        for number, need in remaining:
+            bound = self._bound(number)
+            if bound is not None and need.wanted:
+                totals = needed.setdefault(bound[0], {})
+                for name, value in bound[1].items():
+                    totals[name] = totals.get(name, 0) + need.wanted * value
+        for pool, totals in needed.items():
+            left, named = self._left[pool], self._inventory.counters_named[pool]
+            for name, total in totals.items():
+                if sum([left[key] for key in named.get(name, ()) if left[key] > 0]) < total:
+                    return True
+        return False
+
+    def _bound(self, number: int) -> tuple[PoolId, dict[str, int]] | None:
+        """Return the least that one pick of a task consumes of its pool's counters; None if that may be nothing."""
+        task = self._tasks[number]
+        if not counters.charged(task.request) or self._shareable(task):
+            return None
+        return self._inventory.least_counters(task.mask)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from dra_api.objects import Obj
+from dra_api.objects import Obj, name_of
 from reference_impl.scheduler.allocator.model import Device, DeviceId, Slice, Taint
 
 
@@ -20,6 +20,7 @@ from reference_impl.scheduler.allocator.model import Device, DeviceId, Slice, Ta
 class TaintRule:
     """One DeviceTaintRule; an empty field selects every value, no selector at all (not `selective`) nothing."""
 
+    name: str
     driver: str
     pool: str
     device: str
@@ -32,6 +33,7 @@ class TaintRule:
         spec = obj.get("spec") or {}
         selector = spec.get("deviceSelector") or {}
         return cls(
+            name=name_of(obj),
             driver=str(selector.get("driver") or ""),
             pool=str(selector.get("pool") or ""),
             device=str(selector.get("device") or ""),
