@@ -230,8 +230,10 @@ class Binder:
             return self.fail(request, pod, str(failure), for_good=True)
         except BindFailure as failure:
             return self.fail(request, pod, str(failure))
+        except (ApiError, TransportError, OSError) as failure:
+            return self.fail(request, pod, f"{type(failure).__name__}: {failure}")
         except Exception as failure:  # KAI-181: a bug in one request must not stop the others
-            log.info("BindRequest %s/%s", namespace_of(request), name_of(request), exc_info=True)
+            log.exception("BindRequest %s/%s", namespace_of(request), name_of(request))
             return self.fail(request, pod, f"{type(failure).__name__}: {failure}")
         return Outcome(node=node, unreported=pod)
 

@@ -10,6 +10,7 @@ Source: cmd/compute-domain-kubelet-plugin device_state.go, cdi.go and cleanup.go
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -34,6 +35,8 @@ from reference_impl.kubelet_plugin.configs import (
 )
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
+
+log = logging.getLogger(__name__)
 
 CHANNEL = "channel-0"
 DAEMON = "daemon-0"
@@ -309,7 +312,8 @@ class ChannelPreparer:
         """Check the checkpoint, remove specs without a claim, and write the base spec (rule NV-156)."""
         with self._lock.hold():
             self._checkpoint.open()
-            self._cdi.clean(self._checkpoint.claims())
+            for uid in self._cdi.clean(self._checkpoint.claims()):
+                log.warning("removed the CDI spec of claim %s, which is not in the checkpoint", uid)
             nodes = [
                 # 195 is the NVIDIA driver's fixed major number.
                 self._root.node(path.name, major=195, minor=int(path.name.removeprefix("nvidia")))

@@ -144,9 +144,11 @@ class ComputeDomainController:
                 if domain is not None:
                     self.reconcile(domain)
                 self._queue.forget(key)
-            except Exception as error:  # one bad object must not end the work on all others
-                expected = isinstance(error, (ApiError, TransportError, OSError, NotDoneError))
-                log.info("ComputeDomain %s/%s: %s; will try again", *key, error, exc_info=not expected)
+            except (ApiError, TransportError, OSError, NotDoneError) as error:
+                log.info("ComputeDomain %s/%s: %s; will try again", *key, error)
+                self._queue.add_rate_limited(key)
+            except Exception:  # one bad object must not end the work on all others
+                log.exception("ComputeDomain %s/%s: a bug", *key)
                 self._queue.add_rate_limited(key)
             finally:
                 self._queue.done(key)

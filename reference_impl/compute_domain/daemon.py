@@ -121,9 +121,11 @@ class SimulatedImexDaemons:
             try:
                 self.sync()
                 self._queue.forget(key)
-            except Exception as error:  # one bad object must not end the work on all others
-                expected = isinstance(error, (ApiError, TransportError, OSError))
-                log.info("%s: %s; will try again", self.name, error, exc_info=not expected)
+            except (ApiError, TransportError, OSError) as error:
+                log.info("%s: %s; will try again", self.name, error)
+                self._queue.add_rate_limited(key)
+            except Exception:  # one bad object must not end the work on all others
+                log.exception("%s: a bug", self.name)
                 self._queue.add_rate_limited(key)
             finally:
                 self._queue.done(key)

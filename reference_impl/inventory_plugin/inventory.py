@@ -58,7 +58,10 @@ class Inventory:
         path = shipped if shipped.is_file() else Path(name)
         try:
             document = msgspec.yaml.decode(path.read_bytes(), type=_Document)
-        except (OSError, msgspec.DecodeError) as error:
+        except OSError as error:
+            names = ", ".join(sorted(file.stem for file in _SHIPPED.glob("*.yaml")))
+            raise ComponentError(f"--inventory {name}: {error.strerror}; give a file, or one of {names}") from error
+        except msgspec.DecodeError as error:
             raise ComponentError(f"--inventory {name} is no inventory: {error}") from error
         entries: list[Obj] = msgspec.to_builtins(document.devices)
         edits = {entry["name"]: entry.pop("containerEdits", {}) for entry in entries}

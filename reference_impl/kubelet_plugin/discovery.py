@@ -256,7 +256,11 @@ class Nvml:
             self._optional(partial(self.module.nvmlDeviceGetGpuInstanceProfileInfo, parent, index), "NOT_SUPPORTED")
             for index in range(self.module.NVML_GPU_INSTANCE_PROFILE_COUNT)
         )
-        return next(info for info in profiles if info is not None and info.id == profile_id)
+        for info in profiles:
+            if info is not None and info.id == profile_id:
+                return info
+        # A driver can be newer than pynvml, whose number of profiles is a constant.
+        raise ValueError(f"a GPU instance has profile {profile_id}, but NVML lists no such profile")
 
     def _optional(self, call: Callable[[], Any], *accepted: str) -> Any:
         """Return the call's value, or None when NVML answers with one of the `accepted` return codes."""
