@@ -124,7 +124,7 @@ class ScenarioNode:
         return [process.pid for process in self._processes.values() if process.pid is not None and process.running]
 
     def _fake_node_environment(self) -> dict[str, str]:
-        return {} if self.real else {**self.gpus.env(), **fake_root.environment(Path(self.gpus.driver_root))}
+        return {} if self.real else {**self._gpu_environment(), **fake_root.environment(Path(self.gpus.driver_root))}
 
     def _gpu_environment(self) -> dict[str, str]:
         return {} if self.real else dict(self.gpus.env())

@@ -53,13 +53,14 @@ def nvidia(release: str) -> Preset:
     if release not in NVIDIA_RELEASES:
         raise unknown("release of NVIDIA's driver", release, NVIDIA_RELEASES)
     folder = assets.third_party_programs() / f"nvidia-{release}"
-    # v0.4.1 has the constant /host-root.
-    host_root = ("--host-root", "/") if release != "v0.4.1" else ()
-    name = f"{NVIDIA}:{release}"
-    replaced = release != "v0.4.1"
+    name = label = f"{NVIDIA}:{release}"
+    host_root: tuple[str, ...] = ()
+    if release != "v0.4.1":  # that has the constant /host-root, and does not use go-nvfm
+        host_root = ("--host-root", "/")
+        label += " (built without github.com/NVIDIA/go-nvfm, which cannot be downloaded)"
     return Preset(
         name=name,
-        label=f"{name} (built without github.com/NVIDIA/go-nvfm, which cannot be downloaded)" if replaced else name,
+        label=label,
         command=(str(folder / "gpu-kubelet-plugin"), *_WORDS, *host_root, "{flags}"),
         mounts=((folder / "templates", Path("/templates")),),
         build=f"python -m verification build nvidia-driver-{release}",

@@ -107,7 +107,7 @@ class Isolation:
     def with_mounts(self, mounts: Iterable[tuple[Path, Path]], *, view: Path, root: bool = False) -> Isolation:
         """Return this isolation for a program that sees each source at its target, and is root there if possible."""
         found = replace(self, mounts=(*self.mounts, *mounts), view=view)
-        return replace(found, root=not _trial_of_mounts(replace(self, root=True))) if root else found
+        return replace(found, root=not no_mounts(replace(self, root=True))) if root else found
 
     def command(self, words: Sequence[str]) -> list[str]:
         """Return the command line that starts a program."""
@@ -168,11 +168,6 @@ def choose(wanted: str, *, run_id: str, programs: Iterable[str] = (), hidden: It
     return Isolation(mode="namespace", hidden=tuple(hidden))
 
 
-def no_mounts(isolation: Isolation) -> str:
-    """Return why this machine cannot show a program other files at paths of the machine; empty if it can."""
-    return _trial_of_mounts(isolation)
-
-
 def protect_this_process() -> None:
     """Refuse other processes of this user access to the memory, files and environment of this process.
 
@@ -201,7 +196,8 @@ def _no_other_user(uid: int, programs: tuple[str, ...]) -> str:
     return ""
 
 
-def _trial_of_mounts(isolation: Isolation) -> str:
+def no_mounts(isolation: Isolation) -> str:
+    """Return why this machine cannot show a program other files at paths of the machine; empty if it can."""
     # Without what differs between drivers, so that there is one trial for a run.
     return _cached_trial(replace(isolation, hidden=(), owned=(), mounts=()))
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import jsonschema_rs
 import orjson
 import yaml
 
-from dra_conformance.kubelet.cdi_schema import CDI_SCHEMA
+from dra_conformance.kubelet.cdi_schema import CDI_SCHEMA_TEXT
 from dra_conformance.kubelet.errors import CDIError
 
 VERSIONS = ("0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0")
@@ -158,21 +159,17 @@ def _loaded(content: bytes) -> Any:
         return yaml.load(content, Loader=_Loader)  # noqa: S506 - a safe loader
 
 
-_compiled: list[jsonschema_rs.Draft202012Validator] = []
-
-
-def _validator() -> jsonschema_rs.Draft202012Validator:
-    # Compiled at first use: an error of the schema is then one of the kubelet that starts a pod. One line, so that the
-    # map of the mutation survey has the schema in every scenario that uses it.
-    _compiled[:] = _compiled or [jsonschema_rs.Draft202012Validator(CDI_SCHEMA)]
-    return _compiled[0]
+@cache
+def _validator(schema: str) -> jsonschema_rs.Draft202012Validator:
+    # Compiled at first use: an error of the schema is then one of the kubelet that starts a pod.
+    return jsonschema_rs.Draft202012Validator(schema)
 
 
 def validate_spec(document: object) -> list[str]:
     """Return every reason why a runtime would refuse a CDI document, or an empty list."""
     reasons = [
         f"{'.'.join(str(step) for step in error.instance_path) or 'document'}: {error.message}"
-        for error in _validator().iter_errors(document)
+        for error in _validator(CDI_SCHEMA_TEXT).iter_errors(document)
     ]
     # The checks below rely on the structure that the schema guarantees.
     if reasons or not isinstance(document, dict):

@@ -8,6 +8,7 @@ because container runtimes decode strictly.
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final
 
 _STRING: Final[dict[str, Any]] = {"type": "string"}
@@ -93,3 +94,5 @@ CDI_SCHEMA: Final = _object(
     containerEdits=_EDITS,
 )
 """A document that this schema accepts can be decoded by every CDI implementation."""
+
+CDI_SCHEMA_TEXT: Final = json.dumps(CDI_SCHEMA)

@@ -285,6 +285,17 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{INSTANCES}.clear", make)
 
 
+def _only_whole_devices_listed(patch: Patch) -> None:
+    def make(original: Original) -> Original:
+        def instances(self: Any, slot: Any) -> Any:
+            # An instance without compute instances is no whole MIG device.
+            return (one for one in original(self, slot) if any(True for _ in self.computes(one)))
+
+        return instances
+
+    patch.wrap(f"{INSTANCES}.instances", make)
+
+
 @mutant("leftover-instances-kept-at-start", rule="NV-115")
 def _(patch: Patch) -> None:
     """At start the driver does not check for leftover instances."""
@@ -294,14 +305,7 @@ def _(patch: Patch) -> None:
 @mutant("instances-without-compute-instance-kept-at-start", rule="NV-115c")
 def _(patch: Patch) -> None:
     """At start only MIG devices are destroyed, not GPU instances without a compute instance."""
-
-    def make(original: Original) -> Original:
-        def instances(self: Any, slot: Any) -> Any:
-            return (one for one in original(self, slot) if any(True for _ in self.computes(one)))
-
-        return instances
-
-    patch.wrap(f"{INSTANCES}.instances", make)
+    _only_whole_devices_listed(patch)
 
 
 @mutant("all-instances-destroyed-at-start", rule="NV-115")
@@ -313,15 +317,7 @@ def _(patch: Patch) -> None:
 @mutant("incomplete-devices-ignored-at-start", rule="NV-115b")
 def _(patch: Patch) -> None:
     """At start only instances that are whole MIG devices are destroyed."""
-
-    def make(original: Original) -> Original:
-        def instances(self: Any, slot: Any) -> Any:
-            # An instance without compute instances is no whole MIG device.
-            return (one for one in original(self, slot) if any(True for _ in self.computes(one)))
-
-        return instances
-
-    patch.wrap(f"{INSTANCES}.instances", make)
+    _only_whole_devices_listed(patch)
 
 
 @mutant("leftover-at-placement-not-removed", rule="NV-116")

@@ -151,7 +151,7 @@ def _(world: World, claim: str, node: str) -> None:
     """The mode of each file with the claim's uid is 0600."""
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in recorded(world, node, claim)}
     shown = {name: f"{mode:04o}" for name, mode in modes.items()}
-    ok = all(not mode & 0o077 for mode in modes.values())
+    ok = all(mode == 0o600 for mode in modes.values())
     world.check(ok, f"mode of the record of claim {claim}", expected="0600", observed=shown)
 
 

@@ -149,10 +149,15 @@ def _(world: World, node: str, devices: str) -> None:
     world.eventually(f"devices of the ComputeDomain driver on {node}", look, expected=wanted)
 
 
+def an_error(name: str) -> str:
+    """Describe an error that has a name in it, if one is given."""
+    return f"an error{f' that has {name}' if name else ''}"
+
+
 def check_end(world: World, what: str, problem: str, name: str = "") -> None:
     """Check that a program ended at start with an error that has this name."""
-    expected = f"an error{f' that has {name}' if name else ''}"
-    world.check(bool(problem) and name in problem, what, expected=expected, observed=problem or "it runs")
+    ok = bool(problem) and name in problem
+    world.check(ok, what, expected=an_error(name), observed=problem or "it runs")
 
 
 @then('the ComputeDomain driver on "{node}" with "{flags}" does not start')
@@ -460,8 +465,7 @@ def check_failed_at_once(world: World, claim: str, name: str = "") -> None:
         error = call.result.error if call.result else ""
         return call.done.is_set() and bool(error) and name in error, call.outcome
 
-    expected = f"an error{f' that has {name}' if name else ''}"
-    world.eventually(f"claim {claim} is refused", look, expected=expected, within=AT_ONCE)
+    world.eventually(f"claim {claim} is refused", look, expected=an_error(name), within=AT_ONCE)
 
 
 @then('claim "{claim}" adds {count:d} channels on "{node}"')

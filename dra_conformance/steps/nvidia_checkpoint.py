@@ -7,7 +7,6 @@ of Kubernetes v1.37.2.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,15 +65,13 @@ def nvidia_sums(document: Obj) -> tuple[int | None, int | None]:
     return first, None if v2 is None else kubelet_checksum(_as_go({**v2, "checksum": 0}))
 
 
-def crc_sums(document: Obj) -> tuple[int | None, int | None]:
-    """Return the same as CRC-32 of the sections with sorted keys, which the reference driver uses."""
+def reference_sums(document: Obj) -> tuple[int | None, int | None]:
+    """Return the same as the reference driver computes them."""
+    # Imported here: a run against another driver does not need the reference.
+    from reference_impl.kubelet_plugin.checkpoint import checksum
+
     v1, v2 = document.get("v1"), document.get("v2")
-    sections = (v1, None if v2 is None else {**v2, "checksum": 0})
-    first, second = (
-        None if section is None else zlib.crc32(orjson.dumps(section, option=orjson.OPT_SORT_KEYS))
-        for section in sections
-    )
-    return first, second
+    return None if v1 is None else checksum(v1), None if v2 is None else checksum({**v2, "checksum": 0})
 
 
 def stored_sums(document: Obj) -> tuple[int | None, int | None]:
@@ -86,7 +83,7 @@ def stored_sums(document: Obj) -> tuple[int | None, int | None]:
 def rewrite(path: Path, change: Callable[[Obj], object]) -> None:
     """Change the checkpoint of a stopped driver and correct its checksums. Raises Untestable for unknown checksums."""
     document = orjson.loads(path.read_bytes())
-    known = next((sums for sums in (nvidia_sums, crc_sums) if sums(document) == stored_sums(document)), None)
+    known = next((sums for sums in (nvidia_sums, reference_sums) if sums(document) == stored_sums(document)), None)
     if known is None:
         raise Untestable(f"{path.name} has checksums of an unknown kind, so it cannot be changed")
     change(document)

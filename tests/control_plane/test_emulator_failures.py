@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
-import orjson
 import pytest
+from faulty_runs import report_of_faulty_run
 
 from dra_conformance.core.errors import ExitCode
 
@@ -41,18 +38,8 @@ ApiServerEmulator.stop = stop
 
 
 def run(folder: Path, fault: str, *options: str) -> tuple[int, dict[str, Any]]:
-    """Run one scenario with a faulty emulator; Python imports `sitecustomize` in every process, workers included."""
-    (folder / "sitecustomize.py").write_text(fault)
-    path = os.pathsep.join([str(folder), *sys.path[1:]])
-    command = [sys.executable, "-m", "dra_conformance", "run", "--focus", FOCUS, "--out", str(folder / "report")]
-    subprocess.run(
-        [*command, "--progress", "none", *options],
-        env={**os.environ, "PYTHONPATH": path},
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
-    report = orjson.loads((folder / "report" / "report.json").read_bytes())
+    """Run one scenario with a faulty emulator."""
+    report = report_of_faulty_run(folder, fault, "--focus", FOCUS, *options)
     return report["exitCode"], report
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from dra_api.objects import Obj
 from dra_conformance.core.errors import Untestable
-from dra_conformance.steps.nvidia_checkpoint import crc_sums, kubelet_checksum, nvidia_sums, rewrite, stored_sums
+from dra_conformance.steps.nvidia_checkpoint import kubelet_checksum, nvidia_sums, reference_sums, rewrite, stored_sums
 
 
 def test_the_checksum_is_that_of_the_kubelets_checkpoint_manager() -> None:
@@ -17,7 +17,7 @@ def test_the_checksum_is_that_of_the_kubelets_checkpoint_manager() -> None:
     assert kubelet_checksum(b'{"a":1}') == 1187653614
 
 
-@pytest.mark.parametrize("sums", [nvidia_sums, crc_sums])
+@pytest.mark.parametrize("sums", [nvidia_sums, reference_sums])
 def test_a_changed_file_has_right_checksums_of_its_own_kind(tmp_path: Path, sums: object) -> None:
     assert callable(sums)
     path = tmp_path / "checkpoint.json"

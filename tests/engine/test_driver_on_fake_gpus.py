@@ -84,6 +84,7 @@ def test_a_program_that_is_root_in_its_namespace_has_no_other_files(folders: tup
     os.chown(source, _UID, _UID)
     shown = USER.with_mounts([(source, Path(_TARGET))], view=view, root=True)
     if not shown.root:
+        # Some kernels permit user namespaces to root only; the driver keeps its user there, as `doctor` reports.
         pytest.skip("the kernel permits no user namespace")
     private = source.parent / "private"
     private.write_text("secret")
@@ -132,6 +133,7 @@ def test_a_fake_program_of_the_scenario_is_kept() -> None:
         assert smi.read_text() == "the scenario's"
 
 
+# Without them the harness offers no such files: the scenarios that need them are untestable then.
 @pytest.mark.skipif(not bind_files.available(), reason="needs root and /dev/fuse")
 @pytest.mark.parametrize("mode", [Isolation(), USER], ids=["not isolated", "another user"])
 def test_writes_to_bind_and_unbind_take_effect_at_once(mode: Isolation, folders: tuple[Path, Path]) -> None:

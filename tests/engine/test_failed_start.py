@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import orjson
 import pytest
+from faulty_runs import report_of_faulty_run
 
 BINDER_FAILS = """
 from reference_impl.binder.reconcile import Binder
@@ -23,21 +21,6 @@ Binder.start = fail
 """
 
 
-def report_of(tmp_path: Path, rule: str) -> dict[str, Any]:
-    """Run the scenarios of a rule with a binder that does not start; return the report."""
-    (tmp_path / "sitecustomize.py").write_text(BINDER_FAILS)
-    command = [sys.executable, "-m", "dra_conformance", "run", "--rule", rule, "--out", str(tmp_path / "report")]
-    subprocess.run(
-        [*command, "--progress", "none", "--patience", "1"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path[1:]])},
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
-    report: dict[str, Any] = orjson.loads((tmp_path / "report" / "report.json").read_bytes())
-    return report
-
-
 @pytest.mark.parametrize(
     ("rule", "status"),
     [
@@ -46,7 +29,7 @@ def report_of(tmp_path: Path, rule: str) -> dict[str, Any]:
     ],
 )
 def test_only_a_scenario_of_the_component_fails(tmp_path: Path, rule: str, status: str) -> None:
-    report = report_of(tmp_path, rule)
+    report = report_of_faulty_run(tmp_path, BINDER_FAILS, "--rule", rule, "--patience", "1")
     assert {row["status"] for row in report["scenarios"] if row["status"] != "filtered"} == {status}
     reasons = {row["reason"] for row in report["scenarios"] if row["status"] == status}
     assert all("the binder" in reason and "TypeError: not a client" in reason for reason in reasons)

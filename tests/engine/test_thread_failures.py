@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-import orjson
 import pytest
+from faulty_runs import report_of_faulty_run
 
 from dra_api.threads import report_exception
 from dra_conformance.core.errors import ExitCode
@@ -105,16 +102,7 @@ def test_the_previous_hook_returns(failures: ThreadFailures) -> None:
 
 
 def test_a_scenario_ends_in_an_error(tmp_path: Path) -> None:
-    (tmp_path / "sitecustomize.py").write_text(OBSERVER_FAILS)
-    command = [sys.executable, "-m", "dra_conformance", "run", "--rule", "DRA-112", "--out", str(tmp_path / "report")]
-    subprocess.run(
-        [*command, "--progress", "none", "--patience", "1"],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path[1:]])},
-        capture_output=True,
-        timeout=300,
-        check=False,
-    )
-    report = orjson.loads((tmp_path / "report" / "report.json").read_bytes())
+    report = report_of_faulty_run(tmp_path, OBSERVER_FAILS, "--rule", "DRA-112", "--patience", "1")
     assert (report["exitCode"], report["verdict"]) == (ExitCode.HARNESS_ERROR, "invalid")
     reasons = {row["reason"] for row in report["scenarios"] if row["status"] == "error"}
     assert reasons

@@ -368,8 +368,8 @@ def test_the_node_is_made_ready(node: World) -> None:
 
 
 def test_finishing_an_unknown_pod_is_an_error(node: World) -> None:
-    with pytest.raises(KubeletError, match="pod default/nobody is not on node node-1"):
-        node.kubelet.finish_pod("default", "nobody", "Failed")
+    with pytest.raises(KubeletError, match="pod default/absent is not on node node-1"):
+        node.kubelet.finish_pod("default", "absent", "Failed")
 
 
 def test_errors_of_the_kubelet_have_one_base() -> None:

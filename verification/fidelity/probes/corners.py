@@ -1041,8 +1041,8 @@ def _paths() -> Iterator[Probe]:
     reviews = _REVIEWS + "/selfsubjectrulesreviews"
     yield Probe("review/rules", (post(reviews, {"spec": {"namespace": "{ns}"}}, keep=("status.incomplete",)),))
     for name, spec in {
-        "path": {"nonResourceAttributes": {"path": "/healthz", "verb": "get"}, "user": "nobody"},
-        "path-refused": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}, "user": "nobody"},
+        "path": {"nonResourceAttributes": {"path": "/healthz", "verb": "get"}, "user": "jane"},
+        "path-refused": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}, "user": "jane"},
         "group": {"resourceAttributes": {"verb": "get", "resource": "pods"}, "user": "x", "groups": ["system:masters"]},
         "node": {
             "resourceAttributes": {"verb": "get", "resource": "nodes", "name": "a"},
