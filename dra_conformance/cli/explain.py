@@ -54,15 +54,14 @@ def _rule(rule: Rule) -> Iterator[str]:
     yield ""
     yield from (f"  {line}" for line in textwrap.wrap(rule.text, _WIDTH))
     yield ""
-    window = " ".join(
-        f"{word} {version}" for word, version in (("since", rule.since), ("until", rule.until)) if version
-    )
+    window = _range(rule.since, rule.until)
+    releases = _range(rule.driver_since, rule.driver_until)
     rows = [
         ("source", rule.source),
         ("releases", f"Kubernetes {window}" if window else "every supported Kubernetes release"),
         ("gate", ", ".join(rule.gates)),
         ("feature", rule.feature),
-        ("driver", rule.driver),
+        ("driver", rule.driver + (f", {releases} of NVIDIA's driver" if releases else "")),
         ("quirk", "known deviation of one release, not intended behaviour" if rule.quirk else ""),
         ("why", rule.why),
         ("mistake", rule.mistake),
@@ -70,6 +69,10 @@ def _rule(rule: Rule) -> Iterator[str]:
     ]
     for name, value in rows:
         yield from _row(name, value)
+
+
+def _range(since: str | None, until: str | None) -> str:
+    return " ".join(f"{word} {version}" for word, version in (("since", since), ("until", until)) if version)
 
 
 def _row(name: str, value: str) -> Iterator[str]:

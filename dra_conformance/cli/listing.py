@@ -78,6 +78,8 @@ def _rules(profile: str | None, component: str | None) -> list[dict[str, object]
             "gates": list(rule.gates),
             "feature": rule.feature,
             "driver": rule.driver,
+            "driver-since": rule.driver_since,
+            "driver-until": rule.driver_until,
             "quirk": rule.quirk,
             "scenarios": counts[rule.id],
             "text": rule.text,

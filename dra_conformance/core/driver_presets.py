@@ -7,10 +7,9 @@ from pathlib import Path
 
 from dra_conformance.core import assets
 from dra_conformance.core.errors import unknown
+from dra_conformance.core.option_table import NVIDIA_RELEASES
 
 NVIDIA = "nvidia"
-NVIDIA_RELEASES = ("v0.5.0", "v0.4.1")
-"""The releases that verification/third_party pins, the default first."""
 
 _WORDS = (
     *("--kubeconfig", "{kubeconfig}"),
@@ -32,7 +31,7 @@ _WORDS = (
 class Preset:
     """A driver's command, what it needs at paths of the machine, and how it is built. `label` names it in reports.
 
-    `features` are its optional features.
+    `features` are its optional features, `release` selects the rules that apply.
     """
 
     name: str
@@ -41,6 +40,7 @@ class Preset:
     mounts: tuple[tuple[Path, Path], ...]
     build: str
     features: tuple[str, ...] = ()
+    release: str = NVIDIA_RELEASES[0]
 
     def missing(self) -> list[Path]:
         """Return the files that are not built."""
@@ -65,4 +65,5 @@ def nvidia(release: str) -> Preset:
         mounts=((folder / "templates", Path("/templates")),),
         build=f"python -m verification build nvidia-driver-{release}",
         features=("helper-library", "device-taints", "nvidia-checkpoint"),
+        release=release,
     )

@@ -23,6 +23,9 @@ GROUPS: dict[str, str] = {
 CHECKED_RELEASES = ("1.34", "1.35", "1.36", "1.37")
 """Kubernetes releases that the catalogue and the emulated API server cover."""
 
+NVIDIA_RELEASES = ("v0.5.0", "v0.4.1")
+"""The releases of NVIDIA's driver that the catalogue covers and verification/third_party pins, the default first."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
@@ -195,6 +198,17 @@ OPTIONS: tuple[Option, ...] = (
         default="gpu.nvidia.com",
         metavar="NAME",
         example="gpu.example.com",
+        shared=True,
+    ),
+    Option(
+        name="driver-release",
+        help="Apply the rules of this release of NVIDIA's driver.",
+        note="The default is that of --driver nvidia, and v0.5.0 for every other driver.",
+        group="driver",
+        metavar="RELEASE",
+        choices=NVIDIA_RELEASES,
+        noun="release of NVIDIA's driver",
+        example="v0.4.1",
         shared=True,
     ),
     Option(

@@ -21,7 +21,7 @@ from dra_api.feature_gates import FeatureGateError, parse_gates
 from dra_conformance.core.component_spec import CHOICES, ComponentSpec
 from dra_conformance.core.declaration import REFERENCE, Declaration
 from dra_conformance.core.errors import UsageError, unknown
-from dra_conformance.core.option_table import default_of
+from dra_conformance.core.option_table import NVIDIA_RELEASES, default_of
 from dra_conformance.core.watch_lag import WatchLag
 
 
@@ -51,6 +51,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     webhook: str = default_of("webhook")
     webhook_path: str = default_of("webhook-path")
     driver_name: str = default_of("driver-name")
+    driver_release: str = default_of("driver-release")
     driver_mount: tuple[str, ...] = default_of("driver-mount")
     device_class: str = default_of("device-class")
     kubernetes_version: str = default_of("kubernetes-version")
@@ -93,6 +94,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             return self.declaration
         is_reference = self.driver_name == "gpu.nvidia.com" and self.component("driver").kind == "reference"
         return REFERENCE if is_reference else Declaration()
+
+    @property
+    def nvidia_release(self) -> str:
+        """The release of NVIDIA's driver whose rules apply: the user's, that of the preset, or the newest."""
+        preset = self.component("driver").preset
+        return self.driver_release or (preset.release if preset else NVIDIA_RELEASES[0])
 
     def component(self, name: str) -> ComponentSpec:
         """Return the implementation of the component with this option name, such as `claim-controller`."""

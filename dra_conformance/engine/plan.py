@@ -15,7 +15,7 @@ from dra_conformance.core.errors import SpecificationError
 from dra_conformance.core.features import Scenario
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue, Rule
-from dra_conformance.core.rules.window import outside
+from dra_conformance.core.rules.window import outside, outside_releases
 from dra_conformance.core.status import Status
 from dra_conformance.core.tags import in_profiles
 from dra_conformance.engine import requirements
@@ -172,6 +172,18 @@ def _version_window(scenario: Scenario, selection: _Selection) -> Unmet | None:
     return None
 
 
+def _driver_releases(scenario: Scenario, selection: _Selection) -> Unmet | None:
+    """Apply the ranges of releases of NVIDIA's driver of the scenario's rules."""
+    release = selection.target.driver_release
+    for name in scenario.rules:
+        rule = selection.catalogue[name]
+        if reason := outside_releases(release, rule.driver_since, rule.driver_until):
+            return not_applicable(
+                reason, only=lambda rule: bool(outside_releases(release, rule.driver_since, rule.driver_until))
+            )
+    return None
+
+
 def _features(scenario: Scenario, selection: _Selection) -> Unmet | None:
     """Apply the optional features of the scenario's rules."""
     unsupported = selection.target.features.unsupported
@@ -244,6 +256,7 @@ _DECIDERS: tuple[_Decider, ...] = (
     _selected,
     _disruptive,
     _version_window,
+    _driver_releases,
     _features,
     _feature_gates,
     _no_component,

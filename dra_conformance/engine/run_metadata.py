@@ -67,6 +67,7 @@ def describe(
         nvml=_nvml(options),
         resource_api=", ".join(resource_versions[:1]),
         revision=options.revision,
+        driver_release=options.nvidia_release,
         evidence="rehearsal" if rehearsal else "evidence",
         isolation=target_isolation.labels(options, isolation),
         under_test=tuple(sorted(under_test(options.components(), nvml=options.nvml))),

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from dra_api.versions import VERSIONS
 from dra_conformance.core.component_spec import ComponentSpec
-from dra_conformance.core.rules import Version
+from dra_conformance.core.option_table import NVIDIA_RELEASES
+from dra_conformance.core.rules import Release, Version
 from dra_conformance.core.rules.catalogue import COMPONENTS, Catalogue
 from dra_conformance.engine.supported_features import SupportedFeatures
 
@@ -17,6 +18,7 @@ class Target:
     """The system under test, as far as it is known before the first scenario.
 
     `gates_assumed`: the cluster does not report its feature gates, so the defaults of its release are used.
+    `driver_release`: the release of NVIDIA's driver whose rules apply.
     `missing_apis`: plural names of optional resources that the control plane does not serve.
     `no_claim_webhook`: the reason why no webhook of an existing cluster validates claims; empty if one does.
     `resource_versions`: the versions of resource.k8s.io in which ResourceClaims are served, newest first.
@@ -31,6 +33,7 @@ class Target:
     feature_gates: Mapping[str, bool] = field(default_factory=dict)
     gates_assumed: bool = False
     driver_name: str = "gpu.nvidia.com"
+    driver_release: Release = field(default_factory=lambda: Release.parse(NVIDIA_RELEASES[0]))
     own_control_plane: bool = True
     missing_apis: frozenset[str] = frozenset()
     no_claim_webhook: str = ""

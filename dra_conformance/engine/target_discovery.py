@@ -9,7 +9,7 @@ from dra_api.versions import VERSIONS
 from dra_conformance.components.registration import not_registered_for_claims
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.core.options import RunOptions
-from dra_conformance.core.rules import Version
+from dra_conformance.core.rules import Release, Version
 from dra_conformance.engine import supported_features, target_isolation
 from dra_conformance.engine.observed import OPTIONAL
 from dra_conformance.engine.preflight import machine_gpus
@@ -75,6 +75,7 @@ def _target(
         feature_gates=gates,
         gates_assumed=gates_assumed,
         driver_name=options.driver_name,
+        driver_release=Release.parse(options.nvidia_release),
         own_control_plane=own,
         missing_apis=missing,
         no_claim_webhook=no_claim_webhook,

@@ -39,6 +39,11 @@ def test_options_travel_unchanged() -> None:
             "unknown protocol revision 'kai-0.1' (choose from kai-0.17, documented)",
             "Did you mean",
         ),
+        (
+            {"driver-release": "0.4.1"},
+            "unknown release of NVIDIA's driver '0.4.1' (choose from v0.5.0, v0.4.1)",
+            "Did you mean v0.4.1?",
+        ),
         ({"patience": 0}, "must be more than 0", ""),
         ({"patience": float("nan")}, "must be more than 0", ""),
         ({"require": "green"}, "unknown verdict 'green' (choose from conformant, partial)", ""),
@@ -66,6 +71,22 @@ def test_a_mistake_gives_a_one_line_message(values: dict[str, Any], message: str
     assert message in error.value.message
     assert hint in error.value.hint
     assert "\n" not in error.value.message
+
+
+@pytest.mark.parametrize(
+    ("values", "release"),
+    [
+        ({}, "v0.5.0"),
+        ({"driver": "nvidia:v0.4.1"}, "v0.4.1"),
+        ({"driver": "exec:./driver-of-version-25"}, "v0.5.0"),
+        ({"driver": "exec:./my-fork", "driver-release": "v0.4.1"}, "v0.4.1"),
+        ({"driver": "nvidia:v0.4.1", "driver-release": "v0.5.0"}, "v0.5.0"),
+    ],
+)
+def test_the_release_of_the_rules_is_the_options_or_the_presets_or_the_newest(
+    values: dict[str, Any], release: str
+) -> None:
+    assert from_mapping(values, where="here").nvidia_release == release
 
 
 def test_a_cluster_keeps_its_components_by_default() -> None:

@@ -12,7 +12,7 @@ from dra_conformance.core import features
 from dra_conformance.core.errors import UsageError
 from dra_conformance.core.features import Scenario, Step
 from dra_conformance.core.options import RunOptions
-from dra_conformance.core.rules import Catalogue, Version
+from dra_conformance.core.rules import Catalogue, Release, Version
 from dra_conformance.core.rules.catalogue import COMPONENTS, Rule
 from dra_conformance.core.status import Status
 from dra_conformance.core.tags import NEEDS, Tags
@@ -39,6 +39,8 @@ CATALOGUE = Catalogue(
             rule("DRA-005", feature="health"),
             rule("DRA-006", component="scheduler"),
             rule("DRA-007", driver="gpu.nvidia.com"),
+            rule("NV-001", driver="gpu.nvidia.com", driver_since="v0.5.0"),
+            rule("NV-002", driver="gpu.nvidia.com", driver_until="v0.4.1"),
             rule("DRA-008", component="binder"),
             rule("DRA-009", gates=("DRAPartitionableDevices",)),
             rule("DRA-010", gates=("DRAAdminAccess",)),
@@ -61,6 +63,12 @@ def decide(one: Scenario, *, target: dict[str, Any] | None = None, **options: An
     made = plan.make([one], CATALOGUE, chosen, Target(**{**known, **(target or {})}))
     assert len(made) == 1
     return made.decisions[0]
+
+
+def test_a_rule_out_of_the_driver_release_is_not_applicable_and_the_others_untestable() -> None:
+    decision = decide(scenario(rules=("NV-001", "DRA-001")), target={"driver_release": Release(0, 4, 1)})
+    assert decision.status is Status.UNTESTABLE
+    assert decision.of_rules["NV-001"][0] is Status.NOT_APPLICABLE
 
 
 def test_a_scenario_whose_conditions_are_met_runs() -> None:
@@ -92,6 +100,14 @@ def test_a_scenario_whose_conditions_are_met_runs() -> None:
             "since Kubernetes 1.37; the target is 1.36",
         ),
         (scenario(rules=("DRA-003",)), {}, {}, Status.NOT_APPLICABLE, "held until Kubernetes 1.35"),
+        (
+            scenario(rules=("NV-001",)),
+            {},
+            {"driver_release": Release(0, 4, 1)},
+            Status.NOT_APPLICABLE,
+            "holds since release v0.5.0 of NVIDIA's driver; the rules of v0.4.1 apply",
+        ),
+        (scenario(rules=("NV-002",)), {}, {}, Status.NOT_APPLICABLE, "held until release v0.4.1 of NVIDIA's driver"),
         (scenario(since="1.37"), {}, {}, Status.NOT_APPLICABLE, "holds since"),
         (
             scenario(rules=("DRA-004",)),

@@ -158,6 +158,7 @@ def test_defaults_fill_rows(tmp_path: Path) -> None:
         (ROW.replace("source", "sauce"), "unknown field sauce"),
         (ROW.replace("}", ", since: soon}"), "since: 'soon' is not a Kubernetes version"),
         (ROW.replace("}", ", since: 1.30}"), "quote the version"),
+        (ROW.replace("}", ", driver_since: '0.5'}"), "driver_since: '0.5' is not a release of NVIDIA's driver"),
         (ROW.replace("}", ", quirk: perhaps}"), "quirk is true or false"),
         ("just text", "a rule is a mapping, not str"),
         (f"{ROW}\n- {ROW}", "rule DRA-001 has two rows"),

@@ -18,7 +18,7 @@ from dra_api.feature_gates import GATES
 from dra_conformance.core import assets, documents
 from dra_conformance.core.errors import SpecificationError, UsageError
 from dra_conformance.core.optional_features import FEATURES
-from dra_conformance.core.rules.window import Version
+from dra_conformance.core.rules.window import Release, Version
 
 RULE_ID = re.compile(r"(?:DRA|KAI|NV|NVML)-\d{3}[a-z]?")
 LEVELS = ("MUST", "SHOULD", "MAY")
@@ -48,6 +48,7 @@ class Rule:
     `gates`: feature gates that must be on; `gate` in the file, one name or a list.
     `feature`: the optional feature that the rule depends on, one of dra_conformance.core.optional_features.
     `driver`: the name of the only driver that the rule binds, itself or through its webhook.
+    `driver_since`, `driver_until`: releases of NVIDIA's driver, inclusive; the run selects one (`--driver-release`).
     `quirk`: the rule describes a known deviation of one release.
     `why`: the consequence of breaking the rule.
     `mistake`: the usual mistake of implementers.
@@ -64,6 +65,8 @@ class Rule:
     gates: tuple[str, ...] = ()
     feature: str = ""
     driver: str = ""
+    driver_since: str | None = None
+    driver_until: str | None = None
     quirk: bool = False
     why: str = ""
     mistake: str = ""
@@ -140,6 +143,12 @@ def _rule(row: Any, where: str, defaults: Mapping[str, Any]) -> Rule:
             row[key] = str(row[key])
             try:
                 Version.parse(row[key])
+            except ValueError as error:
+                raise SpecificationError(f"{where}: {key}: {error}") from None
+    for key in ("driver_since", "driver_until"):
+        if row.get(key) is not None:
+            try:
+                Release.parse(str(row[key]))
             except ValueError as error:
                 raise SpecificationError(f"{where}: {key}: {error}") from None
     if not RULE_ID.fullmatch(str(row["id"])):

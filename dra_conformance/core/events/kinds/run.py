@@ -32,6 +32,7 @@ class SuiteInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbi
 class TargetInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
     """The system under test. `evidence` is `rehearsal` for a simulated control plane, else `evidence`.
 
+    `driver_release` is the release of NVIDIA's driver whose rules apply.
     `isolation` has the programs under test: `user`, `namespace`, `cluster`, or `not isolated` with a reason.
     `under_test` has the components that the run judges, `simulated` the parts of a system that the suite simulates.
     `features` and `missing_features` are the optional features that the target supports, or not, each with how this is
@@ -46,6 +47,7 @@ class TargetInfo(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forb
     nvml: str
     resource_api: str = ""
     revision: str = ""
+    driver_release: str = ""
     evidence: str = "evidence"
     isolation: dict[str, str] = msgspec.field(default_factory=dict)
     under_test: tuple[str, ...] = ()
