@@ -64,7 +64,7 @@ def write(ended: Iterable[Finished], *, known: Iterable[str], store: Path = STOR
     for one in ended:
         rows[one.name] = Row(
             name=one.name,
-            summary=one.summary,
+            summary=one.summary.strip(),
             seconds=round(one.seconds),
             date=today,
             commit=at,
