@@ -20,6 +20,7 @@ PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
 CHECKPOINT = "reference_impl.kubelet_plugin.checkpoint"
 CONFIGS = "reference_impl.kubelet_plugin.configs"
 DEVICES = "reference_impl.kubelet_plugin.devices"
+NUMA = "reference_impl.kubelet_plugin.numa"
 DISCOVERY = "reference_impl.kubelet_plugin.discovery"
 ROOT = "reference_impl.kubelet_plugin.driver_root:DriverRoot"
 LOCK = "reference_impl.kubelet_plugin.nodelock:NodeLock"
@@ -75,11 +76,80 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The NUMA node of sysfs is published unchanged, even if it is -1."""
 
-    def numa_node(sysfs: Any, address: str) -> int | None:
+    def numa_node(sysfs: Any, address: str, *, as_list: bool = False) -> int | None:
         path = sysfs / "bus/pci/devices" / address / "numa_node"
         return int(path.read_text()) if path.exists() else None
 
     patch.replace(f"{DISCOVERY}:numa_node", numa_node)
+
+
+@mutant("numa-node-only-with-the-resources", rule="NV-304")
+def _(patch: Patch) -> None:
+    """The NUMA node is read only if the PCI device has the file resource."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def numa_node(sysfs: Any, address: str, *, as_list: bool = False) -> Any:
+            whole = (sysfs / "bus/pci/devices" / address / "resource").exists()
+            return original(sysfs, address, as_list=as_list) if whole else None
+
+        return numa_node
+
+    patch.wrap(f"{DISCOVERY}:numa_node", make)
+
+
+@mutant("mig-device-without-numa-node", rule="NV-302")
+def _(patch: Patch) -> None:
+    """Only whole GPUs have the NUMA node."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def attributes_of(device: Any) -> Any:
+            found = original(device)
+            if device.type == "mig":
+                found.pop("resource.kubernetes.io/numaNode", None)
+            return found
+
+        return attributes_of
+
+    patch.wrap(f"{DEVICES}:attributes_of", make)
+
+
+@mutant("pass-through-with-numa-node-minus-one", rule="NV-302")
+def _(patch: Patch) -> None:
+    """A device for pass-through has the NUMA node -1."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def numa_node(sysfs: Any, address: str, *, as_list: bool = False) -> Any:
+            node = original(sysfs, address, as_list=as_list)
+            return -1 if node is None else node
+
+        return numa_node
+
+    patch.wrap("reference_impl.kubelet_plugin.passthrough:numa_node", make)
+
+
+LISTS: dict[str, Any] = {"feature_gates": ("DRAListTypeAttributes=true",)}
+
+
+@mutant("numa-list-of-the-own-node-only", rule="NV-303", **LISTS)
+def _(patch: Patch) -> None:
+    """The list has the GPU's own node only."""
+    patch.replace(f"{NUMA}:equally_near", lambda sysfs, node: [])
+
+
+@mutant("numa-list-across-sockets", rule="NV-303", **LISTS)
+def _(patch: Patch) -> None:
+    """The list has nodes of other sockets that are as near."""
+    patch.replace(f"{NUMA}:socket_of", lambda sysfs, node: None)
+
+
+@mutant("numa-list-sorted", rule="NV-303", **LISTS)
+def _(patch: Patch) -> None:
+    """The list is sorted, so that it may begin with another node than the GPU's own."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda node: {"ints": sorted(node)} if isinstance(node, tuple) else original(node)
+
+    patch.wrap(f"{NUMA}:attribute", make)
 
 
 @mutant("unknown-memory-is-zero", rule="NV-027")

@@ -414,14 +414,8 @@ def _(patch: Patch) -> None:
     patch.replace(f"{INSTANCES}.live", lambda self, slot: None)
 
 
-@mutant("admin-access-creates-instances", rule="NV-061b")
+@mutant("admin-access-destroys-instances", rule="NV-061b")
 def _(patch: Patch) -> None:
-    """A claim with admin access destroys the instance of another claim and creates it anew."""
-
-    def make(original: Original) -> Original:
-        def realize(self: Any, uid: str, configured: Any, held: Any) -> Any:
-            return original(self, uid, configured, {} if configured.result.admin_access else held)
-
-        return realize
-
-    patch.wrap(f"{PREPARER}.realize", make)
+    """Unprepare of a claim with admin access destroys the instance of another claim."""
+    patch.replace(f"{PREPARER}.check_admin_access", lambda self, claim, results: None)
+    patch.replace(f"{PREPARER}.kept", lambda self, held: set())

@@ -27,6 +27,7 @@ CONFIG_API = "resource.nvidia.com/v1beta1"
 def requests_for(class_name: str, results: Sequence[Mapping[str, Any]]) -> list[Obj]:
     """Return claim requests that fit these allocation results; `gpu/big` is alternative `big` of request `gpu`."""
     counts: dict[str, int] = {}
+    admin = {result["request"] for result in results if result.get("adminAccess")}
     for result in results:
         counts[result["request"]] = counts.get(result["request"], 0) + 1
     found: list[Obj] = []
@@ -36,8 +37,17 @@ def requests_for(class_name: str, results: Sequence[Mapping[str, Any]]) -> list[
             first = {"name": alternative, "deviceClassName": class_name}
             found.append({"name": request, "firstAvailable": [first]})
         else:
-            found.append({**claim_spec(class_name, count)["devices"]["requests"][0], "name": request})
+            whole = {**claim_spec(class_name, count)["devices"]["requests"][0], "name": request}
+            if name in admin:
+                whole["exactly"]["adminAccess"] = True
+            found.append(whole)
     return found
+
+
+def permit_admin_access(world: World) -> None:
+    """Label the scenario's namespace, so that its claims may have admin access."""
+    label = {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}
+    world.client.patch(NAMESPACES, world.namespace, label)
 
 
 def full_results(world: World, node: str, results: Sequence[Mapping[str, Any]]) -> list[Obj]:
@@ -94,6 +104,8 @@ def create_allocated(
 ) -> None:
     """Create a claim and write its allocation; short results and configuration entries are completed."""
     requests = requests_for(driver_class(world), results)
+    if any(result.get("adminAccess") for result in results):
+        permit_admin_access(world)
     world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
     full = full_results(world, node, results)
     allocate_by_hand(world, claim, world.name(node), full, config=full_configuration(world, config))
@@ -109,8 +121,7 @@ def _(world: World, claim: str, other: str, node: str) -> None:
 @given('an admin ResourceClaim "{claim}" allocated the same device as claim "{other}" on "{node}"')
 def _(world: World, claim: str, other: str, node: str) -> None:
     """A claim with admin access to the devices of another claim; the namespace is labelled to permit it."""
-    label = {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}
-    world.client.patch(NAMESPACES, world.namespace, label)
+    permit_admin_access(world)
     spec = claim_spec(driver_class(world))
     spec["devices"]["requests"][0]["exactly"]["adminAccess"] = True
     world.create(claim_object(world, claim, spec))

@@ -11,6 +11,9 @@ from dra_conformance.core import expectations, manifests
 from dra_conformance.core.expectations import ExpectedField
 from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.node_faults import pci_address
+
+BUS_ID = "attributes['resource.kubernetes.io/pciBusID'].string"
 
 
 def of_type(world: World, node: str, kind: str) -> list[Obj]:
@@ -131,6 +134,22 @@ def _(world: World, node: str, datatable: list[list[str]]) -> None:
     found = [published(world, node, index).get("attributes") or {} for index in range(len(datatable) - 1)]
     observed = [[(attributes.get(name) or {}).get("string") for name in names] for attributes in found]
     world.check(observed == datatable[1:], f"{', '.join(names)} of GPUs", expected=datatable[1:], observed=observed)
+
+
+@then('the devices of the GPUs on "{node}" have in "{path}":')
+def _(world: World, node: str, path: str, datatable: list[list[str]]) -> None:
+    """Each GPU has devices of the type, found by its PCI address, and all of them have this value in the field."""
+    for gpu, kind, value in datatable[1:]:
+        address = pci_address(world.node(node), int(gpu))
+        mine = [device for device in of_type(world, node, kind) if manifests.look_up(device, BUS_ID) == address]
+        expected = expectations.read([["field", "value"], [path, value]])
+        wrong = {device["name"]: bad for device in mine if (bad := expectations.differences(expected, device))}
+        world.check(
+            bool(mine) and not wrong,
+            f"{kind} devices of GPU {gpu}",
+            expected=expectations.wanted(expected),
+            observed=wrong or [device["name"] for device in mine],
+        )
 
 
 @then('the {one:word} and {other:word} devices on "{node}" have the same "{path}"')

@@ -72,12 +72,12 @@ def _(world: World, node: str) -> None:
 def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
     """Set a property of a GPU.
 
-    `numa_node` and `sriov_numvfs` are files in sysfs (`none`: there is no file), `driver` is the kernel's, `process`
-    the id of a process that uses the GPU, and the rest are fields of NVML.
+    `numa_node`, `resource` and `sriov_numvfs` are files in sysfs (`none`: there is no file), `driver` is the kernel's,
+    `process` the id of a process that uses the GPU, and the rest are fields of NVML.
     """
     component = world.node(node)
     match name:
-        case "numa_node" | "sriov_numvfs" if value == "none":
+        case "numa_node" | "resource" | "sriov_numvfs" if value == "none":
             (sysfs_link(component, gpu) / name).unlink()
             if name == "sriov_numvfs":  # the kernel has both files or neither
                 (sysfs_link(component, gpu) / "sriov_totalvfs").unlink()
@@ -95,6 +95,22 @@ def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
             fake_root.use_device(Path(component.gpus.driver_root), f"nvidia{minor}", int(value))
         case _:
             raise SpecificationError(f"a GPU of a scenario has no {name!r} that can be set")
+
+
+@given('node "{node}" has the NUMA nodes:')
+def _(world: World, node: str, datatable: list[list[str]]) -> None:
+    """Add NUMA nodes to /sys, from node 0 on: the distances to all nodes, the first CPU (or none) and the socket."""
+    system = pci_bus(world.node(node)).parents[1] / "devices/system"
+    for number, (distances, cpu, socket) in enumerate(datatable[1:]):
+        folder = system / f"node/node{number}"
+        folder.mkdir(parents=True)
+        (folder / "distance").write_text(f"{distances}\n")
+        # A node that has memory only has an empty list.
+        (folder / "cpulist").write_text(f"{cpu}-{int(cpu) + 3}\n" if cpu != "none" else "\n")
+        if cpu != "none":
+            topology = system / f"cpu/cpu{cpu}/topology"
+            topology.mkdir(parents=True)
+            (topology / "physical_package_id").write_text(f"{socket}\n")
 
 
 def bind(node: ScenarioNode, gpu: int, driver: str) -> None:

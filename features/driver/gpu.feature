@@ -222,13 +222,10 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     When claim "bad" is prepared on "n1"
     Then the checkpoint of the driver on "n1" has claim "bad" as PrepareStarted [NV-099]
 
-  @NV-024 @NV-025 @NV-027 @NV-028 @needs:fake-nvml
+  @NV-024 @NV-027 @NV-028 @needs:fake-nvml
   Scenario: A GPU is published without the attributes that NVML and sysfs do not report
     Given the GPUs of "n1" are those of "dgx-h100"
     And node "n1" has the fault "GPU 0 missing in sysfs"
-    And GPU 1 of "n1" has numa_node -1
-    And GPU 2 of "n1" has numa_node 1
-    And GPU 6 of "n1" has numa_node 0
     And node "n1" has the fault "NVML does not support memory_total of GPU 3"
     And node "n1" has the fault "NVML does not support addressing_mode of GPU 4"
     And GPU 5 of "n1" has addressing_mode 1
@@ -244,20 +241,12 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
       | field                                         | value |
       | attributes["resource.kubernetes.io/pcieRoot"] | null  |
       | attributes["resource.kubernetes.io/numaNode"] | null  |
-    And GPU 1 on "n1" is published with: [NV-025]
-      | field                                         | value |
-      | attributes["resource.kubernetes.io/numaNode"] | null  |
-      | attributes["resource.kubernetes.io/pcieRoot"] | set   |
     And GPU 5 on "n1" is published with: [NV-024]
       | field                                                | value      |
       | attributes["resource.kubernetes.io/pcieRoot"].string | pci0000:a7 |
     And GPU 6 on "n1" is published with: [NV-024]
       | field                                                | value      |
       | attributes["resource.kubernetes.io/pcieRoot"].string | pci0000:b8 |
-    # A list with the feature gate DRAListTypeAttributes.
-    And GPU 2 on "n1" is published with: [NV-025]
-      | field                                         | value                   |
-      | attributes["resource.kubernetes.io/numaNode"] | {int: 1} or {ints: [1]} |
     And GPU 3 on "n1" is published with: [NV-027]
       | field    | value      |
       | capacity | null or {} |
@@ -273,9 +262,81 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And GPU 7 on "n1" is published with: [NV-028]
       | field                            | value  |
       | attributes.addressingMode.string | 'None' |
+
+  @NV-025 @NV-304 @needs:fake-nvml
+  Scenario: A GPU has the NUMA node of sysfs
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And GPU 1 of "n1" has numa_node -1
+    And GPU 2 of "n1" has numa_node 1
+    And GPU 3 of "n1" has numa_node none
+    And GPU 4 of "n1" has numa_node 1
+    And GPU 4 of "n1" has resource none
+    And GPU 6 of "n1" has numa_node 0
+    And node "n1" running the driver
+    Then GPU 1 on "n1" is published with: [NV-025]
+      | field                                         | value |
+      | attributes["resource.kubernetes.io/numaNode"] | null  |
+      | attributes["resource.kubernetes.io/pcieRoot"] | set   |
+    # A list with the driver's feature gate DRAListTypeAttributes.
+    And GPU 2 on "n1" is published with: [NV-025]
+      | field                                         | value                   |
+      | attributes["resource.kubernetes.io/numaNode"] | {int: 1} or {ints: [1]} |
+    And GPU 3 on "n1" is published with: [NV-025]
+      | field                                         | value |
+      | attributes["resource.kubernetes.io/numaNode"] | null  |
     And GPU 6 on "n1" is published with: [NV-025]
       | field                                         | value                   |
       | attributes["resource.kubernetes.io/numaNode"] | {int: 0} or {ints: [0]} |
+    And GPU 4 on "n1" is published with: [NV-304]
+      | field                                         | value                   |
+      | attributes["resource.kubernetes.io/numaNode"] | {int: 1} or {ints: [1]} |
+
+  @NV-302 @needs:fake-nvml @needs:driver-flags
+  Scenario: MIG devices and devices for pass-through have the NUMA node of their GPU
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And GPU 0 of "n1" has numa_node 1
+    And GPU 1 of "n1" has numa_node -1
+    And node "n1" running the driver
+    Then the devices of the GPUs on "n1" have in "attributes['resource.kubernetes.io/numaNode']":
+      | gpu | type | value                   |
+      | 0   | mig  | {int: 1} or {ints: [1]} |
+      | 1   | gpu  | null                    |
+    Given the GPUs of "n2" are those of "dgx-h100"
+    And GPU 0 of "n2" has numa_node 1
+    And GPU 1 of "n2" has numa_node -1
+    And node "n2" has an IOMMU with the VFIO interface
+    And node "n2" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    Then the devices of the GPUs on "n2" have in "attributes['resource.kubernetes.io/numaNode']":
+      | gpu | type | value                   |
+      | 0   | gpu  | {int: 1} or {ints: [1]} |
+      | 0   | vfio | {int: 1} or {ints: [1]} |
+      | 1   | gpu  | null                    |
+      | 1   | vfio | null                    |
+
+  @NV-303 @needs:fake-nvml @needs:driver-flags @gate:DRAListTypeAttributes
+  Scenario: The list of NUMA nodes begins with the GPU's own and has the nearest of its socket
+    Given the GPUs of "n1" are those of "dgx-h100"
+    # Two sockets with two nodes each, and a node without CPUs; node 3 is as near to node 1 as node 0 is.
+    And node "n1" has the NUMA nodes:
+      | distances      | cpu  | socket |
+      | 10 12 20 20 40 | 0    | 0      |
+      | 12 10 20 12 40 | 4    | 0      |
+      | 20 20 10 12 40 | 8    | 1      |
+      | 20 12 12 10 40 | 12   | 1      |
+      | 40 40 40 40 10 | none | 0      |
+    And GPU 0 of "n1" has numa_node 0
+    And GPU 1 of "n1" has numa_node 1
+    And GPU 2 of "n1" has numa_node 2
+    And GPU 3 of "n1" has numa_node 5
+    And GPU 4 of "n1" has numa_node -1
+    And node "n1" running the driver with "--feature-gates=DRAListTypeAttributes=true"
+    Then the devices of the GPUs on "n1" have in "attributes['resource.kubernetes.io/numaNode']":
+      | gpu | type | value          |
+      | 0   | gpu  | {ints: [0, 1]} |
+      | 1   | gpu  | {ints: [1, 0]} |
+      | 2   | gpu  | {ints: [2, 3]} |
+      | 3   | gpu  | {ints: [5]}    |
+      | 4   | gpu  | null           |
 
   @NV-028c @needs:fake-nvml
   Scenario: A GPU is published although the library of its driver does not know a query

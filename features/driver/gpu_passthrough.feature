@@ -21,7 +21,6 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
       | attributes["resource.kubernetes.io/pciBusID"].string | set                |
       | capacity.addressableMemory.value                     | 256Gi              |
     And the gpu and vfio devices on "n1" have the same "attributes['resource.kubernetes.io/pcieRoot'].string" [NV-175]
-    And the gpu and vfio devices on "n1" have the same "attributes['resource.kubernetes.io/numaNode']" [NV-175]
     And the vfio devices on "n1" are in the order of their PCI addresses, each with a uuid of its own [NV-175]
     Given the GPUs of "n3" are those of "dgx-h100-mig"
     And node "n3" has an IOMMU with the IOMMUFD interface

@@ -90,6 +90,19 @@ Feature: A driver refuses invalid claims
     When claim "monitor" is prepared on "n1"
     Then claim "monitor" is prepared
 
+  @NV-308
+  Scenario: Two claims with admin access are prepared for a device in use
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And an admin ResourceClaim "monitor" allocated the same device as claim "train" on "n1"
+    And an admin ResourceClaim "watch" allocated the same device as claim "train" on "n1"
+    And claim "train" is prepared on "n1"
+    When claims "monitor, watch" are prepared on "n1" in one call
+    Then claim "monitor" is prepared
+    And claim "watch" is prepared
+    When claim "train" is prepared on "n1"
+    Then all responses for claim "train" are the same
+
   @NV-062
   Scenario: A claim with admin access does not reserve the device
     Given node "n1" running the driver

@@ -118,30 +118,46 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
     Then claim "train" is prepared
     And NVML on "n1" lists exactly the instances "19-0" on GPU 0
 
-  @NV-052e @NV-061b @needs:process-driver
-  Scenario: The MIG devices of a claim stay in use after the CDI folder was lost, and for a claim with admin access
+  @NV-052e @needs:process-driver
+  Scenario: The MIG devices of a claim stay in use after the CDI folder was lost
     Given a ResourceClaim "train" allocated the devices "gpu-0-mig-1g10gb-19-0, gpu-1-mig-2g20gb-14-2" on "n1"
     And a ResourceClaim "infer" allocated the devices "gpu-0-mig-1g10gb-19-1" on "n1"
-    And an admin ResourceClaim "monitor" allocated the same device as claim "train" on "n1"
     And claims "train, infer" are prepared on "n1"
     When the driver on "n1" is stopped
     And the CDI files of "n1" are lost
     And the driver on "n1" is started
-    Then the driver on "n1" comes to be registered [NV-052e]
-    And NVML on "n1" lists exactly the instances "19-0, 19-1" on GPU 0 [NV-052e]
+    Then the driver on "n1" comes to be registered
+    And NVML on "n1" lists exactly the instances "19-0, 19-1" on GPU 0
     # So NVML does for an instance that a container uses.
     When NVML on "n1" fails the next 9 calls of "nvmlGpuInstanceDestroy" on GPU 0 with "IN_USE"
     And claims "train, infer" are prepared on "n1" in one call
-    Then claim "train" is prepared [NV-052e]
-    And all responses for claim "train" are the same [NV-052e]
-    And every CDI id of the response for claim "infer" resolves on "n1" [NV-052e]
-    And NVML on "n1" lists exactly the instances "19-0, 19-1" on GPU 0 [NV-052e]
-    And NVML on "n1" lists exactly the instances "14-2" on GPU 1 [NV-052e]
-    And a container with claim "train" on "n1" would get the device nodes of its own MIG devices and of no other [NV-052e]
+    Then claim "train" is prepared
+    And all responses for claim "train" are the same
+    And every CDI id of the response for claim "infer" resolves on "n1"
+    And NVML on "n1" lists exactly the instances "19-0, 19-1" on GPU 0
+    And NVML on "n1" lists exactly the instances "14-2" on GPU 1
+    And a container with claim "train" on "n1" would get the device nodes of its own MIG devices and of no other
+
+  @NV-061b
+  Scenario: Admin access to a MIG device leaves the instance of another claim
+    Given a ResourceClaim "train" allocated the devices "gpu-0-mig-1g10gb-19-0, gpu-1-mig-2g20gb-14-2" on "n1"
+    And an admin ResourceClaim "monitor" allocated the same device as claim "train" on "n1"
+    And claim "train" is prepared on "n1"
+    # Whether it is prepared or refused is NV-306.
     When claim "monitor" is prepared on "n1"
-    Then claim "monitor" is prepared [NV-061b]
-    And a container with claim "monitor" on "n1" would get the device nodes of its own MIG devices and of no other [NV-061b]
-    When claim "monitor" is unprepared on "n1"
-    Then claim "monitor" is unprepared [NV-061b]
-    And NVML on "n1" lists exactly the instances "19-0, 19-1" on GPU 0 [NV-061b]
-    And NVML on "n1" lists exactly the instances "14-2" on GPU 1 [NV-061b]
+    And claim "monitor" is unprepared on "n1"
+    Then claim "monitor" is unprepared
+    And NVML on "n1" lists exactly the instances "19-0" on GPU 0
+    And NVML on "n1" lists exactly the instances "14-2" on GPU 1
+    When claim "train" is prepared on "n1"
+    Then all responses for claim "train" are the same
+
+  @NV-306
+  Scenario: Admin access to a MIG device is refused, and no instance is created
+    Given a ResourceClaim "idle" allocated the devices "gpu-2-mig-2g20gb-14-2" on "n1"
+    And an admin ResourceClaim "watch" allocated the same device as claim "idle" on "n1"
+    When claim "watch" is prepared on "n1"
+    Then claim "watch" is refused on its own
+    And NVML on "n1" reports MIG off on GPU 2
+    When claim "idle" is prepared on "n1"
+    Then claim "idle" is prepared

@@ -16,6 +16,8 @@ from typing import Literal, TypeAlias
 from uuid import NAMESPACE_DNS, uuid5
 
 from dra_api.objects import Obj
+from reference_impl.kubelet_plugin import numa
+from reference_impl.kubelet_plugin.numa import NumaNode
 from reference_impl.kubelet_plugin.partitions import (
     MEBI,
     MigProfile,
@@ -52,7 +54,7 @@ class Gpu:
     memory_bytes: int | None
     addressing_mode: str | None
     pcie_root: str | None
-    numa_node: int | None
+    numa_node: NumaNode | None
     mig_enabled: bool
     partitioning: Partitioning | None = None
 
@@ -141,7 +143,7 @@ class Vfio:
     memory_bytes: int
     iommufd: bool
     pcie_root: str | None
-    numa_node: int | None
+    numa_node: NumaNode | None
 
     @property
     def name(self) -> str:
@@ -248,7 +250,7 @@ def _place(address: str, device: Gpu | Vfio) -> Obj:
     if device.pcie_root is not None:
         attributes["resource.kubernetes.io/pcieRoot"] = {"string": device.pcie_root}
     if device.numa_node is not None:
-        attributes["resource.kubernetes.io/numaNode"] = {"int": device.numa_node}
+        attributes["resource.kubernetes.io/numaNode"] = numa.attribute(device.numa_node)
     return attributes
 
 

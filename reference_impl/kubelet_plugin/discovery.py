@@ -32,6 +32,7 @@ from reference_impl.kubelet_plugin.devices import (
     slots_of,
 )
 from reference_impl.kubelet_plugin.mig_profiles import ENGINES, partitioning
+from reference_impl.kubelet_plugin.numa import numa_node
 
 log = logging.getLogger(__name__)
 
@@ -94,11 +95,13 @@ class Found:
 class Nvml:
     """One initialised NVML and the queries of a driver.
 
-    `module` has pynvml's functions and constants. Safe to use from several threads, as NVML is.
+    `module` has pynvml's functions and constants. `numa_lists`: NUMA nodes have the list form. Safe to use from several
+    threads, as NVML is.
     """
 
-    def __init__(self, module: ModuleType) -> None:
+    def __init__(self, module: ModuleType, *, numa_lists: bool = False) -> None:
         self.module: Any = module
+        self._numa_lists = numa_lists
 
     def open(self) -> None:
         """Initialise the library. Raises DiscoveryError with a hint if there is none."""
@@ -205,7 +208,7 @@ class Nvml:
             memory_bytes=None if memory is None else int(memory),
             addressing_mode=self._addressing_mode(handle),
             pcie_root=pcie_root(sysfs, address),
-            numa_node=numa_node(sysfs, address),
+            numa_node=numa_node(sysfs, address, as_list=self._numa_lists),
             mig_enabled=mode == nvml.NVML_DEVICE_MIG_ENABLE,
         )
 
@@ -278,12 +281,3 @@ def pcie_root(sysfs: Path, address: str) -> str | None:
     link = sysfs / "bus/pci/devices" / address
     # A link leads through the whole hierarchy: /sys/devices/pci0000:00/0000:00:01.0/…
     return next(iter(re.findall(r"pci[0-9a-f]+:[0-9a-f]+", str(link.resolve()))), None)
-
-
-def numa_node(sysfs: Path, address: str) -> int | None:
-    """Return the NUMA node of a device; None if sysfs has -1 or no file (rule NV-025)."""
-    try:
-        node = int((sysfs / "bus/pci/devices" / address / "numa_node").read_text())
-    except OSError:
-        return None
-    return node if node >= 0 else None

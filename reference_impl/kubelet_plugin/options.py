@@ -41,6 +41,7 @@ class FeatureGates:
     DynamicMIG: bool = False
     PassthroughSupport: bool = False
     ConsumableShares: bool = False
+    DRAListTypeAttributes: bool = False
 
     @classmethod
     def parse(cls, text: str) -> FeatureGates:

@@ -27,8 +27,9 @@ from reference_impl.kubelet_plugin.checkpoint import ClaimEntry
 from reference_impl.kubelet_plugin.configs import ConfigError, VfioDeviceConfig
 from reference_impl.kubelet_plugin.device_config import ConfiguredDevice
 from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, Mig, Vfio, overlap
-from reference_impl.kubelet_plugin.discovery import Found, numa_node, pcie_root
+from reference_impl.kubelet_plugin.discovery import Found, pcie_root
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.numa import numa_node
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class Passthrough:
     """Passes the GPUs of one node through.
 
     `processes` returns the processes that use a GPU; a GPU in use is not unbound. `persistence` reads and
-    switches on the persistence mode of the GPU at a PCI address.
+    switches on the persistence mode of the GPU at a PCI address. `numa_lists`: NUMA nodes have the list form.
     """
 
     def __init__(
@@ -68,11 +69,13 @@ class Passthrough:
         processes: Callable[[Gpu], list[int]],
         found: Callable[[], Found],
         persistence: Persistence,
+        numa_lists: bool = False,
     ) -> None:
         self._root = root
         self._processes = processes
         self._found = found
         self.persistence = persistence
+        self._numa_lists = numa_lists
 
     def check(self) -> None:
         """Raise ComponentError if the kernel isolates no devices (rule NV-183)."""
@@ -120,7 +123,7 @@ class Passthrough:
             memory_bytes=addressable(folder / "resource"),
             iommufd=(self._root.dev / "iommu").exists(),
             pcie_root=pcie_root(self._root.sysfs, address),
-            numa_node=numa_node(self._root.sysfs, address),
+            numa_node=numa_node(self._root.sysfs, address, as_list=self._numa_lists),
         )
 
     # -- a setting of a claim --------------------------------------------------------------------------------------

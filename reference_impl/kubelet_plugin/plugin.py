@@ -56,7 +56,7 @@ class KubeletPlugin:
         self.options = options
         self._clock = clock
         self._client = client.as_agent("gpu-kubelet-plugin")
-        self._nvml = Nvml(nvml)
+        self._nvml = Nvml(nvml, numa_lists=options.gates.DRAListTypeAttributes)
         self._root = DriverRoot(options.driver_root)
         self._found: Found
         self._raw_driver_version: str
@@ -74,6 +74,7 @@ class KubeletPlugin:
                 processes=self._nvml.processes,
                 found=lambda: self._found,
                 persistence=PersistenceMode(self._nvml),
+                numa_lists=gates.DRAListTypeAttributes,
             )
             if gates.PassthroughSupport
             else None

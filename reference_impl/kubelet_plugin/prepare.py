@@ -21,7 +21,7 @@ from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState, Hel
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, Result, own_results
 from reference_impl.kubelet_plugin.configs import Config, ConfigError, DeviceKind, EnabledSharing
 from reference_impl.kubelet_plugin.device_config import ConfiguredDevice, Setting
-from reference_impl.kubelet_plugin.devices import AnyDevice, MigSlot, Vfio, overlap
+from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, MigSlot, Vfio, overlap
 from reference_impl.kubelet_plugin.discovery import Found
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.mig import MigInstances
@@ -115,6 +115,7 @@ class ClaimPreparer:
             if entry is not None and self.is_done(entry):
                 return self.repeat(claim, entry)
             results = own_results(claim.status, self.driver)
+            self.check_admin_access(claim, results)
             self.check_overlap(claim.uid, results, held)
             self.check_shares(claim, results, held)
             # An earlier attempt ended in the middle: its changes are undone before new ones are made.
@@ -177,6 +178,20 @@ class ClaimPreparer:
             realized = [self.realize(claim.uid, item, {claim.uid: entry}) for item in configured]
             self.write_spec(claim, realized, dict(entry.config_state))
         return entry.answer
+
+    def check_admin_access(self, claim: AllocatedClaim, results: Sequence[Result]) -> None:
+        """Refuse admin access that would change hardware: to a part of a GPU or for pass-through, or with configuration
+        (rules NV-306, NV-307, NV-309).
+        """
+        admin = [result for result in results if result.admin_access]
+        for result in admin:
+            device = self._found().device(result.device)
+            if device is not None and not isinstance(device, Gpu):
+                raise PrepareError(f"admin access to {device.name} of type {device.type}: only whole GPUs permit it")
+        requests = {result.request for result in admin}
+        for candidate in configs.candidates(claim.allocation, self.driver) if admin else ():
+            if not candidate.requests or requests.intersection(candidate.requests):
+                raise PrepareError(f"admin access ({', '.join(sorted(requests))}) permits no configuration of devices")
 
     def check_overlap(self, uid: str, results: Sequence[Result], held: dict[str, ClaimEntry]) -> None:
         """Refuse what another completed claim holds; admin access never conflicts (rules NV-060 to NV-064).

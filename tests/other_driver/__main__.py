@@ -58,7 +58,10 @@ def results(focus: str = "", *, jobs: int = JOBS) -> list[dict[str, Any]]:
     ScenarioNode._driver_command = lambda self: driver.as_command(original(self))  # type: ignore[method-assign]
     names = sorted(s.id for s in features.read_all([assets.features()]) if judged(s) and re.search(focus, s.id))
     # In turns, so that the scenarios of one feature are spread over all jobs.
-    options = RunOptions(supported_features=tuple(name for name in choices() if name not in LACKING))
+    options = RunOptions(
+        supported_features=tuple(name for name in choices() if name not in LACKING),
+        feature_gates=("DRAListTypeAttributes=true",),
+    )
     shares = [(names[start::jobs], options) for start in range(jobs) if names[start::jobs]]
     rows: list[dict[str, Any]] = []
     for (share, _options), answer in each(shares, run, jobs=jobs, limit=LIMIT):

@@ -11,6 +11,7 @@ from nvml_double import Card, NvmlDouble, mig_card
 
 from reference_impl.kubelet_plugin import devices, discovery
 from reference_impl.kubelet_plugin.discovery import DiscoveryError, Nvml
+from reference_impl.kubelet_plugin.numa import numa_node
 
 NO_SYSFS = Path("/nonexistent")
 
@@ -128,7 +129,7 @@ def test_sysfs_gives_root_and_numa_node(tmp_path: Path) -> None:
     links.mkdir(parents=True)
     (links / "0000:40:00.0").symlink_to(real)
     assert discovery.pcie_root(tmp_path, "0000:40:00.0") == "pci0000:3f"
-    assert discovery.numa_node(tmp_path, "0000:40:00.0") == 1
+    assert numa_node(tmp_path, "0000:40:00.0") == 1
     (real / "numa_node").write_text("-1\n")
-    assert discovery.numa_node(tmp_path, "0000:40:00.0") is None
+    assert numa_node(tmp_path, "0000:40:00.0") is None
     assert discovery.pcie_root(tmp_path, "0000:41:00.0") is None
