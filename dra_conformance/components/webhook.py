@@ -147,7 +147,7 @@ class WebhookComponent:
         self._spec = spec
         self._work = work
         self._made: Certificates | None = None
-        self._part: Component | None = None
+        self._parts: dict[tuple[bool, ...], tuple[Component, Endpoint]] = {}
         self._processes: dict[str, tuple[ManagedProcess, Endpoint]] = {}
         self.endpoint: Endpoint | None = None
         """The endpoint of the scenario's webhook; None for a webhook of the cluster."""
@@ -167,10 +167,8 @@ class WebhookComponent:
             self._start_process(",".join(f"{gate}={str(on).lower()}" for gate, on in wanted.items()))
 
     def release(self) -> None:
-        """End the use by a scenario: the reference stops, programs continue to run."""
-        part, self._part, self.endpoint = self._part, None, None
-        if part is not None:
-            part.stop()
+        """End the use by a scenario: the webhook continues to run, for later scenarios with the same gates."""
+        self.endpoint = None
 
     def stop(self) -> None:
         """Stop everything that was started. Idempotent."""
@@ -178,10 +176,17 @@ class WebhookComponent:
         for process, _ in self._processes.values():
             process.stop()
         self._processes.clear()
+        for part, _ in self._parts.values():
+            part.stop()
+        self._parts.clear()
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _start_reference(self, gates: Mapping[str, bool]) -> None:
+        key = tuple(gates.values())
+        if key in self._parts:
+            self.endpoint = self._parts[key][1]
+            return
         # Deferred: only scenarios with the reference webhook load it.
         from reference_impl.kubelet_plugin.configs import EnabledSharing
         from reference_impl.webhook import Webhook, WebhookOptions
@@ -201,8 +206,8 @@ class WebhookComponent:
             # The harness chose the address and made the certificate, so there is nothing for the user to fix.
             raise StartFailed("webhook", error) from error
         self._run.log.emit(ComponentChanged(component="webhook", implementation="reference", action="start"))
-        self._part = part
         self.endpoint = self._endpoint(part.address[1] if part.address else 0)
+        self._parts[key] = part, self.endpoint
 
     def _start_process(self, gates: str) -> None:
         command = list(self._spec.command) if self._spec.kind == "exec" else list(_REFERENCE)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import socket
+import socketserver
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
+from dra_api.threads import started
 from dra_conformance.engine.mutation import Patch, mutant
-from reference_impl.kubelet_plugin.configs import ConfigError
+from reference_impl.kubelet_plugin.configs import ConfigError, EnabledSharing
 
 REVIEW = "reference_impl.webhook.review"
 SERVER = "reference_impl.webhook.server"
@@ -43,22 +46,16 @@ def change_decision(patch: Patch, when: Callable[[dict[str, Any]], bool]) -> Non
     patch.wrap(f"{REVIEW}:decide", make)
 
 
-def change_handler(patch: Patch, make_mixin: Callable[[type], type]) -> None:
-    """Serve every connection by a class derived from that of the reference."""
-    patch.wrap(f"{SERVER}:_handler", lambda original: lambda gates: make_mixin(original(gates)))
+def change_responses(patch: Patch, change: Callable[..., tuple[int, bytes, bytes]]) -> None:
+    """Respond to every request by `change`, which gets the original function and its arguments."""
 
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def response(path: str, content_type: bytes, body: bytes | None, gates: EnabledSharing) -> Any:
+            return change(original, path, content_type, body, gates)
 
-def answer_every_get(patch: Patch, status: int, text: bytes) -> None:
-    """Answer every GET with this status and text."""
+        return response
 
-    def mixin(base: Any) -> type:
-        class Handler(base):  # type: ignore[misc]
-            def do_GET(self) -> None:  # noqa: N802 - the name is that of http.server
-                self._send(status, text, "text/plain")
-
-        return Handler
-
-    change_handler(patch, mixin)
+    patch.wrap(f"{SERVER}:response", make)
 
 
 def forgive(patch: Patch, text: str) -> None:
@@ -91,22 +88,18 @@ def reword(patch: Patch, old: str, new: str) -> None:
 @mutant("webhook-reads-any-content-type", rule="NV-129")
 def _(patch: Patch) -> None:
     """A body with another content type than JSON is read."""
-
-    def mixin(base: Any) -> type:
-        class Handler(base):  # type: ignore[misc]
-            def do_POST(self) -> None:  # noqa: N802 - the name is that of http.server
-                self.headers.replace_header("Content-Type", "application/json")
-                super().do_POST()
-
-        return Handler
-
-    change_handler(patch, mixin)
+    change_responses(patch, lambda original, path, content_type, *more: original(path, b"application/json", *more))
 
 
 @mutant("webhook-without-tls", rule="NV-129a")
 def _(patch: Patch) -> None:
     """The webhook serves plain HTTP."""
-    patch.replace(f"{SERVER}:_tls", lambda options: None)
+    patch.wrap(f"{SERVER}:Webhook.start", lambda original: lambda self: original(_without_tls(self)))
+
+
+def _without_tls(webhook: Any) -> Any:
+    webhook.options = replace(webhook.options, certificate=None, key=None)
+    return webhook
 
 
 @mutant(
@@ -118,19 +111,43 @@ def _(patch: Patch) -> None:
     """Clients without a TLS handshake are served plain HTTP."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def finish_request(self: Any, request: Any, client_address: Any) -> None:
-            held = self._context
-            # 0x16 is the first byte of a TLS handshake record; MSG_PEEK leaves it for the server.
-            if request.recv(1, socket.MSG_PEEK) != b"\x16":
-                self._context = None
-            try:
-                original(self, request, client_address)
-            finally:
-                self._context = held
+        def start(self: Any) -> None:
+            plain = _without_tls(type(self)(options=self.options))
+            original(self)
+            original(plain)
+            splitter = _Splitter(("127.0.0.1", 0), _Split)
+            splitter.secure, splitter.plain = self.address, plain.address
+            self.address = splitter.server_address
+            started(splitter.serve_forever, name="splitter")
 
-        return finish_request
+        return start
 
-    patch.wrap(f"{SERVER}:_Server.finish_request", make)
+    patch.wrap(f"{SERVER}:Webhook.start", make)
+
+
+class _Splitter(socketserver.ThreadingTCPServer):
+    """Connects clients with a TLS handshake to one server, and all others to another."""
+
+    daemon_threads = True
+    secure: tuple[str, int]
+    plain: tuple[str, int]
+
+
+class _Split(socketserver.BaseRequestHandler):
+    server: _Splitter
+
+    def handle(self) -> None:
+        # 0x16 is the first byte of a TLS handshake record; MSG_PEEK leaves it for the server.
+        secure = self.request.recv(1, socket.MSG_PEEK) == b"\x16"
+        with socket.create_connection(self.server.secure if secure else self.server.plain) as there:
+            started(lambda: _copy(self.request, there), name="splitter-requests")
+            _copy(there, self.request)
+
+
+def _copy(source: socket.socket, target: socket.socket) -> None:
+    with suppress(OSError):
+        while data := source.recv(65536):
+            target.sendall(data)
 
 
 @mutant("webhook-accepts-every-kind-of-review", rule="NV-130")
@@ -166,14 +183,11 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A refusal is an HTTP 403 instead of an AdmissionReview."""
 
-    def mixin(base: Any) -> type:
-        class Handler(base):  # type: ignore[misc]
-            def _send(self, status: int, body: bytes, content_type: str) -> None:
-                super()._send(403 if b'"allowed":false' in body else status, body, content_type)
+    def change(original: Callable[..., Any], *request: Any) -> Any:
+        status, body, content_type = original(*request)
+        return 403 if b'"allowed":false' in body else status, body, content_type
 
-        return Handler
-
-    change_handler(patch, mixin)
+    change_responses(patch, change)
 
 
 @mutant("webhook-response-without-kind", rule="NV-131a")
@@ -191,21 +205,13 @@ def _(patch: Patch) -> None:
 @mutant("webhook-responds-as-text", rule="NV-131b")
 def _(patch: Patch) -> None:
     """The response is declared as plain text."""
-
-    def mixin(base: Any) -> type:
-        class Handler(base):  # type: ignore[misc]
-            def _send(self, status: int, body: bytes, content_type: str) -> None:
-                super()._send(status, body, "text/plain")
-
-        return Handler
-
-    change_handler(patch, mixin)
+    change_responses(patch, lambda original, *request: (*original(*request)[:2], b"text/plain"))
 
 
 @mutant("webhook-is-never-ready", rule="NV-131c")
 def _(patch: Patch) -> None:
     """There is nothing at /readyz."""
-    answer_every_get(patch, 404, b"not found")
+    change_responses(patch, lambda original, path, *more: original("/not-found" if path == "/readyz" else path, *more))
 
 
 @mutant("webhook-admits-other-resources", rule="NV-132")
@@ -228,7 +234,7 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-disconnects-on-malformed-claims", rule="NV-132a")
 def _(patch: Patch) -> None:
-    """An object of the wrong shape closes the connection."""
+    """An object of the wrong shape ends the request with an internal error."""
 
     def hang_up(value: Any, kind: type, where: str) -> Any:
         if value is not None and not isinstance(value, kind):
@@ -375,12 +381,11 @@ def _(patch: Patch) -> None:
 
 @mutant("webhook-disconnects-without-interval", rule="NV-133h")
 def _(patch: Patch) -> None:
-    """A time slice without an interval ends the connection, as in the upstream webhook."""
+    """A time slice without an interval ends the request without a review, as in the upstream webhook."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def validate(config: Any, *gates: Any) -> None:
             if getattr(getattr(config, "sharing", None), "interval", None) is not None:
-                # The server closes the connection on this error.
                 raise OSError("nil pointer")
             original(config, *gates)
 
@@ -475,7 +480,7 @@ def _(patch: Patch) -> None:
 
 def with_gates(patch: Patch, **gates: bool) -> None:
     """Run the webhook with these gates, and ignore its configuration."""
-    patch.wrap(f"{SERVER}:_handler", lambda original: lambda held: original(replace(held, **gates)))
+    change_responses(patch, lambda original, *request: original(*request[:-1], replace(request[-1], **gates)))
 
 
 @mutant("webhook-ignores-the-gate-of-time-slicing", rule="NV-141")

@@ -11,9 +11,8 @@ from dra_conformance.mutants.webhook import (
     DOCUMENT,
     REVIEW,
     SERVER,
-    answer_every_get,
     change_answer,
-    change_handler,
+    change_responses,
 )
 
 
@@ -31,7 +30,7 @@ def _decide(patch: Patch, change: Callable[[Callable[..., Any], dict[str, Any]],
 
 @mutant("webhook-disconnects-on-deep-nesting", rule="NV-130")
 def _(patch: Patch) -> None:
-    """A document that is nested too deeply closes the connection."""
+    """A document that is nested too deeply ends the request with an internal error."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def read(body: bytes) -> Any:
@@ -59,22 +58,17 @@ def _(patch: Patch) -> None:
 @mutant("webhook-validates-on-every-path", rule="NV-131d")
 def _(patch: Patch) -> None:
     """Reviews are answered on every path."""
-
-    def mixin(base: Any) -> type:
-        class Handler(base):  # type: ignore[misc]
-            def do_POST(self) -> None:  # noqa: N802 - the name is that of http.server
-                self.path = "/validate-resource-claim-parameters"
-                super().do_POST()
-
-        return Handler
-
-    change_handler(patch, mixin)
+    change_responses(patch, lambda original, path, *more: original("/validate-resource-claim-parameters", *more))
 
 
 @mutant("webhook-ready-on-every-path", rule="NV-131d")
 def _(patch: Patch) -> None:
-    """Every GET is answered as if it were one of /readyz."""
-    answer_every_get(patch, 200, b"ok")
+    """Every path but that of reviews is answered as if it were /readyz."""
+
+    def change(original: Callable[..., Any], path: str, *more: Any) -> Any:
+        return original(path if path == "/validate-resource-claim-parameters" else "/readyz", *more)
+
+    change_responses(patch, change)
 
 
 @mutant("webhook-ignores-group", rule="NV-132")

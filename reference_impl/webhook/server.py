@@ -1,31 +1,33 @@
-"""The webhook's HTTPS server: `POST /validate-resource-claim-parameters`, `GET /readyz`.
+"""The webhook's HTTPS server: reviews on `/validate-resource-claim-parameters`, and `/readyz`.
 
-The server owns its socket and threads between `start` and `stop`.
+An ASGI application on uvicorn, in a thread of its own between `start` and `stop`. One event loop serves all
+connections, so that a client that is slow or sends nothing does not delay the others.
 """
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import socket
-import ssl
 import threading
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import orjson
+import uvicorn
 
+from dra_api import threads
 from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.webhook import document, review
 
-log = logging.getLogger(__name__)
-
 PATH = "/validate-resource-claim-parameters"
+JSON, _TEXT = b"application/json", b"text/plain"
 _BODY_LIMIT = 8 * 1024 * 1024
-_READ_TIMEOUT = 30.0
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,121 +49,79 @@ class Webhook:
     def __init__(self, *, options: WebhookOptions) -> None:
         self.options = options
         self.address: tuple[str, int] | None = None
-        self._server: _Server | None = None
+        self._server: uvicorn.Server | None = None
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
         """Listen. Raises ComponentError if the address or the certificate is unusable."""
         options = self.options
-        context = _tls(options)
+        # Python's default is TLS 1.2 or newer. The log is that of the program, which uvicorn would configure again.
+        config = uvicorn.Config(
+            _application(options.gates),
+            ssl_certfile=options.certificate,
+            ssl_keyfile=options.key,
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=1,
+        )
         try:
-            server = _Server((options.host, options.port), _handler(options.gates), context=context)
+            config.load()
+        except OSError as error:
+            raise ComponentError(
+                f"cannot use the certificate {options.certificate} with key {options.key}: {error}"
+            ) from error
+        try:
+            listening = socket.create_server((options.host, options.port))
         except OSError as error:
             raise ComponentError(f"the webhook cannot listen on {options.host}:{options.port}: {error}") from error
-        self._server = server
-        self.address = (options.host, int(server.server_address[1]))
-        # The poll interval (0.02 s) bounds the duration of `stop`.
-        self._thread = threading.Thread(target=server.serve_forever, args=(0.02,), name="webhook", daemon=True)
-        self._thread.start()
+        # Head and body are two writes; the second would wait 40 ms for the first's ACK. Connections inherit this.
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.address = (options.host, int(listening.getsockname()[1]))
+        self._server = server = uvicorn.Server(config)
+        self._thread = threads.started(lambda: server.run([listening]), name="webhook")
 
     def stop(self) -> None:
-        """Close the socket and join the thread. Idempotent."""
-        server, self._server = self._server, None
-        if server is not None:
-            server.shutdown()
-            server.server_close()
-            server.hang_up()
-        if self._thread is not None:
+        """Close the socket and all connections, and join the thread. Idempotent."""
+        if self._server is not None and self._thread is not None:
+            self._server.should_exit = self._server.force_exit = True
             self._thread.join(timeout=10)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+def _application(gates: EnabledSharing) -> Callable[[Message, Receive, Send], Awaitable[None]]:
+    async def serve(scope: Message, receive: Receive, send: Send) -> None:
+        content_type = dict(scope["headers"]).get(b"content-type", b"")
+        status, text, kind = response(scope["path"], content_type, await _body(receive), gates)
+        headers = [(b"content-type", kind), (b"content-length", str(len(text)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": text})
 
-    def __init__(self, address: tuple[str, int], handler: Any, *, context: ssl.SSLContext | None) -> None:
-        self._context = context
-        self._open: set[Any] = set()
-        super().__init__(address, handler)
-
-    def hang_up(self) -> None:
-        """Close the connections that clients keep open, so that a stopped server answers no more."""
-        for held in list(self._open):
-            with contextlib.suppress(OSError):
-                held.shutdown(socket.SHUT_RDWR)
-
-    def finish_request(self, request: Any, client_address: Any) -> None:
-        # In the connection's own thread: a client that never shakes hands must not hold up the others.
-        request.settimeout(_READ_TIMEOUT)
-        wrapped = request
-        try:
-            wrapped = self._context.wrap_socket(request, server_side=True) if self._context else request
-            self._open.add(wrapped)
-            super().finish_request(wrapped, client_address)
-        except (ssl.SSLError, OSError) as error:
-            log.debug("webhook: %s: %s", client_address, error)
-        finally:
-            self._open.discard(wrapped)
-            if wrapped is not request:
-                wrapped.close()
+    return serve
 
 
-def _tls(options: WebhookOptions) -> ssl.SSLContext | None:
-    if options.certificate is None:
-        return None
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
+async def _body(receive: Receive) -> bytes | None:
+    """Return the body of a request, or None if it is too large."""
+    body, more = bytearray(), True
+    while more:
+        message = await receive()
+        body += message.get("body", b"")
+        if len(body) > _BODY_LIMIT:
+            return None
+        more = bool(message.get("more_body"))
+    return bytes(body)
+
+
+def response(path: str, content_type: bytes, body: bytes | None, gates: EnabledSharing) -> tuple[int, bytes, bytes]:
+    """Return the HTTP status, the body and its content type for a request of any method. `body` None is too large."""
+    if path == "/readyz":
+        return 200, b"ok", _TEXT
+    if path != PATH:
+        return 404, b"not found", _TEXT
+    if body is None:
+        return 413, b"the body is too large", _TEXT
+    if content_type != JSON:
+        return 415, b"the Content-Type must be application/json", _TEXT
     try:
-        context.load_cert_chain(options.certificate, options.key)
-    except (OSError, ssl.SSLError) as error:
-        raise ComponentError(
-            f"cannot use the certificate {options.certificate} with key {options.key}: {error}"
-        ) from error
-    return context
-
-
-def _handler(gates: EnabledSharing) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # head and body are two writes; the second would wait 40 ms for the first's ACK
-
-        def do_GET(self) -> None:
-            if self.path.partition("?")[0] == "/readyz":
-                self._send(200, b"ok", "text/plain")
-            else:
-                self._send(404, b"not found", "text/plain")
-
-        def do_POST(self) -> None:
-            declared = self.headers.get("Content-Length") or ""
-            length = int(declared) if declared.isdecimal() else -1
-            if not 0 <= length <= _BODY_LIMIT:
-                # The body stays unread, so no further request can be read from this connection.
-                self.close_connection = True
-                self._send(413, b"the body has no length, or is too large", "text/plain")
-                return
-            body = self.rfile.read(length)
-            if self.path.partition("?")[0] != PATH:
-                self._send(404, b"not found", "text/plain")
-            elif self.headers.get("Content-Type") != "application/json":
-                self._send(415, b"the Content-Type must be application/json", "text/plain")
-            else:
-                self._review(body)
-
-        def _review(self, body: bytes) -> None:
-            try:
-                found = review.answer(document.read(body), gates=gates)
-            except ValueError as error:  # no JSON, or MalformedReview
-                self._send(400, str(error).encode(), "text/plain")
-                return
-            self._send(200, orjson.dumps(found), "application/json")
-
-        def _send(self, status: int, body: bytes, content_type: str) -> None:
-            self.send_response(status)
-            self.send_header("Content-Type", content_type)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
-            log.debug("webhook: " + format, *args)
-
-    return Handler
+        return 200, orjson.dumps(review.answer(document.read(body), gates=gates)), JSON
+    except ValueError as error:  # no JSON, or MalformedReview
+        return 400, str(error).encode(), _TEXT

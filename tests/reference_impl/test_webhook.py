@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import http.client
 import shutil
+import socket
 import ssl
 import subprocess
 import urllib.error
 import urllib.request
+import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -195,6 +197,17 @@ def test_http_says_what_is_wrong_with_a_request(server: Webhook) -> None:
     assert post(server, b"{}", "application/json")[0] == 400
 
 
+def test_a_silent_client_does_not_delay_others(server: Webhook) -> None:
+    assert server.address
+    with socket.create_connection(server.address) as silent:
+        silent.sendall(b"POST /validate-resource-claim-parameters HTTP/1.1\r\nContent-Length: 9\r\n\r\n{")
+        assert post(server, orjson.dumps(review()), "application/json")[0] == 200
+
+
+def test_a_body_of_more_than_8_mib_is_refused(server: Webhook) -> None:
+    assert post(server, b" " * (8 * 1024 * 1024 + 1), "application/json")[0] == 413
+
+
 def test_it_speaks_tls(tmp_path: Path) -> None:
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not on this machine: no certificate to test with")
@@ -211,8 +224,22 @@ def test_it_speaks_tls(tmp_path: Path) -> None:
     try:
         trusting = ssl.create_default_context(cafile=str(certificate))
         assert post(webhook, orjson.dumps(review()), "application/json", tls=trusting)[0] == 200
+        assert webhook.address
+        idle = trusting.wrap_socket(socket.create_connection(webhook.address), server_hostname="127.0.0.1")
+        assert idle.version() == "TLSv1.3"
+        outdated = ssl.create_default_context(cafile=str(certificate))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)
+            outdated.minimum_version, outdated.maximum_version = ssl.TLSVersion.TLSv1, ssl.TLSVersion.TLSv1_1
+        outdated.set_ciphers("DEFAULT@SECLEVEL=0")
+        with pytest.raises(urllib.error.URLError, match=r"(?i)ssl"):
+            post(webhook, b"{}", "application/json", tls=outdated)
     finally:
         webhook.stop()
+    # The server does not wait for an idle client.
+    idle.settimeout(10)
+    assert idle.recv(1) == b""
+    idle.close()
 
 
 def test_a_broken_certificate_is_one_sentence(tmp_path: Path) -> None:

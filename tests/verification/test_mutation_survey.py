@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from dra_conformance.core.process_pool import each
@@ -352,6 +353,14 @@ def test_texts_of_log_records_and_errors_need_no_entry(tmp_path: Path) -> None:
     )
     found = [mutant(line, path="a.py", line=line) for line in range(1, 6)]
     assert list(classification.of_texts(found, tmp_path)) == ["binder:2", "binder:4"]
+
+
+def test_only_the_kubelet_records_texts(tmp_path: Path) -> None:
+    (tmp_path / "a.py").write_text("class A:\n    def f(self):\n        self._record(State('started'))\n")
+    found = mutant(1, path="a.py", line=3)
+    assert not classification.of_texts([found], tmp_path)  # the binder records the status of a pod, which rules judge
+    kubelet = msgspec.structs.replace(found, component="kubelet")
+    assert list(classification.of_texts([kubelet], tmp_path)) == [kubelet.key]
 
 
 def test_a_probe_counts_as_a_kill_of_its_own() -> None:

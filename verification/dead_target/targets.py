@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from dra_api.rpc import ClaimRef, PluginServer, PrepareResult
@@ -146,29 +145,12 @@ def _silent_webhook(patch: Patch) -> None:
     patch.replace("reference_impl.webhook:Webhook.start", lambda self: None)
 
 
-class _EmptyResponses(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        self._respond()
-
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self._respond()
-
-    def _respond(self) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", "2")
-        self.end_headers()
-        self.wfile.write(b"{}")
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class names it
-        """Log nothing."""
-
-
 def _empty_webhook(patch: Patch) -> None:
-    patch.replace("reference_impl.webhook.server:_handler", lambda gates: _EmptyResponses)
+    patch.replace("reference_impl.webhook.server:response", _empty_response)
+
+
+def _empty_response(path: str, content_type: bytes, body: bytes | None, gates: object) -> tuple[int, bytes, bytes]:
+    return 200, b"{}", b"application/json"
 
 
 def _kubelet(patch: Patch) -> None:

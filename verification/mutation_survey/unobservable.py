@@ -21,6 +21,8 @@ from verification.mutation_survey.mutants import Mutant
 
 FILE = Path(__file__).resolve().parent / "unobservable.yaml"
 MOST = 0.15
+_RECORDING = "kubelet"
+"""The component that records what it does in the log of the run."""
 
 
 class Class(StrEnum):
@@ -63,32 +65,34 @@ def _function(key: str) -> str:
 def of_texts(mutants: Iterable[Mutant], root: Path = ROOT) -> dict[str, Entry]:
     """Return an entry for each mutant of a statement that only writes a log record or raises an error with a text.
 
-    A rule that fixes the text kills such a mutant, so it is no survivor.
+    A rule that fixes the text kills such a mutant, so it is no survivor. `_record(...)` writes to the log of the run in
+    the emulated kubelet only; in other components it writes what rules judge.
     """
     entry = Entry(Class.LOG_TEXT, "the text of a log record or an error")
-    return {one.key: entry for one in mutants if one.line in _lines_of_texts(root / one.path)}
+    return {
+        one.key: entry
+        for one in mutants
+        if one.line in _lines_of_texts(root / one.path, records=one.component == _RECORDING)
+    }
 
 
 @functools.cache
-def _lines_of_texts(file: Path) -> frozenset[int]:
+def _lines_of_texts(file: Path, *, records: bool) -> frozenset[int]:
     return frozenset(
         line
         for node in ast.walk(ast.parse(file.read_text()))
-        if isinstance(node, (ast.Assign, ast.Expr, ast.Raise)) and _is_text_only(node)
+        if isinstance(node, (ast.Assign, ast.Expr, ast.Raise)) and _is_text_only(node, records=records)
         for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
     )
 
 
-def _is_text_only(statement: ast.Assign | ast.Expr | ast.Raise) -> bool:
-    """Return whether a statement is `log.warning(...)` or the like, or `raise SomeError("...")`.
-
-    The emulated kubelet records what it does in the log of the run.
-    """
+def _is_text_only(statement: ast.Assign | ast.Expr | ast.Raise, *, records: bool) -> bool:
+    """Return whether a statement is `log.warning(...)` or the like, or `raise SomeError("...")`."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="log")))):
             return True
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=ast.Name(id="self"), attr="_record"))):
-            return True
+            return records
         case ast.Assign(targets=[ast.Name(id="log")]):  # the name of a logger
             return True
         case ast.Raise(exc=ast.Call(args=[ast.Constant() | ast.JoinedStr()], keywords=[])):
