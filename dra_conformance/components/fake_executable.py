@@ -36,8 +36,16 @@ class FakeExecutable:
 
     def recorded(self) -> list[str]:
         """Return the arguments of all calls, oldest first."""
-        log = self.path.with_name(f"{self.path.name}.log")
-        return log.read_text().splitlines() if log.is_file() else []
+        return self._log.read_text().splitlines() if self._log.is_file() else []
+
+    def record(self, line: str) -> None:
+        """Append a line to the log, as the script does."""
+        with self._log.open("a") as file:
+            file.write(f"{line}\n")
+
+    @property
+    def _log(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.log")
 
     @property
     def _fails(self) -> Path:

@@ -20,9 +20,12 @@ from dra_api.component import Component
 from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, namespace_of, uid_of
 from dra_api.rpc import ClaimRef, RpcError
 from dra_conformance.components import fake_root
+from dra_conformance.components.container_programs import ContainerPrograms
 from dra_conformance.components.context import ScenarioContext
+from dra_conformance.components.deployments import Deployments
 from dra_conformance.components.real_node import real_kubelet
 from dra_conformance.components.reference import own_flags, starting
+from dra_conformance.components.simulated_mps import daemons_ended
 from dra_conformance.core.component_spec import DRIVER_ROOT, FLAGS, ComponentSpec, fill
 from dra_conformance.core.errors import TargetUnreachable, Untestable
 from dra_conformance.core.events import DriverChanged, KubeletCall, KubeletEvent, LogRecord, NvmlChanged
@@ -71,6 +74,7 @@ class ScenarioNode:
         """Whether every start of the reference driver on this node is a process of its own."""
         self._prepared_refs: dict[str, ClaimRef] = {}
         self._bind_files: list[bind_files.BindFiles] = []
+        self._deployments: Deployments | None = None
         self.kubelet: NodeKubelet
         if world.has_real_kubelet:
             self.kubelet = real_kubelet(world, self.name, self.root, log=self._record)
@@ -85,6 +89,7 @@ class ScenarioNode:
                 cdi_roots=self.external_driver.cdi_roots if self.external_driver else None,
                 # A driver that runs already has published its slices; deleting them would be the harness's fault.
                 wipe_at_start=self.external_driver is None,
+                programs=self._programs() if self._simulates_mps else None,
             )
 
     # -- GPUs ------------------------------------------------------------------------------------------------------
@@ -192,6 +197,7 @@ class ScenarioNode:
             case "reference":
                 self._start_reference()
             case "exec":
+                self._start_deployments()
                 self._start_process(
                     self.driver_name,
                     with_flags(spec.command, self.started_flags()),
@@ -401,6 +407,8 @@ class ScenarioNode:
         # While the kubelet still has its connection to the driver.
         if self.external_driver is not None:
             self._take_leave()
+        if self._deployments is not None:
+            self._deployments.stop()
         self.kubelet.end()
         while self._bind_files:
             self._bind_files.pop().close()
@@ -547,6 +555,38 @@ class ScenarioNode:
         )
         process.start()
         self._processes[name] = process
+
+    # -- Deployments of the driver ---------------------------------------------------------------------------------
+
+    @property
+    def _simulates_mps(self) -> bool:
+        """Whether the node runs the Deployments of a driver that starts its MPS control daemons as such."""
+        driver = self.world.run.components.spec("driver")
+        return driver.kind == "exec" and "simulated-mps" in self.world.scenario.tags.needs
+
+    def _programs(self) -> ContainerPrograms:
+        return ContainerPrograms(
+            root=self.root,
+            logs=self.world.run.folder / "logs",
+            clock=self.world.clock,
+            prepare=self._container_isolation,
+            ended=lambda volumes: daemons_ended(Path(self.gpus.driver_root), volumes),
+        )
+
+    def _container_isolation(self, mounts: Mapping[Path, Path], uid: str) -> Isolation:
+        """Return the isolation of a container of the driver: as the driver's, with the volumes of its pod."""
+        run = self.world.run
+        view = self.root / f"view-{uid}"
+        view.mkdir(exist_ok=True, mode=0o700)
+        isolation = run.isolation.with_folders(self.root, run.target_folder("driver"), self.gpus.directory)
+        return isolation.with_mounts([(host, path) for path, host in mounts.items()], view=view)
+
+    def _start_deployments(self) -> None:
+        if not self._simulates_mps or self._deployments is not None:
+            return
+        client = KubeClient(self.world.run.component_transport("kubelet"))
+        self._deployments = Deployments(client, clock=self.world.clock, namespace=self.world.namespace, node=self.name)
+        self._deployments.start()
 
     def _isolation(self, scratch: Path, values: Mapping[str, str]) -> Isolation:
         """Return the isolation of the driver under test, with the directories that it owns on this node."""

@@ -44,7 +44,7 @@ NEEDS: tuple[str, ...] = (
     "gpu-driver",
     "driver-flags",
     "driver-health",
-    "local-mps",
+    "simulated-mps",
     "compute-domain",
     "compute-domain-plugin",
     "compute-domain-flags",

@@ -84,6 +84,7 @@ def _simulated(options: RunOptions, *, rehearsal: bool) -> tuple[str, ...]:
         "control plane": rehearsal,
         "kubelet": options.component("kubelet").kind == "reference",
         "GPUs": own and options.nvml == "fake",
+        "MPS control daemons": own and options.nvml == "fake" and options.component("driver").kind == "exec",
     }
     return tuple(name for name, simulated in parts.items() if simulated)
 

@@ -26,7 +26,7 @@ from dra_conformance.kubelet.plugins import PluginManager
 from dra_conformance.kubelet.pod_status import HOST_IP, Phase
 from dra_conformance.kubelet.pods import PodWorkers
 from dra_conformance.kubelet.record import Log, recorder, silent
-from dra_conformance.kubelet.runtime import Runtime
+from dra_conformance.kubelet.runtime import Programs, Runtime
 
 
 class Kubelet:
@@ -43,6 +43,7 @@ class Kubelet:
         cdi_roots: folders with CDI specifications, lowest priority first, if not `root/cdi`.
         registration_dir: if not below `root`.
         wipe_at_start: delete the node's slices at the start (rule DRA-285); False takes over a running node.
+        programs: starts programs for some containers; the others are records.
 
     `start` raises CheckpointCorrupt if the checkpoint cannot be read.
     """
@@ -60,6 +61,7 @@ class Kubelet:
         cdi_roots: Sequence[Path] | None = None,
         registration_dir: Path | None = None,
         wipe_at_start: bool = True,
+        programs: Programs | None = None,
     ) -> None:
         self.name = f"kubelet {node_name}"
         self.node_name = node_name
@@ -68,7 +70,7 @@ class Kubelet:
         self.plugins_dir = root / "plugins"
         self.cdi_roots = tuple(cdi_roots) if cdi_roots is not None else (root / "cdi",)
         self.state_dir = root / "state"
-        self.runtime = Runtime()
+        self.runtime = Runtime(programs)
         self.gates = gates or Gates()
         self.timing = timing or Timing()
         self._client = client
@@ -110,8 +112,9 @@ class Kubelet:
         self.start()
 
     def end(self) -> None:
-        """Stop for good and drop the containers, which are only records."""
+        """Stop for good and end the containers."""
         self.stop()
+        self.runtime.kill_all()
 
     # -- drivers ---------------------------------------------------------------------------------------------------
 

@@ -49,12 +49,16 @@ def running(
     started_at: str,
     pod_ip: str,
     health: Mapping[str, list[dict[str, Any]] | None],
+    ready: bool = True,
+    restarts: int = 0,
 ) -> Obj:
-    """All containers run; `health` is each container's allocatedResourcesStatus."""
+    """All containers run; `health` is each container's allocatedResourcesStatus, `ready` what their probes say."""
     state = {"running": {"startedAt": started_at}}
+    unready = (False, "ContainersNotReady", "containers are not ready")
+    not_ready = {} if ready else {"ContainersReady": unready, "Ready": unready}
     statuses = []
     for container in pod["spec"].get("containers") or ():
-        status = _container(pod, container, state, ready=True)
+        status = {**_container(pod, container, state, ready=ready), "restartCount": restarts}
         if health.get(container["name"]):
             status["allocatedResourcesStatus"] = health[container["name"]]
         statuses.append(status)
@@ -67,7 +71,7 @@ def running(
         "podIPs": [{"ip": pod_ip}],
         "containerStatuses": statuses,
         **_init_statuses(pod, started_at),
-        "conditions": _conditions(pod, now, dict.fromkeys(_CONDITIONS, (True, "", ""))),
+        "conditions": _conditions(pod, now, {**dict.fromkeys(_CONDITIONS, (True, "", "")), **not_ready}),
     }
 
 

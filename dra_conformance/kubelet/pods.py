@@ -296,7 +296,7 @@ class PodWorkers:
             status = pod_status.waiting(pod, now=self._now(), reason="CreateContainerError", message=str(error))
             self._writer.write(pod, state.written, status)
             raise
-        running = self._runtime.run(uid_of(pod), views, self._now())
+        running = self._runtime.run(pod, views, self._now())
         with self._lock:
             state.error = ""
         self._record(
@@ -342,14 +342,19 @@ class PodWorkers:
             container["name"]: allocated_resources_status(container, records, self._health, self._gates)
             for container in pod["spec"].get("containers") or ()
         }
+        again = running.program.look() if running.program is not None else None
         status = pod_status.running(
             pod,
             now=self._now(),
             started_at=running.started_at,
             pod_ip=running.pod_ip,
             health=health,
+            ready=again is None,
+            restarts=running.program.restarts if running.program is not None else 0,
         )
         self._writer.write(pod, state.written, status)
+        if again is not None:
+            self._queue.add_after(uid_of(pod), again)
         holds = [
             hold
             for record in records.values()

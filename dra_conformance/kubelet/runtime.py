@@ -1,4 +1,7 @@
-"""The containers of a node as records; none is started. They survive the kubelet, not the node."""
+"""The containers of a node. They survive the kubelet, not the node.
+
+Most are records only. The harness can provide programs for pods of which it needs a container that runs (`Programs`).
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,38 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network
+from typing import Protocol
 
+from dra_api.objects import Obj, uid_of
 from dra_conformance.kubelet.container_view import ContainerView
 
 _PODS = IPv4Network("10.244.0.0/16")
 """The addresses of pods."""
+
+
+class PodProgram(Protocol):
+    """The program of a pod's container."""
+
+    def look(self) -> float | None:
+        """Probe the container, or start it again. Return the seconds until the next look; None if it is ready."""
+        ...
+
+    @property
+    def restarts(self) -> int:
+        """How often the container was started again."""
+        ...
+
+    def end(self) -> None:
+        """Kill the container."""
+        ...
+
+
+class Programs(Protocol):
+    """Starts the programs of containers."""
+
+    def start(self, pod: Obj) -> PodProgram | None:
+        """Start the program of a pod; None if its containers are records only."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +50,14 @@ class RunningPod:
     started_at: str
     pod_ip: str
     views: Mapping[str, ContainerView]
+    program: PodProgram | None = None
 
 
 class Runtime:
     """The containers of a node; they do not notice that a kubelet restarts."""
 
-    def __init__(self) -> None:
+    def __init__(self, programs: Programs | None = None) -> None:
+        self._programs = programs
         self._lock = threading.Lock()
         self._pods: dict[str, RunningPod] = {}
         self._addresses = _PODS.hosts()
@@ -35,18 +67,25 @@ class Runtime:
         with self._lock:
             return self._pods.get(uid)
 
-    def run(self, uid: str, views: Mapping[str, ContainerView], now: str) -> RunningPod:
+    def run(self, pod: Obj, views: Mapping[str, ContainerView], now: str) -> RunningPod:
         """Start a pod's containers."""
+        program = self._programs.start(pod) if self._programs else None
         with self._lock:
-            self._pods[uid] = RunningPod(now, str(next(self._addresses)), views)
-            return self._pods[uid]
+            found = RunningPod(now, str(next(self._addresses)), views, program)
+            self._pods[uid_of(pod)] = found
+            return found
 
     def kill(self, uid: str) -> RunningPod | None:
         """End a pod's containers."""
         with self._lock:
-            return self._pods.pop(uid, None)
+            found = self._pods.pop(uid, None)
+        if found is not None and found.program is not None:
+            found.program.end()
+        return found
 
     def kill_all(self) -> None:
         """End everything, as a reboot of the node does."""
         with self._lock:
-            self._pods.clear()
+            uids = list(self._pods)
+        for uid in uids:
+            self.kill(uid)

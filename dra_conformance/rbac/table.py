@@ -35,6 +35,7 @@ AGENTS = {
     "dra-conformance-user": HARNESS,
     "dra-conformance-cleanup": CLEANUP,
     "health-driver": HARNESS,
+    "simulated-deployments": HARNESS,
     "simulated-imex-daemons": HARNESS,
     "kubelet": "kubelet",
     "gpu-kubelet-plugin": "driver",

@@ -1,7 +1,6 @@
 """Fake NVIDIA executables (shell scripts) in a fake node's driver root, and how the driver ran them.
 
-They log their arguments and change no hardware. A control daemon of MPS is the file `control` in its pipe folder, as
-the real one leaves it, so that no process can be left running.
+They log their arguments and change no hardware; `components.simulated_mps` has the control program of MPS.
 """
 
 from __future__ import annotations
@@ -13,28 +12,11 @@ from pathlib import Path
 from dra_conformance.components.fake_executable import FakeExecutable
 from dra_conformance.components.fake_root import NVIDIA_SMI
 from dra_conformance.components.node import ScenarioNode
+from dra_conformance.components.simulated_mps import MPS_CONTROL, PROGRAM, running_daemons, started_daemons
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, words
-from dra_conformance.engine.world import World
+from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.driver_calls import own_results
-
-_MPS_CONTROL = """#!/bin/sh
-# nvidia-cuda-mps-control, simulated: it logs its commands and starts no process.
-pipe=$CUDA_MPS_PIPE_DIRECTORY
-[ ! -e "$0.fails" ] || { echo refused >&2; exit 3; }
-if [ "$1" = -d ]; then
-    [ -d "$CUDA_MPS_LOG_DIRECTORY" ] || { echo "no folder for logs" >&2; exit 1; }
-    [ ! -e "$0.dies" ] || { echo "dead" >> "$0.log"; exit 0; }
-    echo "start $* pipe=$pipe devices=$CUDA_VISIBLE_DEVICES" >> "$0.log"
-    : > "$pipe/control"
-else
-    while read -r line; do
-        [ -e "$pipe/control" ] || { echo "no control daemon (simulated)" >&2; exit 1; }
-        echo "command $line" >> "$0.log"
-        [ "$line" != quit ] || { rm "$pipe/control"; echo "end pipe=$pipe" >> "$0.log"; }
-    done
-fi
-"""
 
 _IMEX_CONTROL = """#!/bin/sh
 # nvidia-imex-ctl, simulated: there is no daemon.
@@ -45,7 +27,7 @@ if [ -e "$0.fails" ]; then echo NOT_READY; else echo READY; fi
 
 SCRIPTS = {
     "nvidia-smi": NVIDIA_SMI,
-    "nvidia-cuda-mps-control": _MPS_CONTROL,
+    "nvidia-cuda-mps-control": MPS_CONTROL,
     "nvidia-imex-ctl": _IMEX_CONTROL,
 }
 """The programs that can be faked, with their scripts. While the file `$0.fails` exists, a script fails."""
@@ -65,7 +47,7 @@ def nvidia_smi(node: ScenarioNode) -> FakeExecutable:
 
 def mps_control(node: ScenarioNode) -> FakeExecutable:
     """Return the node's control program of MPS."""
-    return program(node, "nvidia-cuda-mps-control")
+    return program(node, PROGRAM)
 
 
 def imex_control(node: ScenarioNode) -> FakeExecutable:
@@ -138,20 +120,10 @@ def _(world: World, node: str, claim: str) -> None:
 # -- MPS ---------------------------------------------------------------------------------------------------------------
 
 
-def started_daemons(lines: list[str]) -> dict[str, str]:
-    """Return the MPS daemons that a log shows as started: pipe folder to the GPUs that the daemon serves."""
-    found = [dict(word.partition("=")[::2] for word in line.split()) for line in lines if line.startswith("start ")]
-    return {one["pipe"]: one["devices"] for one in found}
-
-
-def running_daemons(world: World, node: str) -> dict[str, str]:
-    """Return the MPS daemons of a node that were started and did not receive `quit`: pipe folder to GPUs."""
-    running: dict[str, str] = {}
-    for line in mps_control(world.node(node)).recorded():
-        if line.startswith("end pipe="):
-            running.pop(line.removeprefix("end pipe="), None)
-        running |= started_daemons([line])
-    return running
+def running(world: World, node: str) -> dict[str, str]:
+    """Return the MPS daemons that run on a node: pipe folder to GPUs, sorted."""
+    found = running_daemons(mps_control(world.node(node)).recorded())
+    return {pipe: ",".join(sorted(devices.split(","))) for pipe, devices in found.items()}
 
 
 def uuids_of(world: World, node: str, claim: str) -> str:
@@ -164,21 +136,26 @@ def uuids_of(world: World, node: str, claim: str) -> str:
 @then('one MPS control daemon runs on "{node}", for the GPUs of claim "{claim}"')
 def _(world: World, node: str, claim: str) -> None:
     """The control program was started with exactly these GPUs and has not been stopped."""
-    running = running_daemons(world, node)
+    found = running(world, node)
     wanted = uuids_of(world, node, claim)
-    world.check(list(running.values()) == [wanted], "control daemons", expected=[wanted], observed=running or "none")
+    world.check(list(found.values()) == [wanted], "control daemons", expected=[wanted], observed=found or "none")
 
 
 @then('the MPS control daemons on "{node}" are:')
 def _(world: World, node: str, datatable: list[list[str]]) -> None:
     """One daemon for the GPUs of each claim of the table runs, and no other, started with these arguments."""
-    lines = [line for line in mps_control(world.node(node)).recorded() if line.startswith("start ")]
-    found = {}
-    for pipe, devices in running_daemons(world, node).items():
-        line = next(one for one in reversed(lines) if f"pipe={pipe} " in one)
-        found[devices] = line.removeprefix("start ").partition(" pipe=")[0]
     wanted = {uuids_of(world, node, claim): arguments for claim, arguments in datatable[1:]}
-    world.check(found == wanted, "control daemons", expected=wanted, observed=found)
+
+    def look() -> Seen:
+        lines = [line for line in mps_control(world.node(node)).recorded() if line.startswith("start ")]
+        found = {}
+        for pipe, devices in running(world, node).items():
+            line = next(one for one in reversed(lines) if f"pipe={pipe} " in one)
+            found[devices] = line.removeprefix("start ").partition(" pipe=")[0]
+        return found == wanted, found
+
+    # A daemon in a pod ends after the object of its Deployment.
+    world.eventually("control daemons", look, expected=wanted)
 
 
 @then('the MPS control daemon on "{node}" received the command "{command}"')
@@ -208,10 +185,15 @@ def _(world: World, node: str) -> None:
     if not control.recorded() and not control.fails:
         raise Untestable("no control daemon was ever started")
     plugin = component.kubelet.plugins_dir / component.driver_name
-    # NVIDIA's driver has them in mps/<id>/pipe.
-    left = {str(path) for path in (plugin / "mps").glob("*")}
-    for pipe in map(Path, started_daemons(control.recorded())):
-        own = pipe.is_relative_to(plugin) and len(pipe.relative_to(plugin).parts) > 2
-        left |= {str(path) for path in (pipe, *([pipe.parent] if own else [])) if path.exists()}
-    running = sorted(running_daemons(world, node))
-    world.check(not left and not running, "control daemons", expected="none", observed=sorted(left) + running)
+
+    def look() -> Seen:
+        # NVIDIA's driver has them in mps/<id>/pipe.
+        left = {str(path) for path in (plugin / "mps").glob("*")}
+        for pipe in map(Path, started_daemons(control.recorded())):
+            own = pipe.is_relative_to(plugin) and len(pipe.relative_to(plugin).parts) > 2
+            left |= {str(path) for path in (pipe, *([pipe.parent] if own else [])) if path.exists()}
+        found = sorted(left) + sorted(running(world, node))
+        return not found, found
+
+    # A daemon in a pod ends after the object of its Deployment.
+    world.eventually("control daemons", look, expected="none")

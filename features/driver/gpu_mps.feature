@@ -59,7 +59,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And claim "negative" is refused on its own [NV-091]
     And claim "more" is refused on its own [NV-091]
 
-  @NV-090 @NV-091 @needs:local-mps
+  @NV-090 @NV-091 @needs:simulated-mps
   Scenario: The smallest and the largest MPS settings are accepted
     Given node "n2" has a fake "nvidia-smi"
     And node "n2" has a fake "nvidia-cuda-mps-control"
@@ -89,7 +89,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     When claim "plain" is prepared on "n2"
     Then claim "plain" is prepared [NV-065]
 
-  @NV-092 @NV-092b @NV-092c @NV-092e @needs:local-mps
+  @NV-092 @NV-092b @NV-092c @NV-092e @needs:simulated-mps
   Scenario: A prepared claim has a control daemon of its own
     Given node "n1" has a fake "nvidia-smi"
     And node "n1" has a fake "nvidia-cuda-mps-control"
@@ -124,7 +124,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And no MPS control daemon and no file of one is left on "n1" [NV-092c]
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is DEFAULT [NV-092c]
 
-  @NV-092d @needs:local-mps
+  @NV-092d @needs:simulated-mps
   Scenario: A control daemon that does not start fails the claim and leaves no files
     Given node "n1" has a fake "nvidia-smi"
     And node "n1" has a fake "nvidia-cuda-mps-control"
@@ -149,7 +149,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     Then claim "train" is prepared
     And one MPS control daemon runs on "n1", for the GPUs of claim "train"
 
-  @NV-092f @needs:local-mps
+  @NV-092f @needs:simulated-mps
   Scenario: A control daemon keeps running during a restart of the driver
     Given node "n1" has a fake "nvidia-smi"
     And node "n1" has a fake "nvidia-cuda-mps-control"
@@ -162,7 +162,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     When claim "train" is unprepared on "n1"
     Then no MPS control daemon and no file of one is left on "n1"
 
-  @NV-092 @NV-092b @NV-092c @NV-092e @NV-092g @needs:local-mps
+  @NV-092 @NV-092b @NV-092c @NV-092e @NV-092g @needs:simulated-mps
   Scenario: Each configuration of a claim has a daemon of its own
     Given node "n1" has a fake "nvidia-smi"
     And GPU 7 of "n1" has uuid GPU-77777777-0000-4444-8888-222222222222
@@ -230,7 +230,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     # Only a whole GPU has a compute mode.
     And nvidia-smi on "n2" was run for the GPU of claim "parts" with "" [NV-092e]
 
-  @NV-092h @needs:local-mps
+  @NV-092h @needs:simulated-mps
   Scenario: A daemon for several users needs GPUs from Volta on
     Given the GPUs of "n1" are those of "dgx-h100"
     And the GPUs of "n1" have in NVML:
@@ -264,7 +264,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     Then claim "both" is refused on its own
     And claim "newer" is prepared
 
-  @NV-092i @needs:process-driver @needs:local-mps
+  @NV-092i @needs:process-driver @needs:simulated-mps
   Scenario: After a reboot nothing of a daemon is left
     Given node "n1" has a fake "nvidia-smi"
     And node "n1" has a fake "nvidia-cuda-mps-control"
@@ -277,7 +277,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     Then the driver on "n1" comes to be registered
     And no MPS control daemon and no file of one is left on "n1"
 
-  @NV-092d @needs:local-mps
+  @NV-092d @needs:simulated-mps
   Scenario: A node without the control program fails the claim
     Given node "n1" has a fake "nvidia-smi"
     And node "n1" running the driver with "--feature-gates=MPSSupport=true"

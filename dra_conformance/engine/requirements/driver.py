@@ -47,9 +47,15 @@ def driver_flags(scenario: Scenario, target: Target) -> Unmet | None:
 
 
 @requirement
-def local_mps(scenario: Scenario, target: Target) -> Unmet | None:
-    """A driver that runs the control daemon of MPS as a program of the node, as the reference does."""
+def simulated_mps(scenario: Scenario, target: Target) -> Unmet | None:
+    """A node that runs the driver's MPS control daemon, which is simulated.
+
+    The reference starts it as a program of the node. For a driver that starts it as a Deployment, the emulated kubelet
+    runs the container.
+    """
     driver = target.components["driver"]
-    if driver.kind == "reference":
+    if driver.kind == "reference" or (driver.takes_fake_gpus and target.components["control-plane"].kind == "embedded"):
         return None
-    return untestable("the driver may start the MPS control daemon as a Deployment, which the harness does not run")
+    return untestable(
+        "a driver may start the MPS control daemon as a Deployment, which only the embedded control plane runs"
+    )
