@@ -1,4 +1,4 @@
-"""Deployments on a node: the simulated controller, the container as a process, its probe, and the MPS control program."""
+"""Deployments on a node: the simulated controller, the container as a process, its probe, the MPS control program."""
 
 from __future__ import annotations
 
