@@ -316,6 +316,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{SHARING}:INTERVALS", {"Default": 0, "Short": 2, "Medium": 3, "Long": 4})
 
 
+@mutant("time-slice-of-one-gpu-only", rule="NV-085")
+def _(patch: Patch) -> None:
+    """Only the first GPU of a claim gets its time slice."""
+
+    def make(original: Original) -> Original:
+        def plan(*args: Any) -> Any:
+            found = original(*args)
+            return {name: dict(list(slices.items())[:1]) for name, slices in found.items()}
+
+        return plan
+
+    patch.wrap(f"{SHARING}:TimeSlicing.plan", make)
+
+
 @mutant("compute-mode-not-reset", rule="NV-085")
 def _(patch: Patch) -> None:
     """The compute mode is not changed."""

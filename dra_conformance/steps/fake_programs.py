@@ -109,8 +109,11 @@ def _(world: World, option: str, node: str, claim: str, value: str) -> None:
 
 @then('nvidia-smi on "{node}" left the time slice of the GPU of claim "{claim}" at its default')
 def _(world: World, node: str, claim: str) -> None:
-    """No run for a GPU of the claim set another time slice than 0, the default, which need not be set."""
+    """No run for a GPU of the claim, or that of a MIG device, set another time slice than 0, which need not be set."""
     uuids = set(uuids_of(world, node, claim).split(","))
+    names = {result["device"] for result in own_results(world, claim)}
+    attributes = [d["attributes"] for d in world.node(node).devices() if d["name"] in names]
+    uuids |= {one["parentUUID"]["string"] for one in attributes if "parentUUID" in one}
     lines = [line for line in nvidia_smi(world.node(node)).recorded() if uuids & set(selected(line))]
     found = [line.partition("--set-timeslice ")[2].split()[:1] for line in lines if "--set-timeslice" in line]
     ok = bool(uuids) and all(value == ["0"] for value in found)

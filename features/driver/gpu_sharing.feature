@@ -74,6 +74,42 @@ Feature: The driver gpu.nvidia.com sets time slices
     And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "infer" is 2 [NV-111]
     And nvidia-smi on "n1" left the time slice of the GPU of claim "plain" at its default [NV-085b]
 
+  @NV-085 @NV-111
+  Scenario: One configuration applies to both GPUs of a claim
+    Given a ResourceClaim "two" allocated 2 devices of the driver on "n1"
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results: [{request: gpu, deviceOf: two}, {request: gpu, deviceOf: two, number: 1}]
+      config:
+        - requests: [gpu]
+          parameters:
+            apiVersion: resource.nvidia.com/v1beta1
+            kind: GpuConfig
+            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}
+      """
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared [NV-085]
+    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "two" is DEFAULT [NV-085]
+    And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "two" is 3 [NV-085]
+    When claim "train" is unprepared on "n1"
+    Then the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "two" is 0 [NV-111]
+
+  @NV-085b
+  Scenario: MIG devices that share in turns leave the time slice of their GPU at its default
+    Given the GPUs of "n2" are those of "dgx-h100-mig"
+    And node "n2" has a fake "nvidia-smi"
+    And node "n2" running the driver with "--feature-gates=TimeSlicingSettings=true"
+    And a ResourceClaim "parts" allocated on "n2" with:
+      """
+      results: [{request: mig, device: gpu-0-mig-3g40gb-9-0}, {request: mig, device: gpu-0-mig-1g10gb-19-6}]
+      config:
+        - requests: [mig]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: MigDeviceConfig, sharing: {strategy: TimeSlicing}}
+      """
+    When claim "parts" is prepared on "n2"
+    Then claim "parts" is prepared
+    And nvidia-smi on "n2" left the time slice of the GPU of claim "parts" at its default
+
   @NV-111 @NV-085
   Scenario: A restarted driver resets the time slice of a claim from before, and of no other
     Given a ResourceClaim "train" allocated on "n1" with:
