@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import gc
+import os
 import shlex
 import sys
 import time
@@ -297,6 +298,12 @@ def _item_key(item: pytest.Item) -> tuple[str, str, tuple[str, ...]]:
 # -- running -------------------------------------------------------------------------------------------------------
 
 
+def _cpu_seconds() -> float:
+    """Return the CPU time of this process and of its programs that have ended."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Write the start and the end of a scenario to the log."""
@@ -306,7 +313,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         return (yield)
     log = state.run.log
     state.outcome, state.failed_step = (Status.PASSED, ""), ""
-    state.began, state.cpu_before = time.monotonic(), time.process_time()
+    state.began, state.cpu_before = time.monotonic(), _cpu_seconds()
     log.begin_scenario(scenario.id)
     log.emit(ScenarioStarted(name=scenario.name, where=scenario.where, rules=scenario.rules))
     if state.progress:
@@ -321,7 +328,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
         if not state.interrupted:
             duration = round(time.monotonic() - state.began, 4)
             log.emit(CallsMade(made=tuple(state.run.calls.take())))
-            cpu = round(time.process_time() - state.cpu_before, 4)
+            cpu = round(_cpu_seconds() - state.cpu_before, 4)
             log.emit(ScenarioFinished(status=status, reason=reason, duration=duration, cpu=cpu, step=state.failed_step))
             if state.progress:
                 state.progress.scenario_finished(scenario, status, reason, duration)

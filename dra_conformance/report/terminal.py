@@ -126,6 +126,12 @@ def _slowest(report: Report, number: int) -> Iterator[str]:
             yield f"{'seconds':>10} {'CPU':>8}"
         for row in slowest:
             yield f"{row.duration:>10.2f} {row.cpu:>8.2f}  {row.id}"
+    spent = sum(row.duration for row in report.scenarios)
+    if number and spent:
+        waited = max(spent - report.cpu, 0.0)
+        yield f"scenarios took {spent:.1f} s: {spent - waited:.1f} s of CPU time, {waited:.1f} s of waiting"
+        if waited > spent / 2:
+            yield "most of it is waiting: more workers than cores (-n) run scenarios side by side"
 
 
 def _counts(what: str, statistics: dict[str, int]) -> str:

@@ -373,6 +373,7 @@ def test_the_slowest_scenarios_and_rules_are_listed_on_request() -> None:
         "slowest rules",
         "   seconds      CPU",
         "      4.25     2.12  DRA-001",
+        "scenarios took 4.2 s: 2.1 s of CPU time, 2.1 s of waiting",
     ]
     assert "probe/out" not in render(report, durations=10)
 

@@ -54,8 +54,8 @@ class CleanupStarted(Event, tag="teardown", frozen=True, kw_only=True):
 class ScenarioFinished(Event, tag="scenario-finished", frozen=True, kw_only=True):
     """A scenario ends. `step` is the step that failed; `duration` and `cpu` are in seconds.
 
-    `cpu` is the CPU time of the process that ran the scenario: the harness, the embedded control plane and the
-    reference components in it, and no other program.
+    `cpu` is the CPU time of the process that ran the scenario (the harness, the embedded control plane and the
+    reference components in it) and of the programs that ended with the scenario, such as a driver.
     """
 
     status: Status
