@@ -55,14 +55,17 @@ def nvidia(release: str) -> Preset:
     folder = assets.third_party_programs() / f"nvidia-{release}"
     name = label = f"{NVIDIA}:{release}"
     host_root: tuple[str, ...] = ()
-    if release != "v0.4.1":  # that has the constant /host-root, and does not use go-nvfm
+    mounts: tuple[tuple[Path, Path], ...] = ((folder / "templates", Path("/templates")),)
+    if release == "v0.4.1":  # it has no flag for the root of the host, and does not use go-nvfm
+        mounts += ((Path("/"), Path("/host-root")),)
+    else:
         host_root = ("--host-root", "/")
         label += " (built without github.com/NVIDIA/go-nvfm, which cannot be downloaded)"
     return Preset(
         name=name,
         label=label,
         command=(str(folder / "gpu-kubelet-plugin"), *_WORDS, *host_root, "{flags}"),
-        mounts=((folder / "templates", Path("/templates")),),
+        mounts=mounts,
         build=f"python -m verification build nvidia-driver-{release}",
         features=("helper-library", "device-taints", "nvidia-checkpoint"),
         release=release,

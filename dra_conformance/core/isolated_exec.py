@@ -99,13 +99,22 @@ def show(mounts: list[list[str]], view: str) -> list[str]:
     """Mount each source at its target, and return the targets without links.
 
     A parent of missing targets becomes a tmpfs with the same entries. If that is `/`, the tmpfs is mounted on `view`
-    and becomes the root of the program.
+    and becomes the root of the program. The target of the source `/` must be missing; it becomes a link to that root.
     """
-    opened = [(os.open(source, os.O_PATH | os.O_CLOEXEC), os.path.realpath(target)) for source, target in mounts]
+    links = [target for source, target in mounts if source == "/"]
+    opened = [
+        (os.open(source, os.O_PATH | os.O_CLOEXEC), os.path.realpath(target))
+        for source, target in mounts
+        if source != "/"
+    ]
     old = os.stat("/"), os.open("/", os.O_PATH | os.O_CLOEXEC)
+    missing = [target for target in (*links, *(target for _, target in opened)) if not os.path.lexists(target)]
     # The root first: the mounts below it must be in the tree that the program gets.
-    for parent in sorted({_existing(target) for _, target in opened if not os.path.lexists(target)}):
+    for parent in sorted({_existing(target) for target in missing}):
         _copy_entries(parent, view if parent == "/" else parent)
+    for target in links:
+        # A bind mount would show the root of before, without the mounts at other targets.
+        os.symlink("/", target)
     for source, target in opened:
         if not os.path.lexists(target):
             _mount_point(source, target)

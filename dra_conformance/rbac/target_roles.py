@@ -1,7 +1,7 @@
 """The ClusterRole of a program under test: what its component writes, and read access. Never system:masters.
 
 The writes are those of the reference component in the permission table. A program may send a patch instead of an
-update, records Events, and may hold a Lease as leader. Reading is not limited, because programs read more than the
+update, records Events, may hold a Lease as leader, and a driver may start Deployments. Reading is not limited, because programs read more than the
 reference does, and no read can change a result.
 """
 
@@ -21,6 +21,12 @@ _EVENTS: Obj = {
 _LEASES: Obj = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create", "patch", "update"]}
 # KAI's programs keep the state of queues and pod groups, which the reference does not have.
 _KAI: Obj = {"apiGroups": ["scheduling.run.ai"], "resources": ["*"], "verbs": ["*"]}
+# NVIDIA's driver starts the MPS control daemon of a claim as a Deployment; the reference starts a program.
+_DEPLOYMENTS: Obj = {
+    "apiGroups": ["apps"],
+    "resources": ["deployments"],
+    "verbs": ["create", "delete", "patch", "update"],
+}
 _EITHER = {"update", "patch"}
 
 
@@ -64,6 +70,8 @@ def _rules(component: str) -> list[Obj]:
         verbs = set(rule["verbs"])
         found.append({**rule, "verbs": sorted(verbs | _EITHER if verbs & _EITHER else verbs)})
     found += [_EVENTS, _LEASES]
+    if component == "driver":
+        found.append(_DEPLOYMENTS)
     if component in ("scheduler", "binder"):
         found.append(_KAI)
     return found
