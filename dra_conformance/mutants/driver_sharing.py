@@ -572,13 +572,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{MPS_DAEMON}.sweep", lambda original: lambda self, claims: original(self, ()))
 
 
-@mutant("failed-mps-daemon-leaves-files", rule="NV-092d")
+@mutant("failed-mps-daemon-leaves-files", rule="NV-092j")
 def _(patch: Patch) -> None:
     """The files of a daemon that did not start are kept."""
     patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)
 
 
-@mutant("mps-files-stay-if-nvidia-smi-fails", rule="NV-092d")
+@mutant("mps-files-stay-if-nvidia-smi-fails", rule="NV-092j")
 def _(patch: Patch) -> None:
     """The folder of a daemon is kept until nvidia-smi has reset the compute mode, even if it was never set."""
 

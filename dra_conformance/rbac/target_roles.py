@@ -1,8 +1,8 @@
 """The ClusterRole of a program under test: what its component writes, and read access. Never system:masters.
 
 The writes are those of the reference component in the permission table. A program may send a patch instead of an
-update, records Events, may hold a Lease as leader, and a driver may start Deployments. Reading is not limited, because programs read more than the
-reference does, and no read can change a result.
+update, records Events, and may hold a Lease as leader; a driver may start Deployments. Reading is not limited, because
+programs read more than the reference does, and no read can change a result.
 """
 
 from __future__ import annotations

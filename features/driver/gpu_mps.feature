@@ -125,29 +125,42 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is DEFAULT [NV-092c]
 
   @NV-092d @needs:simulated-mps
-  Scenario: A control daemon that does not start fails the claim and leaves no files
+  Scenario Outline: A claim fails while its control daemon does not start (<fault>)
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" has a fake "nvidia-cuda-mps-control"
+    And node "n1" running the driver with "--feature-gates=MPSSupport=true"
+    And a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
+    When node "n1" gets the fault "<fault>"
+    And claim "train" is prepared on "n1"
+    Then claim "train" is refused on its own
+    When node "n1" recovers from "<fault>"
+    And claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    And one MPS control daemon runs on "n1", for the GPUs of claim "train"
+
+    Examples:
+      | fault                         |
+      | nvidia-cuda-mps-control fails |
+      | MPS control daemons die       |
+      | nvidia-smi fails              |
+
+  @NV-092j @needs:simulated-mps
+  Scenario: A control daemon that does not start leaves no files
     Given node "n1" has a fake "nvidia-smi"
     And node "n1" has a fake "nvidia-cuda-mps-control"
     And node "n1" running the driver with "--feature-gates=MPSSupport=true"
     And a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
     When node "n1" gets the fault "nvidia-cuda-mps-control fails"
     And claim "train" is prepared on "n1"
-    Then claim "train" is refused on its own
-    And no MPS control daemon and no file of one is left on "n1"
+    Then no MPS control daemon and no file of one is left on "n1"
     When node "n1" recovers from "nvidia-cuda-mps-control fails"
     And node "n1" gets the fault "MPS control daemons die"
     And claim "train" is prepared on "n1"
-    Then claim "train" is refused on its own
-    And no MPS control daemon and no file of one is left on "n1"
+    Then no MPS control daemon and no file of one is left on "n1"
     When node "n1" recovers from "MPS control daemons die"
     And node "n1" gets the fault "nvidia-smi fails"
     And claim "train" is prepared on "n1"
-    Then claim "train" is refused, naming "nvidia-smi"
-    And no MPS control daemon and no file of one is left on "n1"
-    When node "n1" recovers from "nvidia-smi fails"
-    And claim "train" is prepared on "n1"
-    Then claim "train" is prepared
-    And one MPS control daemon runs on "n1", for the GPUs of claim "train"
+    Then no MPS control daemon and no file of one is left on "n1"
 
   @NV-092f @needs:simulated-mps
   Scenario: A control daemon keeps running during a restart of the driver
@@ -168,6 +181,15 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And GPU 7 of "n1" has uuid GPU-77777777-0000-4444-8888-222222222222
     And node "n1" has a fake "nvidia-cuda-mps-control"
     And node "n1" running the driver with "--feature-gates=MPSSupport=true"
+    # Before the claims for any GPU, so that it is still free.
+    And a ResourceClaim "infer" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: gpu-7}]
+      config:
+        - requests: [gpu]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig:
+            {defaultPerDevicePinnedMemoryLimit: {GPU-77777777-0000-4444-8888-222222222222: 7Gi}}}}
+      """
     And a ResourceClaim "one" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "two" allocated 2 devices of the driver on "n1"
     And a ResourceClaim "plain" allocated 1 devices of the driver on "n1"
@@ -182,14 +204,6 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
         - requests: [two]
           parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig:
             {defaultPinnedDeviceMemoryLimit: 3Gi, defaultPerDevicePinnedMemoryLimit: {"1": 5Gi}}}}
-      """
-    And a ResourceClaim "infer" allocated on "n1" with:
-      """
-      results: [{request: gpu, device: gpu-7}]
-      config:
-        - requests: [gpu]
-          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig:
-            {defaultPerDevicePinnedMemoryLimit: {GPU-77777777-0000-4444-8888-222222222222: 7Gi}}}}
       """
     When claims "train, infer" are prepared on "n1" in one call
     Then claim "train" is prepared [NV-092g]
