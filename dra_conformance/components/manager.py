@@ -11,7 +11,7 @@ from pathlib import Path
 
 from dra_api.client import KubeClient
 from dra_api.component import Component
-from dra_conformance.components import reference
+from dra_conformance.components import reference, start_check
 from dra_conformance.components.context import RunContext, ScenarioContext
 from dra_conformance.components.webhook import WebhookComponent
 from dra_conformance.core.component_spec import ComponentSpec, fill
@@ -31,7 +31,7 @@ class ComponentManager:
         self._parts: dict[str, Component] = {}
         self.webhook = WebhookComponent(run, self._specs["webhook"], work=work)
         self.driver_came = False
-        """Whether the driver under test has registered in this run, on any node."""
+        """Whether this process has seen the driver under test registered, on any node."""
 
     def spec(self, component: str) -> ComponentSpec:
         """Return the option of a component."""
@@ -43,7 +43,12 @@ class ComponentManager:
         return self._work
 
     def fill(self, world: ScenarioContext) -> None:
-        """Start the components of the scenario's tags; reference components stop when it ends."""
+        """Start the components of the scenario's tags; reference components stop when it ends.
+
+        Raises TargetUnreachable if the driver under test does not start without the scenario's settings.
+        """
+        # First: no component of the scenario may see the node of this check.
+        start_check.require_driver(world)
         for component in reference.CLUSTER_COMPONENTS:
             if component in world.scenario.tags.components:
                 self.start(component)

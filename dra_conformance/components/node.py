@@ -40,6 +40,7 @@ GPU_DRIVER = "gpu.nvidia.com"
 DOMAIN_DRIVER = "compute-domain.nvidia.com"
 GPU_PLUGIN = "kubelet-plugin"
 FABRIC_PLUGIN = "compute-domain-plugin"
+_ENDING = 0.25  # seconds from the last closed socket of a program to its end
 
 
 class DriverEnded(Untestable):
@@ -47,13 +48,19 @@ class DriverEnded(Untestable):
 
 
 class ScenarioNode:
-    """A node called `alias` in the scenario. `inventory` names its GPUs; None: those of the run."""
+    """A node called `alias` in the scenario. `inventory` names its GPUs; None: those of the run.
 
-    def __init__(self, world: ScenarioContext, alias: str, *, inventory: str | None = None) -> None:
+    `plain`: the node has the harness's own kubelet, and nothing of the scenario, such as gates or injected faults.
+    """
+
+    def __init__(
+        self, world: ScenarioContext, alias: str, *, inventory: str | None = None, plain: bool = False
+    ) -> None:
         self.world = world
+        self.plain = plain
         self.alias = alias
         # An externally started driver serves the first node of a scenario.
-        self.external_driver = world.external_driver_for(alias)
+        self.external_driver = None if plain else world.external_driver_for(alias)
         if self.external_driver is not None:
             world.alias(alias, self.external_driver.node)
         self.name = world.name(alias)
@@ -76,7 +83,7 @@ class ScenarioNode:
         self._bind_files: list[bind_files.BindFiles] = []
         self._deployments: Deployments | None = None
         self.kubelet: NodeKubelet
-        if world.has_real_kubelet:
+        if world.has_real_kubelet and not plain:
             self.kubelet = real_kubelet(world, self.name, self.root, log=self._record)
         else:
             self.kubelet = Kubelet(
@@ -215,6 +222,8 @@ class ScenarioNode:
 
     def _stated_gates(self) -> dict[str, bool]:
         tags = self.world.scenario.tags
+        if self.plain:
+            return {}
         return {**dict.fromkeys(tags.driver_gates, True), **dict.fromkeys(tags.driver_gates_off, False)}
 
     def _gate_environment(self, spec: ComponentSpec) -> dict[str, str]:
@@ -226,8 +235,8 @@ class ScenarioNode:
         """Wait until the driver is registered with the kubelet.
 
         Raises Untestable with the contents of the registration folder, or the exit of the driver's process. For a
-        driver that has never registered in this run it raises TargetUnreachable, because other scenarios would fail
-        too.
+        driver that this process has never seen registered it raises TargetUnreachable, because other scenarios would
+        fail too (components/start_check.py).
         """
         seconds = timeout if timeout is not None else max(self.world.run.patience, 20.0)
         process = self._processes.get(self.driver_name)
@@ -246,7 +255,10 @@ class ScenarioNode:
     def _never_came(self, message: str) -> Exception:
         if self.world.run.components.driver_came or self.world.run.components.spec("driver").kind == "reference":
             return Untestable(message)
-        return TargetUnreachable(message, hint="docs/tutorials/driver.md describes what a driver receives and must do.")
+        hint = "docs/tutorials/driver.md describes what a driver receives and must do."
+        if others := self.kubelet.plugins.drivers():
+            hint = f"A driver registered as {', '.join(sorted(others))}: is --driver-name right? {hint}"
+        return TargetUnreachable(message, hint=hint)
 
     def _wait_process(self, process: ManagedProcess, seconds: float) -> PluginHandle:
         """Wait in short intervals, to distinguish a program that has exited from one that is slow."""
@@ -328,7 +340,12 @@ class ScenarioNode:
         return not process.running and (process.exit_code or 0) > 0
 
     def crash(self) -> str:
-        """Describe a driver's process that has ended and that the scenario did not stop; empty if there is none."""
+        """Describe a driver's process that has ended and that the scenario did not stop; empty if there is none.
+
+        A program closes its sockets before its end can be seen, so this waits for a moment.
+        """
+        for process in self._processes.values():
+            process.wait(_ENDING)
         ended = [process for process in self._processes.values() if process.exit_code is not None]
         return "; ".join(f"the {one.name} ended with exit code {one.exit_code}: {one.last_words()}" for one in ended)
 
@@ -522,7 +539,7 @@ class ScenarioNode:
     def _kubeconfig(self, *, under_test: bool) -> str:
         """Return the kubeconfig for the driver's process, through the proxy if the scenario injects faults or lag."""
         run = self.world.run
-        disturbed = "faults" in self.world.scenario.tags.needs or bool(run.options.lag())
+        disturbed = not self.plain and ("faults" in self.world.scenario.tags.needs or bool(run.options.lag()))
         if under_test:
             return str(run.target_kubeconfig("driver", through_proxy=disturbed))
         return str(run.component_kubeconfig("driver") if disturbed else run.kubeconfig)

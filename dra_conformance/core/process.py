@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from dra_conformance.core.errors import UsageError
+from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.isolation import NONE, Isolation
 
 _TAIL, _LAST_LINES = 1 << 16, 400  # bytes and lines: enough for the stack after a panic
@@ -48,11 +48,11 @@ class ManagedProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start the program. Raises UsageError if it cannot be started."""
+        """Start the program. Raises TargetUnreachable if it cannot be started."""
         self.log_path.parent.mkdir(parents=True, exist_ok=True)
         program = self.command[0]
         if not (os.path.sep in program or shutil.which(program)):
-            raise UsageError(f"{self.name}: no program {program!r} in PATH")
+            raise TargetUnreachable(f"{self.name}: no program {program!r} in PATH")
         # Appended: a program that is started again continues its log.
         with self.log_path.open("ab") as output:
             try:
@@ -68,7 +68,7 @@ class ManagedProcess:
                     pass_fds=self.isolation.descriptors,
                 )
             except OSError as error:
-                raise UsageError(f"{self.name}: cannot start {program!r}: {error.strerror}") from None
+                raise TargetUnreachable(f"{self.name}: cannot start {program!r}: {error.strerror}") from None
 
     @property
     def pid(self) -> int | None:
@@ -84,6 +84,12 @@ class ManagedProcess:
     def exit_code(self) -> int | None:
         """The exit code (negative for a signal), or None before the start and while the program runs."""
         return self._process.poll() if self._process else None
+
+    def wait(self, seconds: float) -> None:
+        """Wait until the program has ended, at most so long."""
+        if self._process is not None:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(seconds)
 
     def stop(self) -> None:
         """Send SIGTERM, and SIGKILL to the process group after the grace period."""

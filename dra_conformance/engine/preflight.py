@@ -27,7 +27,7 @@ def check(options: RunOptions) -> None:
 
     Raises:
         UsageError: a rule, inventory, directory or program does not exist.
-        TargetUnreachable: the target is not there, such as the socket of a running driver.
+        TargetUnreachable: the target is not there, such as the socket of a running driver, or is not executable.
     """
     # Deferred: Docker's client and the programs of a real kubelet are needed for these values only.
     if options.component("control-plane").kind == "k3s":
@@ -148,4 +148,4 @@ def _program(component: str, program: str) -> None:
     elif not os.path.isfile(program):
         raise UsageError(f"--{component} exec: no such program: {program}")
     elif not os.access(program, os.X_OK):
-        raise UsageError(f"--{component} exec: {program} is not executable", hint=f"Run `chmod +x {program}`.")
+        raise TargetUnreachable(f"--{component} exec: {program} is not executable", hint=f"Run `chmod +x {program}`.")

@@ -56,6 +56,7 @@ class World:
         self._nodes: dict[str, ScenarioNode] = {}
         self._nvml: NvmlLibrary | None = None
         self._failed_start: StartFailed | None = None
+        self._crashed: str | None = None
 
         self.names = Names(
             suffix=suffix,
@@ -94,7 +95,7 @@ class World:
         self.settle = self.settling.settle
 
         self.checks = Checks(
-            self.log, patience=run.patience, catch_up=self.catch_up, settle=self.settle, crash=self._crash
+            self.log, patience=run.patience, catch_up=self.catch_up, settle=self.settle, crash=self.crash
         )
         self.checks.begin_step("", scenario.rules)
         self.check = self.checks.check
@@ -146,7 +147,16 @@ class World:
         """Return the nodes that the scenario has made."""
         return list(self._nodes.values())
 
-    def _crash(self) -> str:
+    def crash(self) -> str:
+        """Describe the drivers of the scenario that have ended by themselves; empty if there is none.
+
+        Called when the scenario fails; the answer does not change afterwards.
+        """
+        if self._crashed is None:
+            self._crashed = self._find_crash()
+        return self._crashed
+
+    def _find_crash(self) -> str:
         return "; ".join(crash for node in self._nodes.values() if (crash := node.crash()))
 
     def external_driver_for(self, alias: str) -> ExternalDriver | None:

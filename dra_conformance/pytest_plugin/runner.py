@@ -312,7 +312,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if state is None or scenario is None:
         return (yield)
     log = state.run.log
-    state.outcome, state.failed_step = (Status.PASSED, ""), ""
+    state.outcome, state.failed_step, state.crash = (Status.PASSED, ""), "", ""
     state.began, state.cpu_before = time.monotonic(), _cpu_seconds()
     log.begin_scenario(scenario.id)
     log.emit(ScenarioStarted(name=scenario.name, where=scenario.where, rules=scenario.rules))
@@ -329,7 +329,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
             duration = round(time.monotonic() - state.began, 4)
             log.emit(CallsMade(made=tuple(state.run.calls.take())))
             cpu = round(_cpu_seconds() - state.cpu_before, 4)
-            log.emit(ScenarioFinished(status=status, reason=reason, duration=duration, cpu=cpu, step=state.failed_step))
+            log.emit(
+                ScenarioFinished(
+                    status=status,
+                    reason=reason,
+                    duration=duration,
+                    cpu=cpu,
+                    step=state.failed_step,
+                    crash=state.crash,
+                )
+            )
             if state.progress:
                 state.progress.scenario_finished(scenario, status, reason, duration)
         log.end_scenario()
@@ -410,6 +419,10 @@ def _judge(
     current = state.outcome[0]
     # The first problem counts, but an error replaces everything except a failed check.
     if current is Status.PASSED or (status is Status.ERROR and current is not Status.FAILED):
+        state.crash = state.world.crash() if state.world is not None and call.when == "call" else ""
+        # A failed check says it already. What a scenario lacks may be missing because of it too.
+        if state.crash and status is Status.UNTESTABLE and state.crash not in reason:
+            reason = f"{reason}; {state.crash}"
         state.outcome = (status, reason)
         state.failed_step = state.world.checks.step if state.world is not None and call.when == "call" else ""
     if status is Status.ERROR and not isinstance(error, SuiteError):
@@ -486,7 +499,12 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if state is None or state.finished:
         return
     # pytest reports every early stop as INTERRUPTED; only a signal makes the run an interrupted one.
-    stopped = session.shouldstop or state.problem is not None or (state.has_workers and state.run.options.fail_fast)
+    stopped = (
+        session.shouldstop
+        or state.problem is not None
+        or state.worker_stopped
+        or (state.has_workers and state.run.options.fail_fast)
+    )
     interrupted = state.interrupts.signalled or (exitstatus == pytest.ExitCode.INTERRUPTED and not stopped)
     state.interrupted = state.interrupted or interrupted
     state.interrupts.ignore()

@@ -66,11 +66,17 @@ class Session:
         self.world: World | None = None
         self.outcome: tuple[Status, str] = (Status.PASSED, "")
         self.failed_step = ""
+        self.crash = ""
         self.began = 0.0
         self.cpu_before = 0.0
         self.retries_left = 0
         self.workers: list[Any] = []
         """The nodes of pytest-xdist, in the main process."""
+
+    @property
+    def worker_stopped(self) -> bool:
+        """Whether a worker stopped the run, such as for an unreachable target; pytest-xdist calls that an interrupt."""
+        return any(getattr(node, "workeroutput", {}).get("shouldstop") for node in self.workers)
 
     def attach_outcome(self, item: pytest.Item, report: pytest.TestReport) -> None:
         """Add the outcome of a scenario to the last report of a worker, for the main process."""

@@ -6,7 +6,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from dra_conformance.core.errors import SpecificationError
+import msgspec
+
+from dra_conformance.core.errors import ExitCode, SpecificationError
 from dra_conformance.core.events import Event, ProblemFound, RunFinished, RunPlanned, RunStarted
 from dra_conformance.core.status import Status
 from dra_conformance.core.tags import ON_REQUEST
@@ -40,9 +42,18 @@ class _Log:
             case RunFinished():
                 self.finished = event
             case ProblemFound():
-                self.problems.append(Problem(message=event.message, hint=event.hint, exit=event.exit))
+                self._add_problem(event)
         if event.scenario:
             self.by_scenario[event.scenario].append(event)
+
+    def _add_problem(self, event: ProblemFound) -> None:
+        """Add a problem; an unreachable target, which each worker finds in its first scenario, is one problem."""
+        found = (event.scenario,) if event.scenario else ()
+        for number, problem in enumerate(self.problems):
+            if event.exit == problem.exit == ExitCode.TARGET_UNREACHABLE:
+                self.problems[number] = msgspec.structs.replace(problem, scenarios=(*problem.scenarios, *found))
+                return
+        self.problems.append(Problem(message=event.message, hint=event.hint, exit=event.exit, scenarios=found))
 
 
 def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:

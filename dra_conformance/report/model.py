@@ -28,7 +28,8 @@ class ScenarioResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The result of one planned scenario.
 
     `where` is file and line, `duration` and `cpu` are in seconds, `repeat` is a command that repeats the scenario.
-    `timeline` and `repeat` are empty for scenarios that passed or do not apply.
+    `timeline` and `repeat` are empty for scenarios that passed or do not apply. `crash` describes a program under test
+    that ended by itself.
     """
 
     id: str
@@ -41,6 +42,7 @@ class ScenarioResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     duration: float = 0.0
     cpu: float = 0.0
     failed_step: str = ""
+    crash: str = ""
     checks: tuple[Check, ...] = ()
     timeline: tuple[str, ...] = ()
     repeat: str = ""
@@ -101,11 +103,15 @@ class RuleResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
-    """A reason why the run could not judge its target. `exit` is the exit code."""
+    """A reason why the run could not judge its target. `exit` is the exit code.
+
+    `scenarios`: those that found it. With several workers each of them finds that the target cannot be reached.
+    """
 
     message: str
     hint: str
     exit: int
+    scenarios: tuple[str, ...] = ()
 
 
 class WaiverResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):

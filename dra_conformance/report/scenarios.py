@@ -39,6 +39,7 @@ def scenario_result(
         duration=end.duration if end else 0.0,
         cpu=end.cpu if end else 0.0,
         failed_step=end.step if end else "",
+        crash=end.crash if end else "",
         checks=checks,
         timeline=() if good else tuple(lines(events)),
         repeat="" if good else _repeat(row.id, started),

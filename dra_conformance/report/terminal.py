@@ -35,22 +35,37 @@ def _paint(text: str, code: str, on: bool) -> str:
 
 
 def _lines(report: Report, folder: Path | None, color: bool) -> Iterator[str]:
+    by_id = {scenario.id: scenario for scenario in report.scenarios}
+    shown: set[str] = set()
     for problem in report.problems:
         yield _paint(f"problem: {problem.message}", "31", color)
         if problem.hint:
             yield f"  {problem.hint}"
+        # The scenarios that found it have no other failure, and any of them repeats it.
+        if problem.scenarios:
+            yield f"  repeat    {by_id[problem.scenarios[0]].repeat}"
+            shown.update(problem.scenarios)
         yield ""
-    by_id = {scenario.id: scenario for scenario in report.scenarios}
-    shown: set[str] = set()
+    crashed: dict[str, list[str]] = {}
     for rule in report.rules:
-        if rule.status not in _BAD:
+        bad = [name for name in rule.scenarios if by_id[name].status in _BAD]
+        if rule.status not in _BAD or (bad and set(bad) <= shown and rule.status is Status.ERROR):
             continue
+        crashes = {by_id[name].crash for name in bad}
+        crash = crashes.pop() if len(crashes) == 1 else ""
+        if crash in crashed:
+            crashed[crash].append(rule.id)
+            continue
+        if crash:
+            crashed[crash] = []
         yield from _rule(rule, color)
         for scenario in (by_id[name] for name in rule.scenarios):
             if scenario.status in _BAD and scenario.id not in shown:
                 shown.add(scenario.id)
                 yield from _scenario(scenario)
         yield ""
+    for crash, rules in crashed.items():
+        yield from _same_crash(crash, rules, color)
     for waiver in report.waivers:
         if waiver.state != "active":
             yield f"{waiver.state} waiver of {waiver.rule} by {waiver.owner} (expires {waiver.expires})"
@@ -93,6 +108,14 @@ def _rule(rule: RuleResult, color: bool) -> Iterator[str]:
     yield f"  source    {rule.source}"
     if rule.status is not Status.FAILED:
         yield f"  reason    {rule.reason}"
+
+
+def _same_crash(crash: str, rules: list[str], color: bool) -> Iterator[str]:
+    """Yield the rules whose scenarios ended with a crash that is shown already, if there are any."""
+    if rules:
+        yield _paint(f"✗ {len(rules)} more rule{'s' * (len(rules) > 1)} for the same reason: {crash}", "31", color)
+        yield from textwrap.wrap(", ".join(rules), width=96, initial_indent="  ", subsequent_indent="  ")
+        yield ""
 
 
 def _scenario(scenario: ScenarioResult) -> Iterator[str]:

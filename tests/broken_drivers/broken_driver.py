@@ -1,8 +1,10 @@
 """A driver that is broken in one way, for `dra-conformance run --driver 'exec:python broken_driver.py FAULT …'`.
 
-Faults: `exits` ends at once; `silent` never registers; `dies` is killed in the middle of Prepare; `garbage` answers
-Prepare with bytes that are no message; `no-spec` answers CDI ids that no specification declares. It publishes one
-slice with two devices, like a working driver.
+Faults: `exits` ends at once; `silent` never registers; `other-name` registers under another name; `twice` registers on
+two sockets; `needs-path` needs a device that is not there;
+`dies` is killed in the middle of Prepare; `panics` ends in Prepare with the
+stack of a Go program; `garbage` answers Prepare with bytes that are no message; `no-spec` answers CDI ids that no
+specification declares. It publishes one slice with two devices, like a working driver.
 """
 
 from __future__ import annotations
@@ -32,6 +34,9 @@ class Broken:
         """Prepare, wrongly."""
         if self.fault == "dies":
             os.kill(os.getpid(), signal.SIGKILL)
+        if self.fault == "panics":
+            print("panic: runtime error: invalid memory address or nil pointer dereference", flush=True)
+            os._exit(2)
         ids = ("broken.dra.test/gpu=nowhere",)
         return {c.uid: PrepareResult((PreparedDevice(("gpu",), self.node, "dev-0", ids),)) for c in claims}
 
@@ -65,15 +70,27 @@ def main() -> int:
         print("waiting for hardware", flush=True)
         stop.wait()
         return 0
+    if fault == "needs-path":
+        try:
+            Path("/dev/broken0").open().close()
+        except OSError as error:
+            print(f"cannot open /dev/broken0: {error.strerror}", flush=True)
+            return 1
     if fault == "garbage":
         codec.DRACodec.encode_prepared = lambda self, answers: b"\xff\xff\xff"  # type: ignore[method-assign]
-    server = PluginServer(
-        Broken(fault, node), DRIVER, Path(plugins) / DRIVER / "dra.sock", Path(registrar) / f"{DRIVER}-reg.sock"
-    )
-    server.start()
+    name = "other.dra.test" if fault == "other-name" else DRIVER
+    folder = Path(plugins) / name
+    folder.mkdir(exist_ok=True)
+    servers = [
+        PluginServer(Broken(fault, node), name, folder / f"dra{one}.sock", Path(registrar) / f"{name}{one}-reg.sock")
+        for one in range(2 if fault == "twice" else 1)
+    ]
+    for server in servers:
+        server.start()
     publish(kubeconfig, node)
     stop.wait()
-    server.stop()
+    for server in servers:
+        server.stop()
     return 0
 
 

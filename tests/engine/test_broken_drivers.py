@@ -20,9 +20,9 @@ DRIVER = "broken.dra.test"
 class Ended:
     """A run that is over: its exit code, everything it printed, its report and its folder."""
 
-    def __init__(self, code: int, text: str, folder: Path) -> None:
+    def __init__(self, code: int, text: str, folder: Path, *, report: bool = True) -> None:
         self.code, self.text, self.folder = code, text, folder
-        self.report: dict[str, Any] = json.loads((folder / "report.json").read_bytes())
+        self.report: dict[str, Any] = json.loads((folder / "report.json").read_bytes()) if report else {}
 
     def reason(self, scenario: str) -> str:
         """The reason that the report gives for a scenario."""
@@ -31,12 +31,20 @@ class Ended:
         return str(found[0])
 
 
+def options(driver: str) -> tuple[str, ...]:
+    return ("--driver", driver, "--driver-name", DRIVER)
+
+
 def run(tmp_path: Path, driver: str, *more: str) -> Ended:
-    """`dra-conformance run`, as a user types it."""
+    """`dra-conformance run` with a broken driver, as a user types it."""
+    return run_words(tmp_path, *options(driver), *more)
+
+
+def run_words(tmp_path: Path, *words: str, report: bool = True) -> Ended:
+    """`dra-conformance run` with these words. `report`: it gets as far as a report."""
     out = tmp_path / "report"
-    words = ["run", "--driver", driver, "--driver-name", DRIVER, "--out", str(out), "--progress", "plain", *more]
     ended = subprocess.run(
-        [sys.executable, "-m", "dra_conformance", *words],
+        [sys.executable, "-m", "dra_conformance", "run", "--out", str(out), "--progress", "plain", *words],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -44,7 +52,7 @@ def run(tmp_path: Path, driver: str, *more: str) -> Ended:
         timeout=300,
         check=False,
     )
-    return Ended(ended.returncode, ended.stdout + ended.stderr, out)
+    return Ended(ended.returncode, ended.stdout + ended.stderr, out, report=report)
 
 
 def broken(fault: str) -> str:
@@ -66,20 +74,111 @@ def in_good_order(ended: Ended) -> None:
 ONE = "driver/prepare#the-response-for-a-claim-has-its-own-devices"
 
 
-def test_a_driver_that_exits_at_once(tmp_path: Path) -> None:
-    ended = run(tmp_path, broken("exits"), "--profile", "driver-core")
-    assert ended.code == 10
-    assert "the driver ended with exit code 3 before it registered" in ended.text
-    assert "cannot open /dev/broken" in ended.text
+def one_cause(ended: Ended, *words: str) -> None:
+    """The target is unreachable: one problem, with these words, in place of a failure of each scenario."""
     in_good_order(ended)
+    assert ended.code == ended.report["exitCode"] == 10
+    assert not ended.report["interrupted"]
+    problems = [line for line in ended.text.splitlines() if line.startswith("problem: ")]
+    assert len(problems) == len(ended.report["problems"]) == 1
+    assert "✗" not in ended.text
+    assert [word for word in words if word not in ended.text] == []
+
+
+def again(ended: Ended, folder: Path) -> Ended:
+    """The run of the first repeat command that a run printed."""
+    command = next(line for line in ended.text.splitlines() if line.startswith("  repeat    "))
+    words = shlex.split(command.removeprefix("  repeat    "))
+    assert words[:2] == ["dra-conformance", "run"]
+    return run_words(folder, *words[2:])
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "0"), ("-n", "1"), ("-n", "2")])
+def test_a_driver_that_exits_at_once(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    ended = run(tmp_path, broken("exits"), "--profile", "driver-core", *workers)
+    one_cause(ended, "the driver ended with exit code 3 before it registered", "cannot open /dev/broken")
+    if workers == ("-n", "2"):
+        one_cause(again(ended, tmp_path), "exit code 3 before it registered", "cannot open /dev/broken")
+
+
+def test_a_driver_that_needs_a_path(tmp_path: Path) -> None:
+    ended = run(tmp_path, broken("needs-path"), "--profile", "driver-core")
+    one_cause(ended, "the driver ended with exit code 1", "cannot open /dev/broken0: No such file or directory")
+
+
+def test_a_driver_that_writes_outside_its_folders(tmp_path: Path) -> None:
+    """It may write to the folders of its node only, so its start fails."""
+    place = tmp_path / "report" / "mine"
+    ended = run(tmp_path, f"exec:/bin/sh -c 'set -e; echo started; echo mine > {place}'", "--profile", "driver-core")
+    one_cause(ended, "before it registered; last output: started", str(place))
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+@pytest.mark.parametrize(
+    ("mode", "words"), [(0o644, ("is not executable", "chmod +x")), (0o755, ("cannot start", "Exec format error"))]
+)
+def test_a_driver_that_is_no_program(
+    tmp_path: Path, mode: int, words: tuple[str, ...], workers: tuple[str, ...]
+) -> None:
+    path = tmp_path / "driver"
+    path.write_text("no program\n")
+    path.chmod(mode)
+    tmp_path.chmod(0o755)
+    ended = run_words(tmp_path, *options(f"exec:{path}"), "--profile", "driver-core", *workers, report=mode == 0o755)
+    assert ended.code == 10
+    assert [word for word in words if word not in ended.text] == []
+    if mode == 0o755:
+        one_cause(ended)
 
 
 def test_a_driver_that_never_registers(tmp_path: Path) -> None:
-    ended = run(tmp_path, broken("silent"), "--profile", "driver-core")
-    assert ended.code == 10
-    assert f"20 s after its start DRA driver {DRIVER} is not registered" in ended.text
-    assert "waiting for hardware" in ended.text
+    ended = run(tmp_path, broken("silent"), "--profile", "driver-core", "-n", "2")
+    one_cause(ended, f"20 s after its start DRA driver {DRIVER} is not registered", "waiting for hardware")
+
+
+def test_a_driver_that_registers_under_another_name(tmp_path: Path) -> None:
+    ended = run(tmp_path, broken("other-name"), "--profile", "driver-core")
+    one_cause(ended, f"DRA driver {DRIVER} is not registered", "A driver registered as other.dra.test", "--driver-name")
+
+
+def test_a_driver_that_registers_twice_is_judged(tmp_path: Path) -> None:
+    """A kubelet accepts several sockets of one driver, as in a rolling update."""
+    ended = run(tmp_path, broken("twice"), "--focus", "^driver/registration#a-started-driver")
+    assert ended.code == 0
     in_good_order(ended)
+
+
+STRICT = "{kubeconfig} --node-name {node} --kubelet-plugins-directory-path {plugins} --cdi-root {cdi} " + (
+    "--kubelet-registrar-directory-path {registrar} --container-driver-root {driver_root} {flags}"
+)
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_a_driver_that_rightly_refuses_to_start_is_judged_alone(tmp_path: Path, starts: bool) -> None:
+    """The only scenario of the run wants the driver to end: a driver that never starts must not pass it."""
+    program = PROGRAM.with_name("strict_driver.py")
+    driver = f"exec:{sys.executable} {program} --kubeconfig {STRICT}" if starts else f"{broken('exits')} {{flags}}"
+    ended = run_words(tmp_path, "--driver", driver, "--rule", "NV-004")
+    if not starts:
+        return one_cause(ended, "exit code 3 before it registered")
+    assert ended.code == 0, ended.text
+    in_good_order(ended)
+    return None
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "2")])
+def test_a_driver_that_crashes_in_each_call(tmp_path: Path, workers: tuple[str, ...]) -> None:
+    """The crash is a failure of the driver, and the run goes on; its rules are listed, not printed one by one."""
+    ended = run(tmp_path, broken("panics"), "--focus", "^driver/prepare#.*(response|repeated)", *workers)
+    assert ended.code == 1
+    in_good_order(ended)
+    cause = "ended with exit code 2: panic: runtime error: invalid memory address"
+    failed = [row for row in ended.report["scenarios"] if row["status"] in ("failed", "untestable")]
+    assert len(failed) > 3
+    assert all(cause in row["reason"] and cause in row["crash"] for row in failed)
+    assert f"more rules for the same reason: the driver on n1 {cause}" in ended.text
+    assert len([line for line in ended.text.splitlines() if line.startswith(("✗", "!"))]) == 2
 
 
 def test_a_driver_that_dies_in_a_call(tmp_path: Path) -> None:
@@ -124,9 +223,13 @@ def test_a_file_that_is_not_a_socket(tmp_path: Path, what: str) -> None:
     assert "Traceback" not in said
 
 
-def test_a_driver_whose_calls_take_a_quarter_of_a_second_passes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("get_info", "prepare"), [("0.25", "0.25"), ("0.8", "0")])
+def test_a_driver_whose_calls_take_less_time_than_a_kubelet_waits_passes(
+    tmp_path: Path, get_info: str, prepare: str
+) -> None:
+    """A kubelet waits one second for GetInfo, so a driver that registers late within it is a good one."""
     program = PROGRAM.with_name("slow_driver.py")
-    words = [sys.executable, str(program), "0.25", "0.25", "--inventory", "nic", "--driver-name", "{driver}"]
+    words = [sys.executable, str(program), get_info, prepare, "--inventory", "nic", "--driver-name", "{driver}"]
     words += ["--kubeconfig", "{kubeconfig}", "--node-name", "{node}", "--cdi-root", "{cdi}"]
     words += ["--kubelet-plugins-directory-path", "{plugins}", "--kubelet-registrar-directory-path", "{registrar}"]
     command = "exec:" + " ".join(words)

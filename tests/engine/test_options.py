@@ -163,7 +163,7 @@ def test_preflight_finds_missing_files_and_programs(options: RunOptions, message
 
 def test_a_program_that_may_not_run(tmp_path: Path) -> None:
     (tmp_path / "p").write_text("#!/bin/sh\n")
-    with pytest.raises(UsageError, match="is not executable"):
+    with pytest.raises(TargetUnreachable, match="is not executable"):
         preflight.check(RunOptions(driver=f"exec:{tmp_path}/p"))
 
 

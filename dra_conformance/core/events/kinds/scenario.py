@@ -54,6 +54,8 @@ class CleanupStarted(Event, tag="teardown", frozen=True, kw_only=True):
 class ScenarioFinished(Event, tag="scenario-finished", frozen=True, kw_only=True):
     """A scenario ends. `step` is the step that failed; `duration` and `cpu` are in seconds.
 
+    `crash`: the program under test that ended by itself in a scenario that did not pass, with its last words.
+
     `cpu` is the CPU time of the process that ran the scenario (the harness, the embedded control plane and the
     reference components in it) and of the programs that ended with the scenario, such as a driver.
     """
@@ -63,6 +65,7 @@ class ScenarioFinished(Event, tag="scenario-finished", frozen=True, kw_only=True
     duration: float = 0.0
     cpu: float = 0.0
     step: str = ""
+    crash: str = ""
 
 
 class ClockAdvanced(Event, tag="clock", frozen=True, kw_only=True):
