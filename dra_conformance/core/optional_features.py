@@ -33,7 +33,7 @@ FEATURES: dict[str, OptionalFeature] = {
         "driver", "Two instances of the driver can run on a node while it is updated (kubeletplugin.RollingUpdate)."
     ),
     "memory-and-cores": OptionalFeature(
-        "driver", "The driver shares a GPU by memory and cores (--consumable-shares=memory-and-cores), as HAMi does."
+        "driver", "The driver shares each GPU by memory and cores and has HAMi-core limit the containers, as HAMi does."
     ),
     "nvidia-checkpoint": OptionalFeature(
         "driver", "The driver's checkpoint.json has the layout of NVIDIA's driver: v1 and v2, each with a checksum."

@@ -14,6 +14,7 @@ PROFILES: dict[str, str] = {
     "driver-core": "requirements on every DRA driver: register, publish, prepare, unprepare, restart",
     "driver-gpu": "the GPU driver gpu.nvidia.com on fake or real NVML",
     "driver-mig": "MIG devices of the GPU driver",
+    "hami": "GPUs sliced by memory and cores as HAMi's driver does, for drivers with the feature memory-and-cores",
     "kep-5970": "the seven behaviours that KEP-5970 requires of every DRA driver, from claim to container",
     "imex": "IMEX channels of ComputeDomains",
     "claim-lifecycle": "ResourceClaims: creation from templates, reservedFor, deletion",

@@ -748,12 +748,6 @@ def _(patch: Patch) -> None:
     attributes(patch, lambda made: made.update(brand={"string": "Tesla"}))
 
 
-@mutant("fifty-cores", rule="NV-045d")
-def _(patch: Patch) -> None:
-    """A GPU has 50 cores."""
-    patch.replace("reference_impl.kubelet_plugin.shares:CORES", 50)
-
-
 @mutant("wrong-types-accepted", rule="NV-071d")
 def _(patch: Patch) -> None:
     """Fields with values of a wrong type are dropped."""

@@ -170,19 +170,6 @@ def _(patch: Patch) -> None:
     capacities(patch, default_memory("unlimited", None))
 
 
-@mutant("limits-in-bytes", rule="NV-045c")
-def _(patch: Patch) -> None:
-    """The memory limit is set in bytes."""
-
-    def make(original: Original) -> Original:
-        def limits(self: Any, position: int, consumed: Any) -> Any:
-            return [text.replace("m", "") for text in original(self, position, consumed)]
-
-        return limits
-
-    patch.wrap(f"{SHARES}.limits", make)
-
-
 @mutant("shares-are-refused", rule="NV-065")
 def _(patch: Patch) -> None:
     """A device of which one claim has a share is refused to every other claim."""

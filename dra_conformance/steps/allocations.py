@@ -31,6 +31,14 @@ def _(world: World, claim: str, count: int, name: str, wanted: str) -> None:
     world.create(claim_object(world, claim, spec))
 
 
+@given('a ResourceClaim "{claim}" for all of "{name}" with capacity {wanted}')
+def _(world: World, claim: str, name: str, wanted: str) -> None:
+    """Create a claim with one request, `gpu`, for some capacity of every device of a node."""
+    requests = {key: str(value) for key, value in manifests.parse_value(wanted).items()}
+    exactly = {"deviceClassName": world.name(name), "allocationMode": "All", "capacity": {"requests": requests}}
+    world.create(claim_object(world, claim, {"devices": {"requests": [{"name": "gpu", "exactly": exactly}]}}))
+
+
 @then('request "{request}" of claim "{claim}" takes {amounts}')
 def _(world: World, request: str, claim: str, amounts: str) -> None:
     """The result of the request comes to consume exactly these capacities, compared as quantities."""

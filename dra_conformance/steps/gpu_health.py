@@ -17,6 +17,7 @@ from dra_conformance.steps.mig import attribute, instance_of, mig_device
 from dra_conformance.steps.taints import read_taints
 
 _GPU = re.compile(r"GPU (\d+)")
+_FULL_GPU = re.compile(r"(?:[a-z]+-)?gpu-(\d+)")
 _GPU_OF_CLAIM = re.compile(r'the GPU of claim "([^"]*)"')
 _MIG_DEVICE = re.compile(r'the MIG device with profile "([^"]*)"')
 _OTHER_INSTANCE = re.compile(r'another (compute instance of|GPU instance than) the MIG device with profile "([^"]*)"')
@@ -33,9 +34,11 @@ def gpu_of_claim(world: World, claim: str) -> int:
     """Return the index of the GPU that a claim has. Raises Untestable if it has none, or no full GPU."""
     # Read from the API server: the observer may know that the pod runs before it knows the claim's allocation.
     devices = devices_of(world.get(RESOURCE_CLAIMS, claim))
-    if len(devices) != 1 or not devices[0].removeprefix("gpu-").isdigit():
+    # A driver that slices GPUs may have another prefix: hami-gpu-0.
+    found = _FULL_GPU.fullmatch(devices[0]) if len(devices) == 1 else None
+    if found is None:
         raise Untestable(f"claim {claim} has {devices or 'no device'}, not one full GPU")
-    return int(devices[0].removeprefix("gpu-"))
+    return int(found[1])
 
 
 def device_names(world: World, node: str, text: str) -> set[str]:

@@ -42,6 +42,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         ),
     ):
         parser.add_argument(option, default=default, help=meaning)
+    meaning = (
+        "with --consumable-shares=memory-and-cores: the host's folder with HAMi-core's libvgpu.so and ld.so.preload, "
+        "which containers get; the plugin keeps its files for HAMi-core there (default: %(default)s)"
+    )
+    parser.add_argument("--limiter-path", type=Path, metavar="DIR", default=Path("/usr/local/vgpu"), help=meaning)
 
 
 def add_node_arguments(parser: argparse.ArgumentParser, *, driver: str) -> None:
@@ -85,7 +90,9 @@ def plugin_options(args: argparse.Namespace) -> KubeletPluginOptions:
     if shares.enabled and not gates.ConsumableShares:
         raise OptionError(f"--consumable-shares {args.consumable_shares} needs the feature gate ConsumableShares=true")
     options = node_options(args, gates=gates, ignored_xids=ignored)
-    return replace(options, consumable_shares=args.consumable_shares, pod_uid=args.pod_uid)
+    return replace(
+        options, consumable_shares=args.consumable_shares, limiter_path=args.limiter_path, pod_uid=args.pod_uid
+    )
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:

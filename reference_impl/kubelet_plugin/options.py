@@ -91,6 +91,7 @@ class KubeletPluginOptions:
         pod_uid: uid of the plugin's pod; used in the names of its sockets, so that two can run on one node during a
             rolling update.
         consumable_shares: see `reference_impl.kubelet_plugin.shares`.
+        limiter_path: the host's folder with HAMi-core, for the mode memory-and-cores.
         healthcheck_port: TCP port for liveness probes; None for none.
         resync_delay: seconds until a slice that others changed is restored. Upstream waits 30 s (DRA-290),
             which is the maximum; sooner is allowed.
@@ -105,6 +106,7 @@ class KubeletPluginOptions:
     gates: FeatureGates = field(default_factory=FeatureGates)
     ignored_xids: frozenset[int] = frozenset()
     consumable_shares: str = "disabled"
+    limiter_path: Path = Path("/usr/local/vgpu")
     pod_uid: str = ""
     lock_timeout: float = 10.0
     cleanup_interval: float = 600.0

@@ -24,6 +24,7 @@ from reference_impl.kubelet_plugin.devices import AnyDevice, Vfio, full_gpu, to_
 from reference_impl.kubelet_plugin.discovery import Found, Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.health import DeviceHealthBook, HealthMonitor
+from reference_impl.kubelet_plugin.limiter import Limiter
 from reference_impl.kubelet_plugin.mig import MigInstances
 from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.node_service import ClaimStorage, publish, serve, slice_publisher, wait_published
@@ -79,6 +80,7 @@ class KubeletPlugin:
             if gates.PassthroughSupport
             else None
         )
+        limiter = Limiter(options.limiter_path) if self._shares.limited else None
         self.preparer = ClaimPreparer(
             driver=options.driver_name,
             storage=storage,
@@ -90,10 +92,14 @@ class KubeletPlugin:
             ),
             features=DeviceFeatures(
                 sharing=EnabledSharing(time_slicing=gates.TimeSlicingSettings, mps=gates.MPSSupport),
-                settings=(TimeSlicing(run=smi), mps, *([self._passthrough] if self._passthrough is not None else ())),
+                settings=(
+                    *(TimeSlicing(run=smi), mps),
+                    *(one for one in (self._passthrough, limiter) if one is not None),
+                ),
                 shares=self._shares,
                 mig=MigInstances(self._nvml) if gates.DynamicMIG else None,
                 mps=mps if gates.MPSSupport else None,
+                limiter=limiter,
                 passthrough=self._passthrough,
             ),
         )

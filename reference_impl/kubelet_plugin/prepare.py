@@ -15,15 +15,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dra_api.objects import Obj
+from dra_api.quantity import Quantity
 from dra_api.rpc import PreparedDevice
 from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState, HeldDevice, completed
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, Result, own_results
 from reference_impl.kubelet_plugin.configs import Config, ConfigError, DeviceKind, EnabledSharing
 from reference_impl.kubelet_plugin.device_config import ConfiguredDevice, Setting
-from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, MigSlot, Vfio, overlap
+from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, MigSlot, Vfio, overlap, to_slice_device
 from reference_impl.kubelet_plugin.discovery import Found
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.limiter import Limiter, consumed_of
 from reference_impl.kubelet_plugin.mig import MigInstances
 from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
@@ -74,6 +76,7 @@ class DeviceFeatures:
         shares: whether several claims may share one device.
         mig: creates MIG devices on demand; None if an administrator creates them.
         mps: the MPS control daemons, one of the settings.
+        limiter: the limits of shares of memory and cores, one of the settings; None in other modes.
         passthrough: binds GPUs to vfio-pci, one of the settings; None if GPUs are not passed through.
     """
 
@@ -82,6 +85,7 @@ class DeviceFeatures:
     shares: ShareMode
     mig: MigInstances | None
     mps: Mps | None
+    limiter: Limiter | None = None
     passthrough: Passthrough | None
 
 
@@ -103,6 +107,7 @@ class ClaimPreparer:
         self._shares = features.shares
         self._mig = features.mig
         self._mps = features.mps
+        self._limiter = features.limiter
         self._passthrough = features.passthrough
 
     # -- the two verbs ---------------------------------------------------------------------------------------------
@@ -118,6 +123,7 @@ class ClaimPreparer:
             self.check_admin_access(claim, results)
             self.check_overlap(claim.uid, results, held)
             self.check_shares(claim, results, held)
+            self.check_capacity(results, held)
             # An earlier attempt ended in the middle: its changes are undone before new ones are made.
             if entry is not None:
                 self.roll_back(claim.uid, entry)
@@ -228,6 +234,34 @@ class ClaimPreparer:
                         f"{other_uid}"
                     )
 
+    def check_capacity(self, results: Sequence[Result], held: Mapping[str, ClaimEntry]) -> None:
+        """Refuse a share beyond what the other completed claims leave of the device (rule HAMI-014).
+
+        A scheduler does not allocate it, but a pod that was deleted by force may still run on the device.
+        """
+        if not self._shares.limited:
+            return
+        others = [
+            taken
+            for entry in held.values()
+            if entry.state is ClaimState.COMPLETED
+            for taken in own_results(entry.status, self.driver)
+        ]
+        wanted = {result.device for result in results}
+        shares = [one for one in (*results, *others) if not one.admin_access and one.device in wanted]
+        for name, amounts in consumed_of([(share.device, share.consumed) for share in shares]).items():
+            device = self._found().device(name)
+            if device is None:
+                continue  # refused for that reason, in `find`
+            capacity = self._shares.entry(to_slice_device(device)).get("capacity") or {}
+            for what, amount in amounts.items():
+                total = Quantity.parse(str((capacity.get(what) or {}).get("value", 0))).value
+                if amount > total:
+                    raise PrepareError(
+                        f"requested share of device {name} exceeds its capacity: with the shares that are prepared "
+                        f"{amount} of {total} {what} would be in use"
+                    )
+
     def config_of(self, offered: Sequence[configs.Candidate], result: Result) -> Config:
         """Return the config that applies to a result."""
         device = self.find(result)
@@ -314,8 +348,6 @@ class ClaimPreparer:
         )
         for setting in self._settings if config_state else ():
             add_edits(edits, setting.edits(config_state))
-        for position, item in enumerate(configured):
-            edits["env"] += self._shares.limits(position, item.result.consumed)
         self._cdi.write(claim.uid, list(devices.values()), edits)
 
     def device_edits(self, item: ConfiguredDevice, config_state: Obj) -> Obj:
@@ -388,6 +420,8 @@ class ClaimPreparer:
                 log.warning("removed MIG device %s, which no claim has", name)
             for name in self._mps.sweep(claims) if self._mps is not None else ():
                 log.warning("removed what MPS control daemon %s left: no claim has it", name)
+            for uid in self._limiter.sweep(claims) if self._limiter is not None else ():
+                log.warning("removed the cache file of claim %s, which is not in the checkpoint", uid)
             for uid, entry in claims.items():
                 if entry.state is ClaimState.STARTED and "passthrough" in entry.config_state:
                     self.withdraw(uid, entry)  # a GPU between two drivers is unusable, and the kubelet may never retry

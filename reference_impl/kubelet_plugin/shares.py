@@ -1,10 +1,11 @@
-"""Devices that several claims share: their fields in a slice, and the limits of a share on the node.
+"""Devices that several claims share: their fields in a slice.
 
 The API server and the scheduler count shares and memory; nothing on the node enforces them. With `memory-and-cores` the
-container gets its limits in HAMi's environment variables, which only HAMi's library enforces: a simulation.
+plugin also refuses a share beyond what is left of the device, and gives containers their limits
+(`reference_impl.kubelet_plugin.limiter`).
 
 Source: KEP-5075 (consumable capacity); cmd/gpu-kubelet-plugin consumable_shares.go at 95932046; Project-HAMi/
-k8s-dra-driver at ebeaad9 for cores and the variables; rules NV-010, NV-011, NV-043 to NV-045, NV-065 to NV-067.
+k8s-dra-driver at ebeaad9 for cores; rules NV-010, NV-011, NV-043 to NV-045, NV-065 to NV-067, HAMI-001 to HAMI-003.
 """
 
 from __future__ import annotations
@@ -41,6 +42,11 @@ class ShareMode:
         """Return whether devices are shared at all."""
         return self.word != "disabled"
 
+    @property
+    def limited(self) -> bool:
+        """Return whether a share has limits on the node: HAMi's mode."""
+        return self.word == "memory-and-cores"
+
     def entry(self, device: Obj) -> Obj:
         """Return a device of a slice that may be allocated more than once (rules NV-043 to NV-045)."""
         if not self.enabled:
@@ -48,7 +54,7 @@ class ShareMode:
         capacity: Obj = {**(device.get("capacity") or {})}
         if "memory" in capacity:
             total = binary_quantity(int(Quantity.parse(str(capacity["memory"]["value"])).value) // MEBI * MEBI)
-            whole = self.word in ("memory", "memory-and-cores")
+            whole = self.word == "memory" or self.limited
             capacity["memory"] = {
                 "value": total,
                 "requestPolicy": {
@@ -58,21 +64,9 @@ class ShareMode:
             }
         if self.word == "count":
             capacity["shares"] = _counted(self.count, default=1, least=1)
-        if self.word == "memory-and-cores":
+        if self.limited:
             capacity["cores"] = _counted(CORES, default=CORES, least=0)
         return {**device, "allowMultipleAllocations": True, "capacity": capacity}
-
-    def limits(self, position: int, consumed: Obj) -> list[str]:
-        """Return the environment variables with the limits of the device at `position` among those of the claim."""
-        if self.word != "memory-and-cores":
-            return []
-        limits = []
-        if "cores" in consumed:
-            limits.append(f"CUDA_DEVICE_SM_LIMIT_{position}={int(Quantity.parse(str(consumed['cores'])).value)}")
-        if "memory" in consumed:
-            mebibytes = int(Quantity.parse(str(consumed["memory"])).value) // MEBI
-            limits.append(f"CUDA_DEVICE_MEMORY_LIMIT_{position}={mebibytes}m")
-        return limits
 
 
 def _counted(total: int, *, default: int, least: int) -> Obj:

@@ -20,7 +20,7 @@ from dra_conformance.core.errors import SpecificationError, UsageError
 from dra_conformance.core.optional_features import FEATURES
 from dra_conformance.core.rules.window import Release, Version
 
-RULE_ID = re.compile(r"(?:DRA|KAI|NV|NVML)-\d{3}[a-z]?")
+RULE_ID = re.compile(r"(?:DRA|HAMI|KAI|NV|NVML)-\d{3}[a-z]?")
 LEVELS = ("MUST", "SHOULD", "MAY")
 COMPONENTS = (
     "control-plane",
