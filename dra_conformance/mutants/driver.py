@@ -97,6 +97,12 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SERVER}.__init__", make)
 
 
+@mutant("health-stream-ends-at-once", rule="NV-301")
+def _(patch: Patch) -> None:
+    """The stream of the announced health service ends without a report and without an error."""
+    patch.replace("reference_impl.kubelet_plugin.service:HealthyDriverService.watch_health", lambda self: iter(()))
+
+
 @mutant("old-version-omits-cdi-ids", rule="NV-001c")
 def _(patch: Patch) -> None:
     """v1beta1 leaves out the CDI device IDs."""

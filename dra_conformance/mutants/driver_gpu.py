@@ -486,6 +486,19 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.repair", lambda self: self._checkpoint.open())
 
 
+@mutant("allocation-of-recorded-claims-needed", rule="NV-421")
+def _(patch: Patch) -> None:
+    """Every claim of the checkpoint must have its allocation."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def own_results(claim_status: Any, driver: str) -> Any:
+            return original({"allocation": claim_status["allocation"]}, driver)
+
+        return own_results
+
+    patch.wrap("reference_impl.kubelet_plugin.prepare:own_results", make)
+
+
 @mutant("stale-claims-stay", rule="NV-104")
 def _(patch: Patch) -> None:
     """Unfinished claims are kept without checking that they still exist."""

@@ -258,3 +258,37 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A driver that started without a GPU in NVML does not look for it again."""
     patch.replace("reference_impl.kubelet_plugin.plugin:KubeletPlugin._twins_changed", lambda self: self.publish())
+
+
+@mutant("persistence-mode-always-switched-on", rule="NV-420")
+def _(patch: Patch) -> None:
+    """Every GPU is in persistence mode after it was passed through."""
+    patch.replace("reference_impl.kubelet_plugin.persistence:PersistenceMode.is_on", lambda self, address: True)
+
+
+@mutant("devices-read-once-after-unprepare", rule="NV-407")
+def _(patch: Patch) -> None:
+    """After Unprepare the driver publishes the GPUs that NVML lists at that moment, and never looks again."""
+
+    def make(original: Original) -> Original:
+        def changed(self: Any) -> None:
+            self._found = self._discover()
+            self.publish()
+
+        return changed
+
+    patch.wrap("reference_impl.kubelet_plugin.plugin:KubeletPlugin._twins_changed", make)
+
+
+@mutant("unfinished-pass-through-forgotten", rule="NV-408")
+def _(patch: Patch) -> None:
+    """Unprepare of a claim whose Prepare failed removes its record only."""
+
+    def make(original: Original) -> Original:
+        def roll_back(self: Any, uid: str, entry: Any) -> None:
+            if entry.state.name == "COMPLETED":
+                original(self, uid, entry)
+
+        return roll_back
+
+    patch.wrap(f"{PREPARER}.roll_back", make)

@@ -14,6 +14,7 @@ from reference_impl.kubelet_plugin.partitions import MEBI
 
 OPTIONS = "reference_impl.kubelet_plugin.options"
 COMMAND = "reference_impl.kubelet_plugin.command"
+FABRIC = "reference_impl.kubelet_plugin.fabric"
 CONFIGS = "reference_impl.kubelet_plugin.configs"
 SHARES = "reference_impl.kubelet_plugin.shares:ShareMode"
 SHARING = "reference_impl.kubelet_plugin.sharing"
@@ -66,6 +67,28 @@ def _(patch: Patch) -> None:
         return parse
 
     patch.wrap(f"{OPTIONS}:FeatureGates.parse", make)
+
+
+@mutant("fabric-manager-needed-everywhere", rule="NV-311")
+def _(patch: Patch) -> None:
+    """With the gate the driver needs a Fabric Manager on every node."""
+    patch.replace(f"{FABRIC}:has_fabric", lambda root: True)
+
+
+@mutant("partitions-without-a-fabric", rule="NV-311")
+def _(patch: Patch) -> None:
+    """Every GPU is published as a partition of its own."""
+
+    def make(original: Original) -> Original:
+        return lambda device: {**original(device), "partition1": {"int": 1}}
+
+    patch.wrap("reference_impl.kubelet_plugin.devices:attributes_of", make)
+
+
+@mutant("fabric-without-its-manager", rule="NV-312")
+def _(patch: Patch) -> None:
+    """The driver starts on a fabric whose Fabric Manager it cannot reach."""
+    patch.replace(f"{FABRIC}:has_fabric", lambda root: False)
 
 
 @mutant("shares-without-their-gate", rule="NV-010")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.kubelet_plugin.devices import slots_of
 from reference_impl.kubelet_plugin.slices import layout
 
 DEVICES = "reference_impl.kubelet_plugin.devices"
@@ -419,3 +420,19 @@ def _(patch: Patch) -> None:
     """Unprepare of a claim with admin access destroys the instance of another claim."""
     patch.replace(f"{PREPARER}.check_admin_access", lambda self, claim, results: None)
     patch.replace(f"{PREPARER}.kept", lambda self, held: set())
+
+
+@mutant("clean-up-ends-with-the-first-error", rule="NV-415")
+def _(patch: Patch) -> None:
+    """The clean-up at start ends with the first MIG device that cannot be destroyed."""
+
+    def make(original: Original) -> Original:
+        def sweep(self: Any, found: Any, keep: Any) -> Any:
+            for gpu in found.gpus:
+                yield from original(self, replace(found, gpus=(gpu,)), keep)
+                if any(True for slot in slots_of(gpu) if slot.name not in keep for _ in self.instances(slot)):
+                    return
+
+        return sweep
+
+    patch.wrap(f"{INSTANCES}.sweep", make)

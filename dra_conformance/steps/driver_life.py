@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 
 from dra_api.rpc import (
     DRA_VERSIONS,
@@ -10,6 +11,7 @@ from dra_api.rpc import (
     PluginInfo,
     RegistrationClient,
     RpcError,
+    SocketChannel,
 )
 from dra_conformance.components.node import ScenarioNode
 from dra_conformance.core.errors import SpecificationError, Untestable
@@ -148,6 +150,40 @@ def _(world: World, node: str) -> None:
             client.close()
     ok = bool(outcomes) and all(outcome == "served" for outcome in outcomes.values())
     world.check(ok, "announced services are served", expected="a response from each", observed=outcomes)
+
+
+@then('every health service that the driver on "{node}" announces reports health or returns UNIMPLEMENTED')
+def _(world: World, node: str) -> None:
+    """The stream of each announced health service has a report within five seconds, or ends with UNIMPLEMENTED."""
+    info = plugin_info(world, world.node(node))
+    announced = [version for version in info.supported_versions if version.endswith(_HEALTH)]
+    outcomes = {version: first_of_stream(world, endpoint_of(world, node, info), version) for version in announced}
+    ok = all(outcome in ("reports", "UNIMPLEMENTED") for outcome in outcomes.values())
+    expected = "reports, or UNIMPLEMENTED"
+    world.check(ok, "announced health services", expected=expected, observed=outcomes or "none is announced")
+
+
+_HEALTH = ".DRAResourceHealth"
+
+
+def first_of_stream(world: World, endpoint: str, service: str) -> str:
+    """Return what the stream of a health service does first: `reports`, the code of its error, or another word."""
+    channel = SocketChannel(endpoint, clock=world.clock)
+    try:
+        stream = channel.stream(service, "NodeWatchResources", lambda data: data)
+        timer = threading.Timer(5.0, stream.close)
+        timer.start()
+        try:
+            return next(("reports" for _ in stream), "no report")
+        except RpcError as error:
+            return error.code
+        finally:
+            timer.cancel()
+            stream.close()
+    except RpcError as error:
+        return error.code
+    finally:
+        channel.close()
 
 
 _NOT_SERVED = ("UNIMPLEMENTED", "UNAVAILABLE", "DEADLINE_EXCEEDED")

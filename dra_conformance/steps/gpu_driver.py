@@ -85,7 +85,7 @@ def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
             (sysfs_link(component, gpu) / name).write_text(f"{value}\n")
         case "driver":
             bind(component, gpu, value)
-        case "addressing_mode" | "virtualization_mode":
+        case "addressing_mode" | "persistence_mode" | "virtualization_mode":
             component.gpus.set(gpu, name, int(value))
         case "uuid":
             component.gpus.set(gpu, name, value)
@@ -99,7 +99,7 @@ def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
 
 @given('node "{node}" has the NUMA nodes:')
 def _(world: World, node: str, datatable: list[list[str]]) -> None:
-    """Add NUMA nodes to /sys, from node 0 on: the distances to all nodes, the first CPU (or none) and the socket."""
+    """Add NUMA nodes to /sys, from node 0 on: distances to all nodes, the first of four CPUs (or none), the socket."""
     system = pci_bus(world.node(node)).parents[1] / "devices/system"
     for number, (distances, cpu, socket) in enumerate(datatable[1:]):
         folder = system / f"node/node{number}"
@@ -107,8 +107,8 @@ def _(world: World, node: str, datatable: list[list[str]]) -> None:
         (folder / "distance").write_text(f"{distances}\n")
         # A node that has memory only has an empty list.
         (folder / "cpulist").write_text(f"{cpu}-{int(cpu) + 3}\n" if cpu != "none" else "\n")
-        if cpu != "none":
-            topology = system / f"cpu/cpu{cpu}/topology"
+        for one in range(int(cpu), int(cpu) + 4) if cpu != "none" else ():
+            topology = system / f"cpu/cpu{one}/topology"
             topology.mkdir(parents=True)
             (topology / "physical_package_id").write_text(f"{socket}\n")
 
@@ -159,6 +159,19 @@ def _(world: World, gpu: int, node: str) -> None:
     """NVML reports persistence mode 1; a GPU that was bound to its driver again has 0 until it is turned on."""
     mode = world.node(node).gpus.get(gpu, "persistence_mode")
     world.check(mode == 1, f"persistence mode of GPU {gpu}", expected=1, observed=mode)
+
+
+@then('GPU {gpu:d} of "{node}" is not in persistence mode')
+def _(world: World, gpu: int, node: str) -> None:
+    """NVML reports persistence mode 0."""
+    mode = world.node(node).gpus.get(gpu, "persistence_mode")
+    world.check(mode == 0, f"persistence mode of GPU {gpu}", expected=0, observed=mode)
+
+
+@given('node "{node}" has NVSwitches')
+def _(world: World, node: str) -> None:
+    """Add an NVSwitch to /proc, whose fabric a Fabric Manager partitions; the node has neither that nor its library."""
+    (Path(world.node(node).gpus.driver_root) / "proc/driver/nvidia-nvswitch/devices/0000:07:00.0").mkdir(parents=True)
 
 
 @then('the vfio devices on "{node}" are in the order of their PCI addresses, each with a uuid of its own')

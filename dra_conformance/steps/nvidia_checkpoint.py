@@ -95,10 +95,18 @@ def rewrite(path: Path, change: Callable[[Obj], object]) -> None:
     path.write_bytes(_as_go(document))
 
 
+def _without_allocations(document: Obj) -> None:
+    for section in (document.get("v1") or {}, document.get("v2") or {}):
+        for entry in (section.get("preparedClaims") or {}).values():
+            (entry.get("status") or {}).pop("allocation", None)
+
+
 OLDER: dict[str, Callable[[Obj], object]] = {
     # Older releases of the driver wrote no boot id, and before that no v2.
     "without boot id": lambda document: document["v2"].pop("nodeBootID"),
     "of version 1 only": lambda document: document.pop("v2"),
+    # Releases before v0.4 wrote the devices of a claim only.
+    "without the allocations of its claims": _without_allocations,
 }
 """The files of older releases, by their name in sentences."""
 

@@ -66,6 +66,22 @@ Feature: The driver gpu.nvidia.com restores its checkpoint
     Then claim "other" is refused [NV-103b]
     And all responses for claim "train" are the same [NV-103b]
 
+  @NV-421 @needs:fake-nvml
+  Scenario: A claim that was recorded without its allocation does not disturb others
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "other" allocated 1 devices of the driver on "n1"
+    And claim "train" is prepared on "n1"
+    When the driver on "n1" is stopped
+    And the checkpoint of the driver on "n1" is without the allocations of its claims
+    And the driver on "n1" is started
+    Then the driver on "n1" comes to be registered
+    When claim "other" is prepared on "n1"
+    Then claim "other" is prepared
+    When claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared
+    And the driver on "n1" comes to have no record of claim "train"
+
   @NV-101 @NV-101c @NV-100b @needs:process-driver
   Scenario Outline: The driver does not start with a record whose <place> uid is another one
     Given node "n1" running the driver

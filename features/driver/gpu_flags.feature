@@ -2,8 +2,8 @@
 Feature: The driver gpu.nvidia.com refuses conflicting flags
   A driver that ignores part of its flags serves a node differently than its administrator expects.
 
-  @NV-004 @NV-005 @NV-006 @NV-009 @NV-010 @NV-011
-  Scenario: The driver does not start with conflicting feature gates or settings without their gate
+  @NV-004 @NV-005 @NV-006 @NV-009
+  Scenario: The driver does not start with conflicting or unknown feature gates
     Given node "n1" with a kubelet
     Then the driver on "n1" does not start with: [NV-004]
       | flags                                                                               | error              |
@@ -20,7 +20,11 @@ Feature: The driver gpu.nvidia.com refuses conflicting flags
     And the driver on "n1" does not start with: [NV-009]
       | flags                           | error      |
       | --feature-gates=NoSuchGate=true | NoSuchGate |
-    And the driver on "n1" does not start with: [NV-010]
+
+  @NV-010 @NV-011
+  Scenario: The driver does not start with consumable shares that it cannot use
+    Given node "n1" with a kubelet
+    Then the driver on "n1" does not start with: [NV-010]
       | flags                                                        | error            |
       | --feature-gates=ConsumableShares=false --consumable-shares=4 | ConsumableShares |
     And the driver on "n1" does not start with: [NV-011]
@@ -28,6 +32,32 @@ Feature: The driver gpu.nvidia.com refuses conflicting flags
       | --feature-gates=ConsumableShares=true --consumable-shares=0    | consumable-shares |
       | --feature-gates=ConsumableShares=true --consumable-shares=-1   | consumable-shares |
       | --feature-gates=ConsumableShares=true --consumable-shares=some | consumable-shares |
+
+  @NV-311 @needs:fake-nvml
+  Scenario: Without an NVLink fabric the gate FabricManagerPartitioning has no effect
+    Given node "n1" with a kubelet
+    When the driver on "n1" is started with "--feature-gates=FabricManagerPartitioning=true"
+    Then the driver on "n1" comes to publish "gpu-0, gpu-7" and not ""
+    And every gpu device on "n1" has:
+      | field                 | value |
+      | attributes.partition1 | null  |
+      | attributes.partition2 | null  |
+      | attributes.partition4 | null  |
+      | attributes.partition8 | null  |
+    Given a ResourceClaim "train" allocated the devices "gpu-0, gpu-3" on "n1"
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+
+  @NV-312 @needs:fake-nvml
+  Scenario: The driver does not start on a fabric without its Fabric Manager
+    Given node "n1" has NVSwitches
+    And node "n1" with a kubelet
+    Then the driver on "n1" does not start with:
+      | flags                                          | error                     |
+      | --feature-gates=FabricManagerPartitioning=true | FabricManagerPartitioning |
+    And the driver on "n1" publishes nothing
+    When the driver on "n1" is started with "--feature-gates=FabricManagerPartitioning=false"
+    Then the driver on "n1" comes to publish at least one device
 
   @NV-004b @needs:fake-nvml
   Scenario Outline: The driver starts with each of its feature gates: <name>

@@ -90,6 +90,35 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     Then GPU 1 of "n1" is bound to nvidia
     And GPU 1 of "n1" is in persistence mode
 
+  @NV-420
+  Scenario: A GPU that was not in persistence mode is not in it after Unprepare
+    Given node "n1" has an IOMMU with the VFIO interface
+    And GPU 1 of "n1" has persistence_mode 0
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "vm" allocated the devices "gpu-vfio-0, gpu-vfio-1" on "n1"
+    When claim "vm" is prepared on "n1"
+    Then claim "vm" is prepared
+    When claim "vm" is unprepared on "n1"
+    Then GPU 1 of "n1" is bound to nvidia
+    And GPU 1 of "n1" is not in persistence mode
+    And GPU 0 of "n1" is in persistence mode
+
+  @NV-407
+  Scenario: A GPU that NVML lists late is published again
+    Given node "n1" has an IOMMU with the VFIO interface
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "vm" allocated the devices "gpu-vfio-0, gpu-vfio-1" on "n1"
+    And claim "vm" is prepared on "n1"
+    # As after it was bound to nvidia; Unprepare may fail until NVML lists the GPU.
+    When node "n1" gets the fault "NVML does not show GPU 1"
+    And claim "vm" is unprepared on "n1"
+    And node "n1" recovers from "NVML does not show GPU 1"
+    And claim "vm" is unprepared on "n1"
+    Then claim "vm" is unprepared
+    And GPU 0 of "n1" is bound to nvidia
+    And GPU 1 of "n1" is bound to nvidia
+    And the driver on "n1" comes to publish "gpu-0, gpu-1, gpu-vfio-0, gpu-vfio-1" and not ""
+
   @NV-178b @NV-179
   Scenario: A GPU and its device for pass-through are not prepared at the same time
     Given node "n1" has an IOMMU with the VFIO interface
@@ -158,7 +187,7 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     Then claim "without" is prepared [NV-180b]
     And of the device nodes "*", claim "without" adds only "/dev/vfio/1, /dev/vfio/vfio" on "n2" [NV-180b]
 
-  @NV-180c @NV-180d
+  @NV-180c
   Scenario: Invalid configuration of pass-through is refused
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
@@ -183,6 +212,15 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
         - requests: [vm]
           parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig}
       """
+    When claims "field, policy, kind" are prepared on "n1" in one call
+    Then claim "field" is refused, naming "enableApiDevice"
+    And claim "policy" is refused, naming "LegacyOnly, PreferIommuFD"
+    And claim "kind" is refused, naming "GpuConfig"
+
+  @NV-180d
+  Scenario: Different configurations of pass-through in one claim are refused
+    Given node "n1" has an IOMMU with the VFIO interface
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
     And a ResourceClaim "two" allocated on "n1" with:
       """
       results: [{request: vm-0, device: gpu-vfio-3}, {request: vm-1, device: gpu-vfio-4}]
@@ -192,11 +230,8 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
         - requests: [vm-1]
           parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: VfioDeviceConfig, iommu: {enableAPIDevice: true}}
       """
-    When claims "field, policy, kind, two" are prepared on "n1" in one call
-    Then claim "field" is refused, naming "enableApiDevice" [NV-180c]
-    And claim "policy" is refused, naming "LegacyOnly, PreferIommuFD" [NV-180c]
-    And claim "kind" is refused, naming "GpuConfig" [NV-180c]
-    And claim "two" is refused on its own [NV-180d]
+    When claim "two" is prepared on "n1"
+    Then claim "two" is refused on its own
 
   @NV-181
   Scenario: A GPU that vfio-pci rejects stays bound to nvidia
@@ -216,6 +251,23 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     And claim "vm" is prepared on "n1"
     Then claim "vm" is prepared
     And GPU 1 of "n1" is bound to vfio-pci
+
+  @NV-408
+  Scenario: A claim of which one GPU could not be bound can be unprepared
+    Given node "n1" has an IOMMU with the VFIO interface
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "vm" allocated the devices "gpu-vfio-0, gpu-vfio-1" on "n1"
+    And a ResourceClaim "train" allocated the devices "gpu-0" on "n1"
+    When node "n1" gets the fault "vfio-pci rejects GPU 1"
+    And claim "vm" is prepared on "n1"
+    Then claim "vm" is refused on its own
+    When claim "vm" is unprepared on "n1"
+    Then claim "vm" is unprepared
+    And GPU 0 of "n1" is bound to nvidia
+    And GPU 1 of "n1" is bound to nvidia
+    And the driver on "n1" comes to publish "gpu-0, gpu-1, gpu-vfio-0, gpu-vfio-1" and not ""
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
 
   @NV-181b @needs:process-driver
   Scenario: The GPU of an unfinished claim is bound to nvidia at the next start

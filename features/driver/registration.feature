@@ -13,6 +13,14 @@ Feature: A driver registers with its kubelet
     And GetInfo of the driver on "n1" returns as "supported_versions" one of "v1.DRAPlugin, v1beta1.DRAPlugin" [NV-001]
     And every DRA service that the driver on "n1" announces is served [NV-001b]
 
+  @NV-301
+  Scenario: An announced health service reports health or returns UNIMPLEMENTED
+    Given node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    Then every health service that the driver on "n1" announces reports health or returns UNIMPLEMENTED
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+
   @NV-001c
   Scenario: All announced versions of the service return the same devices
     Given node "n1" running the driver

@@ -95,6 +95,17 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
     When claim "train" is prepared on "n1"
     Then all responses for claim "train" are the same
 
+  @NV-415 @needs:process-driver
+  Scenario: An instance that cannot be destroyed at start does not keep those of other GPUs
+    When the driver on "n1" is stopped
+    And the MIG device "14-4" is created by hand on GPU 0 of "n1"
+    And the MIG device "9-0" is created by hand on GPU 0 of "n1"
+    And the MIG device "9-0" is created by hand on GPU 3 of "n1"
+    And NVML on "n1" fails the next 99 calls of "nvmlGpuInstanceDestroy" on GPU 0 with "IN_USE"
+    And the driver on "n1" is started
+    Then the driver on "n1" comes to be registered
+    And NVML on "n1" reports MIG off on GPU 3
+
   @NV-115c @needs:process-driver
   Scenario: At start the driver destroys GPU instances without a compute instance
     When the driver on "n1" is stopped

@@ -26,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "--driver-feature-gates",
             "",
             "the driver's own gates: NVMLDeviceHealthCheck (true here, false upstream); off are DynamicMIG, "
-            "TimeSlicingSettings, MPSSupport, PassthroughSupport, ConsumableShares, DRAListTypeAttributes",
+            "TimeSlicingSettings, MPSSupport, PassthroughSupport, ConsumableShares, DRAListTypeAttributes, "
+            "FabricManagerPartitioning",
         ),
         (
             "--additional-xids-to-ignore",

@@ -97,12 +97,20 @@ class MigInstances:
         nvml.nvmlGpuInstanceDestroy(instance)
 
     def sweep(self, found: Found, keep: Collection[str]) -> Iterator[str]:
-        """Destroy every MIG device whose name is not in `keep`. Yield their names (rule NV-115). Raises MigError."""
+        """Destroy every MIG device whose name is not in `keep`. Yield their names (rule NV-115).
+
+        One that cannot be destroyed stays: others are not kept for it (rule NV-415).
+        """
         for gpu in found.gpus:
             for slot in slots_of(gpu):
-                if slot.name not in keep and any(True for _ in self.instances(slot)):
+                if slot.name in keep or not any(True for _ in self.instances(slot)):
+                    continue
+                try:
                     self.destroy(slot)
-                    yield slot.name
+                except MigError as error:
+                    log.warning("a MIG device that no claim has cannot be removed: %s", error)
+                    continue
+                yield slot.name
 
     def settle(self, gpu: Gpu) -> None:
         """Turn MIG mode off if no instance is left and that needs no reset (Hopper and later; rule NV-113)."""

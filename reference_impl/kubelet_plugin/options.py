@@ -42,6 +42,7 @@ class FeatureGates:
     PassthroughSupport: bool = False
     ConsumableShares: bool = False
     DRAListTypeAttributes: bool = False
+    FabricManagerPartitioning: bool = False
 
     @classmethod
     def parse(cls, text: str) -> FeatureGates:

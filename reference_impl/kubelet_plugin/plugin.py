@@ -19,6 +19,7 @@ from dra_api.objects import Obj
 from dra_api.rpc import HealthFeed
 from dra_api.transport import TransportError
 from reference_impl.errors import ComponentError
+from reference_impl.kubelet_plugin import fabric
 from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.kubelet_plugin.devices import AnyDevice, Vfio, full_gpu, to_slice_device
 from reference_impl.kubelet_plugin.discovery import Found, Nvml
@@ -120,6 +121,8 @@ class KubeletPlugin:
             options.make_data_dir()
             self._nvml.open()
             ending.callback(self._nvml.close)
+            if options.gates.FabricManagerPartitioning:
+                fabric.check(self._root)
             if self._passthrough is not None:
                 self._passthrough.check()
             self._found = self._discover()

@@ -225,7 +225,7 @@ class ClaimPreparer:
         for other_uid, entry in held.items():
             if entry.state is not ClaimState.COMPLETED:
                 continue
-            theirs = configs.candidates(entry.status["allocation"], self.driver)
+            theirs = configs.candidates(entry.status.get("allocation") or {}, self.driver)
             for taken in own_results(entry.status, self.driver):
                 result = None if taken.admin_access else wanted.get(taken.device)
                 if result is not None and self.config_of(mine, result) != self.config_of(theirs, taken):
