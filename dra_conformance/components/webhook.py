@@ -195,6 +195,7 @@ class WebhookComponent:
         part = Webhook(
             options=WebhookOptions(
                 host=HOST,
+                port=0,
                 certificate=made.certificate,
                 key=made.key,
                 gates=EnabledSharing(time_slicing=gates["TimeSlicingSettings"], mps=gates["MPSSupport"]),

@@ -28,7 +28,7 @@ class FabricError(ComponentError):
     """The node's fabric is in a state that must not be used."""
 
 
-def clique_id(nvml: Nvml, *, strict: bool = True) -> str:
+def clique_id(nvml: Nvml, *, strict: bool) -> str:
     """Return the node's clique, `<cluster uuid>.<clique number>`; empty when its GPUs are in none.
 
     Raises FabricError when its GPUs disagree and, if `strict`, when a GPU's fabric is not up (rule NV-017).
@@ -39,7 +39,7 @@ def clique_id(nvml: Nvml, *, strict: bool = True) -> str:
     return found.pop() if found else ""
 
 
-def gpu_clique(nvml: Nvml, handle: Any, *, strict: bool = True) -> str:
+def gpu_clique(nvml: Nvml, handle: Any, *, strict: bool) -> str:
     """Return one GPU's clique; empty if NVML supports no fabric and, unless `strict`, if the fabric is not up."""
     module = nvml.module
     info = module.c_nvmlGpuFabricInfo_t()

@@ -33,9 +33,9 @@ class FabricGates:
 class ImexOptions:
     """Owner of the IMEX daemons, and isolation of workloads; `host_socket` is a path below the driver root."""
 
-    mode: str = DRIVER_MANAGED
-    isolation: str = "domain"
-    host_socket: str = HOST_SOCKET
+    mode: str
+    isolation: str
+    host_socket: str
 
     @property
     def host_managed(self) -> bool:
@@ -73,7 +73,7 @@ def add_imex_arguments(parser: argparse.ArgumentParser, *, gates: str) -> None:
     )
 
 
-def imex_options(args: argparse.Namespace, gates: FabricGates, *, host_socket: str = HOST_SOCKET) -> ImexOptions:
+def imex_options(args: argparse.Namespace, gates: FabricGates, *, host_socket: str) -> ImexOptions:
     """Return the options that `add_imex_arguments` read. Raises OptionError when they cannot work."""
     options = ImexOptions(mode=args.imex_mode, isolation=args.imex_isolation, host_socket=host_socket)
     options.check(gates)

@@ -24,7 +24,6 @@ from reference_impl.compute_domain.channels import ChannelPreparer, published_de
 from reference_impl.compute_domain.fabric import Channels, clique_id
 from reference_impl.compute_domain.host_imex import HostImex
 from reference_impl.compute_domain.membership import Membership, PermanentError
-from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
 from reference_impl.compute_domain.options import FabricGates, ImexOptions
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
@@ -56,10 +55,10 @@ class ComputeDomainPluginOptions:
     """
 
     node: KubeletPluginOptions
-    gates: FabricGates = field(default_factory=FabricGates)
-    imex: ImexOptions = field(default_factory=ImexOptions)
-    driver_namespace: str = DRIVER_NAMESPACE
-    clique_id: str | None = None
+    gates: FabricGates
+    imex: ImexOptions
+    driver_namespace: str
+    clique_id: str | None
     patience: float = field(default=44.0)
 
 

@@ -34,10 +34,10 @@ Send = Callable[[Message], Awaitable[None]]
 class WebhookOptions:
     """Settings of the webhook. `port` 0 takes a free one; without a certificate it speaks plain HTTP (tests only)."""
 
-    host: str = "127.0.0.1"
-    port: int = 0
-    certificate: Path | None = None
-    key: Path | None = None
+    host: str
+    port: int
+    certificate: Path | None
+    key: Path | None
     gates: EnabledSharing
 
 

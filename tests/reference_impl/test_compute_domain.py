@@ -31,6 +31,7 @@ from dra_conformance.kubelet.cdi import validate_spec
 from reference_impl.compute_domain.controller import ComputeDomainController
 from reference_impl.compute_domain.daemon import SimulatedImexDaemons
 from reference_impl.compute_domain.objects import CLIQUE_LABEL, DOMAIN_LABEL, DRIVER, DRIVER_NAMESPACE, FINALIZER
+from reference_impl.compute_domain.options import DRIVER_MANAGED, HOST_SOCKET, FabricGates, ImexOptions
 from reference_impl.compute_domain.plugin import ComputeDomainPlugin, ComputeDomainPluginOptions
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState
 
@@ -51,7 +52,12 @@ class Fabric:
 
     def plugin(self, node: str = "n1", *, clique: str | None = CLIQUE) -> ComputeDomainPlugin:
         options = ComputeDomainPluginOptions(
-            node=self.lab.options(node, driver_name=DRIVER), clique_id=clique, patience=30
+            node=self.lab.options(node, driver_name=DRIVER),
+            gates=FabricGates(),
+            imex=ImexOptions(mode=DRIVER_MANAGED, isolation="domain", host_socket=HOST_SOCKET),
+            driver_namespace=DRIVER_NAMESPACE,
+            clique_id=clique,
+            patience=30,
         )
         nvml = fake_nvml.load_pynvml(self.lab.machines[node]) if clique is None else None
         made = ComputeDomainPlugin(self.client, clock=self.lab.clock, nvml=nvml, options=options)

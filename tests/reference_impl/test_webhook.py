@@ -27,6 +27,7 @@ from reference_impl.webhook.review import answer
 
 ALL_OFF = EnabledSharing(time_slicing=False, mps=False)
 GOOD = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig"}
+PLAIN = WebhookOptions(host="127.0.0.1", port=0, certificate=None, key=None, gates=ALL_OFF)
 TIME_SLICING = {**GOOD, "sharing": {"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Long"}}}
 
 
@@ -169,7 +170,7 @@ def test_a_stopped_server_closes_its_connections(server: Webhook) -> None:
 
 @pytest.fixture
 def server() -> Iterator[Webhook]:
-    webhook = Webhook(options=WebhookOptions(gates=ALL_OFF))
+    webhook = Webhook(options=PLAIN)
     webhook.start()
     yield webhook
     webhook.stop()
@@ -219,7 +220,7 @@ def test_it_speaks_tls(tmp_path: Path) -> None:
         check=True,
         capture_output=True,
     )
-    webhook = Webhook(options=WebhookOptions(gates=ALL_OFF, certificate=certificate, key=key))
+    webhook = Webhook(options=replace(PLAIN, certificate=certificate, key=key))
     webhook.start()
     try:
         trusting = ssl.create_default_context(cafile=str(certificate))
@@ -246,4 +247,4 @@ def test_a_broken_certificate_is_one_sentence(tmp_path: Path) -> None:
     broken = tmp_path / "tls.crt"
     broken.write_text("nonsense")
     with pytest.raises(ComponentError, match="cannot use the certificate"):
-        Webhook(options=WebhookOptions(gates=ALL_OFF, certificate=broken, key=broken)).start()
+        Webhook(options=replace(PLAIN, certificate=broken, key=broken)).start()
