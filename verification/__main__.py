@@ -2,7 +2,7 @@
 
 \b
 The commands:
-  build [NAME ...]   build the third-party programs, or the named ones (needs Go)
+  build [NAME ...]   build the third-party programs, or the named ones (needs Go); --all: those on request, too
   verify [NAME ...]  run everything below, or the named programs and checks (--help for the options)
   fidelity           compare the emulated API server with a real one, request by request
   rbac               verify the printed roles on a real API server
@@ -86,7 +86,7 @@ def verify_all(names: Sequence[str] = (), *, subset: bool = False, write: bool =
         if (names and one.name not in names) or (subset and one.ci == "none"):
             continue
         if not (BIN / one.program).exists():
-            code = missing(f"{one.name} is not built (make third-party)")
+            code = missing(f"{one.name} is not built (make third-party-all)")
             skipped.append(jobs.Finished(one.name, "not verified: not built", 0.0, code))
         elif one.needs == "containers" and (reason := _containers_missing()):
             # Not every CI machine can run containers.
@@ -125,6 +125,8 @@ def main(words: Sequence[str]) -> int:
         case [("-h" | "--help"), *_]:
             print(__doc__)
             return 0
+        case ["build", "--all"]:
+            return build.build(everything=True)
         case ["build", *names]:
             return build.build(names)
         case ["verify", *rest]:
@@ -145,7 +147,8 @@ def main(words: Sequence[str]) -> int:
 
             return docker.main(bin_dir=BIN, absent=missing)
     print(
-        "usage: python -m verification build [NAME ...]|verify [NAME ...]|fidelity|rbac|docker|explore", file=sys.stderr
+        "usage: python -m verification build [--all|NAME ...]|verify [NAME ...]|fidelity|rbac|docker|explore",
+        file=sys.stderr,
     )
     return ExitCode.USAGE
 

@@ -55,7 +55,7 @@ def test_what_is_not_built_is_said_in_one_line(built: Path) -> None:
     (built / "dockerd").unlink()
     (built / "dra-cluster").unlink()
     assert command.main(bin_dir=built, absent=lambda reason: (told.append(reason), 7)[1]) == 7
-    assert told == ["docker: dockerd, dra-cluster not built (make third-party)"]
+    assert told == ["docker: dockerd, dra-cluster not built (make third-party-all)"]
 
 
 def test_missing_root_rights_are_reported_in_one_line(

@@ -16,7 +16,7 @@ def main(*, bin_dir: Path, absent: Callable[[str], int]) -> int:
     """Run the command and return its exit code. `absent` reports programs that are not built."""
     missing = [name for name in docker.PROGRAMS if not (bin_dir / name).exists()]
     if missing := list(dict.fromkeys([*missing, *image.needed(bin_dir)])):
-        return absent(f"docker: {', '.join(missing)} not built (make third-party)")
+        return absent(f"docker: {', '.join(missing)} not built (make third-party-all)")
     if lacking := [f"{need.name}: {need.lacks}" for need in requirements.look() if need.lacks]:
         # Not a failure in CI either: few of its machines may create namespaces and cgroups.
         print(f"docker: no engine runs here: {'; '.join(lacking)}; --control-plane k3s was not tried")

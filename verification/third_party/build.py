@@ -17,10 +17,14 @@ from verification.third_party.catalogue import BIN, HERE, ThirdParty, load
 _SHIPPED = ("control_plane", "containers")
 
 
-def build(names: Collection[str] = ()) -> int:
-    """Build the named programs, by default all; return the exit code.
+def build(names: Collection[str] = (), *, everything: bool = False) -> int:
+    """Build third-party programs; return the exit code.
 
     Without Go, report that once (in CI that is a failure).
+
+    Args:
+        names: only these programs; by default all but those that are built on request.
+        everything: those on request, too.
     """
     go = shutil.which("go")
     if go is None:
@@ -32,7 +36,8 @@ def build(names: Collection[str] = ()) -> int:
         return ExitCode.USAGE
     BIN.mkdir(exist_ok=True)
     for one in programs:
-        if (not names or one.name in names) and not _build(go, one):
+        wanted = one.name in names if names else everything or not one.on_request
+        if wanted and not _build(go, one):
             return 1
     return 0
 
@@ -52,7 +57,7 @@ def _build(go: str, one: ThirdParty) -> bool:
         link = BIN / name
         # A link of an earlier build may point to another program.
         link.unlink(missing_ok=True)
-        link.symlink_to(one.program)
+        link.symlink_to(Path(one.program).name)  # in the program's own folder
     for place, (name, path) in one.copies.items():
         _copy(_folder_of(go, module, name) / path, BIN / place)
     return True
@@ -76,7 +81,8 @@ def _programs(one: ThirdParty) -> Iterator[GoProgram]:
     if one.module == "containers":
         yield from CONTAINERS
     elif one.module == "control_plane":
-        yield GoProgram(program=one.program, ldflags=link_flags(one.version))
+        modfile = str(HERE / "go" / one.modfile) if one.modfile else ""
+        yield GoProgram(program=one.program, ldflags=link_flags(one.version), modfile=modfile)
     elif one.parts:
         for part in one.parts:
             yield GoProgram(

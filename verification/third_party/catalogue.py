@@ -35,12 +35,14 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """One third-party program.
 
     `module` is a folder below `go/` (or of `dra_conformance.go_programs`, for the programs that the harness starts
-    itself). A description without `package` and `parts` uses a program that another one builds. `program` is the
-    executable that must exist before the suite runs. `takes` is the measured duration in seconds on two cores, for the
-    order of the jobs. `ci` is the program's part in the fixed subset that CI verifies: all of its scenarios, none, or
-    those that these additional options select. `running` starts the program beside `serve`, a served control plane,
-    instead of through `--driver exec:`; `socket` is the file that appears when it is ready. `copies` has directories
-    that the program reads when it runs, by their place in BIN: the module, and the path in it.
+    itself); `modfile` replaces the module's go.mod for another release. `on_request` programs are built by their name
+    or with `build --all`, not by `make third-party`. A description without `package` and `parts` uses a program that
+    another one builds. `program` is the executable that must exist before the suite runs. `takes` is the measured
+    duration in seconds on two cores, for the order of the jobs. `ci` is the program's part in the fixed subset that CI
+    verifies: all of its scenarios, none, or those that these additional options select. `running` starts the program
+    beside `serve`, a served control plane, instead of through `--driver exec:`; `socket` is the file that appears when
+    it is ready. `copies` has directories that the program reads when it runs, by their place in BIN: the module, and
+    the path in it.
     """
 
     name: str
@@ -51,6 +53,7 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ldflags: str = "-s -w"
     tags: str = ""
     modfile: str = ""
+    on_request: bool = False
     env: dict[str, str] = {}
     parts: tuple[Part, ...] = ()
     links: tuple[str, ...] = ()
