@@ -526,7 +526,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{MPS_DAEMON}.undo", lambda self, entry: None)
 
 
-@mutant("mps-compute-mode-stays-exclusive", rule="NV-092c")
+@mutant("mps-compute-mode-stays-exclusive", rule="NV-418")
 def _(patch: Patch) -> None:
     """The GPU stays in exclusive mode."""
 
@@ -621,6 +621,34 @@ def _(patch: Patch) -> None:
         return plan
 
     patch.wrap("reference_impl.kubelet_plugin.mps:Mps.plan", make)
+
+
+@mutant("multi-user-not-passed-on", rule="NV-319")
+def _(patch: Patch) -> None:
+    """The daemon is started without -M."""
+
+    def make(original: Original) -> Original:
+        def daemon(self: Any, *what: Any) -> Any:
+            return {**original(self, *what), "multiUser": False}
+
+        return daemon
+
+    patch.wrap(f"{MPS_DAEMON}.daemon", make)
+
+
+@mutant("unfinished-mps-claim-forgotten", rule="NV-417")
+def _(patch: Patch) -> None:
+    """Nothing of a daemon that did not start is undone, also not by Unprepare."""
+    patch.replace(f"{PREPARER}.withdraw", lambda self, uid, entry: None)
+
+    def make(original: Original) -> Original:
+        def roll_back(self: Any, uid: str, entry: Any) -> None:
+            if entry.state is ClaimState.COMPLETED:
+                original(self, uid, entry)
+
+        return roll_back
+
+    patch.wrap(f"{PREPARER}.roll_back", make)
 
 
 @mutant("multi-user-on-every-gpu", rule="NV-092h")

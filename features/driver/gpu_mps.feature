@@ -122,7 +122,25 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     When claim "train" is unprepared on "n1"
     Then claim "train" is unprepared [NV-092c]
     And no MPS control daemon and no file of one is left on "n1" [NV-092c]
-    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is DEFAULT [NV-092c]
+
+  @NV-418 @needs:simulated-mps
+  Scenario: Unprepare sets the compute mode of each GPU of its claim to DEFAULT
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" has a fake "nvidia-cuda-mps-control"
+    And node "n1" running the driver with "--feature-gates=MPSSupport=true"
+    And a ResourceClaim "infer" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free}, {request: gpu, device: free}]
+      config:
+        - requests: [gpu]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS}}
+      """
+    And claims "train, infer" are prepared on "n1"
+    When claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared
+    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is DEFAULT
+    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "infer" is EXCLUSIVE_PROCESS
 
   @NV-092d @needs:simulated-mps
   Scenario Outline: A claim fails while its control daemon does not start (<fault>)
@@ -200,7 +218,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
       config:
         - requests: [one]
           parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig,
-            sharing: {strategy: MPS, mpsConfig: {multiUser: true}}}
+            sharing: {strategy: MPS, mpsConfig: {defaultActiveThreadPercentage: 20}}}
         - requests: [two]
           parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS, mpsConfig:
             {defaultPinnedDeviceMemoryLimit: 3Gi, defaultPerDevicePinnedMemoryLimit: {"1": 5Gi}}}}
@@ -210,7 +228,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And claim "infer" is prepared [NV-092g]
     And the MPS control daemons on "n1" are: [NV-092g]
       | claim | arguments |
-      | one   | -d -M     |
+      | one   | -d        |
       | two   | -d        |
       | infer | -d        |
     And the MPS control daemon on "n1" limits the memory of the GPUs of claim "two" to "3072M, 5120M" [NV-092b]
@@ -222,9 +240,6 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And the MPS control daemons on "n1" are: [NV-092c]
       | claim | arguments |
       | infer | -d        |
-    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "one" is DEFAULT [NV-092c]
-    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "two" is DEFAULT [NV-092c]
-    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "infer" is EXCLUSIVE_PROCESS [NV-092c]
     Given the GPUs of "n2" are those of "dgx-h100-mig"
     And node "n2" has a fake "nvidia-smi"
     And node "n2" has a fake "nvidia-cuda-mps-control"
@@ -244,7 +259,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     # Only a whole GPU has a compute mode.
     And nvidia-smi on "n2" was run for the GPU of claim "parts" with "" [NV-092e]
 
-  @NV-092h @needs:simulated-mps
+  @NV-092h @NV-319 @needs:simulated-mps
   Scenario: A daemon for several users needs GPUs from Volta on
     Given the GPUs of "n1" are those of "dgx-h100"
     And the GPUs of "n1" have in NVML:
@@ -275,8 +290,25 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
             sharing: {strategy: MPS, mpsConfig: {multiUser: true}}
       """
     When claims "both, newer" are prepared on "n1" in one call
-    Then claim "both" is refused on its own
-    And claim "newer" is prepared
+    Then claim "both" is refused on its own [NV-092h]
+    And claim "newer" is prepared [NV-092h]
+    And the MPS control daemons on "n1" are: [NV-319]
+      | claim | arguments |
+      | newer | -d -M     |
+
+  @NV-417 @needs:simulated-mps
+  Scenario: Unprepare of a claim whose control daemon did not start leaves nothing of it
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" has a fake "nvidia-cuda-mps-control"
+    And node "n1" running the driver with "--feature-gates=MPSSupport=true"
+    And a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
+    When node "n1" gets the fault "MPS control daemons die"
+    And claim "train" is prepared on "n1"
+    Then claim "train" is refused on its own
+    When claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared
+    And no MPS control daemon and no file of one is left on "n1"
+    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is DEFAULT
 
   @NV-092i @needs:process-driver @needs:simulated-mps
   Scenario: After a reboot nothing of a daemon is left
