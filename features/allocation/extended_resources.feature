@@ -205,6 +205,8 @@ Feature: Extended resources backed by devices
     And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0" [DRA-239]
+    # kube-scheduler waits for two minutes for a claim that is deleted before its cache has it, and holds the device.
+    And pod "train" is bound to "n1" [DRA-239]
     When pod "train" is force-deleted
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then pod "train" is bound to "n1" [DRA-246]
