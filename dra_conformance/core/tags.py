@@ -41,6 +41,7 @@ NEEDS: tuple[str, ...] = (
     "seen-nvml",
     "virtual-clock",
     "restartable-eviction",
+    "restartable-scheduler",
     "process-driver",
     "gpu-driver",
     "driver-flags",

@@ -139,7 +139,7 @@ Feature: Objects that change
     When a pod "late" using claim "two" is created
     Then pod "late" stays unbound
 
-  @DRA-133 @DRA-126 @component:claim-controller
+  @DRA-133 @DRA-126 @needs:restartable-scheduler @component:claim-controller
   Scenario: After a restart of the scheduler devices stay in use, and waiting pods are scheduled
     Given node "n1" with 2 devices
     And a DeviceClass "gpu" for those devices

@@ -203,9 +203,10 @@ class TaintEviction:
             if plan is not None:
                 self._pending[uid] = plan
         if plan is None:
-            # A pod that has ended, or is being deleted anyway, gets no cancellation event.
-            if before is not None and self.can_be_evicted(pod):
-                self.record_event(pod, "Cancelling deletion")
+            if before is not None:
+                # A pod that has ended, or is being deleted anyway, gets no cancellation event.
+                if self.can_be_evicted(pod):
+                    self.record_event(pod, "Cancelling deletion")
                 self._rules_changed(before.rules)
             return
         now = self._clock.now()

@@ -231,6 +231,27 @@ def test_a_rule_says_that_evictions_are_pending(cluster: Cluster) -> None:
     cluster.wait(DEVICE_TAINT_RULES, "r", lambda obj: rule_condition(obj) == done)
 
 
+def test_a_pod_that_its_user_deletes_is_no_longer_pending(cluster: Cluster) -> None:
+    part = eviction(cluster)
+    cluster.run(part)
+    cluster.slice("d0")
+    user(cluster, "p", tolerations=[{"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}])
+    sees_running(cluster, part, 1)
+    rule(cluster, "r", {"device": "d0"})
+    assert rule_condition(has_condition(cluster, "r"))[1] == "PodsPendingEviction"
+    assert cluster.eventually(lambda: bool(part._pending))
+    # The update of the status that the plan caused is over.
+    cluster.settle(0.2)
+    cluster.clock.advance(1)
+    cluster.settle(0.2)
+    # The finalizer keeps the pod: the controller sees that it is being deleted, before it is gone.
+    cluster.client.delete(PODS, "p", "default")
+    assert cluster.eventually(lambda: not part._pending)
+    cluster.settle(0.2)
+    cluster.clock.advance(1)
+    cluster.wait(DEVICE_TAINT_RULES, "r", lambda obj: rule_condition(obj)[:2] == ("False", "NotStarted"))
+
+
 def test_rules_without_effect_only_report(cluster: Cluster) -> None:
     part = eviction(cluster)
     cluster.run(part)

@@ -75,3 +75,12 @@ def restartable_eviction(scenario: Scenario, target: Target) -> Unmet | None:
     if kind not in ("reference", "exec", "none"):
         return untestable(f"restarts the taint eviction controller; the run cannot stop this one ({kind})")
     return None
+
+
+@requirement
+def restartable_scheduler(scenario: Scenario, target: Target) -> Unmet | None:
+    """A scheduler that the run can stop and start again."""
+    kind = target.components["scheduler"].kind
+    if kind not in ("reference", "exec", "none"):
+        return untestable(f"restarts the scheduler; the run cannot stop this one ({kind})")
+    return None
