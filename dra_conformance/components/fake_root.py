@@ -36,7 +36,10 @@ _ALIASES = "alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci\nalias pci:v000010DEd*sv*
 
 
 def complete(root: Path) -> None:
-    """Add what programs of other people need of an installation: nvidia-smi and the list of kernel modules.
+    """Add what programs of other people need of an installation: nvidia-smi, libcuda and the list of kernel modules.
+
+    libcuda is an empty file: libraries before nvidia-container-toolkit 1.19 look for it to find the driver's files, and
+    no driver under test calls CUDA.
 
     Does nothing the second time: a scenario may have moved or removed files.
     """
@@ -46,6 +49,8 @@ def complete(root: Path) -> None:
     smi = FakeExecutable(root / "usr/bin/nvidia-smi")
     if not smi.path.exists():
         smi.install(NVIDIA_SMI)
+    for library in sorted((root / "usr/lib64").glob("libnvidia-ml.so.*.*")):
+        (library.parent / library.name.replace("libnvidia-ml", "libcuda")).touch()
     boot_id = root / BOOT_ID
     if not boot_id.exists():
         boot_id.parent.mkdir(parents=True)

@@ -204,7 +204,22 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{LIMITER}.limits", make)
 
 
-@mutant("last-share-counts", rule="HAMI-007b")
+@mutant("gpu-twice-in-a-claim-refused", rule="HAMI-007b")
+def _(patch: Patch) -> None:
+    """A claim that has a GPU twice is refused."""
+
+    def make(original: Original) -> Original:
+        def configure(self: Any, claim: Any, results: Any) -> Any:
+            if len({result.device for result in results}) < len(results):
+                raise PrepareError("multiple device")
+            return original(self, claim, results)
+
+        return configure
+
+    patch.wrap(f"{PREPARER}.configure", make)
+
+
+@mutant("last-share-counts", rule="HAMI-007d")
 def _(patch: Patch) -> None:
     """Of two shares of one GPU in a claim, the last one is the limit."""
 
@@ -397,13 +412,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.remove_spec", make)
 
 
-@mutant("all-cache-files-removed-together", rule="HAMI-013")
+@mutant("all-cache-files-removed-together", rule="HAMI-013b")
 def _(patch: Patch) -> None:
     """Unprepare of a claim removes the cache files of all claims."""
     patch.replace(f"{LIMITER}.undo", lambda self, entry: shutil.rmtree(self.folder / "claims", ignore_errors=True))
 
 
-@mutant("cache-files-stay", rule="HAMI-013b")
+@mutant("cache-files-stay", rule="HAMI-013c")
 def _(patch: Patch) -> None:
     """Unprepare leaves the cache file."""
     patch.replace(f"{LIMITER}.undo", lambda self, entry: None)

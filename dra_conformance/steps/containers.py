@@ -216,7 +216,7 @@ def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
         component.stop_driver()
         folder = make_folder(root / row[0])
         # With the links that a program loads it by.
-        for file in sorted(library.parent.glob("libnvidia-ml.so*")):
+        for file in (*sorted(library.parent.glob("libnvidia-ml.so*")), *library.parent.glob("libcuda.so.*")):
             file.rename(folder / file.name)
         library, program = folder / library.name, program.rename(make_folder(root / row[1]) / program.name)
         start_again(world, component)

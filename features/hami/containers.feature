@@ -86,7 +86,7 @@ Feature: Containers are limited to their slices
       | memory | cores |
       | 2Gi    | 40    |
 
-  @HAMI-007b
+  @HAMI-007b @HAMI-007d
   Scenario: Two shares of one GPU in a claim add up
     Given node "n1" running the driver with slices of memory and cores
     And a ResourceClaim "base" allocated 1 devices of the driver on "n1"
@@ -97,9 +97,10 @@ Feature: Containers are limited to their slices
         - {request: small, deviceOf: base, consumedCapacity: {cores: "20", memory: 2Gi}}
       """
     When claim "twice" is prepared on "n1"
-    Then claim "twice" is prepared
+    Then claim "twice" is prepared [HAMI-007b]
+    And every CDI id of the response for claim "twice" resolves on "n1" [HAMI-007b]
     # The container has one GPU, so there is nothing to limit a second one to.
-    And a container with claim "twice" on "n1" is limited to:
+    And a container with claim "twice" on "n1" is limited to: [HAMI-007d]
       | memory | cores |
       | 6Gi    | 70    |
       | all    | all   |
@@ -127,8 +128,18 @@ Feature: Containers are limited to their slices
       | memory | cores |
       | 2Gi    | 40    |
 
-  @HAMI-008 @HAMI-009 @HAMI-010
-  Scenario: HAMi-core finds what it needs in a container
+  @HAMI-008
+  Scenario: HAMi-core is loaded into the processes of a container
+    Given node "n1" running the driver with slices of memory and cores
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free, consumedCapacity: {cores: "60", memory: 4Gi}}]
+      """
+    When claim "train" is prepared on "n1"
+    Then HAMi-core is loaded in a container with claim "train" on "n1"
+
+  @HAMI-009
+  Scenario: Each claim has a cache file of its own
     Given node "n1" running the driver with slices of memory and cores
     And a ResourceClaim "one" allocated on "n1" with:
       """
@@ -139,6 +150,18 @@ Feature: Containers are limited to their slices
       results: [{request: gpu, deviceOf: one, consumedCapacity: {cores: "40", memory: 2Gi}}]
       """
     When claims "one, two" are prepared on "n1" in one call
-    Then HAMi-core is loaded in a container with claim "one" on "n1" [HAMI-008]
-    And each of the claims "one, two" has a cache file of its own on "n1" [HAMI-009]
-    And containers with the claims "one, two" on "n1" share one lock [HAMI-010]
+    Then each of the claims "one, two" has a cache file of its own on "n1"
+
+  @HAMI-010
+  Scenario: All containers of a node share one lock
+    Given node "n1" running the driver with slices of memory and cores
+    And a ResourceClaim "one" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free, consumedCapacity: {cores: "60", memory: 4Gi}}]
+      """
+    And a ResourceClaim "two" allocated on "n1" with:
+      """
+      results: [{request: gpu, deviceOf: one, consumedCapacity: {cores: "40", memory: 2Gi}}]
+      """
+    When claims "one, two" are prepared on "n1" in one call
+    Then containers with the claims "one, two" on "n1" share one lock

@@ -58,8 +58,27 @@ Feature: Shares of a GPU are prepared and unprepared one by one
       | memory | cores |
       | 2Gi    | 30    |
 
-  @HAMI-013 @HAMI-013b
+  @HAMI-013
   Scenario: Unprepare of one share leaves the others
+    Given node "n1" running the driver with slices of memory and cores
+    And a ResourceClaim "one" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free, consumedCapacity: {cores: "60", memory: 4Gi}}]
+      """
+    And a ResourceClaim "two" allocated on "n1" with:
+      """
+      results: [{request: gpu, deviceOf: one, consumedCapacity: {cores: "40", memory: 2Gi}}]
+      """
+    And claims "one, two" are prepared on "n1"
+    When claim "one" is unprepared on "n1"
+    Then claim "one" is unprepared
+    And every CDI id of the response for claim "two" resolves on "n1"
+    And a container with claim "two" on "n1" is limited to:
+      | memory | cores |
+      | 2Gi    | 40    |
+
+  @HAMI-013b @HAMI-013c
+  Scenario: Unprepare removes the cache file of its claim
     Given node "n1" running the driver with slices of memory and cores
     And a ResourceClaim "one" allocated on "n1" with:
       """
@@ -73,13 +92,8 @@ Feature: Shares of a GPU are prepared and unprepared one by one
     When a container with claim "one" on "n1" writes its cache file
     And a container with claim "two" on "n1" writes its cache file
     And claim "one" is unprepared on "n1"
-    Then claim "one" is unprepared [HAMI-013]
-    And every CDI id of the response for claim "two" resolves on "n1" [HAMI-013]
-    And a container with claim "two" on "n1" is limited to: [HAMI-013]
-      | memory | cores |
-      | 2Gi    | 40    |
-    And the cache file of claim "two" is kept [HAMI-013]
-    And the cache file of claim "one" is removed [HAMI-013b]
+    Then the cache file of claim "two" is kept [HAMI-013b]
+    And the cache file of claim "one" is removed [HAMI-013c]
 
   @HAMI-014
   Scenario: A share beyond the cores that are left is refused
