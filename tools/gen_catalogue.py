@@ -15,6 +15,7 @@ FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 
 ORIGINS = {
     "DRA": "Kubernetes",
+    "HAMI": "HAMi",
     "KAI": "KAI-Scheduler",
     "NV": "NVIDIA DRA driver",
     "NVML": "NVML",
