@@ -443,17 +443,35 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{REVIEW}:problems_in", make)
 
 
-@mutant("webhook-validates-compute-domains", rule="NV-137")
+@mutant("webhook-does-not-validate-compute-domains", rule="NV-317")
 def _(patch: Patch) -> None:
-    """Configuration of the ComputeDomain driver is validated too."""
-    drivers = ("gpu.nvidia.com", "compute-domain.nvidia.com")
-    patch.replace(f"{REVIEW}:is_checked", lambda opaque: opaque.get("driver") in drivers)
+    """Configuration of the ComputeDomain driver is admitted without validation."""
+    patch.replace(f"{REVIEW}:is_checked", lambda opaque: opaque.get("driver") == "gpu.nvidia.com")
 
 
-@mutant("webhook-admits-pass-through", rule="NV-138")
+@mutant("webhook-checks-domains-for-emptiness-only", rule="NV-317")
 def _(patch: Patch) -> None:
-    """VfioDeviceConfig is admitted."""
-    forgive(patch, "recognized")
+    """Any text is the id of a ComputeDomain."""
+    forgive(patch, "label value")
+
+
+@mutant("webhook-refuses-compute-domains", rule="NV-317")
+def _(patch: Patch) -> None:
+    """Configuration of a ComputeDomain is refused."""
+    kinds = ("GpuConfig", "MigDeviceConfig", "VfioDeviceConfig")
+    patch.wrap(f"{REVIEW}:_RECOGNIZED", lambda known: tuple(one for one in known if one.__name__ in kinds))
+
+
+@mutant("webhook-refuses-pass-through", rule="NV-318")
+def _(patch: Patch) -> None:
+    """VfioDeviceConfig is refused."""
+    patch.wrap(f"{REVIEW}:_RECOGNIZED", lambda known: tuple(one for one in known if one.__name__ != "VfioDeviceConfig"))
+
+
+@mutant("webhook-admits-any-backend-policy", rule="NV-318")
+def _(patch: Patch) -> None:
+    """The backend policy is not checked."""
+    forgive(patch, "backend policy")
 
 
 @mutant("webhook-admits-mig-time-slice", rule="NV-139")

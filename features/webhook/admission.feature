@@ -140,16 +140,56 @@ Feature: Claims with invalid configuration are not stored
     Then the webhook refuses it because '1 configs failed to validate: '
     And the webhook refuses it because 'spec.devices.config[1].opaque.parameters'
 
-  @NV-137
-  Scenario: Configuration for the ComputeDomain driver is not validated
+  @NV-317
+  Scenario Outline: A <kind> of the ComputeDomain driver with <what> is refused with its path
+    Given the manifest "webhook/<manifest>"
+    And it is configured for "compute-domain.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: <kind>, domainID: 2e5d-train}
+    And it is configured for "compute-domain.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: <kind>, <content>}
+    When it is created
+    Then the webhook refuses it because '<path>'
+
+    Examples:
+      | kind                       | what             | content                        | manifest    | path                                       |
+      | ComputeDomainChannelConfig | no domain        | allocationMode: All            | claim-v1    | spec.devices.config[1].opaque.parameters   |
+      | ComputeDomainDaemonConfig  | an empty domain  | domainID: ""                   | claim-v1    | spec.devices.config[1].opaque.parameters   |
+      | ComputeDomainDaemonConfig  | a folder above   | domainID: ".."                 | template-v1 | spec.spec.devices.config[1].opaque.parameters |
+      | ComputeDomainChannelConfig | a path           | domainID: a/b                  | claim-v1    | spec.devices.config[1].opaque.parameters   |
+      | ComputeDomainDaemonConfig  | a path elsewhere | domainID: ../other             | claim-v1    | spec.devices.config[1].opaque.parameters   |
+      | ComputeDomainChannelConfig | no label value   | domainID: -train-              | claim-v1    | spec.devices.config[1].opaque.parameters   |
+      | ComputeDomainChannelConfig | a long domain    | domainID: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffgggg | claim-v1 | spec.devices.config[1].opaque.parameters |
+      | ComputeDomainChannelConfig | an unknown field | domainID: train, domain: other | claim-v1    | spec.devices.config[1].opaque.parameters   |
+
+  @NV-317
+  Scenario: Valid configuration of the ComputeDomain driver is admitted
     Given the manifest "webhook/claim-v1"
-    And it is configured for "compute-domain.nvidia.com" with {kind: ComputeDomainChannelConfig, domainID: "", other: 1}
+    And it is configured for "compute-domain.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: 4bb6c2a0-0f4c-4a5e-9d43-6d5fd3d55e14, allocationMode: All}
+    And it is configured for "compute-domain.nvidia.com" with {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainDaemonConfig, domainID: aaaaaaaaaabbbbbbbbbbccccccccccddddddddddeeeeeeeeeeffffffffffggg}
     When it is created
     Then the webhook admits it
 
-  @NV-138
-  Scenario: Configuration for pass-through is refused
+  @NV-318
+  Scenario Outline: Configuration for pass-through is admitted in a <manifest>
+    Given the manifest "webhook/<manifest>"
+    And it is configured with VfioDeviceConfig {}
+    And it is configured with VfioDeviceConfig {iommu: {backendPolicy: LegacyOnly}}
+    And it is configured with VfioDeviceConfig {iommu: {backendPolicy: PreferIommuFD, enableAPIDevice: true}}
+    When it is created
+    Then the webhook admits it
+
+    Examples:
+      | manifest    |
+      | claim-v1    |
+      | template-v1 |
+
+  @NV-318
+  Scenario Outline: Configuration for pass-through with <what> is refused
     Given the manifest "webhook/claim-v1"
     And it is configured with VfioDeviceConfig {}
+    And it is configured with VfioDeviceConfig {<content>}
     When it is created
-    Then the webhook refuses it because 'VfioDeviceConfig'
+    Then the webhook refuses it because 'spec.devices.config[1].opaque.parameters'
+
+    Examples:
+      | what                     | content                             |
+      | an unknown backend       | iommu: {backendPolicy: Newest}      |
+      | an unknown field         | iommu: {enableApiDevice: true}      |

@@ -8,6 +8,7 @@ Source: api/nvidia.com/resource/v1beta1 and cmd/gpu-kubelet-plugin device_state.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -90,6 +91,8 @@ Config = (
 )
 
 # -- decoding ----------------------------------------------------------------------------------------------------------
+
+_LABEL_VALUE, _LABEL_LENGTH = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?"), 63
 
 # A schema maps a field to its check: a type, a nested schema, or None for anything.
 _Schema = Mapping[str, object]
@@ -204,9 +207,16 @@ def validate(config: Config, gates: EnabledSharing) -> None:
 
 
 def validate_domain(config: Config) -> None:
-    """Check a decoded config of a ComputeDomain. Raises ConfigError."""
-    if isinstance(config, ComputeDomainChannelConfig | ComputeDomainDaemonConfig) and not config.domain_id:
+    """Check a decoded config of a ComputeDomain. Raises ConfigError.
+
+    The id is the value of a node label and the name of a folder (rule NV-317).
+    """
+    if not isinstance(config, ComputeDomainChannelConfig | ComputeDomainDaemonConfig):
+        return
+    if not config.domain_id:
         raise ConfigError("domainID cannot be empty")
+    if not _LABEL_VALUE.fullmatch(config.domain_id) or len(config.domain_id) > _LABEL_LENGTH:
+        raise ConfigError(f"domainID must be a valid label value, not {config.domain_id!r}")
 
 
 def _validate_sharing(sharing: Sharing, gates: EnabledSharing) -> None:

@@ -1,11 +1,11 @@
 """The response of the webhook to one AdmissionReview. Pure functions.
 
 Decoding and validation are the kubelet plugin's own (`kubelet_plugin.configs`), so that every configuration
-that is admitted can be prepared. The reference follows surprising behaviour of upstream, because users depend on it:
-configurations of other drivers are never checked, including the ComputeDomain driver (NV-136, NV-137), and
-VfioDeviceConfig is refused (NV-138).
+that is admitted can be prepared. Configurations of drivers other than the GPU driver and the ComputeDomain driver are
+never checked (NV-136).
 
-Source: kubernetes-sigs/dra-driver-nvidia-gpu cmd/webhook at 95932046 (main.go, resource.go); rules NV-129 to NV-141.
+Source: kubernetes-sigs/dra-driver-nvidia-gpu cmd/webhook v0.5.0 (main.go, resource.go); rules NV-129 to NV-141, NV-317
+and NV-318.
 """
 
 from __future__ import annotations
@@ -18,12 +18,14 @@ from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.configs import ConfigError, DecodeError, EnabledSharing
 from reference_impl.webhook.document import repeated_fields
 
-GPU_DRIVER = "gpu.nvidia.com"
+DRIVERS = ("gpu.nvidia.com", "compute-domain.nvidia.com")
+"""The drivers whose configurations are checked."""
 VERSIONS = ("v1", "v1beta2", "v1beta1")
 REVIEW = ("admission.k8s.io/v1", "AdmissionReview")
 _RECOGNIZED = (
     configs.GpuConfig,
     configs.MigDeviceConfig,
+    configs.VfioDeviceConfig,
     configs.ComputeDomainChannelConfig,
     configs.ComputeDomainDaemonConfig,
 )
@@ -74,7 +76,7 @@ def decide(request: Obj, *, gates: EnabledSharing) -> Obj:
 
 
 def problems_in(obj: object, where: tuple[str, ...], *, gates: EnabledSharing) -> Iterator[str]:
-    """Return the problems of each configuration of this driver, with its path (NV-134, NV-135). Raises
+    """Return the problems of each configuration of these drivers, with its path (NV-134, NV-135). Raises
     UnreadableObject.
     """
     devices = _a(obj, dict, "the object of the request")
@@ -103,8 +105,8 @@ def _a(value: object, kind: type, where: str) -> Any:
 
 
 def is_checked(opaque: Obj) -> bool:
-    """Return whether this webhook checks the configuration: only those of its own driver."""
-    return opaque.get("driver") == GPU_DRIVER
+    """Return whether this webhook checks the configuration: only those of its own drivers."""
+    return opaque.get("driver") in DRIVERS
 
 
 def check(parameters: object, *, gates: EnabledSharing) -> None:

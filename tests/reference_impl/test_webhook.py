@@ -76,7 +76,14 @@ def test_a_templates_paths_name_both_specs() -> None:
 
 
 def test_other_drivers_are_not_looked_at() -> None:
-    assert verdict(review(config({"what": "ever"}, "compute-domain.nvidia.com"), config(3, "other")))["allowed"]
+    assert verdict(review(config({"what": "ever"}, "else.nvidia.com"), config(3, "other")))["allowed"]
+
+
+@pytest.mark.parametrize("domain", ["", ".", "..", "a/b", "../x", "-a", "a" * 64])
+def test_the_id_of_a_domain_is_a_label_value(domain: str) -> None:
+    parameters = {**GOOD, "kind": "ComputeDomainDaemonConfig", "domainID": domain}
+    assert "domainID" in verdict(review(config(parameters, "compute-domain.nvidia.com")))["status"]["message"]
+    assert verdict(review(config({**parameters, "domainID": "a" * 63}, "compute-domain.nvidia.com")))["allowed"]
 
 
 def test_other_resources_are_a_bad_request() -> None:
@@ -84,8 +91,11 @@ def test_other_resources_are_a_bad_request() -> None:
     assert verdict(review(version="v9"))["status"]["reason"] == "BadRequest"
 
 
-def test_vfio_and_misplaced_fields_are_refused() -> None:
-    assert "recognized" in verdict(review(config({**GOOD, "kind": "VfioDeviceConfig"})))["status"]["message"]
+def test_unknown_policies_and_misplaced_fields_are_refused() -> None:
+    vfio = {**GOOD, "kind": "VfioDeviceConfig"}
+    assert verdict(review(config(vfio)))["allowed"]
+    policy = {**vfio, "iommu": {"backendPolicy": "Newest"}}
+    assert "Newest" in verdict(review(config(policy)))["status"]["message"]
     mig = {**TIME_SLICING, "kind": "MigDeviceConfig"}
     assert "sharing.timeSlicingConfig" in verdict(review(config(mig)), time_slicing=True)["status"]["message"]
 
