@@ -89,15 +89,15 @@ def _(world: World, node: str, seconds: int) -> None:
     in_process = world.run.components.spec("driver").in_process
     if in_process:
         world.pass_time(seconds)
-    faults.require_met(world)
+    # A driver in a process of its own does not see the scenario's clock: the time passes in real time.
+    within = world.run.patience if in_process else float(seconds)
+    faults.require_met(world, within=within)
 
     def look() -> Seen:
         complete, seen = completeness(component.slices())
         found = sorted(device["name"] for device in component.devices())
         return complete and found == wanted, seen if found == wanted else found
 
-    # A driver in a process of its own does not see the scenario's clock: the time passes in real time.
-    within = world.run.patience if in_process else float(seconds)
     world.eventually("the devices are published again", look, expected=wanted, within=within)
 
 

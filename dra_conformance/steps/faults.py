@@ -47,12 +47,16 @@ def arrange(world: World, fault: Fault, *, count: int, what: str, kind: str, nam
     return volley
 
 
-def require_met(world: World) -> None:
-    """Wait until every fault has affected a request. Raises Untestable if one has not: nothing is judged then."""
+def require_met(world: World, *, within: float | None = None) -> None:
+    """Wait until every fault has affected a request. Raises Untestable if one has not: nothing is judged then.
+
+    `within` is in seconds, by default those that a check waits.
+    """
     for volley in world.state(Arranged).volleys:
         world.require(
             "the fault affects a request",
             lambda volley=volley: (volley.struck > 0, f"no {volley}"),  # type: ignore[misc]
+            within=within,
         )
 
 
