@@ -114,6 +114,7 @@ def show(mounts: list[list[str]], view: str) -> list[str]:
         _copy_entries(parent, view if parent == "/" else parent)
     for target in links:
         # A bind mount would show the root of before, without the mounts at other targets.
+        os.makedirs(os.path.dirname(target), exist_ok=True)
         os.symlink("/", target)
     for source, target in opened:
         if not os.path.lexists(target):

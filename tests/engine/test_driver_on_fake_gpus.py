@@ -68,6 +68,15 @@ def test_a_program_sees_sources_at_their_targets(mode: Isolation, folders: tuple
 
 
 @needs_root
+@pytest.mark.parametrize("mode", [Isolation(), USER], ids=["not isolated", "another user"])
+def test_the_source_of_the_root_is_the_root_that_the_program_sees(mode: Isolation, folders: tuple[Path, Path]) -> None:
+    source, view = folders
+    shown = mode.with_mounts([(Path("/"), Path(_TARGET)), (source, Path("/sys"))], view=view)
+    assert output(shown, f"cat {_TARGET}/sys/file; test -d {_TARGET}/usr && echo") == "fake\n"
+    assert not Path(_TARGET).exists()
+
+
+@needs_root
 def test_other_entries_of_the_parent_of_a_missing_target_stay(folders: tuple[Path, Path]) -> None:
     source, view = folders
     (source / "parent").mkdir()
