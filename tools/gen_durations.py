@@ -1,6 +1,7 @@
 """Generate dra_conformance/pytest_plugin/durations.json from a report: `python -m tools.gen_durations [REPORT.JSON]`.
 
-Use a run of the reference on a quiet machine (`make run`).
+Use a run of the reference on a quiet machine (`make run`). With the report of a driver that is a program, such as
+NVIDIA's, it generates durations_program.json.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import orjson
 
-from dra_conformance.pytest_plugin.longest_first import FAST, RECORDED
+from dra_conformance.pytest_plugin.longest_first import FAST, RECORDED, RECORDED_PROGRAM
 
 
 def durations(report: bytes) -> bytes:
@@ -23,8 +24,11 @@ def durations(report: bytes) -> bytes:
 def main() -> int:
     """Write the file."""
     path = Path(sys.argv[1] if len(sys.argv) > 1 else "dra-report/report.json")
-    RECORDED.write_bytes(durations(path.read_bytes()))
-    print(f"wrote {RECORDED}")
+    report = path.read_bytes()
+    target = orjson.loads(report)["target"]["components"]
+    recorded = RECORDED if target["driver"] == "reference" else RECORDED_PROGRAM
+    recorded.write_bytes(durations(report))
+    print(f"wrote {recorded}")
     return 0
 
 

@@ -1,8 +1,9 @@
 """Orders scenarios longest first, so that no worker ends long after the others.
 
 The seconds come from the previous report in the folder of the run, and from `durations.json`, which lists the slow
-scenarios of a run of the reference (`python -m tools.gen_durations`). A scenario without known seconds counts as fast.
-The order of the plan, and so of the report, does not change.
+scenarios of a run of the reference (`python -m tools.gen_durations`). For a driver that is a program,
+`durations_program.json` has those of NVIDIA's driver, which waits for timers in real time. A scenario without known
+seconds counts as fast. The order of the plan, and so of the report, does not change.
 """
 
 from __future__ import annotations
@@ -14,14 +15,18 @@ from typing import TypeVar
 import orjson
 
 RECORDED = Path(__file__).parent / "durations.json"
+RECORDED_PROGRAM = Path(__file__).parent / "durations_program.json"
 FAST = 0.3
 """Seconds below which a scenario counts as fast; fast scenarios keep the order of the plan."""
 T = TypeVar("T")
 
 
-def known_seconds(folder: Path) -> dict[str, float]:
-    """Return the seconds of scenarios by id: those of the previous report in `folder` replace the recorded ones."""
-    return {**_recorded(), **_previous(folder)}
+def known_seconds(folder: Path, *, program: bool = False) -> dict[str, float]:
+    """Return the seconds of scenarios by id: those of the previous report in `folder` replace the recorded ones.
+
+    `program`: the driver is a program.
+    """
+    return {**_recorded(RECORDED), **(_recorded(RECORDED_PROGRAM) if program else {}), **_previous(folder)}
 
 
 def longest_first(
@@ -43,8 +48,8 @@ def longest_first(
     return [*starts, *slow[begun:], *fast[begun:]]
 
 
-def _recorded() -> dict[str, float]:
-    found: dict[str, float] = orjson.loads(RECORDED.read_bytes())
+def _recorded(path: Path) -> dict[str, float]:
+    found: dict[str, float] = orjson.loads(path.read_bytes())
     return found
 
 

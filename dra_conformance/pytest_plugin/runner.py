@@ -84,7 +84,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if worker_input:
             gherkin_documents.load(worker_input["dra_documents"])
         else:
-            seconds = known_seconds(folder)  # before `clear`, which removes the previous report
+            program = order.options.component("driver").kind == "exec"
+            seconds = known_seconds(folder, program=program)  # before `clear`, which removes the previous report
             files.clear(folder)
         run = Run(
             order.options,

@@ -40,6 +40,11 @@ def test_the_seconds_of_the_previous_report_replace_the_recorded_ones(tmp_path: 
     assert known_seconds(tmp_path) == {**recorded, slowest: 0.5, "new": 7.0}
 
 
+def test_a_driver_that_is_a_program_waits_for_its_timers(tmp_path: Path) -> None:
+    again = "driver/slices#deleted-slices-are-published-again"
+    assert known_seconds(tmp_path, program=True)[again] > 30 > known_seconds(tmp_path).get(again, 0.0)
+
+
 @pytest.mark.parametrize("content", [b"", b"[]", b"{}", b'{"scenarios": [{"id": "a"}]}', b'{"scenarios": [3]}'])
 def test_an_unreadable_report_is_not_used(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "report.json").write_bytes(content)
