@@ -58,6 +58,8 @@ def nvidia(release: str) -> Preset:
     mounts: tuple[tuple[Path, Path], ...] = ((folder / "templates", Path("/templates")),)
     if release == "v0.4.1":  # it has no flag for the root of the host, and does not use go-nvfm
         mounts += ((Path("/"), Path("/host-root")),)
+        scripts = ("bind_to_driver.sh", "unbind_from_driver.sh")
+        mounts += tuple((folder / "scripts" / name, Path("/usr/bin") / name) for name in scripts)
     else:
         host_root = ("--host-root", "/")
         label += " (built without github.com/NVIDIA/go-nvfm, which cannot be downloaded)"

@@ -74,7 +74,10 @@ def _copy(source: Path, target: Path) -> None:
     target.mkdir(parents=True)
     # Contents only: the files of Go's module cache are read-only.
     for path in source.iterdir():
-        (target / path.name).write_bytes(path.read_bytes())
+        content = path.read_bytes()
+        (target / path.name).write_bytes(content)
+        # Modules have no modes of files.
+        (target / path.name).chmod(0o755 if content.startswith(b"#!") else 0o644)
 
 
 def _programs(one: ThirdParty) -> Iterator[GoProgram]:
