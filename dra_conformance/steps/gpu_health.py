@@ -26,6 +26,8 @@ _EVERY_DEVICE_BUT = re.compile(r'every device but "([^"]*)"')
 _DEVICE = re.compile(r'device "([^"]*)"')
 _XID = re.compile(r"XID (\d+)")
 
+_ONE_BY_ONE_SECONDS = 30.0
+
 NO_INSTANCE_HAS = 100
 """Added to the id of an instance, it gives an id that no instance of the GPU has."""
 
@@ -121,7 +123,9 @@ def _(world: World, devices: str, node: str, taint: str) -> None:
         same = bool(names) and set(found) == names and timed and all(taints == wanted for taints in plain)
         return same, found or "no such device"
 
-    world.eventually(f"taints of {devices}", look, expected=wanted)
+    # A driver may publish the taint of one device after the other, as fast as its client for the API server permits.
+    within = world.run.patience if world.run.components.spec("driver").in_process else _ONE_BY_ONE_SECONDS
+    world.eventually(f"taints of {devices}", look, expected=wanted, within=within)
 
 
 @then('no device on "{node}" but {devices} is tainted')
