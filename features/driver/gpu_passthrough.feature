@@ -269,6 +269,21 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared
 
+  @NV-408 @needs:process-driver
+  Scenario: The GPUs of a deleted claim of which one could not be bound are given back at start
+    Given node "n1" has an IOMMU with the VFIO interface
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    And a ResourceClaim "vm" allocated the devices "gpu-vfio-0, gpu-vfio-1" on "n1"
+    When node "n1" gets the fault "vfio-pci rejects GPU 1"
+    And claim "vm" is prepared on "n1"
+    Then claim "vm" is refused on its own
+    When the claim "vm" is deleted although it is in use
+    And the driver on "n1" is restarted
+    Then the driver on "n1" comes to be registered
+    And the driver on "n1" comes to have no record of claim "vm"
+    And GPU 0 of "n1" is bound to nvidia
+    And the driver on "n1" comes to publish "gpu-0, gpu-1, gpu-vfio-0, gpu-vfio-1" and not ""
+
   @NV-181b @needs:process-driver
   Scenario: The GPU of an unfinished claim is bound to nvidia at the next start
     Given node "n1" has an IOMMU with the VFIO interface
