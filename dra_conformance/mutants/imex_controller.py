@@ -6,7 +6,15 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from dra_api.objects import COMPUTE_DOMAINS, DAEMON_SETS, NODES, RESOURCE_CLAIM_TEMPLATES
+from dra_api.objects import (
+    COMPUTE_DOMAIN_CLIQUES,
+    COMPUTE_DOMAINS,
+    DAEMON_SETS,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    Resource,
+)
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, OBJECTS, STATUS, mix_domains
 
@@ -350,3 +358,27 @@ def _(patch: Patch) -> None:
         f"{CLIQUES}:_with_owner",
         lambda original: lambda owners, pod: owners or original(owners, pod),
     )
+
+
+def _every_namespace(resource: Resource) -> Callable[[Patch], None]:
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def informer(self: Any, kind: Resource, *, namespace: str | None = None, label_selector: str = "") -> Any:
+            return original(
+                self, kind, namespace=None if kind == resource else namespace, label_selector=label_selector
+            )
+
+        return informer
+
+    return lambda patch: patch.wrap(f"{CONTROLLER}._informer", make)
+
+
+@mutant("cliques-of-every-namespace-count", rule="NV-150b")
+def _(patch: Patch) -> None:
+    """A clique in any namespace is one of the ComputeDomain that its label names."""
+    _every_namespace(COMPUTE_DOMAIN_CLIQUES)(patch)
+
+
+@mutant("daemon-pods-of-every-namespace-count", rule="NV-150b")
+def _(patch: Patch) -> None:
+    """A pod in any namespace is a daemon of the ComputeDomain that its label names."""
+    _every_namespace(PODS)(patch)

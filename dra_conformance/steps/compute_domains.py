@@ -167,17 +167,28 @@ def _(world: World, name: str, datatable: list[list[str]]) -> None:
     """Write the daemon pods and clique entries of the table, in place of the daemons themselves.
 
     Columns: the node, its pod (Ready, NotReady, Pending without an address, or none), the number of its clique (empty:
-    no fabric, so no entry), and the status in its entry. An entry without a pod is left when a pod is deleted before it
-    removes the entry. Pod and entry have the address 192.0.2.N, N being the digits of the node's name.
+    no fabric, so no entry), and the status in its entry (empty: no entry yet). An entry without a pod is left when a
+    pod is deleted before it removes the entry. Pod and entry have the address 192.0.2.N, N being the digits of the
+    node's name.
     """
     ensure_driver_namespace(world)
+    _write_daemons(world, name, datatable, DRIVER_NAMESPACE)
+
+
+@given('the ComputeDomain "{name}" has daemons in the namespace of its workloads:')
+def _(world: World, name: str, datatable: list[list[str]]) -> None:
+    """Write the same objects, with the labels of the ComputeDomain, into the namespace of the scenario."""
+    _write_daemons(world, name, datatable, world.namespace)
+
+
+def _write_daemons(world: World, name: str, datatable: list[list[str]], namespace: str) -> None:
     uid = uid_of(domain(world, name))
     for node, pod, number, status in datatable[1:]:
         clique = f"{world.namespace}.{number}" if number else ""
         if pod != "none":
-            _write_daemon_pod(world, uid, node, clique, ready=pod)
-        if clique:
-            _write_entry(world, uid, node, clique, status=status)
+            _write_daemon_pod(world, uid, node, clique, ready=pod, namespace=namespace)
+        if status:
+            _write_entry(world, uid, node, clique, status=status, namespace=namespace)
 
 
 def address_of(node: str) -> str:
@@ -185,12 +196,12 @@ def address_of(node: str) -> str:
     return f"192.0.2.{node.lstrip(ascii_letters) or 100}"
 
 
-def _write_daemon_pod(world: World, uid: str, node: str, clique: str, *, ready: str) -> None:
+def _write_daemon_pod(world: World, uid: str, node: str, clique: str, *, ready: str, namespace: str) -> None:
     name = daemon_pod_name(world, node, uid)
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": DRIVER_NAMESPACE, "labels": {LABEL: uid, CLIQUE_LABEL: clique}},
+        "metadata": {"name": name, "namespace": namespace, "labels": {LABEL: uid, CLIQUE_LABEL: clique}},
         "spec": {
             "nodeName": world.name(node),
             "containers": [{"name": "daemon", "image": "registry.k8s.io/pause:3.10"}],
@@ -203,7 +214,7 @@ def _write_daemon_pod(world: World, uid: str, node: str, clique: str, *, ready: 
         return
     conditions = [{"type": "Ready", "status": str(ready == "Ready")}]
     status = {"phase": "Running", "podIP": address_of(node), "conditions": conditions}
-    world.client.patch(PODS, name, {"status": status}, DRIVER_NAMESPACE, subresource="status")
+    world.client.patch(PODS, name, {"status": status}, namespace, subresource="status")
 
 
 @when('the daemon pod of node "{node}" in ComputeDomain "{name}" is deleted')
@@ -218,12 +229,12 @@ def daemon_pod_name(world: World, node: str, uid: str) -> str:
     return f"daemon-{node}-{uid[:8]}-{world.suffix}"
 
 
-def _write_entry(world: World, uid: str, node: str, clique: str, *, status: str) -> None:
+def _write_entry(world: World, uid: str, node: str, clique: str, *, status: str, namespace: str) -> None:
     entry = {"nodeName": world.name(node), "ipAddress": address_of(node), "cliqueID": clique, "status": status}
     name = f"{uid}.{clique}"
     # The controller writes cliques as well: a conflict means that this write has to be repeated.
     for _ in range(CLIQUE_WRITES):
-        there = world.client.find(COMPUTE_DOMAIN_CLIQUES, name, DRIVER_NAMESPACE)
+        there = world.client.find(COMPUTE_DOMAIN_CLIQUES, name, namespace)
         daemons = list((there or {}).get("daemons") or ())
         others = [one for one in daemons if one["nodeName"] != entry["nodeName"]]
         taken = {one["index"] for one in others}
@@ -236,7 +247,7 @@ def _write_entry(world: World, uid: str, node: str, clique: str, *, status: str)
             "kind": COMPUTE_DOMAIN_CLIQUES.kind,
             "metadata": {
                 "name": name,
-                "namespace": DRIVER_NAMESPACE,
+                "namespace": namespace,
                 "labels": {LABEL: uid, CLIQUE_LABEL: clique},
             },
         }

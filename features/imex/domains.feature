@@ -203,6 +203,23 @@ Feature: The lifecycle of a ComputeDomain
     Then the ComputeDomain "job" has "status.nodes" [{name: $(node:n2), ipAddress: 192.0.2.2, cliqueID: $(namespace).0, index: 1, status: Ready}] [NV-150]
     And the ComputeDomain "job" has "status.status" NotReady [NV-149]
 
+  @NV-150b
+  Scenario: Daemons in the namespace of the workloads do not count for a ComputeDomain
+    Given a ComputeDomain "job" for 1 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | 0      |        |
+    And the ComputeDomain "job" has daemons in the namespace of its workloads:
+      | node | pod   | clique | status |
+      | n1   | none  | 0      | Ready  |
+      | n2   | Ready |        |        |
+    Then the ComputeDomain "job" keeps "status.status" NotReady
+    When the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | 0      | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready
+    And the ComputeDomain "job" has "status.nodes" [{name: $(node:n1), ipAddress: 192.0.2.1, cliqueID: $(namespace).0, index: 0, status: Ready}]
+
   @NV-152
   Scenario: A node without an NVLink fabric is listed with the readiness of its daemon pod
     Given a ComputeDomain "job" for 2 nodes

@@ -121,6 +121,7 @@ def test_operators_change(tiny: Path, source: str, operator: str, after: str) ->
         "@decorated('x', 1)\ndef f(): ...\n",
         "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    import json\n",
         "Seen = tuple[bool, object]\n",
+        "Seen: TypeAlias = tuple[bool, object]\n",
     ],
 )
 def test_annotations_docstrings_and_declarations_are_left_out(tiny: Path, source: str) -> None:
@@ -353,6 +354,13 @@ def test_texts_of_log_records_and_errors_need_no_entry(tmp_path: Path) -> None:
     )
     found = [mutant(line, path="a.py", line=line) for line in range(1, 6)]
     assert list(classification.of_texts(found, tmp_path)) == ["binder:2", "binder:4"]
+
+
+def test_the_help_of_options_needs_no_entry(tmp_path: Path) -> None:
+    lines = ["parser.add_argument(", "  '--port',", "  default=443,", "  help='text '", "  'and more',", ")"]
+    (tmp_path / "a.py").write_text("\n".join([*lines, "parser.add_argument('--host', help='text')\n"]))
+    found = [mutant(line, path="a.py", line=line) for line in range(1, 8)]
+    assert list(classification.of_texts(found, tmp_path)) == ["binder:4", "binder:5"]
 
 
 def test_only_the_kubelet_records_texts(tmp_path: Path) -> None:

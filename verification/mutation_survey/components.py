@@ -61,7 +61,7 @@ COMPONENTS = (
     Component(
         "compute-domain",
         ("reference_impl/compute_domain",),
-        starts=("imex/starts#", "imex/domains#"),
+        starts=("imex/host_managed#the-controller-does-not-start", "imex/starts#", "imex/domains#"),
         judges=("imex/", "faults/compute_domains"),
     ),
     Component(

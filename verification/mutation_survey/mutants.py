@@ -186,6 +186,8 @@ def _left_out(node: cst.CSTNode, scope: tuple[str, ...]) -> bool:
         return isinstance(node.func, cst.Name) and node.func.value in _NEVER_CHANGED_CALLS
     if isinstance(node, cst.If):
         return isinstance(node.test, cst.Name) and node.test.value == "TYPE_CHECKING"
+    if isinstance(node, cst.AnnAssign):  # `Seen: TypeAlias = tuple[bool, object]`
+        return isinstance(node.annotation.annotation, cst.Name) and node.annotation.annotation.value == "TypeAlias"
     if isinstance(node, cst.Assign):
         target = node.targets[0].target
         return isinstance(target, cst.Name) and (target.value in ("__all__", "__slots__") or _is_alias(node, scope))

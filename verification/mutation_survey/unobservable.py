@@ -1,8 +1,8 @@
 """The classification of survivors that no scenario can detect, in `unobservable.yaml`.
 
 Every entry has a class and a reason. It names a mutant or, with `*` in place of operator and number, all mutants of a
-function. The texts of log records and errors need no entry. If more than 15 % of the mutants of a component are called
-unobservable, the excess counts as survivors, so that the classification cannot replace scenarios.
+function. The texts of log records, errors and `--help` need no entry. If more than 15 % of the mutants of a component
+are called unobservable, the excess counts as survivors, so that the classification cannot replace scenarios.
 """
 
 from __future__ import annotations
@@ -63,12 +63,13 @@ def _function(key: str) -> str:
 
 
 def of_texts(mutants: Iterable[Mutant], root: Path = ROOT) -> dict[str, Entry]:
-    """Return an entry for each mutant of a statement that only writes a log record or raises an error with a text.
+    """Return an entry for each mutant of a statement that only writes a log record or raises an error with a text, and
+    for each of a line that has only the help of an option.
 
     A rule that fixes the text kills such a mutant, so it is no survivor. `_record(...)` writes to the log of the run in
     the emulated kubelet only; in other components it writes what rules judge.
     """
-    entry = Entry(Class.LOG_TEXT, "the text of a log record or an error")
+    entry = Entry(Class.LOG_TEXT, "the text of a log record, an error or --help")
     return {
         one.key: entry
         for one in mutants
@@ -78,12 +79,27 @@ def of_texts(mutants: Iterable[Mutant], root: Path = ROOT) -> dict[str, Entry]:
 
 @functools.cache
 def _lines_of_texts(file: Path, *, records: bool) -> frozenset[int]:
-    return frozenset(
+    tree = ast.parse(file.read_text())
+    found = {
         line
-        for node in ast.walk(ast.parse(file.read_text()))
+        for node in ast.walk(tree)
         if isinstance(node, (ast.Assign, ast.Expr, ast.Raise)) and _is_text_only(node, records=records)
-        for line in range(node.lineno, (node.end_lineno or node.lineno) + 1)
-    )
+        for line in _lines(node)
+    }
+    return frozenset(found.union(*(_lines_of_help(node) for node in ast.walk(tree) if isinstance(node, ast.Call))))
+
+
+def _lines(node: ast.stmt | ast.expr) -> range:
+    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
+def _lines_of_help(call: ast.Call) -> set[int]:
+    """Return the lines of a call of `add_argument` that have only its help."""
+    if not isinstance(call.func, ast.Attribute) or call.func.attr != "add_argument":
+        return set()
+    others = [call.func, *call.args, *(one.value for one in call.keywords if one.arg != "help")]
+    taken = {line for one in others for line in _lines(one)}
+    return {line for one in call.keywords if one.arg == "help" for line in _lines(one.value)} - taken
 
 
 def _is_text_only(statement: ast.Assign | ast.Expr | ast.Raise, *, records: bool) -> bool:
