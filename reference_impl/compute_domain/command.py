@@ -10,7 +10,7 @@ from dra_api.component import Component
 from reference_impl.compute_domain.controller import ComputeDomainController
 from reference_impl.compute_domain.daemon import SimulatedImexDaemons
 from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
-from reference_impl.compute_domain.options import HOST_SOCKET, FabricGates, add_imex_arguments, imex_options
+from reference_impl.compute_domain.options import FabricGates, add_imex_arguments, imex_options
 from reference_impl.kubelet_plugin.options import OptionError
 
 
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Return the component, not yet started."""
-    imex = imex_options(args, FabricGates.parse(args.driver_feature_gates), host_socket=HOST_SOCKET)
+    imex = imex_options(args, FabricGates.parse(args.driver_feature_gates))
     if args.simulate_imex_daemons and imex.host_managed:
         raise OptionError("--simulate-imex-daemons: with --imex-mode hostManaged no ComputeDomain has daemons")
     daemons = None

@@ -31,11 +31,10 @@ class FabricGates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImexOptions:
-    """Owner of the IMEX daemons, and isolation of workloads; `host_socket` is a path below the driver root."""
+    """Owner of the IMEX daemons, and isolation of workloads."""
 
     mode: str
     isolation: str
-    host_socket: str
 
     @property
     def host_managed(self) -> bool:
@@ -73,8 +72,8 @@ def add_imex_arguments(parser: argparse.ArgumentParser, *, gates: str) -> None:
     )
 
 
-def imex_options(args: argparse.Namespace, gates: FabricGates, *, host_socket: str) -> ImexOptions:
+def imex_options(args: argparse.Namespace, gates: FabricGates) -> ImexOptions:
     """Return the options that `add_imex_arguments` read. Raises OptionError when they cannot work."""
-    options = ImexOptions(mode=args.imex_mode, isolation=args.imex_isolation, host_socket=host_socket)
+    options = ImexOptions(mode=args.imex_mode, isolation=args.imex_isolation)
     options.check(gates)
     return options

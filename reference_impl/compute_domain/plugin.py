@@ -48,6 +48,7 @@ class ComputeDomainPluginOptions:
         node: folders and names; its `driver_name` is `compute-domain.nvidia.com`.
         gates: feature gates of this driver; those of `node` are the GPU driver's.
         imex: owner of the IMEX daemons.
+        host_socket: control socket of the host's daemon, a path below the driver root.
         driver_namespace: namespace of the cliques.
         clique_id: the node's clique, instead of NVML's value; empty means no fabric.
         patience: seconds that Prepare waits. Upstream waits 45 s and then leaves the claim out of its response, which a
@@ -57,6 +58,7 @@ class ComputeDomainPluginOptions:
     node: KubeletPluginOptions
     gates: FabricGates
     imex: ImexOptions
+    host_socket: str
     driver_namespace: str
     clique_id: str | None
     patience: float = field(default=44.0)
@@ -171,7 +173,7 @@ class ComputeDomainPlugin:
             root=root,
             channels=self._channels,
             membership=self.membership,
-            host_imex=HostImex(root, socket=options.imex.host_socket) if options.imex.host_managed else None,
+            host_imex=HostImex(root, socket=options.host_socket) if options.imex.host_managed else None,
             clique_id=lambda: self._clique_id,
         )
         self.service = WaitingService(

@@ -44,7 +44,8 @@ def plugin_options(args: argparse.Namespace) -> ComputeDomainPluginOptions:
     return ComputeDomainPluginOptions(
         node=node_options(args, gates=FeatureGates()),
         gates=gates,
-        imex=imex_options(args, gates, host_socket=args.imex_host_socket_path),
+        imex=imex_options(args, gates),
+        host_socket=args.imex_host_socket_path,
         driver_namespace=args.namespace,
         clique_id=args.clique_id,
     )

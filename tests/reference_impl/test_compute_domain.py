@@ -54,7 +54,8 @@ class Fabric:
         options = ComputeDomainPluginOptions(
             node=self.lab.options(node, driver_name=DRIVER),
             gates=FabricGates(),
-            imex=ImexOptions(mode=DRIVER_MANAGED, isolation="domain", host_socket=HOST_SOCKET),
+            imex=ImexOptions(mode=DRIVER_MANAGED, isolation="domain"),
+            host_socket=HOST_SOCKET,
             driver_namespace=DRIVER_NAMESPACE,
             clique_id=clique,
             patience=30,

@@ -57,9 +57,7 @@ def test_a_host_without_the_program_is_reported(tmp_path: Path) -> None:
 )
 def test_settings_that_cannot_work(settings: dict[str, Any], gates: str, reason: str) -> None:
     with pytest.raises(OptionError, match=reason):
-        ImexOptions(**{"mode": "driverManaged", "isolation": "domain", "host_socket": "s", **settings}).check(
-            FabricGates.parse(gates)
-        )
+        ImexOptions(**{"mode": "driverManaged", "isolation": "domain", **settings}).check(FabricGates.parse(gates))
 
 
 def test_no_daemon_is_simulated_without_a_domain() -> None:
