@@ -29,7 +29,7 @@ from dra_conformance.kubelet.real.programs import NodePrograms
 class ComponentRegistry(Protocol):
     """The implementations of all components."""
 
-    driver_came: bool
+    came: set[str]
 
     def spec(self, component: str) -> ComponentSpec:
         """Return what the user chose for a component."""
@@ -49,6 +49,7 @@ class RunContext(Protocol):
     log: EventLog
     clock: AdvanceableClock
     control_plane: ControlPlane | None
+    worker: str
 
     @property
     def components(self) -> ComponentRegistry:

@@ -7,6 +7,9 @@ absolute paths, such as `/sys` and `/proc/devices`; they run in a mount namespac
 from __future__ import annotations
 
 import os
+import shutil
+import subprocess
+from functools import cache
 from pathlib import Path
 
 from dra_conformance.components.fake_executable import FakeExecutable
@@ -59,6 +62,25 @@ def complete(root: Path) -> None:
         FakeExecutable(root / "usr/bin/fuser").install(_FUSER)
     modules.mkdir(parents=True)
     (modules / "modules.alias").write_text(_ALIASES)
+
+
+def add_shell(root: Path) -> None:
+    """Copy /bin/sh with its libraries into the driver root: some drivers change their root before they run programs."""
+    for source in _shell():
+        target = root / source.relative_to("/")
+        if not target.exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, target)
+
+
+@cache
+def _shell() -> tuple[Path, ...]:
+    """Return /bin/sh and the libraries that ldd lists for it; the shell alone if it needs none."""
+    try:
+        listed = subprocess.run(["ldd", "/bin/sh"], check=False, capture_output=True, text=True, timeout=10.0).stdout
+    except (OSError, subprocess.SubprocessError):
+        listed = ""
+    return (Path("/bin/sh"), *(Path(word) for word in listed.split() if word.startswith("/")))
 
 
 def use_device(root: Path, device: str, process: int) -> None:

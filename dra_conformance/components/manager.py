@@ -14,7 +14,7 @@ from dra_api.component import Component
 from dra_conformance.components import reference, start_check
 from dra_conformance.components.context import RunContext, ScenarioContext
 from dra_conformance.components.webhook import WebhookComponent
-from dra_conformance.core.component_spec import ComponentSpec, fill
+from dra_conformance.core.component_spec import DRIVER_NAMESPACE, ComponentSpec, fill, with_flags
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.events import ComponentChanged
 from dra_conformance.core.process import ManagedProcess
@@ -28,10 +28,11 @@ class ComponentManager:
         self._specs = run.options.components()
         self._work = work
         self._processes: dict[str, ManagedProcess] = {}
+        self._flagged: set[str] = set()
         self._parts: dict[str, Component] = {}
         self.webhook = WebhookComponent(run, self._specs["webhook"], work=work)
-        self.driver_came = False
-        """Whether this process has seen the driver under test registered, on any node."""
+        self.came: set[str] = set()
+        """The programs on nodes (NODE_PROGRAMS) that this process has seen registered, on any node."""
 
     def spec(self, component: str) -> ComponentSpec:
         """Return the option of a component."""
@@ -72,7 +73,8 @@ class ComponentManager:
         """Start one component as the run's option says.
 
         `settings` add to those of the option, for reference components; `gates` add to the run's feature gates, for
-        reference components and Kubernetes' programs; `flags` are for reference components (see `reference.build`);
+        reference components and Kubernetes' programs; `flags` are for reference components (see `reference.build`)
+        and take the place of `{flags}` in a command, until the scenario ends;
         `arguments` are fields of DynamicResourcesArgs, for the reference scheduler and kube-scheduler.
 
         Raises reference_impl.errors.ComponentError if a reference component refuses its options, and StartFailed for
@@ -95,10 +97,13 @@ class ComponentManager:
                 part.start()
             self._parts[component] = part
         elif spec.kind == "exec" or spec.is_kubernetes:
-            self._start_process(component, spec, gates or {}, arguments or {})
+            self._start_process(component, spec, gates or {}, arguments or {}, flags)
 
     def empty(self, component: str) -> None:
-        """Stop a reference component; programs continue to run."""
+        """Stop a reference component; programs continue to run, unless they have flags of the scenario."""
+        if component in self._flagged:
+            self._flagged.discard(component)
+            self.kill(component)
         part = self._parts.pop(component, None)
         if part is not None:
             self._run.log.emit(ComponentChanged(component=component, implementation="reference", action="stop"))
@@ -145,7 +150,12 @@ class ComponentManager:
         self.webhook.stop()
 
     def _start_process(
-        self, component: str, spec: ComponentSpec, gates: Mapping[str, bool], arguments: Mapping[str, str]
+        self,
+        component: str,
+        spec: ComponentSpec,
+        gates: Mapping[str, bool],
+        arguments: Mapping[str, str],
+        flags: Sequence[str] = (),
     ) -> None:
         held = self._processes.get(component)
         if held is not None:
@@ -163,17 +173,27 @@ class ComponentManager:
             )
         folder = self._run.target_folder(component)
         env = {"TMPDIR": str(folder)}
+        isolation = self._run.isolation.with_folders(folder)
         if spec.is_kubernetes:  # its flags have the kubeconfig
             command = self._run.component_command(spec.kind, component, gates, arguments)
         else:
             env["KUBECONFIG"] = str(self._run.target_kubeconfig(component))
-            command = [fill(word, {"kubeconfig": env["KUBECONFIG"]}) for word in spec.command]
+            values = {"kubeconfig": env["KUBECONFIG"]}
+            if component == "compute-domain-controller":
+                env["NAMESPACE"] = values["namespace"] = DRIVER_NAMESPACE
+            command = [fill(word, values) for word in with_flags(spec.command, flags)]
+            if flags:
+                self._flagged.add(component)
+        if spec.mounts:
+            view = folder / "view"
+            view.mkdir(exist_ok=True, mode=0o700)
+            isolation = isolation.with_mounts(spec.mounts, view=view)
         process = ManagedProcess(
             component,
             command,
-            log_path=self._run.folder / "logs" / f"{component}.log",
+            log_path=self._run.folder / "logs" / f"{component}{self._run.worker and f'-{self._run.worker}'}.log",
             env=env,
-            isolation=self._run.isolation.with_folders(folder),
+            isolation=isolation,
         )
         process.start()
         self._processes[component] = process

@@ -26,7 +26,15 @@ from dra_conformance.components.deployments import Deployments
 from dra_conformance.components.real_node import real_kubelet
 from dra_conformance.components.reference import own_flags, starting
 from dra_conformance.components.simulated_mps import daemons_ended
-from dra_conformance.core.component_spec import DRIVER_ROOT, FLAGS, ComponentSpec, fill
+from dra_conformance.core.component_spec import (
+    DRIVER_NAMESPACE,
+    DRIVER_ROOT,
+    FLAGS,
+    NAMESPACE,
+    ComponentSpec,
+    fill,
+    with_flags,
+)
 from dra_conformance.core.errors import TargetUnreachable, Untestable
 from dra_conformance.core.events import DriverChanged, KubeletCall, KubeletEvent, LogRecord, NvmlChanged
 from dra_conformance.core.isolation import NONE, Isolation
@@ -44,7 +52,7 @@ _ENDING = 0.25  # seconds from the last closed socket of a program to its end
 
 
 class DriverEnded(Untestable):
-    """The reference driver ended with an error before it registered; the text is the error."""
+    """A driver ended with an error before it registered; the text is the error."""
 
 
 class ScenarioNode:
@@ -73,6 +81,8 @@ class ScenarioNode:
         """The error that ended the last start of the reference driver in this process."""
         self.flags: tuple[str, ...] = ()
         """Flags of the driver gpu.nvidia.com for later starts."""
+        self.plugin_flags: tuple[str, ...] = ()
+        """Flags of the last start of the ComputeDomain driver."""
         self._gpus: Any = None
         self._nvml: Any = None
         self._parts: dict[str, Component] = {}
@@ -209,7 +219,7 @@ class ScenarioNode:
                     self.driver_name,
                     with_flags(spec.command, self.started_flags()),
                     {**(self._fake_node_environment() if spec.takes_fake_gpus else {}), **self._gate_environment(spec)},
-                    under_test=True,
+                    target="driver",
                 )
             case "socket" if self.external_driver is None:
                 raise Untestable(f"the driver runs on one node only, and that is not {self.alias}")
@@ -249,33 +259,40 @@ class ScenarioNode:
         except DriverNotRegistered as error:
             said = f"; last output: {process.last_lines(3)}" if process and process.last_lines() else ""
             raise self._never_came(f"{error}{said}") from error
-        self.world.run.components.driver_came = True
+        except DriverEnded as error:
+            raise self._never_came(str(error)) from None
+        self.world.run.components.came.add("driver")
         return handle
 
-    def _never_came(self, message: str) -> Exception:
-        if self.world.run.components.driver_came or self.world.run.components.spec("driver").kind == "reference":
+    def _never_came(self, message: str, component: str = "driver") -> Exception:
+        components = self.world.run.components
+        if component in components.came or components.spec(component).kind == "reference":
             return Untestable(message)
-        hint = "docs/tutorials/driver.md describes what a driver receives and must do."
-        if others := self.kubelet.plugins.drivers():
+        hint = _GUIDES[component]
+        if component == "driver" and (others := self.kubelet.plugins.drivers()):
             hint = f"A driver registered as {', '.join(sorted(others))}: is --driver-name right? {hint}"
         return TargetUnreachable(message, hint=hint)
 
-    def _wait_process(self, process: ManagedProcess, seconds: float) -> PluginHandle:
-        """Wait in short intervals, to distinguish a program that has exited from one that is slow."""
+    def _wait_process(self, process: ManagedProcess, seconds: float, driver: str = "") -> PluginHandle:
+        """Wait in short intervals, to distinguish a program that has exited from one that is slow.
+
+        Raises DriverEnded for one that has exited, and DriverNotRegistered for one that is too slow.
+        """
+        driver = driver or self.driver_name
         real = self.world.log.clock
         deadline = real.monotonic() + seconds
         while True:
             try:
-                return self.kubelet.wait_registered(self.driver_name, 0.25)
+                return self.kubelet.wait_registered(driver, 0.25)
             except DriverNotRegistered:
                 if not process.running:
                     last = process.last_lines(3)
-                    raise self._never_came(
-                        f"the driver ended with exit code {process.exit_code} before it registered"
-                        + (f"; last output: {last}" if last else ", without a word")
+                    raise DriverEnded(
+                        f"the {process.name.partition(' on ')[0]} ended with exit code {process.exit_code} before it "
+                        "registered" + (f"; last output: {last}" if last else ", without a word")
                     ) from None
                 if real.monotonic() >= deadline:
-                    explanation = self.kubelet.plugins.explain(self.driver_name)
+                    explanation = self.kubelet.plugins.explain(driver)
                     raise DriverNotRegistered(f"{seconds:g} s after its start {explanation}") from None
 
     def slices(self) -> list[Obj]:
@@ -381,25 +398,31 @@ class ScenarioNode:
         except DriverNotRegistered as error:
             raise Untestable(str(error)) from error
 
-    # -- the fabric's plugin ---------------------------------------------------------------------------------------
+    # -- the kubelet plugin of ComputeDomains ----------------------------------------------------------------------
 
     def start_fabric_plugin(self, flags: Sequence[str] = ()) -> None:
-        """Start the ComputeDomain driver of this node; which NVLink clique it is in, its GPUs say.
+        """Start the ComputeDomain driver of this node and wait until it is registered.
 
-        `flags` are in its own spelling. Raises reference_impl.errors.ComponentError where it refuses to start, and
-        Untestable where the fabric is not the reference: what a user put there has no driver on this node, and a
-        verdict on the reference's would be told as one on theirs.
+        The GPUs report the NVLink clique of the node. `flags` are in the spelling of NVIDIA's driver.
+
+        Raises DriverEnded for a program that ends, and reference_impl.errors.ComponentError for the reference;
+        TargetUnreachable for a program that neither ends nor registers, if none has in this run, else Untestable.
         """
-        fabric = self.world.run.components.spec("compute-domain-controller")
-        if fabric.kind != "reference":
-            raise Untestable(f"the fabric is {fabric.kind}, and has no ComputeDomain driver on {self.alias}")
+        self.plugin_flags = tuple(flags)
+        spec = self.world.run.components.spec(FABRIC_PLUGIN)
+        self.world.log.emit(
+            DriverChanged(node=self.alias, driver=DOMAIN_DRIVER, implementation=spec.kind, action="start")
+        )
+        if spec.kind == "exec":
+            self._start_plugin_process(spec, flags)
+            return
         # Deferred: a run loads only the drivers that it starts.
         from reference_impl.compute_domain import plugin_command
         from reference_impl.compute_domain.plugin import ComputeDomainPlugin
 
-        with starting("compute-domain-controller"):
+        with starting(FABRIC_PLUGIN):
             plugin = ComputeDomainPlugin(
-                KubeClient(self.world.run.component_transport("compute-domain-controller")),
+                KubeClient(self.world.run.component_transport(FABRIC_PLUGIN)),
                 clock=self.world.clock,
                 nvml=self.nvml,
                 options=self._options_of(plugin_command, self._reference_command(FABRIC_PLUGIN, DOMAIN_DRIVER, flags)),
@@ -410,6 +433,24 @@ class ScenarioNode:
             self.kubelet.wait_registered(DOMAIN_DRIVER, 10.0)
         except DriverNotRegistered as error:
             raise Untestable(str(error)) from error
+
+    def _start_plugin_process(self, spec: ComponentSpec, flags: Sequence[str]) -> None:
+        env = self._fake_node_environment() if spec.takes_fake_gpus else {}
+        process = self._start_process(DOMAIN_DRIVER, with_flags(spec.command, flags), env, target=FABRIC_PLUGIN)
+        try:
+            self._wait_process(process, max(self.world.run.patience, 20.0), DOMAIN_DRIVER)
+        except DriverEnded:
+            # Expected or not, this end is reported; it is no crash of a driver that was there.
+            del self._processes[DOMAIN_DRIVER]
+            raise
+        except DriverNotRegistered as error:
+            said = f"; last output: {process.last_lines(3)}" if process.last_lines() else ""
+            raise self._never_came(f"{error}{said}", FABRIC_PLUGIN) from error
+        self.world.run.components.came.add(FABRIC_PLUGIN)
+
+    def plugin_never_came(self, error: DriverEnded) -> Exception:
+        """Return the error for a ComputeDomain driver that had to start: the run's, if none has started in it."""
+        return self._never_came(str(error), FABRIC_PLUGIN)
 
     def stop_fabric_plugin(self) -> None:
         """Stop the ComputeDomain driver of this node; prepared claims and slices stay."""
@@ -521,57 +562,68 @@ class ScenarioNode:
             *own_flags(flags),
         ]
 
-    def _values(self, command: Sequence[str], *, under_test: bool = False) -> dict[str, str]:
+    def _values(self, command: Sequence[str], *, target: str = "") -> dict[str, str]:
+        domains = target == FABRIC_PLUGIN
         values = {
             "node": self.name,
             "plugins": str(self.kubelet.plugins_dir),
             "registrar": str(self.kubelet.registration_dir),
             "cdi": str(self.kubelet.cdi_roots[0]),
-            "driver": self.driver_name,
+            "driver": DOMAIN_DRIVER if domains else self.driver_name,
         }
+        if any(NAMESPACE in word for word in command):
+            values["namespace"] = self._namespace(target)
         # Only on demand: a kubeconfig may start the fault proxy, and GPUs load a library.
         if any("{kubeconfig}" in word for word in command):
-            values["kubeconfig"] = self._kubeconfig(under_test=under_test)
+            values["kubeconfig"] = self._kubeconfig(target)
         if any(DRIVER_ROOT in word for word in command):
             values["driver_root"] = "/" if self.real else str(self.gpus.driver_root)
         return values
 
-    def _kubeconfig(self, *, under_test: bool) -> str:
-        """Return the kubeconfig for the driver's process, through the proxy if the scenario injects faults or lag."""
+    def _namespace(self, target: str) -> str:
+        """Return the namespace of a program's own objects."""
+        return DRIVER_NAMESPACE if target == FABRIC_PLUGIN else self.world.namespace
+
+    def _kubeconfig(self, target: str) -> str:
+        """Return the kubeconfig for a driver's process, through the proxy if the scenario injects faults or lag."""
         run = self.world.run
         disturbed = not self.plain and ("faults" in self.world.scenario.tags.needs or bool(run.options.lag()))
-        if under_test:
-            return str(run.target_kubeconfig("driver", through_proxy=disturbed))
+        if target:
+            return str(run.target_kubeconfig(target, through_proxy=disturbed))
         return str(run.component_kubeconfig("driver") if disturbed else run.kubeconfig)
 
     def _start_process(
-        self, name: str, command: Sequence[str], env: Mapping[str, str], *, under_test: bool = False
-    ) -> None:
-        values = self._values(command, under_test=under_test)
+        self, name: str, command: Sequence[str], env: Mapping[str, str], *, target: str = ""
+    ) -> ManagedProcess:
+        """Start a driver's program; `target` is its component if it is under test."""
+        values = self._values(command, target=target)
+        driver = values["driver"]
         scratch = self.root / "tmp"
         scratch.mkdir(exist_ok=True, mode=0o700)
         environment = {
-            "KUBECONFIG": self._kubeconfig(under_test=under_test),
+            "KUBECONFIG": self._kubeconfig(target),
             "NODE_NAME": self.name,
             "CDI_ROOT": values["cdi"],
-            "DRIVER_NAME": self.driver_name,
+            "DRIVER_NAME": driver,
             "KUBELET_PLUGINS_DIRECTORY_PATH": values["plugins"],
             "KUBELET_REGISTRAR_DIRECTORY_PATH": values["registrar"],
-            "NAMESPACE": self.world.namespace,
+            "NAMESPACE": self._namespace(target),
             "TMPDIR": str(scratch),  # files of a killed program are removed with the run
             **env,
         }
         # The helper library of most drivers expects that the folder of the plugin's socket exists.
-        (self.kubelet.plugins_dir / self.driver_name).mkdir(parents=True, exist_ok=True, mode=0o700)
+        (self.kubelet.plugins_dir / driver).mkdir(parents=True, exist_ok=True, mode=0o700)
+        component = target or "driver"
         process = ManagedProcess(
-            f"driver on {self.alias}",
+            f"{component} on {self.alias}",
             [fill(word, values) for word in command],
-            log_path=self.world.run.folder / "logs" / f"driver-{self.name}.log",
+            log_path=self.world.run.folder / "logs" / f"{component}-{self.name}.log",
             env=environment,
-            isolation=self._isolation(scratch, values) if under_test else NONE,
+            isolation=self._isolation(scratch, values, target) if target else NONE,
         )
         process.start()
         self._processes[name] = process
+        return process
 
     # -- Deployments of the driver ---------------------------------------------------------------------------------
 
@@ -605,18 +657,18 @@ class ScenarioNode:
         self._deployments = Deployments(client, clock=self.world.clock, namespace=self.world.namespace, node=self.name)
         self._deployments.start()
 
-    def _isolation(self, scratch: Path, values: Mapping[str, str]) -> Isolation:
-        """Return the isolation of the driver under test, with the directories that it owns on this node."""
+    def _isolation(self, scratch: Path, values: Mapping[str, str], target: str) -> Isolation:
+        """Return the isolation of a driver under test, with the directories that it owns on this node."""
         run = self.world.run
         own = [scratch, self.kubelet.plugins_dir, self.kubelet.registration_dir, self.kubelet.cdi_roots[0]]
-        own.append(self.kubelet.plugins_dir / self.driver_name)
+        own.append(self.kubelet.plugins_dir / values["driver"])
         isolation = run.isolation
         isolation.give(*own)
         gpus = [] if self._gpus is None or "driver_root" not in values else [self._gpus.directory]
         for path in (*own, *gpus):
             isolation.reach(*(parent for parent in path.parents if parent.is_relative_to(self.root)))
-        isolation = isolation.with_folders(self.root, run.target_folder("driver"), *gpus)
-        mounts = list(run.components.spec("driver").mounts)
+        isolation = isolation.with_folders(self.root, run.target_folder(target), *gpus)
+        mounts = list(run.components.spec(target).mounts)
         if gpus:
             root = Path(self._gpus.driver_root)
             fake_root.complete(root)
@@ -654,6 +706,11 @@ class ScenarioNode:
             part.stop()
 
 
+_GUIDES = {
+    "driver": "docs/tutorials/driver.md describes what a driver receives and must do.",
+    FABRIC_PLUGIN: "docs/how-to/gpu-driver.md describes what a kubelet plugin of ComputeDomains receives.",
+}
+
 GATES_FLAG = "--feature-gates="
 
 
@@ -671,8 +728,3 @@ def with_gates(flags: Sequence[str], gates: Mapping[str, bool]) -> tuple[str, ..
     if not any(flag.startswith(GATES_FLAG) for flag in flags):
         return (f"{GATES_FLAG}{more}", *flags)
     return tuple(f"{flag},{more}" if flag.startswith(GATES_FLAG) else flag for flag in flags)
-
-
-def with_flags(command: Sequence[str], flags: Sequence[str]) -> list[str]:
-    """Return a command with the flags in place of `{flags}`, as separate arguments."""
-    return [word for given in command for word in (flags if given == FLAGS else (given,))]

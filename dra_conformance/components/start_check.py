@@ -23,7 +23,7 @@ def require_driver(world: ScenarioContext) -> None:
     output of the driver.
     """
     components = world.run.components
-    if components.driver_came or "driver" not in world.scenario.tags.components:
+    if "driver" in components.came or "driver" not in world.scenario.tags.components:
         return
     if components.spec("driver").kind != "exec":
         return

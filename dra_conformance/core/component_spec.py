@@ -25,6 +25,18 @@ DRIVER_ROOT = "{driver_root}"
 K3S_COMPONENTS = ("claim-controller", "scheduler", "kubelet", "taint-eviction")
 """The components that a k3s cluster has, so that `cluster` is accepted for them."""
 
+NAMESPACE = "{namespace}"
+"""The placeholder for the namespace of the driver's own objects."""
+
+DRIVER_NAMESPACE = "dra-driver-nvidia-gpu"
+"""The namespace in which the daemons of ComputeDomains are."""
+
+NODE_PROGRAMS = ("driver", "compute-domain-plugin")
+"""The components that run on a node, of which each scenario has its own."""
+
+MOUNTED = (*NODE_PROGRAMS, "compute-domain-controller")
+"""The components that see the files of `--driver-mount`."""
+
 WEBHOOK_PLACEHOLDERS = ("host", "port", "tls_cert", "tls_key", "feature_gates", "kubeconfig")
 """The placeholders of a webhook's command."""
 
@@ -38,8 +50,8 @@ class ComponentSpec:
         kind: one of CHOICES.
         argument: the text after the colon: a command line for `exec`, a path for `socket` and `kubeconfig`.
         settings: the `key=value` pairs of `reference:key=value,...`.
-        preset: the known driver whose command this is; `kind` and `argument` are those of the command.
-        mounts: what a driver's command needs at paths of this machine, as pairs of a source and a target.
+        preset: the known program whose command this is; `kind` and `argument` are those of the command.
+        mounts: what a command needs at paths of this machine, as pairs of a source and a target.
     """
 
     component: str
@@ -57,7 +69,7 @@ class ComponentSpec:
             option = BY_NAME[component]
             raise unknown(option.noun, kind, option.choices, spellings=CHOICES[component])
         if kind == NVIDIA:
-            preset = nvidia(argument)
+            preset = nvidia(component, argument)
             return cls(component, "exec", shlex.join(preset.command), preset=preset, mounts=preset.mounts)
         if kind == "exec":
             try:
@@ -117,3 +129,8 @@ def fill(word: str, values: Mapping[str, str]) -> str:
         known = ", ".join("{" + key + "}" for key in values)
         raise UsageError(f"unknown placeholder {name} in the command of a component (choose from {known})")
     return word
+
+
+def with_flags(command: Sequence[str], flags: Sequence[str]) -> list[str]:
+    """Return a command with the flags in place of `{flags}`, as separate arguments."""
+    return [word for given in command for word in (flags if given == FLAGS else (given,))]

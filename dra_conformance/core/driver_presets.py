@@ -1,7 +1,8 @@
-"""Commands of drivers that a checkout of the project can build (`--driver nvidia`)."""
+"""Commands of programs that a checkout of the project can build (`--driver nvidia`)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +12,14 @@ from dra_conformance.core.option_table import NVIDIA_RELEASES
 
 NVIDIA = "nvidia"
 
-_WORDS = (
+_CLIENT = (
     *("--kubeconfig", "{kubeconfig}"),
+    *("--kube-api-qps", "1000"),
+    *("--kube-api-burst", "2000"),
+)
+
+_ON_NODE = (
+    *_CLIENT,
     *("--node-name", "{node}"),
     *("--kubelet-plugins-directory-path", "{plugins}"),
     *("--kubelet-registrar-directory-path", "{registrar}"),
@@ -21,15 +28,42 @@ _WORDS = (
     *("--container-driver-root", "{driver_root}"),
     # The program copies its own hook into its folder if this is empty.
     *("--nvidia-cdi-hook-path", "/usr/bin/nvidia-cdi-hook"),
-    *("--image-name", "nvidia-dra-driver-gpu"),
-    *("--kube-api-qps", "1000"),
-    *("--kube-api-burst", "2000"),
 )
+
+_IMAGE = "nvidia-dra-driver-gpu"
+
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    "driver": ("gpu-kubelet-plugin", *_ON_NODE, "--image-name", _IMAGE),
+    "compute-domain-plugin": ("compute-domain-kubelet-plugin", *_ON_NODE, "--namespace", "{namespace}", "{flags}"),
+    "compute-domain-controller": (
+        "compute-domain-controller",
+        *_CLIENT,
+        *("--namespace", "{namespace}"),
+        # Its identity if it takes part in an election, which it does not.
+        *("--pod-name", "compute-domain-controller"),
+        *("--image-name", _IMAGE),
+        *("--log-verbosity-cd-daemon", "0"),
+        "{flags}",
+    ),
+    "webhook": (
+        "webhook",
+        *("--port", "{port}"),
+        *("--tls-cert-file", "{tls_cert}"),
+        *("--tls-private-key-file", "{tls_key}"),
+        *("--feature-gates", "{feature_gates}"),
+    ),
+}
+"""Program and arguments of each component, for all releases."""
+
+_FEATURES: Mapping[str, tuple[str, ...]] = {
+    "driver": ("helper-library", "device-taints", "nvidia-checkpoint"),
+    "compute-domain-plugin": ("nvidia-checkpoint",),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A driver's command, what it needs at paths of the machine, and how it is built. `label` names it in reports.
+    """A program's command, what it needs at paths of the machine, and how it is built. `label` names it in reports.
 
     `features` are its optional features, `release` selects the rules that apply.
     """
@@ -47,28 +81,35 @@ class Preset:
         return [path for path in (Path(self.command[0]), *(source for source, _ in self.mounts)) if not path.exists()]
 
 
-def nvidia(release: str) -> Preset:
-    """Return NVIDIA's gpu-kubelet-plugin on the scenario's fake GPUs. Raises UsageError for another release."""
+def nvidia(component: str, release: str) -> Preset:
+    """Return NVIDIA's program for a component: its driver runs on the scenario's fake GPUs.
+
+    Raises UsageError for another release.
+    """
     release = release or NVIDIA_RELEASES[0]
     if release not in NVIDIA_RELEASES:
         raise unknown("release of NVIDIA's driver", release, NVIDIA_RELEASES)
     folder = assets.third_party_programs() / f"nvidia-{release}"
     name = label = f"{NVIDIA}:{release}"
-    host_root: tuple[str, ...] = ()
-    mounts: tuple[tuple[Path, Path], ...] = ((folder / "templates", Path("/templates")),)
-    if release == "v0.4.1":  # it has no flag for the root of the host, and does not use go-nvfm
-        mounts += ((Path("/"), Path("/host-root")),)
-        scripts = ("bind_to_driver.sh", "unbind_from_driver.sh")
-        mounts += tuple((folder / "scripts" / name, Path("/usr/bin") / name) for name in scripts)
-    else:
-        host_root = ("--host-root", "/")
+    old = release == "v0.4.1"
+    program, *words = _WORDS[component]
+    mounts: tuple[tuple[Path, Path], ...] = ()
+    if component != "webhook":
+        mounts = ((folder / "templates", Path("/templates")),)
+    if component == "driver":
+        if old:  # it has no flag for the root of the host
+            mounts += ((Path("/"), Path("/host-root")),)
+            scripts = ("bind_to_driver.sh", "unbind_from_driver.sh")
+            mounts += tuple((folder / "scripts" / name, Path("/usr/bin") / name) for name in scripts)
+        words += [*(() if old else ("--host-root", "/")), "{flags}"]
+    if not old and component in ("driver", "compute-domain-plugin"):
         label += " (built without github.com/NVIDIA/go-nvfm, which cannot be downloaded)"
     return Preset(
         name=name,
         label=label,
-        command=(str(folder / "gpu-kubelet-plugin"), *_WORDS, *host_root, "{flags}"),
+        command=(str(folder / program), *words),
         mounts=mounts,
         build=f"python -m verification build nvidia-driver-{release}",
-        features=("helper-library", "device-taints", "nvidia-checkpoint"),
+        features=_FEATURES.get(component, ()),
         release=release,
     )

@@ -155,9 +155,17 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _component(
         "compute-domain-controller",
-        *("reference", "exec:COMMAND", "cluster", "none"),
+        *("reference", "exec:COMMAND", "nvidia[:RELEASE]", "cluster", "none"),
         text="Use this ComputeDomain controller.",
+        note="`nvidia` is NVIDIA's, as a checkout of this project builds it.",
         example="none",
+    ),
+    _component(
+        "compute-domain-plugin",
+        *("reference", "exec:COMMAND", "nvidia[:RELEASE]", "none"),
+        text="Use this kubelet plugin of ComputeDomains on each node.",
+        note="`nvidia` is NVIDIA's, as a checkout of this project builds it.",
+        example="exec:./my-plugin --kubeconfig={kubeconfig} --node-name={node}",
     ),
     _component(
         "taint-eviction",
@@ -167,8 +175,9 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _component(
         "webhook",
-        *("reference", "exec:COMMAND", "cluster", "none"),
+        *("reference", "exec:COMMAND", "nvidia[:RELEASE]", "cluster", "none"),
         text="Use this admission webhook.",
+        note="`nvidia` is NVIDIA's, as a checkout of this project builds it.",
         example="exec:./webhook --port={port} --tls-cert-file={tls_cert} --tls-private-key-file={tls_key}",
     ),
     Option(
@@ -214,7 +223,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="driver-mount",
         help="Show a file or directory of this machine at a path that the driver's program has built in.",
-        note="The driver runs in a mount namespace.",
+        note="The driver, and the programs for ComputeDomains, run in a mount namespace.",
         group="driver",
         default=(),
         metavar="SOURCE:TARGET",

@@ -18,7 +18,7 @@ import msgspec
 
 from dra_api import versions
 from dra_api.feature_gates import FeatureGateError, parse_gates
-from dra_conformance.core.component_spec import CHOICES, ComponentSpec
+from dra_conformance.core.component_spec import CHOICES, MOUNTED, ComponentSpec
 from dra_conformance.core.declaration import REFERENCE, Declaration
 from dra_conformance.core.errors import UsageError, unknown
 from dra_conformance.core.option_table import NVIDIA_RELEASES, default_of
@@ -47,6 +47,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     kubelet: str = default_of("kubelet")
     driver: str = default_of("driver")
     compute_domain_controller: str = default_of("compute-domain-controller")
+    compute_domain_plugin: str = default_of("compute-domain-plugin")
     taint_eviction: str = default_of("taint-eviction")
     webhook: str = default_of("webhook")
     webhook_path: str = default_of("webhook-path")
@@ -97,14 +98,14 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
 
     @property
     def nvidia_release(self) -> str:
-        """The release of NVIDIA's driver whose rules apply: the user's, that of the preset, or the newest."""
-        preset = self.component("driver").preset
-        return self.driver_release or (preset.release if preset else NVIDIA_RELEASES[0])
+        """The release of NVIDIA's driver whose rules apply: the user's, that of the first preset, or the newest."""
+        presets = (spec.preset for spec in self.components().values())
+        return self.driver_release or next((each.release for each in presets if each), NVIDIA_RELEASES[0])
 
     def component(self, name: str) -> ComponentSpec:
         """Return the implementation of the component with this option name, such as `claim-controller`."""
         spec = ComponentSpec.parse(name, getattr(self, name.replace("-", "_")))
-        return replace(spec, mounts=(*spec.mounts, *self._mounts())) if name == "driver" else spec
+        return replace(spec, mounts=(*spec.mounts, *self._mounts())) if name in MOUNTED else spec
 
     def _mounts(self) -> Iterator[tuple[Path, Path]]:
         for text in self.driver_mount:

@@ -26,8 +26,8 @@ def look(options: RunOptions) -> Iterator[Finding]:
             continue
         if spec.kind == "exec":
             yield _preset(name, spec.preset) if spec.preset is not None else _program(name, spec.command[0])
-            if name == "driver":
-                yield from _driver(options, spec)
+            if name in driver_placeholders.OPTIONAL:
+                yield from _placeholders(options, spec)
         elif spec.kind == "socket":
             yield _socket(name, Path(spec.argument))
         elif cluster and name in CLUSTER_COMPONENTS and spec.kind == "reference":
@@ -42,23 +42,26 @@ def _preset(component: str, preset: Preset) -> Finding:
     return ok(_AREA, component, preset.label)
 
 
-def _driver(options: RunOptions, spec: ComponentSpec) -> Iterator[Finding]:
-    """Yield what the placeholders of the driver's command gain, and whether it can see the files of a fake node."""
+def _placeholders(options: RunOptions, spec: ComponentSpec) -> Iterator[Finding]:
+    """Yield what the placeholders of a command gain, and whether its program can see the files that it needs."""
+    component = spec.component
     lacking = driver_placeholders.absent(spec, options.driver_name)
-    for one in driver_placeholders.OPTIONAL:
-        name = f"driver: {one.word}"
+    for one in driver_placeholders.OPTIONAL[component]:
+        name = f"{component}: {one.word}"
         if one in lacking:
-            way_out = f"Pass it to a flag of the driver; it becomes {one.gives}."
+            way_out = f"Pass it to a flag of the {component}; it becomes {one.gives}."
             yield missing(_AREA, name, f"without this word no {one.judged}", way_out, needed=False)
         elif one.word in spec.argument:
             yield ok(_AREA, name, one.judged)
     if spec.mounts or (spec.takes_fake_gpus and options.nvml == "fake"):
-        name = "driver: /sys, /proc/devices"
+        on_node = spec.takes_fake_gpus
+        shown = "/sys, /proc/devices" if on_node else ", ".join(str(target) for _, target in spec.mounts)
         if problem := target_isolation.no_driver_view(options):
-            way_out = "Run as root, or permit user namespaces; without them its GPU scenarios are untestable."
-            yield missing(_AREA, name, f"no mount namespace for the files of a fake node: {problem}", way_out)
+            way_out = "Run as root, or permit user namespaces; without them its scenarios are untestable."
+            yield missing(_AREA, f"{component}: {shown}", f"no mount namespace for these files: {problem}", way_out)
         else:
-            yield ok(_AREA, name, "those of the scenario's fake node, in a mount namespace")
+            whose = "those of the scenario's fake node" if on_node else "those that the program has built in"
+            yield ok(_AREA, f"{component}: {shown}", f"{whose}, in a mount namespace")
 
 
 def _program(component: str, program: str) -> Finding:

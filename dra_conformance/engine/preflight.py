@@ -12,7 +12,14 @@ from pathlib import Path
 
 import fake_nvml
 from dra_conformance.components.reference import check_settings
-from dra_conformance.core.component_spec import DRIVER_ROOT, WEBHOOK_PLACEHOLDERS, ComponentSpec, fill
+from dra_conformance.core.component_spec import (
+    DRIVER_ROOT,
+    MOUNTED,
+    NODE_PROGRAMS,
+    WEBHOOK_PLACEHOLDERS,
+    ComponentSpec,
+    fill,
+)
 from dra_conformance.core.driver_presets import Preset
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.core.options import RunOptions
@@ -20,6 +27,12 @@ from dra_conformance.core.rules import Catalogue
 from dra_conformance.report import signature
 from fake_nvml.errors import InventoryError, LibraryMissingError
 from fake_nvml.library import control_path, library_path
+
+_PLACEHOLDERS = {
+    "webhook": WEBHOOK_PLACEHOLDERS,
+    "compute-domain-controller": ("kubeconfig", "namespace", "flags"),
+}
+"""The placeholders of components that do not run on a node, if they have more than {kubeconfig}."""
 
 
 def check(options: RunOptions) -> None:
@@ -51,7 +64,7 @@ def check(options: RunOptions) -> None:
     _inventory(options.inventory)
     if options.nvml == "real":
         machine_gpus()
-    if options.driver_mount and options.component("driver").kind != "exec":
+    if options.driver_mount and not any(options.component(name).kind == "exec" for name in MOUNTED):
         raise UsageError("--driver-mount: requires a driver that the run starts (--driver exec:COMMAND)")
     for name, spec in options.components().items():
         if spec.kind == "reference":
@@ -62,8 +75,8 @@ def check(options: RunOptions) -> None:
             _program(name, spec.command[0])
             _placeholders(name, spec.command)
             _mounts(spec)
-            if name == "driver" and spec.takes_fake_gpus and options.nvml == "fake":
-                _fake_library()
+            if name in NODE_PROGRAMS and spec.takes_fake_gpus and options.nvml == "fake":
+                _fake_library(name)
         elif spec.kind == "socket" and not Path(spec.argument).exists():
             raise TargetUnreachable(
                 f"--{name} socket:{spec.argument}: no such socket",
@@ -107,16 +120,16 @@ def machine_gpus() -> int:
 
 
 def _placeholders(component: str, command: Sequence[str]) -> None:
-    """Check the placeholders of a command. Those of a driver differ by node, so its node checks them."""
-    if component == "driver":
+    """Check the placeholders of a command. Those of a program on a node differ by node, so its node checks them."""
+    if component in NODE_PROGRAMS:
         return
-    known = WEBHOOK_PLACEHOLDERS if component == "webhook" else ("kubeconfig",)
+    known = _PLACEHOLDERS.get(component, ("kubeconfig",))
     for word in command:
         fill(word, dict.fromkeys(known, ""))
 
 
 def _built(component: str, preset: Preset) -> None:
-    """Check that the programs of a preset are built. The run never uses another driver in their place."""
+    """Check that the program of a preset is built. The run never uses another one in its place."""
     if missing := preset.missing():
         raise UsageError(
             f"--{component} {preset.name}: not built: there is no {missing[0]}",
@@ -130,12 +143,12 @@ def _mounts(spec: ComponentSpec) -> None:
             raise UsageError(f"--driver-mount {source}: no such file or directory")
 
 
-def _fake_library() -> None:
+def _fake_library(component: str) -> None:
     try:
         library_path()
         control_path()
     except LibraryMissingError as error:
-        raise UsageError(f"--driver: the word {DRIVER_ROOT} needs the fake NVML: {error}") from None
+        raise UsageError(f"--{component}: the word {DRIVER_ROOT} needs the fake NVML: {error}") from None
 
 
 def _program(component: str, program: str) -> None:

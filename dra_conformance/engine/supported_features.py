@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dra_conformance.core.component_spec import ComponentSpec
 from dra_conformance.core.optional_features import FEATURES
 from dra_conformance.core.options import RunOptions
 
@@ -45,9 +46,17 @@ def find(options: RunOptions) -> SupportedFeatures:
     return SupportedFeatures(supported=supported, unsupported=unsupported, declared=declared)
 
 
+def _has_its_checkpoint(plugin: ComponentSpec) -> bool:
+    """Whether a kubelet plugin of ComputeDomains has the checkpoint of NVIDIA's: the feature is of both plugins."""
+    known = plugin.preset is not None and "nvidia-checkpoint" in plugin.preset.features
+    return known or plugin.kind in ("reference", "none")
+
+
 def _detected(name: str, options: RunOptions) -> str:
     """Return how a feature is known to be supported, or an empty text."""
     component = FEATURES[name].component
+    if name == "nvidia-checkpoint" and not _has_its_checkpoint(options.component("compute-domain-plugin")):
+        return ""
     kind = options.component(component).kind
     if kind == "reference" and (component != "driver" or options.driver_name == "gpu.nvidia.com"):
         return f"detected: the reference {component} has it"

@@ -24,7 +24,7 @@ class Target:
     `resource_versions`: the versions of resource.k8s.io in which ResourceClaims are served, newest first.
     `nvml`: the library that the nvml scenarios test, `fake` or `real`.
     `gpus`: number of GPUs of this machine, None for the fake library.
-    `no_driver_view`: why this machine cannot show a driver the files of a fake node at their usual paths, or empty.
+    `no_driver_view`: why this machine cannot show a program other files at paths that it has built in, or empty.
     `features`: the optional features that the target supports, and how each is known.
     """
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from dra_conformance.control_plane.binaries import Wanted, find
 from dra_conformance.core import isolation
-from dra_conformance.core.component_spec import ComponentSpec
+from dra_conformance.core.component_spec import MOUNTED, ComponentSpec
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.isolation import NOT_ISOLATED, Isolation
 from dra_conformance.core.options import RunOptions
@@ -26,9 +26,14 @@ def choose(options: RunOptions, *, run_id: str) -> Isolation:
 
 
 def no_driver_view(options: RunOptions) -> str:
-    """Return why the driver cannot see the files of a fake node at their usual paths; empty if it can or need not."""
-    spec = options.component("driver")
-    if spec.kind != "exec" or not (spec.mounts or (spec.takes_fake_gpus and options.nvml == "fake")):
+    """Return why a program on a node cannot see the files of a fake node at their usual paths; empty if none needs it.
+
+    A controller needs it for files that its program has built in.
+    """
+    specs = [options.component(name) for name in MOUNTED]
+    if not any(
+        spec.kind == "exec" and (spec.mounts or (spec.takes_fake_gpus and options.nvml == "fake")) for spec in specs
+    ):
         return ""
     return isolation.no_mounts(choose(options, run_id="0"))
 

@@ -437,6 +437,12 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{OPTIONS}:ImexOptions.check", make)
 
 
+@mutant("driver-host-managed-without-gate", rule="NV-018b")
+def _(patch: Patch) -> None:
+    """The feature gate and the isolation are not checked."""
+    patch.replace(f"{OPTIONS}:ImexOptions.check", lambda self, gates: None)
+
+
 @mutant("host-managed-daemon-published", rule="NV-047")
 def _(patch: Patch) -> None:
     """A daemon is published although the driver runs none."""
@@ -586,7 +592,7 @@ def _(patch: Patch) -> None:
     mix_domains(patch)
 
 
-@mutant("daemon-of-other-domain-keeps-entry", rule="NV-151")
+@mutant("daemon-of-other-domain-keeps-entry", rule="NV-151b")
 def _(patch: Patch) -> None:
     """The daemon pod of any ComputeDomain keeps the entry of its node."""
 

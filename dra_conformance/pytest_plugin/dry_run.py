@@ -30,10 +30,15 @@ def dry_run(options: RunOptions) -> tuple[list[str], ExitCode]:
         status = decision.status.value if decision.status else "run"
         reason = f"  ({decision.reason})" if decision.reason else ""
         lines.append(f"{status:<15} {decision.scenario.id}{reason}")
-    for one in driver_placeholders.absent(options.component("driver"), options.driver_name):
-        count = sum(
-            bool(decision.status and one.needs & set(decision.scenario.tags.needs)) for decision in made.decisions
-        )
-        lines.append(f"the driver's command has no word {one.word}: {count} scenarios cannot run ({one.judged})")
+    for component in driver_placeholders.OPTIONAL:
+        for one in driver_placeholders.absent(options.component(component), options.driver_name):
+            count = sum(
+                bool(decision.status and one.needs & set(tags.needs) and component in tags.components)
+                for decision in made.decisions
+                for tags in (decision.scenario.tags,)
+            )
+            lines.append(
+                f"the {component}'s command has no word {one.word}: {count} scenarios cannot run ({one.judged})"
+            )
     lines.append(f"{len(made)} scenarios planned, {len(made.to_run)} to run; nothing was started")
     return lines, ExitCode.OK if made.to_run else ExitCode.NOTHING_SELECTED

@@ -28,6 +28,8 @@ _DEPLOYMENTS: Obj = {
     "verbs": ["create", "delete", "patch", "update"],
 }
 _EITHER = {"update", "patch"}
+_SHARED = {"compute-domain-plugin": "compute-domain-controller"}
+"""Components that have the role of another one in the permission table."""
 
 
 def user_of(component: str) -> str:
@@ -64,6 +66,7 @@ def grant(client: KubeClient, component: str, *, user: str = "") -> None:
 
 def _rules(component: str) -> list[Obj]:
     found = [_READ]
+    component = _SHARED.get(component, component)
     if component not in COMPONENTS:
         return found  # a webhook writes nothing
     for rule in rules(needed([component])):

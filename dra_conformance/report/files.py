@@ -82,8 +82,8 @@ def clear(folder: Path) -> None:
     own = [folder / name for name in (*NAMES, signature.NAME)]
     own += folder.glob("events*.jsonl")
     own += folder.glob("failures/*/objects.json")
-    own += [folder / "logs" / f"{component}.log" for component in CHOICES]
-    own += folder.glob("logs/driver-*.log")
+    for component in CHOICES:  # with the name of a node or of a worker
+        own += [folder / "logs" / f"{component}.log", *folder.glob(f"logs/{component}-*.log")]
     for path in own:
         path.unlink(missing_ok=True)
     for path in [*folder.glob("failures/*"), folder / "failures", folder / "logs"]:

@@ -21,10 +21,10 @@ from dra_api.objects import (
     uid_of,
 )
 from dra_conformance.components.node import DOMAIN_DRIVER
+from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.compute_domains import (
-    DRIVER_NAMESPACE,
     FINALIZER,
     LABEL,
     domain,

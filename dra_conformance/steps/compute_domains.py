@@ -29,13 +29,13 @@ from dra_api.objects import (
 )
 from dra_conformance.control_plane.own_objects import CLEANER
 from dra_conformance.core import manifests
+from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.objects import Requests, attempt
 from dra_conformance.steps.uids import CreatedDomains
 
-DRIVER_NAMESPACE = "dra-driver-nvidia-gpu"
 LABEL = "resource.nvidia.com/computeDomain"
 CLIQUE_LABEL = f"{LABEL}.cliqueID"
 FINALIZER = LABEL

@@ -9,6 +9,7 @@ from fnmatch import fnmatch
 from itertools import pairwise
 from pathlib import Path
 
+from dra_conformance.components import fake_root
 from dra_conformance.components.fake_executable import FakeExecutable
 from dra_conformance.components.fake_root import NVIDIA_SMI
 from dra_conformance.components.node import ScenarioNode
@@ -66,7 +67,9 @@ def _(world: World, name: str, node: str, arguments: str) -> None:
 @given('node "{node}" has a fake "{name}"')
 def _(world: World, node: str, name: str) -> None:
     """Install a script in the driver root that logs how it is run: nvidia-smi, nvidia-cuda-mps-control, ..."""
-    program(world.node(node), name).install(SCRIPTS[name])
+    component = world.node(node)
+    program(component, name).install(SCRIPTS[name])
+    fake_root.add_shell(Path(component.gpus.driver_root))
 
 
 # -- nvidia-smi --------------------------------------------------------------------------------------------------------

@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, DAEMON_SETS, PODS, RESOURCE_CLAIMS
+from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
 from dra_conformance.faults import Aim, Call, Cut, Fault, Volley
-from dra_conformance.steps.compute_domains import DRIVER_NAMESPACE
 from dra_conformance.steps.objects import resource_named
 from dra_conformance.steps.references import reference
 

@@ -12,8 +12,9 @@ from typing import Any
 from dra_api.client import AlreadyExists
 from dra_api.objects import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, uid_of
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
-from dra_conformance.components.node import DOMAIN_DRIVER
+from dra_conformance.components.node import DOMAIN_DRIVER, DriverEnded
 from dra_conformance.core import manifests
+from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import SpecificationError, StartFailed, Untestable
 from dra_conformance.core.events import ClockAdvanced, PrepareReturned
 from dra_conformance.engine.vocabulary import given, then, when, words
@@ -22,7 +23,6 @@ from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object
 from dra_conformance.steps.compute_domain_objects import CLASSES, KINDS, NO_DOMAIN
 from dra_conformance.steps.compute_domains import (
-    DRIVER_NAMESPACE,
     advance,
     domain_object,
     ensure_driver_namespace,
@@ -31,6 +31,7 @@ from dra_conformance.steps.compute_domains import (
 from dra_conformance.steps.containers import view_of_claim
 from dra_conformance.steps.driver_calls import calls, reference_to
 from dra_conformance.steps.driver_claims import CONFIG_API
+from dra_conformance.steps.mig import capability_minor
 from dra_conformance.steps.node_faults import CHANNEL_MODULE
 from dra_conformance.steps.proc_devices import character_devices
 from dra_conformance.steps.uids import CreatedDomains
@@ -39,7 +40,10 @@ GIVEN_WITHIN = 15.0
 """Least seconds to wait for a channel: all 2048 of them take long to write, and a driver has 45 for a call."""
 AT_ONCE = 5.0
 """Seconds in which a response arrives that waits for nothing, on a busy machine too; a driver that waits takes 45."""
+END_WITHIN = 10.0
+"""Seconds in which a program ends that refuses its flags, on a busy machine too."""
 CHANNEL_MODE = "666"
+CONTROLLER = "compute-domain-controller"
 OTHER_DRIVER = "other.example.com"
 CHANNEL = re.compile(r"/dev/nvidia-caps-imex-channels/channel(\d+)")
 
@@ -61,7 +65,7 @@ def start(world: World, alias: str, flags: str) -> str:
 
     try:
         world.node(alias).start_fabric_plugin(flags.split())
-    except ComponentError as error:
+    except (ComponentError, DriverEnded) as error:
         return str(error)
     except StartFailed as error:
         return error.problem
@@ -103,7 +107,10 @@ def _(world: World, node: str, inventory: str) -> None:
     ensure_driver_namespace(world)
     component = world.node(node, inventory=inventory)
     component.start_kubelet()
-    component.start_fabric_plugin(())
+    try:
+        component.start_fabric_plugin(())
+    except DriverEnded as error:
+        raise component.plugin_never_came(error) from None
     world.require(f"the ComputeDomain driver publishes on {node}", lambda: (bool(published(world, node)), "no slice"))
     # Tracked, because the driver does not delete its slices when it stops.
     for obj in domain_slices(world, node):
@@ -113,7 +120,7 @@ def _(world: World, node: str, inventory: str) -> None:
 @given('the ComputeDomain controller runs with "{flags}"')
 def _(world: World, flags: str) -> None:
     """Restart the controller with these flags for the rest of this scenario."""
-    world.components.restart("compute-domain-controller", flags=flags.split())
+    world.components.restart(CONTROLLER, flags=flags.split())
 
 
 @given("the DeviceClass of IMEX channels")
@@ -186,17 +193,31 @@ def _(world: World, flags: str, name: str) -> None:
 
     problem = ""
     try:
-        world.components.restart("compute-domain-controller", flags=flags.split())
+        world.components.restart(CONTROLLER, flags=flags.split())
+        problem = wait_end(world)
     except ComponentError as error:
         problem = str(error)
     check_end(world, f"the ComputeDomain controller does not start with {flags}", problem, name)
 
 
+def wait_end(world: World) -> str:
+    """Wait until the controller's program ends, and return its last output; empty if it runs on."""
+    clock = world.log.clock
+    deadline = clock.monotonic() + END_WITHIN
+    # The program has nothing else to observe: one that starts correctly runs without a sign.
+    while world.components.spec(CONTROLLER).kind == "exec" and clock.monotonic() < deadline:
+        if (said := world.components.ended(CONTROLLER)) is not None:
+            return said or "an end without a word"
+        clock.wait(threading.Event(), 0.05)
+    return ""
+
+
 @when('the ComputeDomain driver on "{node}" is restarted')
 def _(world: World, node: str) -> None:
     """Stop the driver and start it again with the same flags; it loses all state that it has in memory."""
-    world.node(node).stop_fabric_plugin()
-    if problem := start(world, node, ""):
+    component = world.node(node)
+    component.stop_fabric_plugin()
+    if problem := start(world, node, " ".join(component.plugin_flags)):
         raise Untestable(f"the ComputeDomain driver on {node} does not start again: {problem}")
 
 
@@ -397,8 +418,10 @@ def _(world: World, claim: str, node: str) -> None:
 
 @when("{seconds:d} seconds pass while claims wait")
 def _(world: World, seconds: int) -> None:
-    """Advance the clock second by second although calls of Prepare are in flight."""
-    for _second in range(seconds):
+    """Advance the clock second by second although calls of Prepare are in flight; for a program, wait."""
+    if world.uses_real_time:
+        world.clock.wait(threading.Event(), seconds)
+    for _second in range(0 if world.uses_real_time else seconds):
         advance(world, 1, within=0.004)
     world.log.emit(ClockAdvanced(advanced=seconds))
 
@@ -485,12 +508,33 @@ def _(world: World, claim: str, count: int, node: str) -> None:
     wrong = {
         f"channel{number}": f"{one.major}:{one.minor}"
         for number, one in channels.items()
-        if (one.major, one.minor) not in ((None, None), (major, number))
+        # A number of 0 may be left out beside the other one.
+        if (one.major, one.minor) != (None, None) and (one.major, one.minor or 0) != (major, number)
     }
     expected = f"channel N has {major}:N"
     modes = {f"{one.file_mode or 0:o}" for one in channels.values()}
     world.check(modes == {CHANNEL_MODE}, "mode of the channels", expected=CHANNEL_MODE, observed=sorted(modes))
     world.check(not wrong, "device numbers of the channels", expected=expected, observed=dict([*wrong.items()][:5]))
+
+
+@then('claim "{claim}" adds the device of the capability "{capability}" on "{node}"')
+def _(world: World, claim: str, capability: str, node: str) -> None:
+    """Its CDI ids resolve to the capability's device node among others."""
+    check_capability(world, claim, capability, node, added=True)
+
+
+@then('claim "{claim}" adds no device of the capability "{capability}" on "{node}"')
+def _(world: World, claim: str, capability: str, node: str) -> None:
+    """Its CDI ids do not resolve to the capability's device node."""
+    check_capability(world, claim, capability, node, added=False)
+
+
+def check_capability(world: World, claim: str, capability: str, node: str, *, added: bool) -> None:
+    """Check whether a claim adds the device node of a capability, whose minor number is in the node's /proc."""
+    device = f"/dev/nvidia-caps/nvidia-cap{capability_minor(world, node, capability)}"
+    found = [one.path for one in view_of_claim(world, node, claim).device_nodes if "/nvidia-caps/" in one.path]
+    expected = device if added else f"not {device}"
+    world.check((device in found) == added, f"device of {capability}", expected=expected, observed=found or "none")
 
 
 def channel_major(world: World, node: str) -> int:

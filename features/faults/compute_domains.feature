@@ -73,7 +73,7 @@ Feature: A ComputeDomain controller whose requests fail
       | updates of ComputeDomain           |
       | creations of ResourceClaimTemplate |
 
-  @NV-197 @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  @NV-197 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario Outline: A channel is prepared when the API server <does> the update of the node's label
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And the IMEX daemons of ComputeDomains are simulated

@@ -11,7 +11,7 @@ Feature: Daemons of ComputeDomains and aborted claims
     And the ComputeDomain "job" has "spec.numNodes" 0 [NV-143]
     And the ComputeDomain "job" has "spec.channel.allocationMode" Single [NV-143]
 
-  @NV-156 @NV-157 @needs:compute-domain-plugin
+  @NV-156 @NV-157 @component:compute-domain-plugin
   Scenario: A daemon gets the domain, the clique and its configuration
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
@@ -34,15 +34,16 @@ Feature: Daemons of ComputeDomains and aborted claims
       | device node | /dev/nvidiactl | set   |
       | variable    | NVIDIA_VISIBLE_DEVICES | void |
     And of the device nodes "/dev/nvidia[0-9]*", claim "imexd" adds only "/dev/nvidia0, /dev/nvidia1, /dev/nvidia2, /dev/nvidia3" on "n1" [NV-156]
-    And of the device nodes "/dev/nvidia-caps/*", claim "imexd" adds only "/dev/nvidia-caps/nvidia-cap*" on "n1" [NV-157]
+    And claim "imexd" adds the device of the capability "fabric-imex-mgmt" on "n1" [NV-157]
     And file "/imexd/imexd.cfg.tmpl" of a container with claim "imexd" on "n1" has the lines: [NV-157]
       | line                                 |
       | SERVER_PORT=50000                    |
-      | IMEX_NODE_CONFIG_FILE=/imexd/nodes.cfg |
+      # A path, or a word that the daemon replaces.
+      | IMEX_NODE_CONFIG_FILE=?*             |
       | IMEX_CMD_ENABLED=1                   |
       | IMEX_CMD_PORT=50005                  |
 
-  @NV-157 @NV-372 @needs:compute-domain-plugin
+  @NV-157 @NV-372 @component:compute-domain-plugin
   Scenario: A daemon is prepared for one ComputeDomain at a time
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And node "n2" running the ComputeDomain driver on the GPUs of "dgx-h100"
@@ -68,11 +69,11 @@ Feature: Daemons of ComputeDomains and aborted claims
       | kind     | name                     | value          |
       | variable | CLIQUE_ID                |                |
       | variable | COMPUTE_DOMAIN_UUID      | $(uid:other)   |
-    And of the device nodes "/dev/nvidia-caps/*", claim "away" adds only "" on "n2" [NV-157]
+    And claim "away" adds no device of the capability "fabric-imex-mgmt" on "n2" [NV-157]
     # The node joins a domain through channels only.
     And the ComputeDomain label of node "n2" stays "none" [NV-157]
 
-  @NV-391 @needs:compute-domain-plugin
+  @NV-391 @component:compute-domain-plugin
   Scenario: Each claim of a call is prepared or refused by itself
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
@@ -92,7 +93,7 @@ Feature: Daemons of ComputeDomains and aborted claims
     And Prepare of claim "train" returns "channel-0"
     And Prepare of claim "lost" has failed
 
-  @NV-381 @needs:compute-domain-plugin @needs:virtual-clock
+  @NV-381 @component:compute-domain-plugin @needs:virtual-clock
   Scenario: A claim that is deleted while it waits is unprepared by its driver
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And node "n2" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
@@ -114,7 +115,7 @@ Feature: Daemons of ComputeDomains and aborted claims
     And the ComputeDomain label of node "n2" stays "job"
     And the ComputeDomain driver on "n2" has a record of claim "waits"
 
-  @NV-167b @needs:compute-domain-plugin
+  @NV-167b @component:compute-domain-plugin
   Scenario: Unprepare of a claim that is not prepared succeeds
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
@@ -127,7 +128,7 @@ Feature: Daemons of ComputeDomains and aborted claims
     And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
     And the ComputeDomain label of node "n1" stays "none"
 
-  @NV-167 @needs:compute-domain-plugin
+  @NV-167 @component:compute-domain-plugin
   Scenario: A claim that is unprepared while it waits is recorded as aborted
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
@@ -137,7 +138,7 @@ Feature: Daemons of ComputeDomains and aborted claims
     When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then the ComputeDomain driver on "n1" comes to have claim "train" as PrepareAborted in its checkpoint
 
-  @NV-168 @needs:compute-domain-plugin
+  @NV-168 @component:compute-domain-plugin
   Scenario: Prepare of an aborted claim fails
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
@@ -163,7 +164,7 @@ Feature: Daemons of ComputeDomains and aborted claims
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "train" returns "channel-0"
 
-  @NV-168 @NV-169 @needs:compute-domain-plugin @needs:virtual-clock
+  @NV-168 @NV-169 @component:compute-domain-plugin @needs:virtual-clock
   Scenario: An aborted claim is refused for 90 seconds
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes

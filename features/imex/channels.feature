@@ -1,4 +1,4 @@
-@profile:imex @component:compute-domain-controller @needs:compute-domain @needs:compute-domain-plugin
+@profile:imex @component:compute-domain-controller @needs:compute-domain @component:compute-domain-plugin
 @needs:fake-nvml @needs:own-kubelet
 Feature: Channel claims on the nodes of a ComputeDomain
   The first channel claim adds its node to the ComputeDomain. The claim waits until the node's IMEX daemon is ready,
@@ -135,10 +135,16 @@ Feature: Channel claims on the nodes of a ComputeDomain
     When Unprepare of claim "first" is called on the ComputeDomain driver of "n1"
     Then the ComputeDomain label of node "n1" becomes "none"
 
-  @NV-382
+  @NV-382 @needs:compute-domain-plugin-flags
   Scenario: A node has the label of its NVLink clique
-    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
-    And node "n2" running the ComputeDomain driver on the GPUs of "dgx-h100"
+    Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
+    And node "n2" with a kubelet and the GPUs of "dgx-h100"
+    When the ComputeDomain driver on "n1" is started with:
+      | flag                       |
+      | --gpu-clique-label-enabled |
+    And the ComputeDomain driver on "n2" is started with:
+      | flag                       |
+      | --gpu-clique-label-enabled |
     Then the Node "n1" has "metadata.labels['nvidia.com/gpu.clique']" 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2
     And the Node "n2" keeps "metadata.labels['nvidia.com/gpu.clique']" null
     # The label of former GPUs.

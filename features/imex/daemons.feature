@@ -1,4 +1,4 @@
-@profile:imex @component:compute-domain-controller @needs:compute-domain @needs:compute-domain-plugin
+@profile:imex @component:compute-domain-controller @needs:compute-domain
 Feature: Daemons of a ComputeDomain in their cliques
   The daemons of the nodes in one NVLink clique share an object, in which each has an index of its own. The index is
   part of the name under which the other daemons find it, so it must stay.

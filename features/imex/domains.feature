@@ -77,8 +77,13 @@ Feature: The lifecycle of a ComputeDomain
   Scenario: A claim template that is removed by hand is created again
     Given a ComputeDomain "job" for 1 nodes
     Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    # Its controller has observed the template before the template is removed.
+    When "metadata.annotations" of the ComputeDomain "job" is set to {example.com/note: first}
+    Then the ComputeDomain "job" keeps "status.status" NotReady
     When "metadata.finalizers" of the ResourceClaimTemplate "job-channel" is set to []
     And the ResourceClaimTemplate "job-channel" is deleted
+    # A controller that compares at events of the domain only gets one.
+    And "metadata.annotations" of the ComputeDomain "job" is set to {example.com/note: changed}
     Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
 
   @NV-335
@@ -247,14 +252,24 @@ Feature: The lifecycle of a ComputeDomain
     And the ComputeDomain "job" keeps "status.nodes" without {name: $(node:n3)}
     And the ComputeDomain "job" keeps "status.status" Ready
 
-  @NV-151
-  Scenario: A node without a daemon is removed from its clique
+  @NV-151b
+  Scenario: The daemon of another ComputeDomain does not keep a node in its clique
     Given a ComputeDomain "job" for 1 nodes
     And a ComputeDomain "other" for 1 nodes
-    # The daemon of another domain on the same node does not count.
     And the ComputeDomain "other" has the daemons:
       | node | pod   | clique | status |
       | lost | Ready | 0      | Ready  |
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | kept | Ready | 0      | Ready  |
+      | lost | Ready | 0      | Ready  |
+    Then the cliques of ComputeDomain "job" come to have the nodes "kept, lost"
+    When the daemon pod of node "lost" in ComputeDomain "job" is deleted
+    Then the cliques of ComputeDomain "job" come to have the nodes "kept"
+
+  @NV-151
+  Scenario: A node without a daemon is removed from its clique
+    Given a ComputeDomain "job" for 1 nodes
     And the ComputeDomain "job" has the daemons:
       | node  | pod   | clique | status   |
       | kept  | Ready | 0      | Ready    |

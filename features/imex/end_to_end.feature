@@ -1,5 +1,5 @@
 @profile:imex @component:claim-controller @component:scheduler @component:binder @component:compute-domain-controller
-@needs:compute-domain @needs:compute-domain-plugin @needs:fake-nvml @component:kubelet @needs:run-kubelet
+@needs:compute-domain @component:compute-domain-plugin @needs:fake-nvml @component:kubelet @needs:run-kubelet
 Feature: From a ComputeDomain to a channel in a container
   A job names the channel template of its ComputeDomain; controller, scheduler, binder, kubelet and driver work
   together.

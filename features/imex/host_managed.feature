@@ -1,22 +1,22 @@
-@profile:imex @component:compute-domain-controller @needs:compute-domain @needs:compute-domain-flags
+@profile:imex @component:compute-domain-controller @needs:compute-domain
 Feature: IMEX daemons that the administrator of the nodes runs
   With --imex-mode=hostManaged every node has its own nvidia-imex, and the driver starts none: it only creates the
   template that workloads use, and prepares channels.
 
-  @NV-018
+  @NV-018 @needs:compute-domain-flags
   Scenario: The controller does not start with an unsupported mode
     Then the ComputeDomain controller with "--imex-mode=hostManaged" does not start, naming "HostManagedIMEXDaemon"
-    And the ComputeDomain controller with "--imex-isolation=channel" does not start, naming "imex-isolation"
-    And the ComputeDomain controller with "--imex-isolation=node" does not start, naming "imex-isolation"
-    And the ComputeDomain controller with "--imex-mode=other" does not start, naming "imex-mode"
+    And the ComputeDomain controller with "--imex-isolation=channel" does not start, naming "isolation"
+    And the ComputeDomain controller with "--imex-isolation=node" does not start, naming "isolation"
+    And the ComputeDomain controller with "--imex-mode=other" does not start, naming "mode"
 
-  @NV-018 @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  @NV-018b @component:compute-domain-plugin @needs:compute-domain-plugin-flags @needs:fake-nvml @needs:own-kubelet
   Scenario: The driver does not start with an unsupported mode
     Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
     Then the ComputeDomain driver on "n1" with "--imex-mode=hostManaged" does not start, naming "HostManagedIMEXDaemon"
-    And the ComputeDomain driver on "n1" with "--imex-isolation=channel" does not start, naming "imex-isolation"
+    And the ComputeDomain driver on "n1" with "--imex-isolation=channel" does not start, naming "isolation"
 
-  @NV-171d
+  @NV-171d @needs:compute-domain-flags
   Scenario: A ComputeDomain gets the template of its workloads only, and is ready
     Given the ComputeDomain controller runs with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
     When a ComputeDomain "job" is created with {numNodes: 2, channel: {allocationMode: All}}
@@ -26,12 +26,12 @@ Feature: IMEX daemons that the administrator of the nodes runs
     When the ComputeDomain "job" is deleted
     Then nothing is left of the ComputeDomain "job"
 
-  @NV-047 @NV-171 @NV-171b @NV-171c @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
-  Scenario: A channel is prepared once the daemon of the host is ready
+  @NV-047 @NV-171 @NV-171b @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  @needs:compute-domain-flags @needs:compute-domain-plugin-flags
+  Scenario: A channel is prepared without a daemon of the driver
     Given the ComputeDomain controller runs with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
     And node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
     And node "n1" has a fake "nvidia-imex-ctl"
-    And node "n1" has the fault "nvidia-imex not ready"
     And a ComputeDomain "job" for 1 nodes
     And a daemon claim "imexd" on "n1" for ComputeDomain "job"
     And a channel claim "train" on "n1" for ComputeDomain "job"
@@ -43,15 +43,32 @@ Feature: IMEX daemons that the administrator of the nodes runs
     When Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "imexd" fails at once [NV-171]
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
-    Then Prepare of claim "train" has not succeeded yet [NV-171c]
-    When node "n1" recovers from "nvidia-imex not ready"
-    Then Prepare of claim "train" returns "channel-0" [NV-171c]
+    Then Prepare of claim "train" returns "channel-0" [NV-171b]
     And claim "train" adds 1 channels on "n1" [NV-171b]
     And the ComputeDomain label of node "n1" stays "none" [NV-171b]
     When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then the ComputeDomain label of node "n1" stays "none" [NV-171b]
 
-  @NV-171b @NV-171c @needs:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  @NV-171c @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  @needs:compute-domain-flags @needs:compute-domain-plugin-flags
+  Scenario: A channel is prepared once the daemon of the host is ready
+    Given the ComputeDomain controller runs with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
+    And node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
+    And node "n1" has a fake "nvidia-imex-ctl"
+    And node "n1" has the fault "nvidia-imex not ready"
+    And a ComputeDomain "job" for 1 nodes
+    And a channel claim "train" on "n1" for ComputeDomain "job"
+    When the ComputeDomain driver on "n1" is started with:
+      | flag                                       |
+      | --feature-gates=HostManagedIMEXDaemon=true |
+      | --imex-mode=hostManaged                    |
+    And Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" has not succeeded yet
+    When node "n1" recovers from "nvidia-imex not ready"
+    Then Prepare of claim "train" returns "channel-0"
+
+  @NV-171b @NV-171c @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  @needs:compute-domain-flags @needs:compute-domain-plugin-flags
   Scenario: The daemon of each host counts for its own node
     Given the ComputeDomain controller runs with "--feature-gates=HostManagedIMEXDaemon=true --imex-mode=hostManaged"
     And node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"

@@ -1,4 +1,4 @@
-@profile:imex @component:compute-domain-controller @needs:compute-domain @needs:compute-domain-plugin
+@profile:imex @component:compute-domain-controller @needs:compute-domain @component:compute-domain-plugin
 @needs:fake-nvml @needs:own-kubelet
 Feature: Starts of the ComputeDomain driver that must fail
   A driver that runs although channels cannot work publishes devices that it cannot prepare: jobs are scheduled to the
@@ -28,7 +28,7 @@ Feature: Starts of the ComputeDomain driver that must fail
     And node "n1" has the fault "one GPU in another NVLink clique"
     Then the ComputeDomain driver on "n1" with "" does not start
 
-  @NV-017 @NV-017b
+  @NV-017 @NV-017b @needs:compute-domain-plugin-flags
   Scenario: The driver does not start before the NVLink fabric is up, unless its gate is off
     Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
     And node "n1" has the fault "NVLink fabric in progress"

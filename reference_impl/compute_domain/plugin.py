@@ -51,6 +51,7 @@ class ComputeDomainPluginOptions:
         host_socket: control socket of the host's daemon, a path below the driver root.
         driver_namespace: namespace of the cliques.
         clique_id: the node's clique, instead of NVML's value; empty means no fabric.
+        clique_label: whether the node shows its clique in the label nvidia.com/gpu.clique.
         patience: seconds that Prepare waits. Upstream waits 45 s and then leaves the claim out of its response, which a
             kubelet with the same timeout never receives; one second less delivers the reason.
     """
@@ -61,6 +62,7 @@ class ComputeDomainPluginOptions:
     host_socket: str
     driver_namespace: str
     clique_id: str | None
+    clique_label: bool = True
     patience: float = field(default=44.0)
 
 
@@ -236,7 +238,8 @@ class ComputeDomainPlugin:
         while True:
             try:
                 self.preparer.clean_stale()
-                self.membership.show_clique(self._clique_id)
+                if self.options.clique_label:
+                    self.membership.show_clique(self._clique_id)
                 shown = True
             except (ApiError, TransportError, OSError) as error:
                 log.debug("%s: %s; will try again", self.name, error)

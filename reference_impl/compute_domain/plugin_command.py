@@ -24,6 +24,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="simulate this NVLink clique, <cluster uuid>.<number>, instead of asking NVML; '' for none",
     )
+    parser.add_argument(
+        "--gpu-clique-label-enabled",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="show the NVLink clique in the node's label nvidia.com/gpu.clique (default: %(default)s)",
+    )
     add_imex_arguments(
         parser,
         gates="the driver's own gates: CrashOnNVLinkFabricErrors (true) ends it at start where a GPU's NVLink fabric "
@@ -48,6 +54,7 @@ def plugin_options(args: argparse.Namespace) -> ComputeDomainPluginOptions:
         host_socket=args.imex_host_socket_path,
         driver_namespace=args.namespace,
         clique_id=args.clique_id,
+        clique_label=args.gpu_clique_label_enabled,
     )
 
 

@@ -81,7 +81,8 @@ def attacked(folder: Path, *more: str, prefix: tuple[str, ...] = ()) -> Attacked
         timeout=180,
     )
     assert (out / "report.json").is_file(), done.stderr
-    lines = (out / "logs" / "scheduler.log").read_text().splitlines()
+    logs = (out / "logs").glob("scheduler*.log")  # with the name of the worker, if there are several
+    lines = [line for log in logs for line in log.read_text().splitlines()]
     return Attacked(
         done.returncode,
         done.stdout + done.stderr,

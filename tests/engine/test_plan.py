@@ -46,6 +46,7 @@ CATALOGUE = Catalogue(
             rule("DRA-010", gates=("DRAAdminAccess",)),
             rule("DRA-011", component="kubelet"),
             rule("DRA-012", component="compute-domain-controller"),
+            rule("DRA-013", component="compute-domain-plugin"),
         )
     }
 )
@@ -151,7 +152,20 @@ def test_a_scenario_whose_conditions_are_met_runs() -> None:
             Status.UNTESTABLE,
             "needs the harness's kubelet",
         ),
-        (scenario(needs=("fake-nvml",)), {"driver": "exec:x"}, {}, Status.UNTESTABLE, "no word {driver_root}"),
+        (
+            scenario(needs=("fake-nvml",), components=("driver",)),
+            {"driver": "exec:x"},
+            {},
+            Status.UNTESTABLE,
+            "the driver's command has no word {driver_root}",
+        ),
+        (
+            scenario(needs=("fake-nvml",), components=("compute-domain-plugin",)),
+            {"driver": "exec:x", "compute_domain_plugin": "exec:y"},
+            {},
+            Status.UNTESTABLE,
+            "the compute-domain-plugin's command has no word {driver_root}",
+        ),
         (
             scenario(rules=("DRA-007",), needs=("gpu-driver",)),
             {"driver_name": "a.b"},
@@ -255,18 +269,32 @@ def test_a_scenario_whose_conditions_are_met_runs() -> None:
             "would wait 3600 s",
         ),
         (
-            scenario(rules=("DRA-012",), needs=("compute-domain-plugin",)),
+            scenario(rules=("DRA-012",), needs=("compute-domain-flags",)),
             {"compute_domain_controller": "exec:x"},
             {},
             Status.UNTESTABLE,
-            "would test the reference's",
+            "its command has no word {flags}",
         ),
         (
-            scenario(rules=("DRA-012",), needs=("compute-domain-plugin",)),
+            scenario(rules=("DRA-012",), needs=("compute-domain-flags",)),
             {"compute_domain_controller": "cluster"},
             {},
             Status.UNTESTABLE,
-            "would test the reference's",
+            "that is cluster",
+        ),
+        (
+            scenario(rules=("DRA-013",), needs=("compute-domain-plugin-flags",)),
+            {"compute_domain_plugin": "exec:x {driver_root}"},
+            {},
+            Status.UNTESTABLE,
+            "its command has no word {flags}",
+        ),
+        (
+            scenario(rules=("DRA-013",), components=("compute-domain-plugin",)),
+            {"compute_domain_plugin": "none"},
+            {},
+            Status.NOT_APPLICABLE,
+            "the run has no compute-domain-plugin",
         ),
         (
             scenario(needs=("compute-domain",)),
@@ -358,6 +386,7 @@ def test_every_requirement_can_be_unmet() -> None:
         driver_name="a.b",
         kubelet="cluster",
         compute_domain_controller="none",
+        compute_domain_plugin="exec:x",
     )
     harder = msgspec.structs.replace(
         hard,

@@ -34,7 +34,7 @@ GREEN = ("passed", "not-applicable", "not-supported", "filtered")
 def judged(scenario: Scenario) -> bool:
     """Return whether a scenario judges a driver or the ComputeDomain plugin of a node, on request or not."""
     tags = scenario.tags
-    return "driver" in tags.components or "compute-domain-plugin" in tags.needs
+    return "driver" in tags.components or "compute-domain-plugin" in tags.components
 
 
 def run(work: tuple[list[str], RunOptions]) -> list[dict[str, Any]]:

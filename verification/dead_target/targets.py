@@ -101,13 +101,16 @@ def _built(component: str) -> Callable[[Patch], None]:
     return apply
 
 
-def _compute_domain(patch: Patch) -> None:
-    _built("compute-domain-controller")(patch)
-
+def _domain_plugin(patch: Patch) -> None:
     def start_fabric_plugin(self: Any, flags: Sequence[str] = ()) -> None:
         raise Untestable("the ComputeDomain driver is not registered")
 
     patch.replace(f"{_NODE}.start_fabric_plugin", start_fabric_plugin)
+
+
+def _domain_daemons(patch: Patch) -> None:
+    patch.replace("reference_impl.compute_domain.daemon:SimulatedImexDaemons.start", lambda self: None)
+    patch.replace("reference_impl.compute_domain.daemon:SimulatedImexDaemons.stop", lambda self: None)
 
 
 def _silent_driver(patch: Patch) -> None:
@@ -115,7 +118,7 @@ def _silent_driver(patch: Patch) -> None:
         self._parts[self.driver_name] = Nothing(self.driver_name)
 
     def start_process(
-        self: Any, name: str, command: Sequence[str], env: Mapping[str, str], *, under_test: bool = False
+        self: Any, name: str, command: Sequence[str], env: Mapping[str, str], *, target: str = ""
     ) -> None:
         self._parts[name] = Nothing(name)
 
@@ -133,7 +136,7 @@ def _empty_driver(patch: Patch) -> None:
         start(self, self.driver_name)
 
     def start_process(
-        self: Any, name: str, command: Sequence[str], env: Mapping[str, str], *, under_test: bool = False
+        self: Any, name: str, command: Sequence[str], env: Mapping[str, str], *, target: str = ""
     ) -> None:
         start(self, name)
 
@@ -161,14 +164,10 @@ def _kubelet(patch: Patch) -> None:
 TARGETS: tuple[DeadTarget, ...] = (
     *(
         DeadTarget(name, name, "starts and does nothing", _built(name))
-        for name in ("claim-controller", "scheduler", "binder", "taint-eviction")
+        for name in ("claim-controller", "scheduler", "binder", "taint-eviction", "compute-domain-controller")
     ),
-    DeadTarget(
-        "compute-domain-controller",
-        "compute-domain-controller",
-        "starts and does nothing; its driver never registers",
-        _compute_domain,
-    ),
+    DeadTarget("compute-domain-plugin", "compute-domain-plugin", "never registers", _domain_plugin),
+    DeadTarget("compute-domain-daemon", "compute-domain-daemon", "does not start", _domain_daemons),
     DeadTarget("driver", "driver", "starts and does nothing", _silent_driver),
     DeadTarget(
         "driver that registers",

@@ -30,6 +30,8 @@ COMPONENTS = (
     "kubelet",
     "driver",
     "compute-domain-controller",
+    "compute-domain-plugin",
+    "compute-domain-daemon",
     "taint-eviction",
     "webhook",
     "nvml",

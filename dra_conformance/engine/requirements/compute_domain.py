@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dra_conformance.core.component_spec import FLAGS, ComponentSpec
 from dra_conformance.core.features import Scenario
 from dra_conformance.engine.requirements.registry import Unmet, not_applicable, requirement, untestable
 from dra_conformance.engine.target import Target
@@ -20,18 +21,19 @@ def compute_domain(scenario: Scenario, target: Target) -> Unmet | None:
 
 
 @requirement
-def compute_domain_plugin(scenario: Scenario, target: Target) -> Unmet | None:
-    """A node's ComputeDomain kubelet plugin, which the run starts for the reference controller only."""
-    kind = target.components[_CONTROLLER].kind
-    if kind != "reference":
-        return untestable(f"would test the reference's ComputeDomain kubelet plugin; the controller is {kind}")
-    return None
+def compute_domain_flags(scenario: Scenario, target: Target) -> Unmet | None:
+    """A ComputeDomain controller whose flags the scenario can choose (the word {flags} in its command)."""
+    return _flags(target.components[_CONTROLLER], "controller")
 
 
 @requirement
-def compute_domain_flags(scenario: Scenario, target: Target) -> Unmet | None:
-    """A ComputeDomain controller whose flags the scenario can choose: the reference."""
-    kind = target.components[_CONTROLLER].kind
-    if kind != "reference":
-        return untestable(f"starts the ComputeDomain controller with other flags; the controller is {kind}")
-    return None
+def compute_domain_plugin_flags(scenario: Scenario, target: Target) -> Unmet | None:
+    """A ComputeDomain kubelet plugin whose flags the scenario can choose (the word {flags} in its command)."""
+    return _flags(target.components["compute-domain-plugin"], "kubelet plugin")
+
+
+def _flags(spec: ComponentSpec, what: str) -> Unmet | None:
+    if spec.kind == "reference" or (spec.kind == "exec" and FLAGS in spec.command):
+        return None
+    found = f"its command has no word {FLAGS}" if spec.kind == "exec" else f"that is {spec.kind}"
+    return untestable(f"starts the ComputeDomain {what} with other flags, and {found}")

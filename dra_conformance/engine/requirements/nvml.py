@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dra_conformance.core.component_spec import DRIVER_ROOT
+from dra_conformance.core.component_spec import DRIVER_ROOT, NODE_PROGRAMS
 from dra_conformance.core.features import Scenario
 from dra_conformance.engine.requirements.registry import Unmet, not_applicable, requirement, untestable
 from dra_conformance.engine.target import Target
@@ -17,19 +17,20 @@ def fake_nvml(scenario: Scenario, target: Target) -> Unmet | None:
         return untestable("changes or chooses the GPUs, which is possible with the fake NVML only (--nvml fake)")
     if "nvml" in scenario.tags.components:  # the scenario calls the library itself, without a driver
         return None
-    if reason := _not_on_fake_gpus(target):
-        return untestable(f"needs a driver on the fake NVML; {reason}")
+    for component in NODE_PROGRAMS:
+        if component in scenario.tags.components and (reason := _not_on_fake_gpus(target, component)):
+            return untestable(f"needs a {component} on the fake NVML; {reason}")
     return None
 
 
-def _not_on_fake_gpus(target: Target) -> str:
-    """Return why the driver does not run on the GPUs of the scenario's fake node; empty if it does."""
-    driver = target.components["driver"]
-    if driver.takes_fake_gpus:
-        return target.no_driver_view if driver.kind == "exec" else ""
-    if driver.kind == "exec":
-        return f"the driver's command has no word {DRIVER_ROOT}"
-    return f"the driver is {driver.kind}"
+def _not_on_fake_gpus(target: Target, component: str) -> str:
+    """Return why a program does not run on the GPUs of the scenario's fake node; empty if it does."""
+    spec = target.components[component]
+    if spec.takes_fake_gpus:
+        return target.no_driver_view if spec.kind == "exec" else ""
+    if spec.kind == "exec":
+        return f"the {component}'s command has no word {DRIVER_ROOT}"
+    return f"the {component} is {spec.kind}"
 
 
 @requirement
@@ -54,6 +55,6 @@ def several_gpus(scenario: Scenario, target: Target) -> Unmet | None:
 @requirement
 def seen_nvml(scenario: Scenario, target: Target) -> Unmet | None:
     """The NVML library that the driver uses: that of the scenario's fake node, or this machine's (--nvml real)."""
-    if target.nvml != "real" and (reason := _not_on_fake_gpus(target)):
+    if target.nvml != "real" and (reason := _not_on_fake_gpus(target, "driver")):
         return untestable(f"compares the driver with its NVML library; {reason}, so it may use another (--nvml real)")
     return None

@@ -1,0 +1,138 @@
+"""Tests of `--compute-domain-controller` and `--compute-domain-plugin`: each program is judged for its own rules.
+
+The programs are the reference's in processes of their own, so they pass these rules.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import CommandLine
+
+from dra_conformance.core import assets, features
+from dra_conformance.core.component_spec import ComponentSpec
+from dra_conformance.core.errors import ExitCode, UsageError
+from dra_conformance.core.options import RunOptions
+from dra_conformance.doctor import components as doctor
+from dra_conformance.engine import preflight, supported_features
+from dra_conformance.pytest_plugin.dry_run import dry_run
+
+REFERENCE = [sys.executable, "-m", "reference_impl"]
+CONTROLLER = f"exec:{shlex.join([*REFERENCE, 'compute-domain'])} --kubeconfig {{kubeconfig}}"
+PLUGIN = (
+    f"exec:{shlex.join([*REFERENCE, 'compute-domain-plugin'])} --kubeconfig {{kubeconfig}} --node-name {{node}} "
+    "--kubelet-plugins-directory-path {plugins} --kubelet-registrar-directory-path {registrar} --cdi-root {cdi} "
+    "--container-driver-root {driver_root} --namespace {namespace}"
+)
+
+
+def test_a_users_controller_is_not_judged_by_the_references_kubelet_plugin(cli: CommandLine) -> None:
+    """NV-145 to NV-147 and NV-153 bind the controller, NV-046 the kubelet plugin."""
+    own = {"NV-145", "NV-146", "NV-147", "NV-153"}
+    rules = [word for rule in (*sorted(own), "NV-046") for word in ("--rule", rule)]
+    ended = cli.suite("--compute-domain-controller", CONTROLLER, "--profile", "imex", *rules)
+    found = {row["id"]: row["status"] for row in ended.report["rules"]}
+    assert {rule: found[rule] for rule in own} == dict.fromkeys(own, "passed"), ended.err
+    assert not [row["id"] for row in ended.report["rules"] if row["binds"] and row["component"].endswith("plugin")]
+
+
+def test_a_users_kubelet_plugin_is_judged(cli: CommandLine) -> None:
+    """It is a process on the scenario's fake GPUs, beside the reference's controller."""
+    own = {"NV-046", "NV-159"}
+    rules = [word for rule in sorted(own) for word in ("--rule", rule)]
+    ended = cli.suite("--compute-domain-plugin", PLUGIN, "--profile", "imex", *rules)
+    found = {row["id"]: row["status"] for row in ended.report["rules"] if row["id"] in own}
+    assert found == dict.fromkeys(own, "passed"), ended.err
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        ("echo no fabric here >&2; exit 3", "ended with exit code 3 before it registered; last output: no fabric here"),
+        ("echo waiting; exec sleep 600", "last output: waiting"),
+    ],
+)
+def test_a_kubelet_plugin_that_never_registers_ends_the_run(cli: CommandLine, script: str, said: str) -> None:
+    """Every other scenario would wait for it in vain."""
+    plugin = f"exec:/bin/sh -c '{script}'  {{driver_root}}"
+    ended = cli.suite("--compute-domain-plugin", plugin, "--rule", "NV-046", "--rule", "NV-159")
+    assert ended.code == ExitCode.TARGET_UNREACHABLE
+    assert said in ended.out + ended.err
+
+
+def test_scenarios_that_start_the_kubelet_plugin_have_its_tag() -> None:
+    """The tag decides whether the scenario waits in real time, and which program the faults hit."""
+    starts = [s for s in features.read_all() if any("ComputeDomain driver on" in step.text for step in s.steps)]
+    assert len(starts) > 15
+    assert [s.id for s in starts if "compute-domain-plugin" not in s.tags.components] == []
+    flags = re.compile(r'the ComputeDomain driver on "\w+" (is started with:|with "--.*)')
+    chosen = [s for s in starts if any(flags.match(step.text) for step in s.steps)]
+    assert len(chosen) > 4
+    assert [s.id for s in chosen if "compute-domain-plugin-flags" not in s.tags.needs] == []
+
+
+# -- presets -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("component", "program", "words"),
+    [
+        ("compute-domain-plugin", "compute-domain-kubelet-plugin", {"{driver_root}", "{flags}", "{namespace}"}),
+        ("compute-domain-controller", "compute-domain-controller", {"{kubeconfig}", "{flags}", "{namespace}"}),
+        ("webhook", "webhook", {"{port}", "{feature_gates}"}),
+    ],
+)
+def test_a_preset_is_the_command_of_a_release(component: str, program: str, words: set[str]) -> None:
+    spec = ComponentSpec.parse(component, "nvidia:v0.4.1")
+    assert spec.command[0] == str(assets.third_party_programs() / "nvidia-v0.4.1" / program)
+    assert words <= set(spec.command)
+    assert ComponentSpec.parse(component, "nvidia") == ComponentSpec.parse(component, "nvidia:v0.5.0")
+
+
+@pytest.mark.parametrize("component", ["compute-domain-plugin", "compute-domain-controller", "webhook"])
+def test_a_preset_that_is_not_built_ends_with_the_build_command(
+    component: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(assets, "third_party_programs", lambda: tmp_path)
+    options = RunOptions(**{component.replace("-", "_"): "nvidia:v0.4.1"})
+    with pytest.raises(UsageError, match=f"--{component} nvidia:v0.4.1: not built: there is no ") as raised:
+        preflight.check(options)
+    assert raised.value.exit_code == ExitCode.USAGE
+    assert raised.value.hint.endswith("python -m verification build nvidia-driver-v0.4.1")
+    (found,) = [one for one in doctor.look(options) if one.name == component]
+    assert "nvidia:v0.4.1 is not built" in found.cause
+
+
+def test_the_checkpoint_of_another_plugin_is_not_read() -> None:
+    """NV-167 reads NVIDIA's checkpoint, which another kubelet plugin does not have."""
+    for plugin, known in (("reference", True), ("nvidia", True), ("exec:x", False)):
+        found = supported_features.find(RunOptions(compute_domain_plugin=plugin))
+        assert ("nvidia-checkpoint" in found.supported) is known, plugin
+
+
+# -- placeholders ------------------------------------------------------------------------------------------------------
+
+
+def test_an_unknown_placeholder_of_the_controller_is_wrong_use() -> None:
+    with pytest.raises(UsageError, match=r"unknown placeholder \{node\}"):
+        preflight.check(RunOptions(compute_domain_controller="exec:/bin/sh {node}"))
+
+
+def test_a_dry_run_counts_what_a_placeholder_gains() -> None:
+    options = RunOptions(compute_domain_plugin="exec:/bin/sh", profile=("imex",))
+    lines, _ = dry_run(options)
+    gains = re.compile(r"the compute-domain-plugin's command has no word ({\w+}): (\d+) scenarios")
+    found = {match[1]: int(match[2]) for line in lines if (match := gains.match(line))}
+    assert found["{driver_root}"] > 20 > found["{flags}"] > 2
+
+
+def test_doctor_names_the_words_of_each_command() -> None:
+    options = RunOptions(compute_domain_plugin="exec:/bin/sh {driver_root}", compute_domain_controller="exec:/bin/sh")
+    found = {one.name: one for one in doctor.look(options)}
+    assert "channels and daemons" in found["compute-domain-plugin: {driver_root}"].found
+    assert "without this word" in found["compute-domain-plugin: {flags}"].cause
+    assert "without this word" in found["compute-domain-controller: {flags}"].cause
