@@ -372,3 +372,17 @@ def _(patch: Patch) -> None:
         return lambda self, claims: original(self, claims[:-1] if len(claims) > 1 else claims)
 
     patch.wrap(f"{SERVICE}.prepare", make)
+
+
+@mutant("channels-stay-taken-over-a-reboot", rule="NV-164b")
+def _(patch: Patch) -> None:
+    """The claims of an earlier boot stay in the checkpoint."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def repair(self: Any) -> None:
+            self._checkpoint.open = lambda: None
+            original(self)
+
+        return repair
+
+    patch.wrap(f"{PREPARER}.repair", make)

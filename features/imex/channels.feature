@@ -186,6 +186,19 @@ Feature: Channel claims on the nodes of a ComputeDomain
     When Unprepare of claim "first" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "second" returns "channel-0"
 
+  @NV-164b
+  Scenario: A channel that was prepared before a reboot is free after it
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 1 nodes
+    And a channel claim "first" on "n1" for ComputeDomain "job"
+    And a channel claim "second" on "n1" for ComputeDomain "job"
+    And the ComputeDomain driver on "n1" has prepared claim "first"
+    When the kernel of "n1" starts again
+    And the ComputeDomain driver on "n1" is restarted
+    And Prepare of claim "second" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "second" returns "channel-0"
+
   @NV-162 @NV-165 @NV-166
   Scenario: A node belongs to one ComputeDomain at a time
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
