@@ -7,7 +7,7 @@ reference does not contain the library: an administrator installs `libvgpu.so` a
 A `Limiter` owns `<folder>/claims/<uid>` from Prepare to Unprepare, and `<folder>/lock`.
 
 Source: cmd/hami-kubelet-plugin/hami_core.go of Project-HAMi/k8s-dra-driver at ebeaad9; src/multiprocess of
-Project-HAMi/HAMi-core at 8f3a89c; rules HAMI-005 to HAMI-016.
+Project-HAMi/HAMi-core at 8f3a89c; rules HAMI-005 to HAMI-013c.
 """
 
 from __future__ import annotations
