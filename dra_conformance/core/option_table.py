@@ -212,7 +212,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="driver-release",
         help="Apply the rules of this release of NVIDIA's driver.",
-        note="The default is that of --driver nvidia, and v0.5.0 for every other driver.",
+        note="The default is that of a component nvidia:RELEASE, and v0.5.0 for every other program.",
         group="driver",
         metavar="RELEASE",
         choices=NVIDIA_RELEASES,
