@@ -107,6 +107,7 @@ class ScenarioNode:
                 # A driver that runs already has published its slices; deleting them would be the harness's fault.
                 wipe_at_start=self.external_driver is None,
                 programs=self._programs() if self._simulates_mps else None,
+                shown_at=self._shown_at(),
             )
 
     # -- GPUs ------------------------------------------------------------------------------------------------------
@@ -668,7 +669,7 @@ class ScenarioNode:
         for path in (*own, *gpus):
             isolation.reach(*(parent for parent in path.parents if parent.is_relative_to(self.root)))
         isolation = isolation.with_folders(self.root, run.target_folder(target), *gpus)
-        mounts = list(run.components.spec(target).mounts)
+        mounts = self._mounts(target, values)
         if gpus:
             root = Path(self._gpus.driver_root)
             fake_root.complete(root)
@@ -680,6 +681,17 @@ class ScenarioNode:
         view.mkdir(exist_ok=True, mode=0o700)
         shown = isolation.with_mounts(mounts, view=view, root=bool(gpus))
         return self._with_bind_files(shown) if gpus else shown
+
+    def _shown_at(self) -> dict[Path, Path]:
+        """Return the kubelet's folders by the path at which the driver's program sees them."""
+        folders = {"{plugins}": self.root / "plugins", "{registrar}": self.root / "plugins_registry"}
+        mounts = self.world.run.components.spec("driver").mounts
+        return {target: folders[str(source)] for source, target in mounts if str(source) in folders}
+
+    def _mounts(self, target: str, values: Mapping[str, str]) -> list[tuple[Path, Path]]:
+        """Return the mounts of a program, with the node's folders in place of their placeholders."""
+        mounts = self.world.run.components.spec(target).mounts
+        return [(Path(fill(str(source), values)), target) for source, target in mounts]
 
     def _with_bind_files(self, isolation: Isolation) -> Isolation:
         """Let writes to `bind` and `unbind` take effect for the driver, if its node has a simulated kernel for them."""

@@ -41,6 +41,10 @@ WEBHOOK_PLACEHOLDERS = ("host", "port", "tls_cert", "tls_key", "feature_gates", 
 """The placeholders of a webhook's command."""
 
 
+NODE_FOLDERS = ("{plugins}", "{registrar}", "{cdi}")
+"""Sources of mounts that are folders of the driver's node, for a program that has the paths of a kubelet built in."""
+
+
 @dataclass(frozen=True, slots=True)
 class ComponentSpec:
     """The implementation of one component.

@@ -18,7 +18,7 @@ import msgspec
 
 from dra_api import versions
 from dra_api.feature_gates import FeatureGateError, parse_gates
-from dra_conformance.core.component_spec import CHOICES, MOUNTED, ComponentSpec
+from dra_conformance.core.component_spec import CHOICES, MOUNTED, NODE_FOLDERS, ComponentSpec
 from dra_conformance.core.declaration import REFERENCE, Declaration
 from dra_conformance.core.errors import UsageError, unknown
 from dra_conformance.core.option_table import NVIDIA_RELEASES, default_of
@@ -112,7 +112,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             source, _, target = text.partition(":")
             if not source or not target.startswith("/"):
                 raise UsageError(f"--driver-mount {text!r}: must be SOURCE:TARGET, with an absolute path as TARGET")
-            yield Path(source).absolute(), Path(target)
+            yield Path(source) if source in NODE_FOLDERS else Path(source).absolute(), Path(target)
 
     def components(self) -> dict[str, ComponentSpec]:
         """Return the implementations of all components by option name."""

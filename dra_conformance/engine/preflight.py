@@ -15,6 +15,7 @@ from dra_conformance.components.reference import check_settings
 from dra_conformance.core.component_spec import (
     DRIVER_ROOT,
     MOUNTED,
+    NODE_FOLDERS,
     NODE_PROGRAMS,
     WEBHOOK_PLACEHOLDERS,
     ComponentSpec,
@@ -139,7 +140,7 @@ def _built(component: str, preset: Preset) -> None:
 
 def _mounts(spec: ComponentSpec) -> None:
     for source, _ in spec.mounts:
-        if not source.exists():
+        if not (str(source) in NODE_FOLDERS or source.exists()):
             raise UsageError(f"--driver-mount {source}: no such file or directory")
 
 

@@ -62,6 +62,7 @@ class Kubelet:
         registration_dir: Path | None = None,
         wipe_at_start: bool = True,
         programs: Programs | None = None,
+        shown_at: Mapping[Path, Path] | None = None,
     ) -> None:
         self.name = f"kubelet {node_name}"
         self.node_name = node_name
@@ -77,6 +78,7 @@ class Kubelet:
         self._clock = clock
         self._record = recorder(log, node_name)
         self._wipe_at_start = wipe_at_start
+        self._shown_at = dict(shown_at or {})
         self._life_lock = threading.RLock()
         self._life: _Life | None = None
 
@@ -228,6 +230,7 @@ class _Life:
             record=record,
             on_instance=self._on_instance,
             wipe_at_start=kubelet._wipe_at_start,
+            shown_at=kubelet._shown_at,
         )
         self.claims = ClaimManager(
             client=client,

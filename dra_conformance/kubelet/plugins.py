@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import stat
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,6 +76,8 @@ class PluginManager:
         node: the node's name.
         folder: the registration folder, which exists.
         wipe_at_start: delete the node's slices first, as every kubelet does when it starts (rule DRA-285).
+        shown_at: folders of the node by the path at which a program in a mount namespace sees them; an endpoint below
+            such a path is called in the folder.
         on_instance: called with every new instance, and with every removed one (second argument False).
     """
 
@@ -91,8 +93,10 @@ class PluginManager:
         record: Record,
         on_instance: Callable[[PluginInstance, bool], None],
         wipe_at_start: bool = True,
+        shown_at: Mapping[Path, Path] | None = None,
     ) -> None:
         self._client = client
+        self._shown_at = dict(shown_at or {})
         self._slices = slices
         self._clock = clock
         self._node = node
@@ -315,7 +319,7 @@ class PluginManager:
         if info.type != DRA_PLUGIN_TYPE:
             raise RegistrationRefused(f"no handler registered for plugin type: {info.type} at socket {path}")
         # An empty endpoint means that registration and service share a socket.
-        endpoint = info.endpoint or str(path)
+        endpoint = self._on_node(info.endpoint) if info.endpoint else str(path)
         try:
             version = choose_version(info.supported_versions)
         except RegistrationRefused as error:
@@ -340,6 +344,13 @@ class PluginManager:
         instance.client.channel.on_connection(lambda connected: self._on_connection(instance, connected))
         self._on_instance(instance, True)
         return instance
+
+    def _on_node(self, endpoint: str) -> str:
+        """Return the path of an endpoint on the node for a path that a program sees."""
+        for shown, folder in self._shown_at.items():
+            if Path(endpoint).is_relative_to(shown):
+                return str(folder / Path(endpoint).relative_to(shown))
+        return endpoint
 
     def _forget_socket(self, path: Path, socket: _Socket) -> None:
         with self.changed:

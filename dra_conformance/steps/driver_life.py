@@ -191,7 +191,9 @@ _NOT_SERVED = ("UNIMPLEMENTED", "UNAVAILABLE", "DEADLINE_EXCEEDED")
 
 def endpoint_of(world: World, node: str, info: PluginInfo) -> str:
     """Return the announced endpoint, or the registration socket if none is announced."""
-    return info.endpoint or str(world.node(node).plugin.instance.registration_socket)
+    instance = world.node(node).plugin.instance
+    # A program in a mount namespace may see the folder at another path than the kubelet.
+    return instance.endpoint if info.endpoint else str(instance.registration_socket)
 
 
 @then('every DRA service of the driver on "{node}" returns the same devices for claim "{claim}"')

@@ -80,23 +80,33 @@ Feature: A driver keeps its state across restarts
     When claim "train" is unprepared on "n1"
     Then claim "train" is unprepared
 
-  @NV-070d @NV-070e @needs:gpu-driver @needs:driver-flags @needs:fake-nvml
+  @NV-070d @needs:driver-flags
   Scenario: A rolling update runs two instances of a driver side by side
     Given node "n1" running the driver with "--pod-uid=old"
     And a ResourceClaim "before" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "during" allocated 1 devices of the driver on "n1"
+    And claim "before" is prepared on "n1"
+    When the second instance of the driver on "n1" is started with "--pod-uid=new"
+    Then the driver on "n1" comes to be registered
+    When claims "before, during" are prepared on "n1" in one call
+    Then all responses for claim "before" are the same
+    And claim "during" is prepared
+    When the first instance of the driver on "n1" is stopped
+    Then the driver on "n1" stays registered
+    When claim "before" is unprepared on "n1"
+    Then claim "before" is unprepared
+    And the slices of the driver on "n1" still exist
+
+  @NV-070e @needs:driver-flags
+  Scenario: A device that one of two instances has prepared is refused by the other
+    Given node "n1" running the driver with "--pod-uid=old"
+    And a ResourceClaim "before" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "rival" allocated the same device as claim "before" on "n1"
     And claim "before" is prepared on "n1"
     When the second instance of the driver on "n1" is started with "--pod-uid=new"
-    Then the driver on "n1" comes to be registered [NV-070d]
-    When claims "before, during, rival" are prepared on "n1" in one call
-    Then all responses for claim "before" are the same [NV-070d]
-    And claim "during" is prepared [NV-070d]
-    And claim "rival" is refused [NV-070e]
-    When the first instance of the driver on "n1" is stopped
-    Then the driver on "n1" stays registered [NV-070d]
-    When claim "before" is unprepared on "n1"
-    Then claim "before" is unprepared [NV-070d]
+    Then the driver on "n1" comes to be registered
     When claim "rival" is prepared on "n1"
-    Then claim "rival" is prepared [NV-070e]
-    And the slices of the driver on "n1" still exist [NV-070d]
+    Then claim "rival" is refused
+    When claim "before" is unprepared on "n1"
+    And claim "rival" is prepared on "n1"
+    Then claim "rival" is prepared

@@ -301,10 +301,29 @@ def test_a_program_is_judged_on_the_fake_node(tmp_path: Path) -> None:
     report = orjson.loads((tmp_path / "report" / "report.json").read_bytes())
     (judged,) = [row for row in report["scenarios"] if row["status"] != "filtered"]
     assert judged["status"] == "passed", (judged["reason"], done.stdout, done.stderr)
-    (log,) = (tmp_path / "report" / "logs").glob("driver-*.log")
+    (log,) = (tmp_path / "report" / "logs").glob("driver-n1-*.log")
     assert log.read_text().splitlines()[:4] == [
         "0000:53:00.0",
         "509 nvidia-caps-imex-channels",
         "511 nvidia-caps",
         "below",
     ]
+
+
+def test_a_program_with_the_folders_of_a_kubelet_built_in_is_judged(tmp_path: Path) -> None:
+    """It announces the endpoint that it sees; the emulated kubelet calls the node's folder."""
+    words = [sys.executable, "-m", "reference_impl", "inventory-plugin", "--inventory", "nic"]
+    words += ["--driver-name", "nic.dra.test", "--kubeconfig", "{kubeconfig}", "--node-name", "{node}"]
+    words += ["--kubelet-plugins-directory-path", "/var/lib/kubelet/plugins", "--cdi-root", "/var/run/cdi"]
+    words += ["--kubelet-registrar-directory-path", "/var/lib/kubelet/plugins_registry"]
+    places = {"plugins": "/var/lib/kubelet/plugins", "registrar": "/var/lib/kubelet/plugins_registry"}
+    mounts = {**places, "cdi": "/var/run/cdi"}.items()
+    more = [word for name, place in mounts for word in ("--driver-mount", f"{{{name}}}:{place}")]
+    more += ["--driver-name", "nic.dra.test", "--isolation", "off", "--out", str(tmp_path / "report")]
+    more += ["--focus", "^driver/(registration#a-started|prepare#the-response-for-a-claim-has)"]
+    command = [sys.executable, "-m", "dra_conformance", "run", "--driver", f"exec:{' '.join(words)}", *more]
+    environment = {**os.environ, "PYTHONPATH": str(assets.features().parent)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    report = orjson.loads((tmp_path / "report" / "report.json").read_bytes())
+    judged = [row["status"] for row in report["scenarios"] if row["status"] != "filtered"]
+    assert judged == ["passed", "passed"], done.stdout + done.stderr

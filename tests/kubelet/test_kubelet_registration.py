@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -75,6 +76,17 @@ def test_a_driver_that_never_registers_is_explained(node: World) -> None:
     assert "stray.txt (no socket)" in message
     with pytest.raises(DriverNotRegistered, match=f"DRA driver {DRIVER} is not registered"):
         node.kubelet.plugin(DRIVER).prepare([])
+
+
+def test_an_endpoint_below_a_shown_folder_is_called_on_the_node(node: World) -> None:
+    """A program in a mount namespace announces the path that it sees."""
+    node.serve(Driver(node.kubelet.cdi_roots[0]))
+    node.kubelet.wait_registered(DRIVER)
+    plugins = node.kubelet.plugins
+    plugins._shown_at = {Path("/var/lib/kubelet/plugins"): node.kubelet.plugins_dir}
+    found = plugins._on_node("/var/lib/kubelet/plugins/d/dra.sock")
+    assert found == str(node.kubelet.plugins_dir / "d/dra.sock")
+    assert plugins._on_node("/var/lib/kubelet/plugins2/dra.sock") == "/var/lib/kubelet/plugins2/dra.sock"
 
 
 def test_a_socket_that_answers_garbage_is_named(node: World) -> None:
