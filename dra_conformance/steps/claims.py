@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from uuid import uuid4
 
 from dra_api.allocations import results_of
 from dra_api.clock import SOON, timestamp
@@ -127,7 +128,8 @@ def allocate_by_hand(
 def free_results(world: World, alias: str, count: int, *, request: str = "gpu", exclusive: bool = False) -> list[Obj]:
     """Return results with the first free devices of the driver under test on a node.
 
-    `exclusive` leaves out devices that allow multiple allocations. Raises Untestable if the driver has fewer than
+    A device that allows multiple allocations is allocated as a scheduler does it for a request without an amount: a
+    share of all that it has, or of what its policy says. `exclusive` leaves out such devices. Raises Untestable if the driver has fewer than
     `count`, and NotApplicable if all of its devices are left out.
     """
     node = world.node(alias)
@@ -146,10 +148,20 @@ def free_results(world: World, alias: str, count: int, *, request: str = "gpu", 
             if entry in held or device.get("taints"):
                 continue
             if not (exclusive and device.get("allowMultipleAllocations")):
-                results.append({"request": request, "driver": entry[0], "pool": entry[1], "device": entry[2]})
+                result = {"request": request, "driver": entry[0], "pool": entry[1], "device": entry[2]}
+                results.append({**result, **share_of(device)})
     if len(results) < count:
         raise Untestable(f"the scenario needs {count} free devices on {alias}; the driver has {len(results)}")
     return results[:count]
+
+
+def share_of(device: Obj) -> Obj:
+    """Return the share id and the consumed capacity of a device that allows multiple allocations; else nothing."""
+    if not device.get("allowMultipleAllocations"):
+        return {}
+    capacity = device.get("capacity") or {}
+    consumed = {name: (one.get("requestPolicy") or {}).get("default") or one["value"] for name, one in capacity.items()}
+    return {"shareID": str(uuid4()), **({"consumedCapacity": consumed} if consumed else {})}
 
 
 def driver_class(world: World) -> str:
