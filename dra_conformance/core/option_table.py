@@ -223,8 +223,8 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="driver-mount",
         help="Show a file or directory of this machine at a path that the driver's program has built in.",
-        note="The driver, and the programs for ComputeDomains, run in a mount namespace. {plugins}, {registrar} and {cdi} "
-        "are folders of the driver's node.",
+        note="The driver, and the programs for ComputeDomains, run in a mount namespace. {plugins}, {registrar} and "
+        "{cdi} are folders of its node.",
         group="driver",
         default=(),
         metavar="SOURCE:TARGET",

@@ -129,8 +129,9 @@ def free_results(world: World, alias: str, count: int, *, request: str = "gpu", 
     """Return results with the first free devices of the driver under test on a node.
 
     A device that allows multiple allocations is allocated as a scheduler does it for a request without an amount: a
-    share of all that it has, or of what its policy says. `exclusive` leaves out such devices. Raises Untestable if the driver has fewer than
-    `count`, and NotApplicable if all of its devices are left out.
+    share of all that it has, or of what its policy says. `exclusive` leaves out such devices.
+
+    Raises Untestable if the driver has fewer than `count`, and NotApplicable if all of its devices are left out.
     """
     node = world.node(alias)
     if exclusive and all(device.get("allowMultipleAllocations") for device in node.devices()):

@@ -131,10 +131,10 @@ Feature: Several claims share a GPU by consumable capacity
       results: [{request: gpu, deviceOf: base, consumedCapacity: {shares: "1"}}]
       """
     When claims "other, twice" are prepared on "n1" in one call
-    Then the response for claim "other" has every device that the claim was allocated
-    And the response for claim "twice" has every device that the claim was allocated
+    Then the response for claim "other" has the id of every share that the claim was allocated
+    And the response for claim "twice" has the id of every share that the claim was allocated
     And every CDI id of the response for claim "twice" resolves on "n1"
     When the driver on "n1" is restarted
     Then the driver on "n1" comes to be registered
     When claim "other" is prepared on "n1"
-    Then the response for claim "other" has every device that the claim was allocated
+    Then the response for claim "other" has the id of every share that the claim was allocated
