@@ -720,7 +720,7 @@ class ScenarioNode:
 
 _GUIDES = {
     "driver": "docs/tutorials/driver.md describes what a driver receives and must do.",
-    FABRIC_PLUGIN: "docs/how-to/gpu-driver.md describes what a kubelet plugin of ComputeDomains receives.",
+    FABRIC_PLUGIN: "docs/how-to/compute-domains.md describes what a kubelet plugin of ComputeDomains receives.",
 }
 
 GATES_FLAG = "--feature-gates="
