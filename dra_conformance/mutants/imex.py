@@ -446,7 +446,10 @@ def _(patch: Patch) -> None:
 @mutant("host-managed-daemon-published", rule="NV-047")
 def _(patch: Patch) -> None:
     """A daemon is published although the driver runs none."""
-    patch.wrap("reference_impl.compute_domain.plugin:published_devices", lambda original: lambda **_: original())
+    patch.wrap(
+        "reference_impl.compute_domain.plugin:published_devices",
+        lambda original: lambda **_: original(host_managed=False),
+    )
 
 
 @mutant("host-managed-daemon-prepared", rule="NV-171")

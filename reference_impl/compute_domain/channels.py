@@ -64,7 +64,7 @@ class _Edits:
     cdi_ids: tuple[str, ...]
 
 
-def published_devices(*, host_managed: bool = False) -> list[Obj]:
+def published_devices(*, host_managed: bool) -> list[Obj]:
     """Return the devices of every node: one channel and, unless IMEX is host managed, one daemon (NV-046, NV-047)."""
     channel = {"name": CHANNEL, "attributes": {"type": {"string": "channel"}, "id": {"int": 0}}}
     daemon = {"name": DAEMON, "attributes": {"type": {"string": "daemon"}, "id": {"int": 0}}}

@@ -220,10 +220,7 @@ class SimulatedImexDaemons:
             "phase": "Running",
             "podIP": self._address,
             "startTime": now,
-            "conditions": [
-                {"type": kind, "status": "True", "lastTransitionTime": now}
-                for kind in ("PodScheduled", "Initialized", "ContainersReady", "Ready")
-            ],
+            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": now}],
         }
         running = self._client.patch(PODS, name_of(pod), {"status": status}, namespace_of(pod), subresource="status")
         self._informers[PODS].assume(running)
