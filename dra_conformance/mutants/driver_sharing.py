@@ -208,7 +208,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.check_shares", lambda self, claim, results, held: None)
 
 
-@mutant("admin-access-with-any-configuration", rule="NV-061")
+@mutant("admin-access-with-any-configuration", rule="NV-065")
 def _(patch: Patch) -> None:
     """The configuration of a claim with admin access is compared with those of the shares."""
 

@@ -44,7 +44,7 @@ Feature: Several claims share a GPU by consumable capacity
       | capacity.memory.requestPolicy.validRange.max  | same as capacity.memory.value |
       | capacity.memory.requestPolicy.validRange.step | 1Mi                           |
 
-  @NV-061 @NV-062 @NV-065 @NV-044 @needs:fake-nvml
+  @NV-065 @NV-044 @needs:fake-nvml
   Scenario: Claims with equal configuration share a GPU
     Given node "n1" has a fake "nvidia-smi"
     # One byte less than 80Gi.
@@ -104,8 +104,8 @@ Feature: Several claims share a GPU by consumable capacity
     And claim "same" is prepared [NV-065]
     And claim "elsewhere" is prepared [NV-065]
     # Admin access has no share, so it needs no configuration that equals those of the shares.
-    And claim "monitor" is prepared [NV-061]
-    And claim "likewise" is prepared [NV-062]
+    And claim "monitor" is prepared [NV-065]
+    And claim "likewise" is prepared [NV-065]
     When claims "one, same" are unprepared on "n1" in one call
     And claim "odd" is prepared on "n1"
     Then claim "odd" is refused on its own [NV-065]
