@@ -11,6 +11,7 @@ import ctypes
 import re
 from typing import Any
 
+from dra_api.objects import RESOURCE_CLAIMS, uid_of
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
@@ -133,6 +134,9 @@ def _(world: World, placement: str, gpu: int, node: str) -> None:
         create_instance(world, node, gpu, placement)
 
 
+_ATTEMPTS = 50
+
+
 def claim_devices(world: World, claim: str, node: str, devices: list[str]) -> None:
     """Create a claim with a hand-written allocation to devices by name."""
     world.create(claim_object(world, claim, claim_spec(driver_class(world), len(devices))))
@@ -144,6 +148,17 @@ def claim_devices(world: World, claim: str, node: str, devices: list[str]) -> No
 def _(world: World, claim: str, devices: str, node: str) -> None:
     """Create a claim and write its allocation to devices of the driver under test, by name."""
     claim_devices(world, claim, node, words(devices))
+
+
+@given('a ResourceClaim "{claim}" with a letter first in its uid allocated the devices "{devices}" on "{node}"')
+def _(world: World, claim: str, devices: str, node: str) -> None:
+    """The same, for a claim whose uid begins with a letter: it is deleted and created again until it does."""
+    for _attempt in range(_ATTEMPTS):
+        claim_devices(world, claim, node, words(devices))
+        if not uid_of(world.get(RESOURCE_CLAIMS, claim))[0].isdigit():
+            return
+        world.client.delete(RESOURCE_CLAIMS, claim, world.namespace)
+    raise Untestable(f"the uids of {_ATTEMPTS} claims begin with digits")
 
 
 @then('preparing and unpreparing each MIG device of GPU {gpu:d} on "{node}" creates and destroys its instance')
