@@ -143,3 +143,13 @@ def test_features_follow_the_style(path: Path) -> None:
     assert description, "a feature begins with a sentence or two on what it is about"
     names = [scenario.name for scenario in features.read_file(path) if not scenario.example]
     assert [name for name, count in Counter(names).items() if count > 1] == []
+
+
+def test_a_scenario_has_rules_of_one_range_of_driver_releases() -> None:
+    """A rule of all releases would be untestable in a scenario that is not applicable to one of them."""
+    mixed = {}
+    for scenario in scenarios():
+        ranges = {rule: (catalogue()[rule].driver_since, catalogue()[rule].driver_until) for rule in scenario.rules}
+        if len(set(ranges.values())) > 1:
+            mixed[scenario.id] = ranges
+    assert not mixed
