@@ -396,6 +396,7 @@ def test_every_requirement_can_be_unmet() -> None:
         nvml="real",
         taint_eviction="cluster",
     )
+    real = msgspec.structs.replace(harder, scheduler="kube-scheduler")
     words = 'revision "documented", manifest "a-v1beta2"'
     steps = {"virtual-clock": "600 seconds pass"}
     for need in NEEDS:
@@ -417,7 +418,7 @@ def test_every_requirement_can_be_unmet() -> None:
             )
             .decisions[0]
             .status
-            for options in (hard, harder)
+            for options in (hard, harder, real)
         ]
         assert set(found) & {Status.NOT_APPLICABLE, Status.UNTESTABLE}, need
 
