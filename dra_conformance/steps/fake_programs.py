@@ -69,7 +69,9 @@ def _(world: World, node: str, name: str) -> None:
     """Install a script in the driver root that logs how it is run: nvidia-smi, nvidia-cuda-mps-control, ..."""
     component = world.node(node)
     program(component, name).install(SCRIPTS[name])
-    fake_root.add_shell(Path(component.gpus.driver_root))
+    # Not for MPS: NVIDIA's container changes its root if that has a shell, which needs more of a root than there is.
+    if name == "nvidia-imex-ctl":
+        fake_root.add_shell(Path(component.gpus.driver_root))
 
 
 # -- nvidia-smi --------------------------------------------------------------------------------------------------------
