@@ -274,10 +274,10 @@ Feature: The kubelet keeps claims of several pods and drivers apart
     When the scripted driver "sim" works
     And 70 seconds pass
     Then the scripted driver "sim" has received at least 2 Unprepare calls [DRA-277]
-    And every Unprepare call of the scripted driver "sim" is for "a" [DRA-569]
     And pod "second" reaches phase Running [DRA-277]
+    And every Unprepare call of the scripted driver "sim" is for "a" [DRA-569]
     When pod "second" is deleted
-    Then the scripted driver "sim" receives one Unprepare call for "b" [DRA-277]
+    Then the scripted driver "sim" receives one Unprepare call for "b" [DRA-569]
 
   @DRA-280 @needs:virtual-clock
   Scenario: A restarted kubelet keeps the claims of its pods
