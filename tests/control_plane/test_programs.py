@@ -98,6 +98,17 @@ def test_the_error_names_the_releases_that_were_found(pretend: Pretend, home: di
         find(Wanted("1.36"), bin_dir=str(folder), environ=home)
 
 
+def test_a_named_folder_with_another_release_is_not_passed_over(
+    pretend: Pretend, home: dict[str, str], tmp_path: Path
+) -> None:
+    all_of(pretend, Path(home["HOME"]) / ".cache/dra-conformance/control-plane/v1.36.2", "v1.36.2")
+    folder = all_of(pretend, tmp_path / "bin", "v1.37.2")
+    with pytest.raises(ProgramsMissing) as caught:
+        find(Wanted("1.36"), bin_dir=str(folder), environ=home)
+    assert caught.value.hint == "`--kubernetes-version 1.37` uses it."
+    assert find(Wanted("1.37"), bin_dir=str(folder), environ=home).version == "v1.37.2"
+
+
 def test_a_missing_folder_is_an_error(home: dict[str, str]) -> None:
     with pytest.raises(ProgramsMissing, match="no such folder"):
         find(Wanted("1.36"), bin_dir="/does/not/exist", environ=home)

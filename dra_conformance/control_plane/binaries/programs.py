@@ -23,6 +23,8 @@ ETCD, API_SERVER = "etcd", "kube-apiserver"
 CONTROLLERS, SCHEDULER = "kube-controller-manager", "kube-scheduler"
 NEEDED = (ETCD, API_SERVER, CONTROLLERS, SCHEDULER)
 
+BIN_DIR = "--bin-dir"
+
 _VERSION = re.compile(r"v?(\d+)\.(\d+)\.(\d+)(?:[-+][0-9A-Za-z.+-]*)?")
 # Newer releases write the component before the name of a gate.
 _GATE = re.compile(r"(?:kube:)?(\w+)=true\|false \((?:\w+ - )?default=(true|false)\)")
@@ -81,7 +83,7 @@ def folders(bin_dir: str = "", environ: Mapping[str, str] | None = None) -> list
     env = os.environ if environ is None else environ
     found: list[tuple[str, Path]] = []
     if bin_dir:
-        found.append(("--bin-dir", Path(bin_dir)))
+        found.append((BIN_DIR, Path(bin_dir)))
     if assets_dir := env.get("KUBEBUILDER_ASSETS"):
         found.append(("KUBEBUILDER_ASSETS", Path(assets_dir)))
     found += [("setup-envtest", folder) for folder in _releases(envtest_folder(env))]
@@ -91,7 +93,11 @@ def folders(bin_dir: str = "", environ: Mapping[str, str] | None = None) -> list
 
 
 def find(wanted: Wanted, *, bin_dir: str = "", environ: Mapping[str, str] | None = None) -> Programs:
-    """Return the first control plane of a release. Raises ProgramsMissing with the searched folders and contents."""
+    """Return the first control plane of a release.
+
+    Raises ProgramsMissing with the searched folders and contents; also if the folder of `--bin-dir` has another
+    release, because another folder's programs are not what the user named.
+    """
     places = folders(bin_dir, environ)
     if bin_dir and not Path(bin_dir).is_dir():
         raise ProgramsMissing(f"--bin-dir {bin_dir}: there is no such folder")
@@ -100,6 +106,11 @@ def find(wanted: Wanted, *, bin_dir: str = "", environ: Mapping[str, str] | None
         version = version_of(server)
         if not wanted.matches(version):
             rejected.append(f"{source} has {API_SERVER} {version or 'that reports no version'}")
+            if source == BIN_DIR and version:
+                raise ProgramsMissing(
+                    f"no control plane of Kubernetes {wanted.text.removeprefix('v')}: {rejected[-1]}",
+                    hint=f"`--kubernetes-version {version.removeprefix('v').rpartition('.')[0]}` uses it.",
+                )
             continue
         paths = {API_SERVER: server}
         # etcd has a release of its own, and any of them works.
