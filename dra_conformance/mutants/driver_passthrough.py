@@ -66,7 +66,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{THROUGH}.edits", make)
 
 
-@mutant("cdi-version-older-than-its-fields", rule="NV-176b")
+@mutant("cdi-version-older-than-its-fields", rule="NV-176c")
 def _(patch: Patch) -> None:
     """The CDI specifications of claims have a version that has no hostPath of device nodes."""
     patch.replace("reference_impl.kubelet_plugin.cdi:CDI_VERSION", "0.3.0")

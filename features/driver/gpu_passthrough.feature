@@ -74,7 +74,7 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     Then GPU 3 of "n1" is bound to nvidia [NV-177]
     And GPU 5 of "n1" is bound to nvidia [NV-177]
 
-  @NV-176b
+  @NV-176c
   Scenario: A claim for a GPU and a device for pass-through gets the device files of both
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
