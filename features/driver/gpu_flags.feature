@@ -44,6 +44,7 @@ Feature: The driver gpu.nvidia.com refuses conflicting flags
       | attributes.partition2 | null  |
       | attributes.partition4 | null  |
       | attributes.partition8 | null  |
+    And the driver on "n1" comes to be registered
     Given a ResourceClaim "train" allocated the devices "gpu-0, gpu-3" on "n1"
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared

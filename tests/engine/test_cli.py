@@ -33,7 +33,7 @@ def run_command(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, st
             ["run", "extra"],
             "error: Got unexpected extra argument (extra)\n  Run `dra-conformance run --help` for the options.",
         ),
-        (["run", "-n", "0"], "error: Invalid value for '-n' / '--workers': 0 is not in the range"),
+        (["run", "-n", "-1"], "error: Invalid value for '-n' / '--workers': -1 is not in the range"),
         (
             ["run", "--driver", "exce:x"],
             "error: unknown driver 'exce' (choose from reference, exec:COMMAND, nvidia[:RELEASE], socket:PATH, "
