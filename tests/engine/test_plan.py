@@ -72,6 +72,21 @@ def test_a_rule_out_of_the_driver_release_is_not_applicable_and_the_others_untes
     assert decision.of_rules["NV-001"][0] is Status.NOT_APPLICABLE
 
 
+def test_a_gate_that_the_release_locks_cannot_be_switched_off_for_kube_scheduler() -> None:
+    one = scenario(
+        components=("scheduler",),
+        needs=("scheduler-gates",),
+        step='the scheduler has feature gate "DRAPrioritizedList" off',
+    )
+    real = {"scheduler": "kube-scheduler", "control_plane": "binaries"}
+    locked = decide(one, target={"kubernetes_version": Version(1, 37)}, **real)
+    assert locked.status is Status.NOT_APPLICABLE
+    assert "Kubernetes 1.37 locks feature gate DRAPrioritizedList" in locked.reason
+    assert decide(one, **real).status is None
+    # The reference starts without the gate in every release.
+    assert decide(one, target={"kubernetes_version": Version(1, 37)}).status is None
+
+
 def test_a_scenario_whose_conditions_are_met_runs() -> None:
     assert decide(
         scenario(components=("driver", "scheduler", "control-plane"), needs=("kai", "gpu-driver"))

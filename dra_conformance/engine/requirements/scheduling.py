@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 
+from dra_api.feature_gates import known_gates
 from dra_conformance.core.features import Scenario
 from dra_conformance.engine.requirements.registry import Unmet, not_applicable, requirement, untestable
 from dra_conformance.engine.target import Target
 
+_SWITCHED_OFF = re.compile(r'feature gate "(\w+)" off')
 # A step that chooses a revision of the BindRequest protocol.
 _REVISION = re.compile(r'revision "([^"]+)"')
 
@@ -43,6 +45,12 @@ def scheduler_gates(scenario: Scenario, target: Target) -> Unmet | None:
     scheduler = target.components["scheduler"]
     if scheduler.kind not in ("reference", "kube-scheduler"):
         return untestable(f"the run cannot choose the feature gates of the scheduler ({scheduler})")
+    if scheduler.kind == "kube-scheduler":
+        gates = known_gates(str(target.kubernetes_version))
+        switched = {found for step in scenario.steps for found in _SWITCHED_OFF.findall(step.text)}
+        if locked := sorted(name for name in switched if name in gates and gates[name].locked):
+            release = f"Kubernetes {target.kubernetes_version}"
+            return not_applicable(f"{release} locks feature gate {locked[0]}, so that kube-scheduler would not start")
     return None
 
 
