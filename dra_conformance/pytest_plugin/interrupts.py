@@ -3,6 +3,9 @@
 The handler raises KeyboardInterrupt at any line of the main thread. Python drops it in a finalizer or in the callback
 of a weak reference (imports have many), and a cleanup that fails on a partly created object replaces it with another
 exception. Therefore the handler records the signal, and raises KeyboardInterrupt again until pytest handles it.
+
+An event that is half written would look like a log that another program changed. While one is written, the exception
+waits for the next alarm.
 """
 
 from __future__ import annotations
@@ -14,8 +17,13 @@ from typing import Any
 
 import pytest
 
+from dra_conformance.core.events.log import EventLog
+
 AGAIN_S = 2.0
 """Seconds after which an interrupt that pytest has not handled is raised again."""
+_SOON_S = 0.02
+_WHOLE = frozenset({EventLog.emit.__code__, EventLog.append.__code__})
+"""What must not end in the middle."""
 
 
 class Interrupts:
@@ -59,12 +67,23 @@ class Interrupts:
         if excinfo.type is KeyboardInterrupt:
             self.ignore()
 
-    def _first(self, _number: int, _frame: FrameType | None) -> None:
+    def _first(self, number: int, frame: FrameType | None) -> None:
         if self.signalled:  # a second Ctrl-C must not interrupt the unwinding of the first one
             return
         self.signalled = True
+        self._again(number, frame)
+
+    def _again(self, _number: int, frame: FrameType | None) -> None:
+        if _writes_an_event(frame):
+            signal.setitimer(signal.ITIMER_REAL, _SOON_S, AGAIN_S)
+            return
         signal.setitimer(signal.ITIMER_REAL, AGAIN_S, AGAIN_S)
         raise KeyboardInterrupt
 
-    def _again(self, _number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+
+def _writes_an_event(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code in _WHOLE:
+            return True
+        frame = frame.f_back
+    return False
