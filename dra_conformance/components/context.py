@@ -49,7 +49,6 @@ class RunContext(Protocol):
     log: EventLog
     clock: AdvanceableClock
     control_plane: ControlPlane | None
-    worker: str
 
     @property
     def components(self) -> ComponentRegistry:
@@ -69,6 +68,10 @@ class RunContext(Protocol):
     @property
     def isolation(self) -> Isolation:
         """How programs under test are separated from this process."""
+        ...
+
+    def log_of(self, component: str) -> Path:
+        """Return the file for the output of a component's program that all scenarios of this process use."""
         ...
 
     def target_folder(self, name: str) -> Path:

@@ -191,7 +191,7 @@ class ComponentManager:
         process = ManagedProcess(
             component,
             command,
-            log_path=self._run.folder / "logs" / f"{component}{self._run.worker and f'-{self._run.worker}'}.log",
+            log_path=self._run.log_of(component),
             env=env,
             isolation=isolation,
         )

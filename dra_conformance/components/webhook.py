@@ -228,7 +228,7 @@ class WebhookComponent:
         process = ManagedProcess(
             "webhook",
             [fill(word, values) for word in command],
-            log_path=self._run.folder / "logs" / "webhook.log",
+            log_path=self._run.log_of("webhook"),
             env={"KUBECONFIG": values["kubeconfig"], "TMPDIR": str(folder)},
             isolation=self._run.isolation.with_folders(folder) if self._spec.kind == "exec" else NONE,
         )

@@ -299,6 +299,11 @@ class Run:
         self._isolation.reach(self.work)
         return replace(self._isolation, hidden=(self.work,))
 
+    def log_of(self, component: str) -> Path:
+        """Return the file for the output of a component's program that all scenarios of this process use."""
+        # Each worker has its own program: in a common file their last lines would mix.
+        return self.folder / "logs" / f"{component}{self.worker and f'-{self.worker}'}.log"
+
     def target_folder(self, name: str) -> Path:
         """Return a private folder of the programs under test with this name, for what they are given."""
         folder = self.work / "targets" / name
