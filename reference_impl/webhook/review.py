@@ -65,7 +65,8 @@ def decide(request: Obj, *, gates: EnabledSharing) -> Obj:
     resource = request.get("resource")
     name = tuple(resource.get(key) for key in ("group", "version", "resource")) if isinstance(resource, dict) else ()
     if name not in [("resource.k8s.io", version, plural) for version in VERSIONS for plural in CONFIG_PATHS]:
-        return _refuse("BadRequest", f"expected resourceclaims or resourceclaimtemplates of {VERSIONS}; got {resource}")
+        wanted = f"{' or '.join(CONFIG_PATHS)} of resource.k8s.io, {', '.join(VERSIONS)}"
+        return _refuse("BadRequest", f"expected resource to be {wanted}; got {resource}")
     try:
         problems = list(problems_in(request.get("object"), CONFIG_PATHS[str(name[2])], gates=gates))
     except UnreadableObject as error:
