@@ -1,9 +1,9 @@
 """Starts the driver under test once, before the first scenario of a process that needs it, as its user wrote it.
 
-A scenario starts the driver with flags, gates, GPUs and faults of its own. If the driver does not register there, the
-scenario cannot tell whether these are the cause. This start has none of them: a driver that does not register here
-cannot be judged in any scenario. The run ends then with one cause, whichever scenario came first: in a run of all
-scenarios, on each of several workers, and with the command that repeats one scenario.
+A scenario starts the driver with flags, gates, GPUs and faults of its own. If the driver does not register in a
+scenario, they may be the cause. The start of this module has none of them: a driver that does not register in it cannot
+be judged in any scenario. The run then ends with one cause, whichever scenario came first: in a run of all scenarios,
+on each of several workers, and with the command that repeats one scenario.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ def require_driver(world: ScenarioContext) -> None:
     finally:
         node.end()
         # Not from the harness's cache: the driver may have published just before its end.
-        for obj in world.client.list(RESOURCE_SLICES).items:
-            if (obj.get("spec") or {}).get("nodeName") == node.name:
-                world.client.delete_if_there(RESOURCE_SLICES, name_of(obj))
+        for obj in world.client.list(RESOURCE_SLICES, field_selector=f"spec.nodeName={node.name}").items:
+            world.client.delete_if_there(RESOURCE_SLICES, name_of(obj))
         world.client.delete_if_there(NODES, node.name)

@@ -117,7 +117,7 @@ def comes(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
 def cluster() -> Iterator[Cluster]:
     root = Path(tempfile.mkdtemp(prefix="dra-"))
     if problem := no_mounts(Isolation()):
-        pytest.skip(problem)
+        pytest.skip(problem)  # containers of these tests need a mount namespace, which not every machine permits
     made = Cluster(root)
     yield made
     made.close()

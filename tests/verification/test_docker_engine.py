@@ -51,11 +51,11 @@ def test_the_log_of_a_failed_cluster_is_reduced_to_errors_and_warnings() -> None
 
 
 def test_what_is_not_built_is_said_in_one_line(built: Path) -> None:
-    told: list[str] = []
+    reasons: list[str] = []
     (built / "dockerd").unlink()
     (built / "dra-cluster").unlink()
-    assert command.main(bin_dir=built, absent=lambda reason: (told.append(reason), 7)[1]) == 7
-    assert told == ["docker: dockerd, dra-cluster not built (make third-party-all)"]
+    assert command.main(bin_dir=built, absent=lambda reason: (reasons.append(reason), 7)[1]) == 7
+    assert reasons == ["docker: dockerd, dra-cluster not built (make third-party-all)"]
 
 
 def test_missing_root_rights_are_reported_in_one_line(
