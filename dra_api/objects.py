@@ -141,6 +141,12 @@ def owner_reference(owner: Obj, *, controller: bool = False, block_owner_deletio
     return reference
 
 
+def is_ready(obj: Obj) -> bool:
+    """Return whether the Ready condition of a Pod or Node is True."""
+    conditions = (obj.get("status") or {}).get("conditions") or ()
+    return any(one.get("type") == "Ready" and one.get("status") == "True" for one in conditions)
+
+
 def controller_of(obj: Obj) -> Obj | None:
     """Return the owner reference with `controller: true`, or None."""
     for reference in meta(obj).get("ownerReferences") or ():

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from dra_api.clock import Clock
-from dra_api.objects import Obj, uid_of
+from dra_api.objects import Obj, controller_of, name_of, uid_of
 from dra_conformance.core.isolation import Isolation
 from dra_conformance.core.process import ManagedProcess
 
@@ -50,8 +50,8 @@ class ContainerPrograms:
 
     def start(self, pod: Obj) -> ContainerProgram | None:
         """Start the container of a Deployment's pod; other pods are records."""
-        owners = pod["metadata"].get("ownerReferences") or ()
-        if not any(owner.get("controller") and owner["kind"] in _OWNERS for owner in owners):
+        owner = controller_of(pod)
+        if owner is None or owner["kind"] not in _OWNERS:
             return None
         return ContainerProgram(self, pod)
 
@@ -90,7 +90,7 @@ class ContainerProgram:
         self._process = ManagedProcess(
             f"container {self._container['name']}",
             [*(self._container.get("command") or ()), *(self._container.get("args") or ())],
-            log_path=programs.logs / f"container-{pod['metadata']['name']}.log",
+            log_path=programs.logs / f"container-{name_of(pod)}.log",
             env=self._environment,
             isolation=self._isolation,
             grace=1.0,

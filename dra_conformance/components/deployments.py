@@ -12,7 +12,19 @@ import threading
 from dra_api.client import AlreadyExists, ApiError, KubeClient, NotFound
 from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
-from dra_api.objects import DEPLOYMENTS, PODS, Obj, key_of, meta, name_of, namespace_of, owner_reference, uid_of
+from dra_api.objects import (
+    DEPLOYMENTS,
+    PODS,
+    Obj,
+    controller_of,
+    is_ready,
+    key_of,
+    meta,
+    name_of,
+    namespace_of,
+    owner_reference,
+    uid_of,
+)
 from dra_api.threads import report_exception, started
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
@@ -52,9 +64,9 @@ class Deployments:
             self._thread = None
 
     def _on_pod(self, change: Change) -> None:
-        for owner in meta(change.object).get("ownerReferences") or ():
-            if owner.get("kind") == "Deployment":
-                self._queue.add((namespace_of(change.object), owner["name"]))
+        owner = controller_of(change.object)
+        if owner is not None and owner["kind"] == DEPLOYMENTS.kind:
+            self._queue.add((namespace_of(change.object), owner["name"]))
 
     def _work(self) -> None:
         while (key := self._queue.get()) is not None:
@@ -77,12 +89,12 @@ class Deployments:
         template = deployment["spec"]["template"]
         if (template.get("spec") or {}).get("nodeName") != self._node:
             return
-        pod = self._client.find(PODS, f"{name}-{uid_of(deployment)[:5]}", namespace)
+        pod = self._client.find(PODS, _pod_name(deployment), namespace)
         if pod is None:
             self._create(deployment)
             return
-        ready = any(one["type"] == "Ready" and one["status"] == "True" for one in _conditions(pod))
-        wanted = {"replicas": 1, "updatedReplicas": 1, "readyReplicas": int(ready), "availableReplicas": int(ready)}
+        ready = int(is_ready(pod))
+        wanted = {"replicas": 1, "updatedReplicas": 1, "readyReplicas": ready, "availableReplicas": ready}
         if any((deployment.get("status") or {}).get(key, 0) != value for key, value in wanted.items()):
             try:
                 self._client.patch(DEPLOYMENTS, name, {"status": wanted}, namespace, subresource="status")
@@ -97,7 +109,7 @@ class Deployments:
             "kind": PODS.kind,
             "metadata": {
                 **(template.get("metadata") or {}),
-                "name": f"{name_of(deployment)}-{uid_of(deployment)[:5]}",
+                "name": _pod_name(deployment),
                 "namespace": namespace_of(deployment),
                 "ownerReferences": [owner_reference(owner, controller=True, block_owner_deletion=True)],
             },
@@ -109,5 +121,5 @@ class Deployments:
             return
 
 
-def _conditions(pod: Obj) -> list[Obj]:
-    return (pod.get("status") or {}).get("conditions") or []
+def _pod_name(deployment: Obj) -> str:
+    return f"{name_of(deployment)}-{uid_of(deployment)[:5]}"

@@ -249,7 +249,7 @@ class ScenarioNode:
         driver that this process has never seen registered it raises TargetUnreachable, because other scenarios would
         fail too (components/start_check.py).
         """
-        seconds = timeout if timeout is not None else max(self.world.run.patience, 20.0)
+        seconds = timeout if timeout is not None else self._registration_seconds
         process = self._processes.get(self.driver_name)
         try:
             handle = (
@@ -258,12 +258,15 @@ class ScenarioNode:
                 else self.kubelet.wait_registered(self.driver_name, seconds)
             )
         except DriverNotRegistered as error:
-            said = f"; last output: {process.last_lines(3)}" if process and process.last_lines() else ""
-            raise self._never_came(f"{error}{said}") from error
+            raise self._never_came(f"{error}{_last_output(process)}") from error
         except DriverEnded as error:
             raise self._never_came(str(error)) from None
         self.world.run.components.came.add("driver")
         return handle
+
+    @property
+    def _registration_seconds(self) -> float:
+        return max(self.world.run.patience, 20.0)
 
     def _never_came(self, message: str, component: str = "driver") -> Exception:
         components = self.world.run.components
@@ -287,10 +290,9 @@ class ScenarioNode:
                 return self.kubelet.wait_registered(driver, 0.25)
             except DriverNotRegistered:
                 if not process.running:
-                    last = process.last_lines(3)
                     raise DriverEnded(
                         f"the {process.name.partition(' on ')[0]} ended with exit code {process.exit_code} before it "
-                        "registered" + (f"; last output: {last}" if last else ", without a word")
+                        f"registered{_last_output(process) or ', without a word'}"
                     ) from None
                 if real.monotonic() >= deadline:
                     explanation = self.kubelet.plugins.explain(driver)
@@ -439,14 +441,13 @@ class ScenarioNode:
         env = self._fake_node_environment() if spec.takes_fake_gpus else {}
         process = self._start_process(DOMAIN_DRIVER, with_flags(spec.command, flags), env, target=FABRIC_PLUGIN)
         try:
-            self._wait_process(process, max(self.world.run.patience, 20.0), DOMAIN_DRIVER)
+            self._wait_process(process, self._registration_seconds, DOMAIN_DRIVER)
         except DriverEnded:
             # Expected or not, this end is reported; it is no crash of a driver that was there.
             del self._processes[DOMAIN_DRIVER]
             raise
         except DriverNotRegistered as error:
-            said = f"; last output: {process.last_lines(3)}" if process.last_lines() else ""
-            raise self._never_came(f"{error}{said}", FABRIC_PLUGIN) from error
+            raise self._never_came(f"{error}{_last_output(process)}", FABRIC_PLUGIN) from error
         self.world.run.components.came.add(FABRIC_PLUGIN)
 
     def plugin_never_came(self, error: DriverEnded) -> Exception:
@@ -716,6 +717,10 @@ class ScenarioNode:
                 process.stop()
         if part is not None:
             part.stop()
+
+
+def _last_output(process: ManagedProcess | None) -> str:
+    return f"; last output: {process.last_lines(3)}" if process is not None and process.last_lines() else ""
 
 
 _GUIDES = {

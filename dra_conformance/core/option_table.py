@@ -27,6 +27,9 @@ NVIDIA_RELEASES = ("v0.5.0", "v0.4.1")
 """The releases of NVIDIA's driver that the catalogue covers and verification/third_party pins, the default first."""
 
 
+_NVIDIA_BUILT = "`nvidia` is NVIDIA's, as a checkout of this project builds it."
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """One run option.
@@ -157,14 +160,14 @@ OPTIONS: tuple[Option, ...] = (
         "compute-domain-controller",
         *("reference", "exec:COMMAND", "nvidia[:RELEASE]", "cluster", "none"),
         text="Use this ComputeDomain controller.",
-        note="`nvidia` is NVIDIA's, as a checkout of this project builds it.",
+        note=_NVIDIA_BUILT,
         example="none",
     ),
     _component(
         "compute-domain-plugin",
         *("reference", "exec:COMMAND", "nvidia[:RELEASE]", "none"),
         text="Use this kubelet plugin of ComputeDomains on each node.",
-        note="`nvidia` is NVIDIA's, as a checkout of this project builds it.",
+        note=_NVIDIA_BUILT,
         example="exec:./my-plugin --kubeconfig={kubeconfig} --node-name={node}",
     ),
     _component(
@@ -177,7 +180,7 @@ OPTIONS: tuple[Option, ...] = (
         "webhook",
         *("reference", "exec:COMMAND", "nvidia[:RELEASE]", "cluster", "none"),
         text="Use this admission webhook.",
-        note="`nvidia` is NVIDIA's, as a checkout of this project builds it.",
+        note=_NVIDIA_BUILT,
         example="exec:./webhook --port={port} --tls-cert-file={tls_cert} --tls-private-key-file={tls_key}",
     ),
     Option(

@@ -634,7 +634,7 @@ def _(patch: Patch) -> None:
 @mutant("node-without-fabric-always-ready", rule="NV-152")
 def _(patch: Patch) -> None:
     """Nodes without an NVLink fabric are Ready before their daemon pod is."""
-    patch.replace(f"{STATUS}:is_pod_ready", lambda pod: True)
+    patch.replace(f"{STATUS}:is_ready", lambda pod: True)
 
 
 @mutant("node-labels-stay-after-domain", rule="NV-153")

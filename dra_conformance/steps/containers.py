@@ -66,10 +66,15 @@ def host_path(view: ContainerView, path: str) -> Path | None:
     if path.startswith("$"):
         variable, _, rest = path[1:].partition("/")
         path = f"{view.env.get(variable, '')}/{rest}" if rest else view.env.get(variable, "")
-    # A later mount hides an earlier one at the same path.
+    mount = mount_of(view, path)
+    return None if mount is None else Path(mount.host_path) / path.removeprefix(mount.container_path).lstrip("/")
+
+
+def mount_of(view: ContainerView, path: str) -> Mount | None:
+    """Return the mount that has a path of the container; a later one hides an earlier one at the same path."""
     for mount in reversed(view.mounts):
         if path == mount.container_path or path.startswith(f"{mount.container_path.rstrip('/')}/"):
-            return Path(mount.host_path) / path.removeprefix(mount.container_path).lstrip("/")
+            return mount
     return None
 
 

@@ -18,7 +18,7 @@ from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import World
 from dra_conformance.kubelet.container_view import ContainerView
-from dra_conformance.steps.containers import can_be_mounted, host_path, view_of_claim, views
+from dra_conformance.steps.containers import can_be_mounted, host_path, mount_of, view_of_claim, views
 from dra_conformance.steps.driver_calls import own_results, start_again
 from dra_conformance.steps.nodes import run_driver
 
@@ -190,12 +190,11 @@ def _(world: World, claim: str, node: str) -> None:
 
 def writable_host_path(world: World, view: ContainerView, path: str) -> Path | None:
     """Return where a path of the container lies on this machine; None if no writable mount has it."""
-    for mount in reversed(view.mounts):
-        if Path(path).is_relative_to(mount.container_path):
-            writable = can_be_mounted(mount) and "ro" not in mount.options
-            found = host_path(view, path) if writable else None
-            return None if found is None else on_this_machine(world, found)
-    return None
+    mount = mount_of(view, path)
+    if mount is None or not can_be_mounted(mount) or "ro" in mount.options:
+        return None
+    found = host_path(view, path)
+    return None if found is None else on_this_machine(world, found)
 
 
 def on_this_machine(world: World, path: Path) -> Path:

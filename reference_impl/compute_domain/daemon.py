@@ -27,6 +27,7 @@ from dra_api.objects import (
     PODS,
     Obj,
     Resource,
+    is_ready,
     meta,
     name_of,
     namespace_of,
@@ -44,7 +45,6 @@ from reference_impl.compute_domain.objects import (
     NODE_CLIQUE_LABEL,
     domain_of,
     is_deleting,
-    is_pod_ready,
 )
 
 log = logging.getLogger(__name__)
@@ -166,7 +166,7 @@ class SimulatedImexDaemons:
 
     def join(self, daemon: _Daemon, pod: Obj) -> None:
         """Act as the daemon of one node: become ready, and write that into the clique."""
-        if not is_pod_ready(pod):
+        if not is_ready(pod):
             pod = self._run(pod)
         clique_id = self.clique_of(daemon.node)
         if (meta(pod).get("labels") or {}).get(CLIQUE_LABEL) != clique_id:
@@ -178,7 +178,7 @@ class SimulatedImexDaemons:
             return  # the pod's empty label reports that to the controller (rule NV-152)
         try:
             self._writer.join(
-                domain_of(pod), clique_id, node=name_of(daemon.node), ip=self._address, ready=is_pod_ready(pod), pod=pod
+                domain_of(pod), clique_id, node=name_of(daemon.node), ip=self._address, ready=is_ready(pod), pod=pod
             )
         except CliqueFullError as error:
             log.warning("node %s cannot join: %s", name_of(daemon.node), error)

@@ -6,7 +6,6 @@ NV-173.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from typing import Final
 
 from dra_api.objects import Obj, meta, name_of, namespace_of, uid_of
@@ -144,12 +143,6 @@ def clique_name(domain_uid: str, clique_id: str) -> str:
 def domain_of(obj: Obj) -> str:
     """Return the uid of the ComputeDomain that an object is labelled for; empty when for none."""
     return str((meta(obj).get("labels") or {}).get(DOMAIN_LABEL) or "")
-
-
-def is_pod_ready(pod: Obj) -> bool:
-    """Return whether a pod's Ready condition is true."""
-    conditions: Iterable[Mapping[str, str]] = (pod.get("status") or {}).get("conditions") or ()
-    return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
 
 
 def has_finalizer(obj: Obj) -> bool:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dra_api.objects import Obj, meta
-from reference_impl.compute_domain.objects import CLIQUE_LABEL, is_pod_ready
+from dra_api.objects import Obj, is_ready, meta
+from reference_impl.compute_domain.objects import CLIQUE_LABEL
 
 
 def nodes_of(cliques: Sequence[Obj], pods: Sequence[Obj]) -> list[Obj]:
@@ -36,7 +36,7 @@ def nodes_of(cliques: Sequence[Obj], pods: Sequence[Obj]) -> list[Obj]:
                 "ipAddress": address,
                 "cliqueID": "",
                 "index": -1,
-                "status": "Ready" if is_pod_ready(pod) else "NotReady",
+                "status": "Ready" if is_ready(pod) else "NotReady",
             }
     return [nodes[name] for name in sorted(nodes)]
 

@@ -22,6 +22,12 @@ from dra_conformance.core.rules.window import Release, Version
 
 RULE_ID = re.compile(r"(?:DRA|HAMI|KAI|NV|NVML)-\d{3}[a-z]?")
 LEVELS = ("MUST", "SHOULD", "MAY")
+_RANGES: Mapping[str, type[Version | Release]] = {
+    "since": Version,
+    "until": Version,
+    "driver_since": Release,
+    "driver_until": Release,
+}
 COMPONENTS = (
     "control-plane",
     "claim-controller",
@@ -138,19 +144,13 @@ def _rule(row: Any, where: str, defaults: Mapping[str, Any]) -> Rule:
         raise SpecificationError(f"{where}: unknown field {', '.join(sorted(unknown))}; known: {', '.join(known)}")
     if missing := {"id", "text", "level", "component", "source"} - {key for key, value in row.items() if value}:
         raise SpecificationError(f"{where} ({row.get('id', 'no id')}): missing {', '.join(sorted(missing))}")
-    for key in ("since", "until"):
+    for key, kind in _RANGES.items():
         if isinstance(row.get(key), float) and row[key] * 100 % 10 == 0:
             raise SpecificationError(f"{where}: {key}: YAML reads 1.30 as 1.3; quote the version")
         if row.get(key) is not None:
             row[key] = str(row[key])
             try:
-                Version.parse(row[key])
-            except ValueError as error:
-                raise SpecificationError(f"{where}: {key}: {error}") from None
-    for key in ("driver_since", "driver_until"):
-        if row.get(key) is not None:
-            try:
-                Release.parse(str(row[key]))
+                kind.parse(row[key])
             except ValueError as error:
                 raise SpecificationError(f"{where}: {key}: {error}") from None
     if not RULE_ID.fullmatch(str(row["id"])):

@@ -79,16 +79,17 @@ def pinned_revision(scenario: Scenario, target: Target) -> Unmet | None:
 @requirement
 def restartable_eviction(scenario: Scenario, target: Target) -> Unmet | None:
     """A taint eviction controller that the run can stop and start again."""
-    kind = target.components["taint-eviction"].kind
-    if kind not in ("reference", "exec", "none"):
-        return untestable(f"restarts the taint eviction controller; the run cannot stop this one ({kind})")
-    return None
+    return _restartable(target, "taint-eviction", "taint eviction controller")
 
 
 @requirement
 def restartable_scheduler(scenario: Scenario, target: Target) -> Unmet | None:
     """A scheduler that the run can stop and start again."""
-    kind = target.components["scheduler"].kind
-    if kind not in ("reference", "exec", "none"):
-        return untestable(f"restarts the scheduler; the run cannot stop this one ({kind})")
-    return None
+    return _restartable(target, "scheduler", "scheduler")
+
+
+def _restartable(target: Target, component: str, what: str) -> Unmet | None:
+    kind = target.components[component].kind
+    if kind in ("reference", "exec", "none"):
+        return None
+    return untestable(f"restarts the {what}; the run cannot stop this one ({kind})")

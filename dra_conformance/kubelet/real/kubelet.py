@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import yaml
 
 from dra_api.client import KubeClient
-from dra_api.objects import EVENTS, NODES, PODS, uid_of
+from dra_api.objects import EVENTS, NODES, PODS, is_ready, uid_of
 from dra_conformance.core.events import KubeletProblem, KubeletState
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.calls import PluginHandle
@@ -234,8 +234,7 @@ class RealKubelet:
 
     def _node_ready(self) -> bool:
         node = self._client.find(NODES, self.node_name)
-        conditions = ((node or {}).get("status") or {}).get("conditions") or ()
-        return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+        return node is not None and is_ready(node)
 
     def _view(self, namespace: str, pod: str, uid: str, container: str) -> ContainerView:
         seen = container_probe.read(self._layout.pod_logs, namespace=namespace, pod=pod, uid=uid, container=container)
