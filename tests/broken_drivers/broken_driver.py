@@ -1,10 +1,9 @@
 """A driver that is broken in one way, for `dra-conformance run --driver 'exec:python broken_driver.py FAULT …'`.
 
 Faults: `exits` ends at once; `silent` never registers; `other-name` registers under another name; `twice` registers on
-two sockets; `needs-path` needs a device that is not there;
-`dies` is killed in the middle of Prepare; `panics` ends in Prepare with the
-stack of a Go program; `garbage` answers Prepare with bytes that are no message; `no-spec` answers CDI ids that no
-specification declares. It publishes one slice with two devices, like a working driver.
+two sockets; `needs-path` needs a device that is not there; `dies` is killed in the middle of Prepare; `panics` ends in
+Prepare with the stack of a Go program; `garbage` answers Prepare with bytes that are no message; `no-spec` answers CDI
+ids that no specification declares. It publishes one slice with two devices, like a working driver.
 """
 
 from __future__ import annotations
