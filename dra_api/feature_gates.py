@@ -1,62 +1,21 @@
 """Feature gates of DRA with their defaults and locks for Kubernetes 1.34 to 1.37, and the value of `--feature-gates`.
 
-Source: pkg/features/kube_features.go of the releases. Pure data and functions.
+The table is generated (`feature_gate_table`). Pure functions.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
-from dataclasses import dataclass
 
+from dra_api.feature_gate_table import DRA_GATES, PREREQUISITES, Gate
 
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """One gate in one release."""
+GATES: Set[str] = {name: None for release in DRA_GATES.values() for name in release}.keys()
+"""The DRA gates of all releases."""
+RELATED: Set[str] = GATES | {name for release in PREREQUISITES.values() for name in release}
+"""Those, and the gates of other features that they need."""
 
-    default: bool
-    locked: bool = False
-
-
-_OFF, _ON, _LOCKED = Gate(False), Gate(True), Gate(True, locked=True)
-_MINORS = (34, 35, 36, 37)
-_ABSENT = None
-
-_TABLE: dict[str, tuple[Gate | None, Gate | None, Gate | None, Gate | None]] = {
-    "DynamicResourceAllocation": (_ON, _LOCKED, _LOCKED, _LOCKED),
-    "DRAAdminAccess": (_ON, _ON, _LOCKED, _LOCKED),
-    "DRAPrioritizedList": (_ON, _ON, _ON, _LOCKED),
-    "DRADeviceTaints": (_OFF, _OFF, _ON, _ON),
-    "DRADeviceTaintRules": (_ABSENT, _OFF, _OFF, _ON),
-    "DRAPartitionableDevices": (_OFF, _OFF, _ON, _ON),
-    "DRAConsumableCapacity": (_OFF, _OFF, _ON, _ON),
-    "DRADeviceBindingConditions": (_OFF, _OFF, _ON, _ON),
-    "DRAResourceClaimDeviceStatus": (_ON, _ON, _ON, _LOCKED),
-    "DRAResourceClaimGranularStatusAuthorization": (_ABSENT, _ABSENT, _ON, _ON),
-    "DRAExtendedResource": (_OFF, _OFF, _ON, _LOCKED),
-    "DRASchedulerFilterTimeout": (_ON, _ON, _ON, _ON),
-    "DRAListTypeAttributes": (_ABSENT, _ABSENT, _OFF, _OFF),
-    "DRANodeAllocatableResources": (_ABSENT, _ABSENT, _OFF, _OFF),
-    "DRAResourcePoolStatus": (_ABSENT, _ABSENT, _OFF, _OFF),
-    "DRAWorkloadResourceClaims": (_ABSENT, _ABSENT, _OFF, _OFF),
-    "DRADeviceCompatibilityGroups": (_ABSENT, _ABSENT, _ABSENT, _OFF),
-    "DRADerivedAttributes": (_ABSENT, _ABSENT, _ABSENT, _OFF),
-    "DRAFractionalCapacityRange": (_ABSENT, _ABSENT, _ABSENT, _ON),
-    "DRAOptionalNodeOperations": (_ABSENT, _ABSENT, _ABSENT, _OFF),
-    "ResourceHealthStatus": (_OFF, _OFF, _ON, _ON),
-    "ResourceHealthStatusMessage": (_ABSENT, _ABSENT, _ON, _ON),
-}
-# Checked since 1.35. The dependency on DynamicResourceAllocation is omitted: that gate is locked.
-_DEPENDENCIES = {
-    "DRADeviceBindingConditions": ("DRAResourceClaimDeviceStatus",),
-    "DRADeviceCompatibilityGroups": ("DRAPartitionableDevices",),
-    "DRADeviceTaintRules": ("DRADeviceTaints",),
-    "DRAFractionalCapacityRange": ("DRAConsumableCapacity",),
-    "DRAResourceClaimGranularStatusAuthorization": ("DRAResourceClaimDeviceStatus",),
-    "DRAWorkloadResourceClaims": ("GenericWorkload",),
-    "ResourceHealthStatusMessage": ("ResourceHealthStatus",),
-}
-GATES: Set[str] = _TABLE.keys()
-"""The DRA gates of all releases, in the order of the table."""
+_PREFIXES = ("DRA", "DynamicResourceAllocation", "ResourceHealthStatus")
+"""An unknown gate with such a name is a misspelled gate of DRA; of other features only the prerequisites are known."""
 
 ALLOCATOR_FEATURES: Mapping[str, tuple[str, ...]] = {
     "AdminAccess": ("DRAAdminAccess",),
@@ -94,25 +53,22 @@ def parse_gates(text: str, *, known: Collection[str] | None = None) -> dict[str,
     return gates
 
 
-def known_gates(kubernetes_version: str) -> dict[str, Gate]:
+def known_gates(kubernetes_version: str) -> Mapping[str, Gate]:
     """Return the DRA gates of a release ("1.36"). Raises FeatureGateError for a release outside 1.34 to 1.37."""
-    minor = int(kubernetes_version.removeprefix("v").split(".")[1])
-    if minor not in _MINORS:
-        raise FeatureGateError(f"no feature gate table for Kubernetes {kubernetes_version}: have 1.34 to 1.37")
-    column = _MINORS.index(minor)
-    return {name: gate for name, row in _TABLE.items() if (gate := row[column]) is not None}
+    return DRA_GATES[_release(kubernetes_version)]
 
 
 def effective_gates(kubernetes_version: str, overrides: Mapping[str, bool] | None = None) -> dict[str, bool]:
     """Return the gates of a server: the release's defaults with overrides, which may include gates of other features.
 
-    Raises FeatureGateError for a DRA gate that the release lacks, that it locks to the other value, or that depends on
-    one that is off.
+    Raises FeatureGateError for a DRA gate that the release lacks, for one that it locks to the other value, and, since
+    1.35, for one that needs another that is off.
     """
-    known = known_gates(kubernetes_version)
+    release = _release(kubernetes_version)
+    known = {**DRA_GATES[release], **PREREQUISITES[release]}
     found = {name: gate.default for name, gate in known.items()}
     for name, value in (overrides or {}).items():
-        if name in _TABLE and name not in known:
+        if name not in known and (name in RELATED or name.startswith(_PREFIXES)):
             raise FeatureGateError(f"unrecognized feature gate: {name} (Kubernetes {kubernetes_version})")
         if name in known and known[name].locked and value != known[name].default:
             default = str(known[name].default).lower()
@@ -120,8 +76,13 @@ def effective_gates(kubernetes_version: str, overrides: Mapping[str, bool] | Non
                 f"cannot set feature gate {name} to {str(value).lower()}, feature is locked to {default}"
             )
         found[name] = value
-    if int(kubernetes_version.removeprefix("v").split(".")[1]) >= 35:
-        _check_dependencies(found)
+    for name, gate in sorted(known.items()):
+        missing = [needed for needed in gate.needs if not found[needed]]
+        if found[name] and missing:
+            raise FeatureGateError(
+                f"{name} is enabled, but depends on features that are disabled: [{', '.join(missing)}]: "
+                f"set {name}=false too, as a real API server demands"
+            )
     return found
 
 
@@ -129,7 +90,7 @@ def default_gates(kubernetes_version: str) -> dict[str, bool]:
     """Return the default DRA gates of a release; empty for a release that is not in the table."""
     try:
         return {name: gate.default for name, gate in known_gates(kubernetes_version).items()}
-    except (ValueError, KeyError):
+    except FeatureGateError:
         return {}
 
 
@@ -141,11 +102,9 @@ def optional_gates(kubernetes_version: str) -> set[str]:
         return set()
 
 
-def _check_dependencies(gates: Mapping[str, bool]) -> None:
-    for name, needed in sorted(_DEPENDENCIES.items()):
-        missing = [gate for gate in needed if not gates.get(gate, False)]
-        if gates.get(name) and missing:
-            raise FeatureGateError(
-                f"{name} is enabled, but depends on features that are disabled: [{', '.join(missing)}]: "
-                f"set {name}=false too, as a real API server demands"
-            )
+def _release(kubernetes_version: str) -> str:
+    """Return the row of the tables: major and minor version."""
+    release = ".".join(kubernetes_version.removeprefix("v").split(".")[:2])
+    if release not in DRA_GATES:
+        raise FeatureGateError(f"no feature gate table for Kubernetes {kubernetes_version}: have 1.34 to 1.37")
+    return release

@@ -21,7 +21,7 @@ from typing import Protocol, TypeGuard, cast
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock, RealClock
 from dra_api.component import Component
-from dra_api.feature_gates import GATES, FeatureGateError, parse_gates
+from dra_api.feature_gates import RELATED, FeatureGateError, parse_gates
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.transport import HttpTransport, TransportError
 from reference_impl.errors import ComponentError
@@ -79,7 +79,7 @@ def load(component: str) -> Command | StandaloneCommand:
 def feature_gates(text: str) -> dict[str, bool]:
     """Parse the value of --feature-gates; every gate of DRA is known. Raises argparse.ArgumentTypeError."""
     try:
-        return parse_gates(text, known=GATES)
+        return parse_gates(text, known=RELATED)
     except FeatureGateError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
 
