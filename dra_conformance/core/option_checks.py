@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dra_conformance.core import optional_features
 from dra_conformance.core.component_spec import CHOICES, K3S_COMPONENTS
 from dra_conformance.core.errors import UsageError, unknown
-from dra_conformance.core.option_table import CHECKED_RELEASES, OPTIONS
+from dra_conformance.core.option_table import CHECKED_RELEASES, NO_API, OPTIONS
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules.window import Version
 from dra_conformance.core.tags import PROFILES
@@ -91,8 +91,9 @@ def release_is_covered(options: RunOptions) -> None:
     except ValueError as error:
         raise UsageError(f"--kubernetes-version: {error}") from None
     if not Version.parse(CHECKED_RELEASES[0]) <= version <= Version.parse(CHECKED_RELEASES[-1]):
+        why = f": {NO_API}" if version < Version.parse(CHECKED_RELEASES[0]) else ""
         raise UsageError(
-            f"--kubernetes-version {version}: not supported (supported releases: {', '.join(CHECKED_RELEASES)})"
+            f"--kubernetes-version {version}: not supported{why} (supported releases: {', '.join(CHECKED_RELEASES)})"
         )
 
 

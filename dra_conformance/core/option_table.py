@@ -23,6 +23,9 @@ GROUPS: dict[str, str] = {
 CHECKED_RELEASES = ("1.34", "1.35", "1.36", "1.37")
 """Kubernetes releases that the catalogue and the emulated API server cover."""
 
+NO_API = f"releases before {CHECKED_RELEASES[0]} have no resource.k8s.io/v1"
+"""Why earlier releases are not covered."""
+
 NVIDIA_RELEASES = ("v0.5.0", "v0.4.1")
 """The releases of NVIDIA's driver that the catalogue covers and verification/third_party pins, the default first."""
 

@@ -8,6 +8,8 @@ from dra_api.objects import RESOURCE_CLAIMS
 from dra_api.versions import VERSIONS
 from dra_conformance.components.registration import not_registered_for_claims
 from dra_conformance.control_plane.base import ControlPlane
+from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.option_table import CHECKED_RELEASES, NO_API
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Release, Version
 from dra_conformance.engine import supported_features, target_isolation
@@ -41,6 +43,11 @@ def _of_run(control_plane: ControlPlane, options: RunOptions) -> Target:
 
 def _of_cluster(control_plane: ControlPlane, options: RunOptions) -> Target:
     version = Version.parse(control_plane.version())
+    if version < Version.parse(CHECKED_RELEASES[0]):
+        raise TargetUnreachable(
+            f"the cluster runs Kubernetes {version}, which is not supported: {NO_API}",
+            hint=f"Use a cluster of {CHECKED_RELEASES[0]} or later.",
+        )
     client = KubeClient(control_plane.transport(), user_agent="dra-conformance")
     served = client.served(RESOURCE_CLAIMS.group)
     tests_webhook = not options.profile or "webhook" in options.profile
