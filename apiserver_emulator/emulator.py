@@ -94,10 +94,13 @@ class ApiServerEmulator:
         """Start the controllers and the endpoints. Raises CertificateError."""
         if self._running:
             return
-        self.server.start()
         if self._https:
             self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._certificates = certificates.make(self._directory)
+            # Before the controllers, which publish it in every namespace.
+            self.server.controllers.root_ca.certificate = (self._directory / "ca.crt").read_text()
+        self.server.start()
+        if self._https:
             self._endpoint = endpoint = self._listen()
             self.server.address = endpoint.url.removeprefix("https://")
             self.write_kubeconfig(self.kubeconfig, ADMIN)

@@ -18,7 +18,8 @@ from urllib.parse import parse_qsl, unquote
 
 import uvicorn
 
-from apiserver_emulator.server import MAX_BODY, Answer, ApiServer
+from apiserver_emulator.protobuf_responses import Answer, ProtobufStream
+from apiserver_emulator.server import MAX_BODY, ApiServer
 from apiserver_emulator.watch_stream import ErrorStream, WatchStream
 from dra_api.request import Request
 from dra_api.threads import started
@@ -82,7 +83,7 @@ class Application:
             return await loop.run_in_executor(self._workers, self._server.handle, request)
         return self._server.handle(request)
 
-    async def _stream(self, stream: WatchStream | ErrorStream, receive: Receive, send: Send) -> None:
+    async def _stream(self, stream: WatchStream | ErrorStream | ProtobufStream, receive: Receive, send: Send) -> None:
         loop = asyncio.get_running_loop()
         ready = asyncio.Event()
 
@@ -110,7 +111,8 @@ class Application:
                 ready.clear()
                 lines = stream.poll()
                 if lines:
-                    await send({"type": "http.response.body", "body": b"\n".join(lines) + b"\n", "more_body": True})
+                    body = stream.line_end.join(lines) + stream.line_end
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
                 if stream.ended or gone.done():
                     break
                 if not lines:

@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Mapping, Sequence
 
+from apiserver_emulator.protobuf_responses import ProtobufStream
 from apiserver_emulator.server import ApiServer
 from apiserver_emulator.watch_stream import ErrorStream, WatchStream
 from dra_api.request import Request, User
@@ -22,7 +23,7 @@ class InProcessTransport:
         self._server = server
         self._user = user
         # Weak: a stream that its client has dropped need not live until `close`.
-        self._streams: weakref.WeakSet[WatchStream | ErrorStream] = weakref.WeakSet()
+        self._streams: weakref.WeakSet[WatchStream | ErrorStream | ProtobufStream] = weakref.WeakSet()
         self._lock = threading.Lock()
         self._closed = False
 

@@ -31,11 +31,10 @@ from apiserver_emulator.handlers.write import Writer
 from apiserver_emulator.initial_objects import first_objects
 from apiserver_emulator.node_lifecycle import NodeLifecycle
 from apiserver_emulator.pods.subresources import PodSubresources
-from apiserver_emulator.protobuf_responses import check_accepted, served
+from apiserver_emulator.protobuf_responses import Answer, check_accepted, served
 from apiserver_emulator.rendering import negotiate, to_yaml
 from apiserver_emulator.resource_types import ResourceTable, ResourceType
 from apiserver_emulator.store import HISTORY, Store
-from apiserver_emulator.watch_stream import ErrorStream, WatchStream
 from apiserver_emulator.webhooks import ValidatingWebhooks
 from dra_api.clock import Clock, RealClock
 from dra_api.request import Request, RequestInfo, User, request_info
@@ -43,7 +42,6 @@ from dra_api.status import StatusError, method_not_allowed, not_found
 from dra_api.transport import Response
 
 Obj = dict[str, Any]
-Answer = Response | WatchStream | ErrorStream
 
 MAX_BODY = 3 * 1024 * 1024  # the API server's limit for a request body
 

@@ -22,13 +22,15 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 
 class WatchStream:
-    """One open watch, encoded for one client.
+    """One open watch, encoded for one client. `line_end` follows each line on a connection.
 
     `encode(record)` returns an object's JSON, `bookmark(rv, annotations)` the JSON of a bookmark object. The server
     ends the watch after `timeout_s` seconds. `initial_bookmark` is the revision of the list that `sendInitialEvents`
     starts with: the annotated bookmark follows its objects. `delay` is the time in seconds from a write to its event,
     for clients in this process. A watch keeps its delay, so that two watches of one client run apart.
     """
+
+    line_end = b"\n"
 
     def __init__(
         self,
@@ -136,6 +138,7 @@ class ErrorStream:
     """A watch that was refused after its headers: one ERROR event, then the end."""
 
     content_type = "application/json"
+    line_end = b"\n"
 
     def __init__(self, status: Obj) -> None:
         self._line = b'{"type":"ERROR","object":%b}' % orjson.dumps(status)

@@ -20,6 +20,7 @@ from apiserver_emulator.controllers.namespaces import (
     NamespaceController,
     ServiceAccountController,
 )
+from apiserver_emulator.controllers.root_ca import CONFIG_MAPS, ROOT_CA, RootCaPublisher
 from apiserver_emulator.core import Core
 from apiserver_emulator.failures import Failures
 from apiserver_emulator.registry.delete import FOREGROUND, ORPHAN
@@ -37,7 +38,7 @@ _TERMINATING = "NamespaceTerminating"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task. `name` is `deleted`, `owners`, `finalizer`, `namespace`, `crd` or `account`."""
+    """One task. `name` is `deleted`, `owners`, `finalizer`, `namespace`, `crd`, `account` or `root-ca`."""
 
     name: str
     kind: TypeKey
@@ -59,6 +60,7 @@ class Controllers:
         self._namespaces = NamespaceController(core, self._report_refusal)
         self._definitions = DefinitionController(core)
         self._accounts = ServiceAccountController(core)
+        self.root_ca = RootCaPublisher(core)
         self._condition = threading.Condition()
         self._work: deque[Task] = deque()
         self._busy = False
@@ -95,12 +97,15 @@ class Controllers:
 
     def _enqueue(self, kind: TypeKey, event: Event) -> None:
         meta = event.record.obj["metadata"]
+        if kind == CONFIG_MAPS and event.key[1] == ROOT_CA and event.type != "ADDED":
+            self._push(Task("root-ca", kind, event.key))
         if event.type == "DELETED":
             self._enqueue_deleted(kind, event)
         elif task := _task_of_deletion(kind, meta):
             self._push(Task(task, kind, event.key))
         elif kind == NAMESPACES and event.type == "ADDED":
             self._push(Task("account", kind, event.key))
+            self._push(Task("root-ca", kind, (event.key[1], ROOT_CA)))
         elif _owners_changed(event):
             self._push(Task("owners", kind, event.key))
 
@@ -159,6 +164,8 @@ class Controllers:
                 self._garbage.owner_deleted(task.uid)
             case "account":
                 self._accounts.create_default(task.key[1])
+            case "root-ca":
+                self.root_ca.publish(task.key[0])
             case "namespace":
                 self._namespaces.empty(task.key[1])
             case "crd":

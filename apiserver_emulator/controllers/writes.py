@@ -60,12 +60,15 @@ class ControllerWrites:
         request = Request(method, "", headers={"user-agent": self._agent}, user=self._user)
         return self._core.context(request, info)
 
-    def _filter(self, kind: TypeKey, key: Key, field: str, keep: Callable[[Any], bool]) -> None:
-        resource = self._core.resources.find(*kind)
-        if resource is None:
-            return
-        info = request_info(resource, key, "patch")
+    def replace(self, kind: TypeKey, key: Key, field: str, value: Any) -> None:
+        """Set a field at the top of an object. Raises StatusError."""
 
+        def produce(old: Record) -> Obj:
+            return {**old.copy(), field: value}
+
+        self._update(kind, key, produce)
+
+    def _filter(self, kind: TypeKey, key: Key, field: str, keep: Callable[[Any], bool]) -> None:
         def produce(old: Record) -> Obj:
             obj = old.copy()
             left = [item for item in obj["metadata"].get(field) or () if keep(item)]
@@ -75,7 +78,13 @@ class ControllerWrites:
                 obj["metadata"].pop(field, None)
             return obj
 
-        update_object(self._core, resource, info, self._context("PATCH", info), produce, manager=_MANAGER)
+        self._update(kind, key, produce)
+
+    def _update(self, kind: TypeKey, key: Key, produce: Callable[[Record], Obj]) -> None:
+        resource = self._core.resources.find(*kind)
+        if resource is not None:
+            info = request_info(resource, key, "patch")
+            update_object(self._core, resource, info, self._context("PATCH", info), produce, manager=_MANAGER)
 
 
 def request_info(resource: ResourceType, key: Key, verb: str) -> RequestInfo:

@@ -7,7 +7,7 @@ is an error that names message and number, since dropping it would change the ob
 Source: k8s.io/apimachinery pkg/runtime/serializer/protobuf (envelope), generated.proto files of k8s.io/api (fields).
 """
 
-from apiserver_emulator.protobuf.envelope import MAGIC, decode, encode
+from apiserver_emulator.protobuf.envelope import MAGIC, decode, decode_events, encode, encode_event
 from apiserver_emulator.protobuf.errors import ProtobufError
 
-__all__ = ["MAGIC", "ProtobufError", "decode", "encode"]
+__all__ = ["MAGIC", "ProtobufError", "decode", "decode_events", "encode", "encode_event"]

@@ -1,8 +1,13 @@
-"""The envelope of a body: four magic bytes, then a `runtime.Unknown` with apiVersion, kind and the message."""
+"""The envelope of a body: four magic bytes, then a `runtime.Unknown` with apiVersion, kind and the message.
+
+A watch is a sequence of frames: four bytes of length, then a `WatchEvent` without envelope, which contains an object
+with envelope. Source: k8s.io/apimachinery pkg/runtime/serializer/protobuf (LengthDelimitedFramer, RawSerializer).
+"""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 from apiserver_emulator.protobuf.descriptors import class_of_kind, message_class
@@ -14,6 +19,8 @@ Obj = dict[str, Any]
 
 MAGIC = b"k8s\x00"
 _UNKNOWN = "k8s.io.apimachinery.pkg.runtime.Unknown"
+_EVENT = "k8s.io.apimachinery.pkg.apis.meta.v1.WatchEvent"
+_LENGTH = 4  # bytes before each frame of a watch, most significant first
 _TYPE_META = frozenset({"apiVersion", "kind"})
 
 
@@ -51,3 +58,25 @@ def encode(obj: Obj) -> bytes:
     envelope.contentEncoding = envelope.contentType = ""
     raw: bytes = envelope.SerializeToString(deterministic=True)
     return MAGIC + raw
+
+
+def encode_event(kind: str, obj: Obj) -> bytes:
+    """Encode one event of a watch as a frame; `kind` is its type, such as ADDED. Raises ProtobufError as `encode`."""
+    event: Any = message_class(_EVENT)()
+    event.type = kind
+    event.object.raw = encode(obj)
+    raw: bytes = event.SerializeToString(deterministic=True)
+    return len(raw).to_bytes(_LENGTH, "big") + raw
+
+
+def decode_events(body: bytes) -> Iterator[tuple[str, Obj]]:
+    """Decode the frames of a watch; yield type and object of each event. Raises ProtobufError, for a cut frame too."""
+    start = 0
+    while start < len(body):
+        end = start + _LENGTH + int.from_bytes(body[start : start + _LENGTH], "big")
+        if end > len(body):
+            raise ProtobufError(f"the frame at byte {start} ends after {end} bytes, but only {len(body)} were sent")
+        event: Any = parse(body[start + _LENGTH : end], message_class(_EVENT))
+        check_unknown(event)
+        yield event.type, decode(event.object.raw)
+        start = end

@@ -32,6 +32,8 @@ def plane(tmp_path: Path, clock: AdvanceableClock) -> Iterator[ApiServerEmulator
 @pytest.fixture
 def https_plane(tmp_path: Path) -> Iterator[ApiServerEmulator]:
     with ApiServerEmulator(directory=tmp_path / "https", seed=1) as found:
+        # The controllers first create the root certificate in each namespace.
+        assert found.server.controllers.wait_idle(10.0)
         yield found
     assert found.take_failures() == []
 

@@ -27,7 +27,9 @@ def config_map(name: str, *, labels: dict[str, str] | None = None) -> Obj:
 
 
 def open_watch(transport: Transport, *query: tuple[str, str], path: str = PATH) -> Stream:
-    stream = transport.stream(path, query=[("watch", "true"), *query], timeout=10)
+    # Not the root certificate, which a controller creates in each namespace.
+    others = ("fieldSelector", "metadata.name!=kube-root-ca.crt")
+    stream = transport.stream(path, query=[("watch", "true"), others, *query], timeout=10)
     assert not isinstance(stream, Response), stream
     return stream
 

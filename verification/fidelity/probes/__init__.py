@@ -15,6 +15,7 @@ from verification.fidelity.probes import (
     dra_statuses,
     endpoints,
     gates,
+    go_clients,
     identities,
     lifecycle,
     lists,
@@ -54,6 +55,7 @@ _TABLES = (
     resources,
     schemas,
     gates,
+    go_clients,
     corners,
 )
 
