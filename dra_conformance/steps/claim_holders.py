@@ -6,6 +6,7 @@ from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_conformance.core.values import read_value
 from dra_conformance.engine.vocabulary import given, when, words
 from dra_conformance.engine.world import World
+from dra_conformance.steps.claim_users import without_users
 from dra_conformance.steps.claims import allocation_on, claim_object, pod_consumer, simulated_results
 from dra_conformance.steps.references import claim_name
 
@@ -13,11 +14,11 @@ DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
 
 
 def reserve(world: World, claim: str, more: list[Obj]) -> Obj:
-    """Add entries to `reservedFor` of a claim and return the updated claim."""
+    """Add entries to `reservedFor` of a claim and return the updated claim; they replace a pod in name only."""
 
     def change(obj: Obj) -> None:
         status = obj.setdefault("status", {})
-        status["reservedFor"] = [*(status.get("reservedFor") or []), *more]
+        status["reservedFor"] = [*without_users(world, status.get("reservedFor") or []), *more]
 
     return world.update(RESOURCE_CLAIMS, claim_name(world, claim), change, subresource="status")
 

@@ -242,20 +242,6 @@ def template_object(world: World, name: str, spec: Obj) -> Obj:
     }
 
 
-@given('a ResourceClaim "{claim}" allocated {count:d} devices of the driver on "{node}"')
-def _(world: World, claim: str, count: int, node: str) -> None:
-    """Create a claim, and allocate it the first free devices of the driver under test by hand."""
-    world.create(claim_object(world, claim, claim_spec(driver_class(world), count)))
-    allocate_by_hand(world, claim, world.name(node), free_results(world, node, count))
-
-
-@given('a ResourceClaim "{claim}" allocated a device of the driver on "{node}" that cannot be shared')
-def _(world: World, claim: str, node: str) -> None:
-    """Create a claim, and allocate it a free device by hand that does not allow multiple allocations."""
-    world.create(claim_object(world, claim, claim_spec(driver_class(world))))
-    allocate_by_hand(world, claim, world.name(node), free_results(world, node, 1, exclusive=True))
-
-
 # -- allocation and reservation ----------------------------------------------------------------------------------------
 
 

@@ -11,8 +11,8 @@ from dra_conformance.core import manifests
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
+from dra_conformance.steps.claim_users import allocate_in_use
 from dra_conformance.steps.claims import (
-    allocate_by_hand,
     claim_object,
     claim_spec,
     driver_class,
@@ -108,14 +108,28 @@ def create_allocated(
         permit_admin_access(world)
     world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
     full = full_results(world, node, results)
-    allocate_by_hand(world, claim, world.name(node), full, config=full_configuration(world, config))
+    allocate_in_use(world, claim, world.name(node), full, full_configuration(world, config))
+
+
+@given('a ResourceClaim "{claim}" allocated {count:d} devices of the driver on "{node}"')
+def _(world: World, claim: str, count: int, node: str) -> None:
+    """Create a claim, and allocate it the first free devices of the driver under test by hand."""
+    world.create(claim_object(world, claim, claim_spec(driver_class(world), count)))
+    allocate_in_use(world, claim, world.name(node), free_results(world, node, count))
+
+
+@given('a ResourceClaim "{claim}" allocated a device of the driver on "{node}" that cannot be shared')
+def _(world: World, claim: str, node: str) -> None:
+    """Create a claim, and allocate it a free device by hand that does not allow multiple allocations."""
+    world.create(claim_object(world, claim, claim_spec(driver_class(world))))
+    allocate_in_use(world, claim, world.name(node), free_results(world, node, 1, exclusive=True))
 
 
 @given('a ResourceClaim "{claim}" allocated the same device as claim "{other}" on "{node}"')
 def _(world: World, claim: str, other: str, node: str) -> None:
     """A claim with a hand-written allocation to the devices of another claim; no scheduler would do that."""
     world.create(claim_object(world, claim, claim_spec(driver_class(world))))
-    allocate_by_hand(world, claim, world.name(node), own_results(world, other))
+    allocate_in_use(world, claim, world.name(node), own_results(world, other))
 
 
 @given('an admin ResourceClaim "{claim}" allocated the same device as claim "{other}" on "{node}"')
@@ -126,7 +140,7 @@ def _(world: World, claim: str, other: str, node: str) -> None:
     spec["devices"]["requests"][0]["exactly"]["adminAccess"] = True
     world.create(claim_object(world, claim, spec))
     results = [{**result, "adminAccess": True} for result in own_results(world, other)]
-    allocate_by_hand(world, claim, world.name(node), results)
+    allocate_in_use(world, claim, world.name(node), results)
 
 
 @given('a ResourceClaim "{claim}" allocated a device that the driver on "{node}" does not have')
@@ -137,7 +151,7 @@ def _(world: World, claim: str, node: str) -> None:
     if spec is None:
         raise Untestable(f"the driver publishes no slice for {node}")
     result = {"request": "gpu", "driver": spec["driver"], "pool": spec["pool"]["name"], "device": "no-such-device"}
-    allocate_by_hand(world, claim, world.name(node), [result])
+    allocate_in_use(world, claim, world.name(node), [result])
 
 
 @given('a ResourceClaim "{claim}" that is not allocated')
@@ -182,8 +196,10 @@ def _(world: World, claim: str, node: str) -> None:
     results = free_results(world, node, 1)
 
     def clear(obj: Obj) -> None:
-        obj.setdefault("status", {}).pop("allocation", None)
+        # A claim without an allocation cannot be reserved.
+        for field in ("allocation", "reservedFor"):
+            obj.setdefault("status", {}).pop(field, None)
 
     # An update of its own: the API server refuses to exchange an allocation (rule DRA-084).
     world.update(RESOURCE_CLAIMS, claim, clear, subresource="status")
-    allocate_by_hand(world, claim, world.name(node), results)
+    allocate_in_use(world, claim, world.name(node), results)

@@ -249,6 +249,18 @@ def _(world: World, claim: str) -> None:
     world.check(found == wanted, "all allocated devices are in the response", expected=wanted, observed=found)
 
 
+@then('the response for claim "{claim}" has every device that the claim was allocated, as for claim "{other}"')
+def _(world: World, claim: str, other: str) -> None:
+    """Every allocation result of the driver is in the response, or the other claim's response has no device either.
+
+    A driver whose devices need no CDI id may return no device for any claim.
+    """
+    wanted = sorted({(result["pool"], result["device"]) for result in own_results(world, claim)})
+    found = sorted({(device.pool_name, device.device_name) for device in answer_for(world, claim)})
+    ok = found == wanted if answer_for(world, other) else not found
+    world.check(ok, "all allocated devices are in the response", expected=wanted, observed=found)
+
+
 @then('the response for claim "{claim}" has the id of every share that the claim was allocated')
 def _(world: World, claim: str) -> None:
     """Every allocation result of the driver is in the response with its share id."""

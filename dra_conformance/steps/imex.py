@@ -20,7 +20,8 @@ from dra_conformance.core.events import ClockAdvanced, PrepareReturned
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.steps.claims import allocate_by_hand, claim_object
+from dra_conformance.steps.claim_users import allocate_in_use
+from dra_conformance.steps.claims import claim_object
 from dra_conformance.steps.compute_domain_objects import CLASSES, KINDS, NO_DOMAIN
 from dra_conformance.steps.compute_domains import (
     advance,
@@ -230,9 +231,7 @@ def domain_claim(world: World, claim: str, node: str, device: str, config: Obj |
     world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
     # A claim that is created again under its name has another uid, which later calls must have.
     calls(world).refs.pop(claim, None)
-    allocate_by_hand(
-        world, claim, world.name(node), [result_for(world, node, device)], config=configured(device, config)
-    )
+    allocate_in_use(world, claim, world.name(node), [result_for(world, node, device)], configured(device, config))
 
 
 def result_for(world: World, node: str, device: str) -> Obj:
@@ -295,7 +294,7 @@ def _(world: World, claim: str, node: str, name: str) -> None:
         {"source": "FromClass", "requests": [], "opaque": {"driver": OTHER_DRIVER, "parameters": parameters}},
         *configured("channel", {"domainID": domain_id(world, name)}),
     ]
-    allocate_by_hand(world, claim, world.name(node), [foreign, result_for(world, node, "channel")], config=config)
+    allocate_in_use(world, claim, world.name(node), [foreign, result_for(world, node, "channel")], config)
 
 
 @when('the channel claim "{claim}" on "{node}" is allocated again with {fields}')
@@ -304,7 +303,7 @@ def _(world: World, claim: str, node: str, fields: str) -> None:
     world.update(RESOURCE_CLAIMS, claim, lambda obj: obj.pop("status", None), subresource="status")
     config = manifests.parse_value(fields)
     config = configured("channel", {**config, "domainID": domain_id(world, config["domainID"])})
-    allocate_by_hand(world, claim, world.name(node), [result_for(world, node, "channel")], config=config)
+    allocate_in_use(world, claim, world.name(node), [result_for(world, node, "channel")], config)
 
 
 # -- calls that may wait -----------------------------------------------------------------------------------------------

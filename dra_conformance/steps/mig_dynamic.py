@@ -17,7 +17,8 @@ from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
-from dra_conformance.steps.claims import allocate_by_hand, claim_object, claim_spec, driver_class
+from dra_conformance.steps.claim_users import allocate_in_use
+from dra_conformance.steps.claims import claim_object, claim_spec, driver_class
 from dra_conformance.steps.driver_calls import (
     answer_for,
     kill_while,
@@ -141,7 +142,7 @@ def claim_devices(world: World, claim: str, node: str, devices: list[str]) -> No
     """Create a claim with a hand-written allocation to devices by name."""
     world.create(claim_object(world, claim, claim_spec(driver_class(world), len(devices))))
     base = {"request": "gpu", "driver": world.run.options.driver_name, "pool": world.name(node)}
-    allocate_by_hand(world, claim, world.name(node), [{**base, "device": device} for device in devices])
+    allocate_in_use(world, claim, world.name(node), [{**base, "device": device} for device in devices])
 
 
 @given('a ResourceClaim "{claim}" allocated the devices "{devices}" on "{node}"')

@@ -102,7 +102,7 @@ Feature: A driver prepares the devices of a claim
     When claim "mixed" is prepared on "n1"
     Then claim "mixed" is prepared
     And the response for claim "mixed" has only devices that the claim was allocated
-    And the response for claim "mixed" has every device that the claim was allocated
+    And the response for claim "mixed" has every device that the claim was allocated, as for claim "held"
     When claim "held" is unprepared on "n1"
     And claim "again" is prepared on "n1"
     Then claim "again" is prepared

@@ -111,17 +111,20 @@ Feature: A driver refuses invalid claims
     And claim "monitor" is prepared on "n1"
     When claim "train" is prepared on "n1"
     Then claim "train" is prepared
-    And the response for claim "train" has every device that the claim was allocated
+    And the response for claim "train" has every device that the claim was allocated, as for claim "monitor"
 
   @NV-063
   Scenario: A claim whose preparation failed does not reserve its devices
     Given node "n1" running the driver
-    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "before" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "train" allocated the same device as claim "before" on "n1"
     And a ResourceClaim "broken" allocated on "n1" with:
       """
       results: [{request: gpu, deviceOf: train}, {request: gpu, device: no-such-device}]
       """
+    And claim "before" is prepared on "n1"
+    And claim "before" is unprepared on "n1"
     When claim "broken" is prepared on "n1"
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
-    And the response for claim "train" has every device that the claim was allocated
+    And the response for claim "train" has every device that the claim was allocated, as for claim "before"

@@ -16,7 +16,8 @@ from typing import Any
 
 import msgspec
 
-from dra_api.rpc import PrepareResult
+from dra_api.objects import Obj
+from dra_api.rpc import ClaimRef, PrepareResult
 from reference_impl.compute_domain import plugin_command
 from reference_impl.compute_domain.plugin import ComputeDomainPlugin, WaitingService
 from reference_impl.errors import ComponentError
@@ -93,6 +94,19 @@ def _answered(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
+def _reserved_only(original: Callable[..., None]) -> Callable[..., None]:
+    """Return a check that also refuses what no kubelet requests: a claim that is not reserved for exactly one pod."""
+
+    @functools.wraps(original)
+    def check(self: ClaimReader, reference: ClaimRef, claim: Obj) -> None:
+        original(self, reference, claim)
+        reserved = claim["status"].get("reservedFor") or []
+        if [entry.get("resource") for entry in reserved] != ["pods"]:
+            raise ClaimRefusedError(f"claim {reference.namespace}/{reference.name} reserved: {reserved}")
+
+    return check
+
+
 # -- the checkpoint ----------------------------------------------------------------------------------------------------
 
 _MAGIC = b"claims\x00"
@@ -139,6 +153,7 @@ def change() -> None:
     ):
         setattr(holder, name, _answered(getattr(holder, name)))
     checkpoint.encode, checkpoint.decode = encode, decode
+    ClaimReader.check_allocated = _reserved_only(ClaimReader.check_allocated)  # type: ignore[method-assign]
     _rename(Checkpoint, lambda path: path.parent / "prepared" / "claims.bin")
     _rename(NodeLock, lambda path: path.with_name("node.lock"))
     _rename(Mps, lambda path: path.parent / "daemons" / "mps")
