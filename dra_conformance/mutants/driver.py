@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import dra_conformance.kubelet.claims as kubelet_claims
+from dra_api.allocations import results_of
 from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, name_of
 from dra_api.rpc import ClaimRef, PreparedDevice, PrepareResult
 from dra_conformance.engine.mutation import Patch, mutant
@@ -212,6 +213,37 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PLUGIN}.slices", lambda original: lambda self: original(self) * 2)
 
 
+_COUNTERS = "mig/dynamic_slices#every-counter-that-a-mig-device-consumes-is-declared-once-in-its-pool"
+
+
+@mutant("publishes-a-counter-set-twice", rule="DRA-293", scenario=_COUNTERS)
+def _(patch: Patch) -> None:
+    """A second slice of the pool has the same counter sets."""
+
+    def make(original: Any) -> Any:
+        def slices(self: Any) -> Any:
+            found = original(self)
+            return [*found, *(one for one in found if one.shared_counters)]
+
+        return slices
+
+    patch.wrap(f"{PLUGIN}.slices", make)
+
+
+@mutant("publishes-no-counters-of-the-last-gpu", rule="DRA-293", scenario=_COUNTERS)
+def _(patch: Patch) -> None:
+    """The pool lacks a counter set from which devices consume."""
+
+    def make(original: Any) -> Any:
+        def slices(self: Any) -> Any:
+            found = original(self)
+            return [replace(one, shared_counters=one.shared_counters[:-1]) for one in found]
+
+        return slices
+
+    patch.wrap(f"{PLUGIN}.slices", make)
+
+
 @mutant("does-not-restore-slices", rule="DRA-290")
 def _(patch: Patch) -> None:
     """The plugin does not observe changes that others make to its slices."""
@@ -362,6 +394,26 @@ def _(patch: Patch) -> None:
         return candidates
 
     patch.wrap("reference_impl.kubelet_plugin.configs:candidates", make)
+
+
+@mutant("reports-over-other-drivers", rule="NV-057b")
+def _(patch: Patch) -> None:
+    """The plugin writes its entries of status.devices as the whole list."""
+
+    def make(original: Any) -> Any:
+        def prepare_one(self: Any, claim: Any) -> Any:
+            result = original(self, claim)
+            stored = self._claims._client.get(RESOURCE_CLAIMS, claim.name, claim.namespace)
+            keys = ("driver", "pool", "device")
+            stored["status"]["devices"] = [
+                {key: one[key] for key in keys} for one in results_of(stored) if one["driver"] == "gpu.nvidia.com"
+            ]
+            self._claims._client.update(RESOURCE_CLAIMS, stored, subresource="status")
+            return result
+
+        return prepare_one
+
+    patch.wrap(f"{SERVICE}.prepare_one", make)
 
 
 @mutant("prepares-results-of-other-drivers", rule="NV-057")

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
+from dra_api.allocations import results_of
+from dra_api.clock import timestamp
 from dra_api.objects import NAMESPACES, RESOURCE_CLAIMS, Obj
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import Untestable
@@ -203,3 +205,23 @@ def _(world: World, claim: str, node: str) -> None:
     # An update of its own: the API server refuses to exchange an allocation (rule DRA-084).
     world.update(RESOURCE_CLAIMS, claim, clear, subresource="status")
     allocate_in_use(world, claim, world.name(node), results)
+
+
+@given('another driver has reported on its device of claim "{claim}"')
+def _(world: World, claim: str) -> None:
+    """Write an entry with a condition to `status.devices`, for the claim's first device of another driver."""
+    own = world.run.options.driver_name
+    result = next(one for one in results_of(world.get(RESOURCE_CLAIMS, claim)) if one["driver"] != own)
+    linked = {
+        "type": "Linked",
+        "status": "True",
+        "reason": "Up",
+        "message": "",
+        "lastTransitionTime": timestamp(world.clock.now()),
+    }
+    entry = {key: result[key] for key in ("driver", "pool", "device")} | {"conditions": [linked]}
+
+    def change(obj: Obj) -> None:
+        obj["status"]["devices"] = [entry]
+
+    world.update(RESOURCE_CLAIMS, claim, change, subresource="status")

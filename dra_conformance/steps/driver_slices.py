@@ -287,17 +287,19 @@ def _(world: World, node: str) -> None:
 
 @then('no two devices of one pool of the driver on "{node}" share a name')
 def _(world: World, node: str) -> None:
-    """In the newest generation of a pool every device name is unique, and every consumed counter is declared."""
+    """In the newest generation of a pool every name of a device or counter set is unique, and every consumed counter is
+    declared.
+    """
     wrong: list[str] = []
     for pool, several in newest(world.node(node).slices()).items():
         names = [device["name"] for obj in several for device in obj["spec"].get("devices") or ()]
         wrong += [f"{pool}/{name} twice" for name in sorted({name for name in names if names.count(name) > 1})]
-        declared = {
-            (counters["name"], counter)
-            for obj in several
-            for counters in obj["spec"].get("sharedCounters") or ()
-            for counter in counters["counters"]
-        }
+        counter_sets = [counters for obj in several for counters in obj["spec"].get("sharedCounters") or ()]
+        sets = [counters["name"] for counters in counter_sets]
+        wrong += [
+            f"{pool}: counter set {name} twice" for name in sorted({name for name in sets if sets.count(name) > 1})
+        ]
+        declared = {(counters["name"], counter) for counters in counter_sets for counter in counters["counters"]}
         wrong += [
             f"{pool}/{device['name']} consumes {use['counterSet']}/{counter}, which no slice declares"
             for obj in several

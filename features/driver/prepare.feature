@@ -107,6 +107,23 @@ Feature: A driver prepares the devices of a claim
     And claim "again" is prepared on "n1"
     Then claim "again" is prepared
 
+  @NV-057b @gate:DRAResourceClaimDeviceStatus
+  Scenario: What another driver has reported on its device stays
+    Given node "n1" running the driver
+    And a ResourceClaim "mixed" allocated on "n1" with:
+      """
+      results:
+        - {request: gpu, device: free}
+        - {request: other, driver: other.dra.test, device: other-0}
+      """
+    And another driver has reported on its device of claim "mixed"
+    When claim "mixed" is prepared on "n1"
+    Then claim "mixed" is prepared
+    And the ResourceClaim "mixed" keeps "status.devices[device=other-0][0].conditions[type=Linked][0].status" "True"
+    When claim "mixed" is unprepared on "n1"
+    Then claim "mixed" is unprepared
+    And the ResourceClaim "mixed" keeps "status.devices[device=other-0][0].conditions[type=Linked][0].status" "True"
+
   @NV-070 @needs:several-gpus
   Scenario: Different claims are prepared at the same time
     Given node "n1" running the driver

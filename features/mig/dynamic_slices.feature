@@ -42,6 +42,11 @@ Feature: Possible MIG devices are published before they exist
       | H100 | dgx-h100  | 1g10gb-19: 0-6; 1g10gb-me-20: 0-6; 1g20gb-15: 0,2,4,6; 2g20gb-14: 0,2,4; 3g40gb-9: 0,4; 4g40gb-5: 0; 7g80gb-0: 0  |
       | H200 | h200      | 1g18gb-19: 0-6; 1g18gb-me-20: 0-6; 1g35gb-15: 0,2,4,6; 2g35gb-14: 0,2,4; 3g71gb-9: 0,4; 4g71gb-5: 0; 7g141gb-0: 0 |
 
+  @DRA-293
+  Scenario: Every counter that a MIG device consumes is declared once in its pool
+    Given node "n1" running the driver with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false" on the GPUs of "dgx-h100"
+    Then no two devices of one pool of the driver on "n1" share a name
+
   @NV-039
   Scenario: Before Kubernetes 1.35 counters are in the slice of their devices
     Given node "n1" running the driver with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false" on the GPUs of "dgx-h100"
