@@ -1,8 +1,8 @@
 """The ClusterRole of a program under test: what its component writes, and read access. Never system:masters.
 
 The writes are those of the reference component in the permission table. A program may send a patch instead of an
-update, records Events, and may hold a Lease as leader; a driver may start Deployments. Reading is not limited, because
-programs read more than the reference does, and no read can change a result.
+update, records Events, and may hold a Lease as leader; a driver may start Deployments and report on devices. Reading is
+not limited, because programs read more than the reference does, and no read can change a result.
 """
 
 from __future__ import annotations
@@ -27,6 +27,16 @@ _DEPLOYMENTS: Obj = {
     "resources": ["deployments"],
     "verbs": ["create", "delete", "patch", "update"],
 }
+# Entries of `status.devices`. Not limited to the driver's own name, as before Kubernetes 1.36: a refusal of the API
+# server would hide that a driver overwrites the entries of others (rule NV-057b).
+_DEVICE_STATUS: list[Obj] = [
+    {"apiGroups": ["resource.k8s.io"], "resources": ["resourceclaims/status"], "verbs": ["patch", "update"]},
+    {
+        "apiGroups": ["resource.k8s.io"],
+        "resources": ["resourceclaims/driver"],
+        "verbs": ["arbitrary-node:patch", "arbitrary-node:update"],
+    },
+]
 _EITHER = {"update", "patch"}
 _SHARED = {"compute-domain-plugin": "compute-domain-controller"}
 """Components that have the role of another one in the permission table."""
@@ -74,7 +84,7 @@ def _rules(component: str) -> list[Obj]:
         found.append({**rule, "verbs": sorted(verbs | _EITHER if verbs & _EITHER else verbs)})
     found += [_EVENTS, _LEASES]
     if component == "driver":
-        found.append(_DEPLOYMENTS)
+        found += [_DEPLOYMENTS, *_DEVICE_STATUS]
     if component in ("scheduler", "binder"):
         found.append(_KAI)
     return found

@@ -45,6 +45,9 @@ Feature: NVML events become taints and health states
     And node "n2" running the driver
     Then the driver taints device "gpu-3" on "n2" with "gpu.nvidia.com/unmonitored:None" only
     And no device on "n2" but device "gpu-3" is tainted
+    # A driver that publishes from two threads at its start may lose the taint in one start and not in another.
+    When the driver on "n2" is restarted
+    Then the driver taints device "gpu-3" on "n2" with "gpu.nvidia.com/unmonitored:None" only
 
   @NV-123 @gate:DRADeviceTaints
   Scenario: A later XID replaces the taint of an earlier one
