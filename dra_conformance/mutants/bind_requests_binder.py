@@ -297,11 +297,11 @@ def _(patch: Patch) -> None:
     """A claim has one consumer at most."""
 
     def wrapped(original: Any) -> Any:
-        def check_reservable(self: Any, claim: Obj) -> None:
+        def check_usable(self: Any, claim: Obj) -> None:
             if (claim.get("status") or {}).get("reservedFor"):
                 raise BindFailure("in use")
             original(self, claim)
 
-        return check_reservable
+        return check_usable
 
-    patch.wrap(f"{WRITER}.check_reservable", wrapped)
+    patch.wrap(f"{WRITER}.check_usable", wrapped)

@@ -278,7 +278,7 @@ def _passing_over(original: Any) -> Any:
 @mutant("binder-overfills-claims", rule="KAI-158")
 def _(patch: Patch) -> None:
     """The pod is bound without its reservation in a full claim."""
-    patch.replace(f"{WRITER}.check_reservable", lambda self, claim: None)
+    patch.replace(f"{WRITER}.check_usable", lambda self, claim: None)
     patch.wrap(f"{WRITER}.commit", _passing_over)
 
 

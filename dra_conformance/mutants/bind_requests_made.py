@@ -279,6 +279,19 @@ def _(patch: Patch) -> None:
     )
 
 
+@mutant("scheduler-reports-a-refusal-as-unschedulable", rule="KAI-474")
+def _(patch: Patch) -> None:
+    """The reason BindingError is overwritten, as in KAI 0.12 and 0.17."""
+
+    def wrapped(original: Any) -> Any:
+        def write_condition(self: Any, pod: Obj, reason: str, message: str) -> Any:
+            return original(self, pod, "Unschedulable" if reason == "BindingError" else reason, message)
+
+        return write_condition
+
+    patch.wrap("reference_impl.scheduler.binding_queue:BindingQueue.write_condition", wrapped)
+
+
 @mutant("scheduler-overwrites-foreign-request", rule="KAI-028")
 def _(patch: Patch) -> None:
     """Another pod's BindRequest of the same name is deleted."""

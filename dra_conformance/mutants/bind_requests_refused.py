@@ -197,3 +197,25 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim whose creation was answered too late is not looked for."""
     patch.replace(f"{EXTENDED}.find", lambda self, pod: None)
+
+
+@mutant("binder-uses-reserved-claims-in-deletion", rule="KAI-158b")
+def _(patch: Patch) -> None:
+    """A claim in deletion is refused only by the API server, if its reservation is new, as with KAI 0.12 and 0.17."""
+    patch.replace(f"{WRITER}.check_usable", lambda self, claim: None)
+
+
+@mutant("binder-adds-no-finalizer", rule="KAI-110b")
+def _(patch: Patch) -> None:
+    """Claims are allocated without delete protection, as by KAI 0.12 and 0.17."""
+    patch.replace(f"{WRITER}.needs_finalizer", lambda self, claim: False)
+
+
+@mutant(
+    "binder-leaves-named-claims-unprotected",
+    rule="KAI-110b",
+    scenario="bind_requests/binder_claims#a-named-claim-is-free-again-when-its-pod-is-gone",
+)
+def _(patch: Patch) -> None:
+    """Claims are allocated without delete protection, so that the claim controller does not deallocate them."""
+    patch.replace(f"{WRITER}.needs_finalizer", lambda self, claim: False)

@@ -217,3 +217,76 @@ def _(patch: Patch) -> None:
         return record
 
     patch.wrap(f"{REPORTER}.record", wrapped)
+
+
+@mutant(
+    "binder-reports-bound-for-a-deleted-request",
+    rule="KAI-177",
+    scenario="bind_requests/binder#a-bindrequest-for-a-fractional-gpu-without-a-group-is-deleted",
+)
+def _(patch: Patch) -> None:
+    """After the deletion of an invalid BindRequest the pod is reported as bound, as KAI 0.12 and 0.17 do."""
+
+    def wrapped(original: Any) -> Any:
+        def discard(self: Any, request: Obj, pod: Obj | None, reason: str) -> None:
+            original(self, request, pod, reason)
+            if pod is not None:
+                self.reporter.report_success(pod, request["spec"]["selectedNode"])
+
+        return discard
+
+    patch.wrap(f"{BINDER}.discard", wrapped)
+
+
+@mutant(
+    "binder-reports-bound-while-a-retry-is-due",
+    rule="KAI-177",
+    scenario="bind_requests/binder_fails#a-pod-that-stays-unbound-is-not-reported-as-bound-retries[with-a-retry-after-a-failure]",
+)
+def _(patch: Patch) -> None:
+    """A failure with a backoffLimit has the event of a success, as in KAI 0.12 and 0.17; the condition is right."""
+
+    def wrapped(original: Any) -> Any:
+        def report_failure(self: Any, request: Obj, pod: Obj | None, reason: str) -> None:
+            original(self, request, pod, reason)
+            if pod is not None and request["spec"].get("backoffLimit"):
+                self._recorder.event(pod, "Normal", "Bound", "Pod bound successfully")
+
+        return report_failure
+
+    patch.wrap(f"{REPORTER}.report_failure", wrapped)
+
+
+@mutant("binder-writes-the-first-count-only", rule="KAI-172b")
+def _(patch: Patch) -> None:
+    """The count is written with a change of the phase only, as in KAI 0.12 and 0.17."""
+
+    def change(status: Obj, request: Obj) -> Obj:
+        before = request.get("status") or {}
+        return {**status, "failedAttempts": before["failedAttempts"]} if before.get("phase") == "Failed" else status
+
+    change_outcome(patch, change)
+
+
+@mutant("binder-drops-an-unwritten-phase", rule="KAI-182b")
+def _(patch: Patch) -> None:
+    """A BindRequest whose phase could not be written is never looked at again."""
+    dropped: set[str] = set()
+
+    def recording(original: Any) -> Any:
+        def record(self: Any, request: Obj, outcome: Any) -> None:
+            try:
+                original(self, request, outcome)
+            except ApiError:
+                dropped.add(request["metadata"]["uid"])
+
+        return record
+
+    def asking(original: Any) -> Any:
+        def needs_attempt(self: Any, request: Obj) -> bool:
+            return request["metadata"]["uid"] not in dropped and bool(original(self, request))
+
+        return needs_attempt
+
+    patch.wrap(f"{REPORTER}.record", recording)
+    patch.wrap(f"{BINDER}.needs_attempt", asking)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dra_api.objects import Obj
+from dra_api.objects import BIND_REQUESTS, Obj, name_of, namespace_of
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.scheduler.cycle import Decision, Refusal
 from reference_impl.scheduler.pod_claims import NotReady
@@ -216,3 +216,30 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A device that was allocated once is never free again."""
     patch.replace("reference_impl.scheduler.allocator.taken:Taken.remove", lambda self, results: None)
+
+
+@mutant("scheduler-stops-on-a-failed-clean-up", rule="KAI-482")
+def _(patch: Patch) -> None:
+    """While a stale BindRequest cannot be deleted no pod is scheduled, as in KAI 0.12 and 0.17."""
+    failing: set[Any] = set()
+
+    def cleaning(original: Any) -> Any:
+        def _clean_up(self: Any, key: Any, pod: Obj, stale: list[Obj]) -> None:
+            original(self, key, pod, stale)
+            left = [self._client.find(BIND_REQUESTS, name_of(request), namespace_of(request)) for request in stale]
+            (failing.add if any(left) else failing.discard)(key)
+
+        return _clean_up
+
+    def scheduling(original: Any) -> Any:
+        def _schedule(self: Any, key: Any) -> None:
+            if failing - {key}:
+                self._queue.queue.add_after(key, 1.0)
+            else:
+                original(self, key)
+
+        return _schedule
+
+    scheduler = "reference_impl.scheduler.scheduler:Scheduler"
+    patch.wrap(f"{scheduler}._clean_up", cleaning)
+    patch.wrap(f"{scheduler}._schedule", scheduling)

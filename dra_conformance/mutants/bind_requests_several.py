@@ -202,10 +202,10 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A pod is bound although its claim is being deleted and takes no more consumers."""
 
-    def check_reservable(self: Any, claim: Obj) -> None:
+    def check_usable(self: Any, claim: Obj) -> None:
         return
 
-    patch.replace(f"{WRITER}.check_reservable", check_reservable)
+    patch.replace(f"{WRITER}.check_usable", check_usable)
     _ignore(patch, lambda error: isinstance(error, ApiError))
 
 

@@ -168,6 +168,18 @@ def _(world: World, subject: str) -> None:
     world.eventually(f"the {subject} is gone", seen, expected="no such object", within=within)
 
 
+@then("the {subject:object} is being deleted or gone")
+def _(world: World, subject: str) -> None:
+    """The object comes to be deleted, or to have a deletionTimestamp: a finalizer may keep it for a while."""
+    ref = reference(world, subject)
+
+    def seen() -> Seen:
+        found = [obj for obj in ref.found(deleting=True) if "deletionTimestamp" not in meta(obj)]
+        return not found, [name_of(obj) for obj in found] or "deleted"
+
+    world.eventually(f"the {subject} is deleted", seen, expected="no such object, or one that is being deleted")
+
+
 @then("the {subject:object} still exists")
 def _(world: World, subject: str) -> None:
     """The object exists and is not being deleted once the system is idle."""

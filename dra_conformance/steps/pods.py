@@ -342,6 +342,17 @@ def _(world: World, pod: str, kind: str, reason: str, text: str) -> None:
     world.eventually(f"event {reason} for {pod}", look, expected=f"{kind} {reason} with {wanted!r}")
 
 
+@then('pod "{pod}" gets no event "{reason}"')
+def _(world: World, pod: str, reason: str) -> None:
+    """No event with this reason is recorded for the pod once the system is idle."""
+
+    def look() -> Seen:
+        found = [event_text(event) for event in events_about(world, "Pod", pod) if event.get("reason") == reason]
+        return not found, found or "no such event"
+
+    world.stays(f"no event {reason} for {pod}", look, expected="no such event")
+
+
 @then('pod "{pod}" is being deleted or gone')
 def _(world: World, pod: str) -> None:
     """The pod comes to be deleted, or to have a deletionTimestamp."""

@@ -149,7 +149,7 @@ Feature: The binder processes BindRequests
     Then pod "plain" is bound to "n1"
     And the BindRequest "plain" has "status.phase" Succeeded
 
-  @KAI-202
+  @KAI-202 @KAI-177
   Scenario: A BindRequest for a fractional GPU without a group is deleted
     Given node "n1"
     And a pod "sharing" without claims
@@ -158,5 +158,7 @@ Feature: The binder processes BindRequests
       receivedResourceType: Fraction
       receivedGPU: {count: 1, portion: "0.50"}
       """
-    Then the BindRequest "sharing" is gone
-    And pod "sharing" stays unbound
+    Then the BindRequest "sharing" is gone [KAI-202]
+    And pod "sharing" stays unbound [KAI-202]
+    And the Pod "sharing" keeps "status.conditions[type=PodBound][0].status" other than "True" [KAI-177]
+    And pod "sharing" gets no event "Bound" [KAI-177]

@@ -97,6 +97,35 @@ Feature: The binder writes claims
     And claim "b" is reserved for pod "train"
     And pod "train" is bound to "n1"
 
+  @KAI-110b
+  Scenario: A claim is not deleted under its pod
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    And a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1"
+    Then pod "train" is bound to "n1"
+    When the ResourceClaim "claim" is deleted
+    Then the ResourceClaim "claim" keeps "status.allocation.devices.results[*].device" [dev-1]
+    And claim "claim" is reserved for exactly the pods "train"
+
+  @KAI-110b @component:claim-controller
+  Scenario: A named claim is free again when its pod is gone
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a ResourceClaim "other" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    And a pod "stays" using claim "other"
+    And a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1"
+    And a BindRequest "stays" of pod "stays" to "n1" giving claim "other" the devices "dev-0"
+    Then pod "train" is bound to "n1"
+    And pod "stays" is bound to "n1"
+    When pod "train" is force-deleted
+    Then claim "claim" is deallocated
+    And claim "claim" is reserved for exactly the pods ""
+    And claim "other" is allocated the devices "dev-0"
+
   @KAI-111
   Scenario: A second consumer is added to the first
     Given node "n1" with 2 devices

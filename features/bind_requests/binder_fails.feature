@@ -306,6 +306,24 @@ Feature: Failed BindRequests
     Then BindRequest "train" fails with a reason
     And pod "train" stays unbound
 
+  @KAI-158b
+  Scenario: A claim that is being deleted is not used although it is reserved for the pod
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "free" for 1 of "accelerator"
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And claim "claim" holds the devices "dev-0" of "n1"
+    And a pod "train" using claim "free, claim"
+    And claim "claim" is reserved by hand for pods "train"
+    And the ResourceClaim "claim" is being deleted
+    When a BindRequest "train" of pod "train" to "n1" is created giving:
+      """
+      free: dev-1
+      claim: dev-0
+      """
+    Then BindRequest "train" fails with a reason
+    And pod "train" stays unbound
+
   @KAI-160 @KAI-161 @needs:faults
   Scenario Outline: A binding that is refused with <code> can be requested again
     Given node "n1" with 3 devices
@@ -353,6 +371,19 @@ Feature: Failed BindRequests
     Then BindRequest "plain" counts 1 failed attempts [KAI-174]
     And the BindRequest "plain" keeps "status.phase" Failed [KAI-180]
 
+  @KAI-172b
+  Scenario: The second failed attempt is counted as well
+    Given node "n1"
+    And a pod "plain" without claims
+    When a BindRequest "plain" of pod "plain" to "never-was" is created with:
+      """
+      backoffLimit: 2
+      """
+    Then BindRequest "plain" fails with a reason
+    # The change causes an attempt, unless a retry came first; either is the second.
+    When "metadata.annotations" of the BindRequest "plain" is set to {touched: "yes"}
+    Then BindRequest "plain" counts 2 failed attempts
+
   @KAI-175 @needs:virtual-clock
   Scenario: Every attempt is counted, and the waits between attempts grow
     Given node "n1"
@@ -395,13 +426,22 @@ Feature: Failed BindRequests
     And the BindRequest "plain" has "status.phase" Succeeded [KAI-178]
 
   @KAI-177
-  Scenario: The condition PodBound is not True while the pod is unbound
+  Scenario Outline: A pod that stays unbound is not reported as bound (<retries>)
     Given node "n1"
     And a pod "plain" without claims
-    And a BindRequest "plain" of pod "plain" to "never-was"
+    And a BindRequest "plain" of pod "plain" to "never-was" with:
+      """
+      backoffLimit: <limit>
+      """
     Then BindRequest "plain" fails with a reason
     When "metadata.annotations" of the BindRequest "plain" is set to {touched: "yes"}
     Then the Pod "plain" keeps "status.conditions[type=PodBound][0].status" other than "True"
+    And pod "plain" gets no event "Bound"
+
+    Examples:
+      | retries                      | limit |
+      | without retries              | null  |
+      | with a retry after a failure | 1     |
 
   @KAI-182 @needs:faults
   Scenario Outline: Writing the phase is retried after <code>
@@ -416,6 +456,17 @@ Feature: Failed BindRequests
       | code |
       | 409  |
       | 500  |
+
+  @KAI-182b @needs:faults
+  Scenario: A phase that could not be written is written when the BindRequest changes
+    Given node "n1"
+    And a pod "plain" without claims
+    And the API server answers 500 to the next 1 status updates of BindRequest
+    When a BindRequest "plain" of pod "plain" to "n1" is created
+    And every fault has affected a request
+    And "metadata.annotations" of the BindRequest "plain" is set to {touched: "yes"}
+    Then the BindRequest "plain" has "status.phase" Succeeded
+    And pod "plain" is bound to "n1"
 
   @KAI-183 @needs:faults
   Scenario: A pod is not bound without its annotations

@@ -36,10 +36,9 @@ Feature: From a claim to a running container
     Then pod "second" is bound to "n1"
     And pod "second" reaches phase Running
 
-  @KAI-233 @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
-  Scenario: A deleted pod releases its devices and CDI files
+  @KAI-110b @component:driver @needs:gpu-driver @component:kubelet @needs:run-kubelet
+  Scenario: A deleted pod releases its devices
     Given node "n1" running the driver
-    And the CDI files of "n1" are remembered
     And a DeviceClass "accelerator" selecting 'device.driver == "$(driver)"'
     And a ResourceClaim "claim" for 1 of "accelerator"
     And a pod "train" using claim "claim"
@@ -47,7 +46,6 @@ Feature: From a claim to a running container
     When pod "train" is deleted
     Then claim "claim" is reserved for exactly the pods ""
     And claim "claim" is deallocated
-    And the CDI files of "n1" are the remembered ones within 10 seconds
 
   @KAI-231
   Scenario: No device is allocated to two claims

@@ -32,5 +32,6 @@ Feature: Revisions of the BindRequest protocol
     And a pod "other" of scheduler "dra-conformance-by-hand" without claims
     And a BindRequest "plain" of pod "other" to "n1"
     And a pod "plain" without claims
-    Then the Pod "plain" has condition PodScheduled False with reason "BindingError"
+    Then pod "plain" gets a Warning event "FailedBinding"
+    And the Pod "plain" has "status.conditions[type=PodScheduled][0].status" "False"
     And the BindRequest "plain" has "spec.podName" other

@@ -82,6 +82,23 @@ Feature: The scheduler cleans up failed BindRequests
       | Failed    |
       | Succeeded |
 
+  @KAI-482 @needs:faults
+  Scenario Outline: A BindRequest whose deletion is answered with <code> does not stop the scheduler
+    Given the scheduler is stopped
+    And node "n1"
+    And a pod "plain" without claims
+    And a BindRequest "stale" of pod "plain" to "never-was"
+    And the API server answers <code> to the next 100000 deletions of BindRequest
+    When the scheduler is started
+    And every fault has affected a request
+    Given a pod "other" without claims
+    Then pod "other" gets exactly one BindRequest
+
+    Examples:
+      | code |
+      | 404  |
+      | 500  |
+
   @KAI-075
   Scenario: A BindRequest that succeeded is kept
     Given node "n1"

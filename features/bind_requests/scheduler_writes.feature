@@ -114,8 +114,16 @@ Feature: The scheduler writes BindRequests
     And the API server answers 500 to the next 1 creations of BindRequest
     And a pod "plain" without claims
     Then pod "plain" gets a Warning event "FailedBinding"
-    And the Pod "plain" has condition PodScheduled False with reason "BindingError"
+    And the Pod "plain" has "status.conditions[type=PodScheduled][0].status" "False"
     And pod "plain" gets exactly one BindRequest
+
+  @KAI-474 @needs:faults
+  Scenario: A pod whose BindRequest is refused is not reported as unschedulable
+    Given node "n1"
+    And the API server answers 500 to the next 100000 creations of BindRequest
+    And a pod "plain" without claims
+    Then the Pod "plain" has condition PodScheduled False with reason "BindingError"
+    And the Pod "plain" keeps "status.conditions[type=PodScheduled][0].reason" BindingError
 
   @KAI-034
   Scenario: A pod with a scheduling gate waits

@@ -28,6 +28,8 @@ Feature: A binder whose requests fail
       | answers 409 to       | updates of ResourceClaim        |
       | loses its answers to | status updates of ResourceClaim |
       | answers 503 to       | bindings of Pod                 |
+      | answers 500 to       | status updates of BindRequest   |
+      | answers 503 to       | status updates of BindRequest   |
       | loses its answers to | status updates of BindRequest   |
 
   @KAI-260 @KAI-261 @needs:own-control-plane @disruptive

@@ -105,14 +105,13 @@ class ClaimWriter:
     def check(self, claim: Obj, pod: Obj, node: Obj, allocation: Obj | None, *, generated: bool) -> None:
         """Refuse what cannot work, before anything is written. Raises BindFailure."""
         self.check_owner(claim, pod, generated=generated)
+        self.check_usable(claim)
         held = allocation_of(claim)
         if allocation is None:
             self.check_allocated(claim)
         elif held is not None:
             self.check_same_allocation(claim, held, allocation)
         self.check_node(claim, held or allocation, node)
-        if not is_reserved_for(claim, pod):
-            self.check_reservable(claim)
 
     def check_owner(self, claim: Obj, pod: Obj, *, generated: bool) -> None:
         """Require that the claim of a template belongs to this pod, by uid (DRA-106)."""
@@ -141,8 +140,8 @@ class ClaimWriter:
         if not node_selector.matches_if_valid(selector, NodeFacts.of(node)):
             raise BindFailure(f"the allocation of ResourceClaim {_ref(claim)} cannot be used on node {name_of(node)}")
 
-    def check_reservable(self, claim: Obj) -> None:
-        """Refuse a claim that is being deleted; the API server refuses a consumer too many (KAI-158)."""
+    def check_usable(self, claim: Obj) -> None:
+        """Refuse a claim that is being deleted, reserved or not (KAI-158b); the API server refuses one that is full."""
         if meta(claim).get("deletionTimestamp"):
             raise BindFailure(f"ResourceClaim {_ref(claim)} is being deleted")
 
