@@ -11,9 +11,11 @@ from pathlib import Path
 
 from dra_api.client import KubeClient
 from dra_api.component import Component
-from dra_conformance.components import reference, start_check
+from dra_conformance.components import readiness, reference, start_check
+from dra_conformance.components.companions import CompanionPrograms
 from dra_conformance.components.context import RunContext, ScenarioContext
 from dra_conformance.components.webhook import WebhookComponent
+from dra_conformance.core.companions import PORT
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE, ComponentSpec, fill, with_flags
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.events import ComponentChanged
@@ -29,6 +31,7 @@ class ComponentManager:
         self._work = work
         self._processes: dict[str, ManagedProcess] = {}
         self._flagged: set[str] = set()
+        self._companions = CompanionPrograms(run)
         self._parts: dict[str, Component] = {}
         self.webhook = WebhookComponent(run, self._specs["webhook"], work=work)
         self.came: set[str] = set()
@@ -147,6 +150,7 @@ class ComponentManager:
         for process in self._processes.values():
             process.stop()
         self._processes.clear()
+        self._companions.stop()
         self.webhook.stop()
 
     def _start_process(
@@ -171,14 +175,19 @@ class ComponentManager:
                     component=component, implementation=spec.kind, action="restart", exit_code=held.exit_code
                 )
             )
+        companions = self._run.options.companions_of(component)
+        self._companions.start(component, companions)
         folder = self._run.target_folder(component)
         env = {"TMPDIR": str(folder)}
         isolation = self._run.isolation.with_folders(folder)
+        ready = ""
         if spec.is_kubernetes:  # its flags have the kubeconfig
             command = self._run.component_command(spec.kind, component, gates, arguments)
         else:
             env["KUBECONFIG"] = str(self._run.target_kubeconfig(component))
-            values = {"kubeconfig": env["KUBECONFIG"]}
+            values = {"kubeconfig": env["KUBECONFIG"], PORT: str(readiness.free_port())}
+            env.update(companions.environment)
+            ready = fill(companions.ready, values)
             if component == "compute-domain-controller":
                 env["NAMESPACE"] = values["namespace"] = DRIVER_NAMESPACE
             command = [fill(word, values) for word in with_flags(spec.command, flags)]
@@ -197,3 +206,4 @@ class ComponentManager:
         )
         process.start()
         self._processes[component] = process
+        readiness.wait_ready(process, ready, clock=self._run.log.clock, patience=self._run.patience)

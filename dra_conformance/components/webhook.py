@@ -20,6 +20,7 @@ from pathlib import Path
 
 from dra_api.certificates import CertificateError, Certificates, make
 from dra_api.component import Component
+from dra_conformance.components import readiness
 from dra_conformance.components.context import RunContext
 from dra_conformance.core.component_spec import WEBHOOK_PLACEHOLDERS, ComponentSpec, fill
 from dra_conformance.core.errors import StartFailed, TargetUnreachable
@@ -218,7 +219,7 @@ class WebhookComponent:
         if held is not None and held[0].running:
             self.endpoint = held[1]
             return
-        endpoint = self._endpoint(_free_port())
+        endpoint = self._endpoint(readiness.free_port())
         folder = self._run.target_folder("webhook")
         made = self._certificates()
         own = [str(self._run.isolation.copy(path, folder)) for path in (made.certificate, made.key)]
@@ -268,12 +269,6 @@ class WebhookComponent:
             except CertificateError as error:
                 raise TargetUnreachable(f"the webhook cannot be given a certificate: {error}") from error
         return self._made
-
-
-def _free_port() -> int:
-    with socket.socket() as found:
-        found.bind((HOST, 0))
-        return int(found.getsockname()[1])
 
 
 def _listens(port: int) -> bool:

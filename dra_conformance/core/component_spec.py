@@ -9,6 +9,7 @@ from pathlib import Path
 
 from dra_conformance.core.driver_presets import NVIDIA, Preset, nvidia
 from dra_conformance.core.errors import UsageError, unknown
+from dra_conformance.core.kai_presets import KAI, kai
 from dra_conformance.core.option_table import BY_NAME, OPTIONS, kind_of
 
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -41,6 +42,8 @@ WEBHOOK_PLACEHOLDERS = ("host", "port", "tls_cert", "tls_key", "feature_gates", 
 """The placeholders of a webhook's command."""
 
 
+_PRESETS = {NVIDIA: nvidia, KAI: kai}
+
 NODE_FOLDERS = ("{plugins}", "{registrar}", "{cdi}")
 """Sources of mounts that are folders of the driver's node, for a program that has the paths of a kubelet built in."""
 
@@ -72,8 +75,8 @@ class ComponentSpec:
         if kind not in CHOICES[component]:
             option = BY_NAME[component]
             raise unknown(option.noun, kind, option.choices, spellings=CHOICES[component])
-        if kind == NVIDIA:
-            preset = nvidia(component, argument)
+        if kind in _PRESETS:
+            preset = _PRESETS[kind](component, argument)
             return cls(component, "exec", shlex.join(preset.command), preset=preset, mounts=preset.mounts)
         if kind == "exec":
             try:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dra_conformance.core import assets
+from dra_conformance.core.companions import NONE, Companions
 from dra_conformance.core.errors import unknown
 from dra_conformance.core.option_table import NVIDIA_RELEASES
 
@@ -65,7 +66,9 @@ _FEATURES: Mapping[str, tuple[str, ...]] = {
 class Preset:
     """A program's command, what it needs at paths of the machine, and how it is built. `label` names it in reports.
 
-    `features` are its optional features, `release` selects the rules that apply.
+    `features` are its optional features, `release` selects the rules that apply (of NVIDIA's driver; empty for others).
+    `companions` is what it needs beside itself. `scheduler_name` and `pod_labels` are those of pods for a scheduler.
+    `tools`: what its build needs.
     """
 
     name: str
@@ -75,10 +78,17 @@ class Preset:
     build: str
     features: tuple[str, ...] = ()
     release: str = NVIDIA_RELEASES[0]
+    companions: Companions = NONE
+    scheduler_name: str = ""
+    pod_labels: tuple[tuple[str, str], ...] = ()
+    tools: str = "Go and a C compiler"
 
     def missing(self) -> list[Path]:
         """Return the files that are not built."""
-        return [path for path in (Path(self.command[0]), *(source for source, _ in self.mounts)) if not path.exists()]
+        companions = self.companions
+        beside = (*companions.manifests, *(program.command[0] for program in companions.programs))
+        needed = (Path(self.command[0]), *(source for source, _ in self.mounts), *map(Path, beside))
+        return [path for path in needed if not path.exists()]
 
 
 def nvidia(component: str, release: str) -> Preset:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 
 from dra_conformance.core import optional_features
+from dra_conformance.core.companions import COMPONENTS as WITH_COMPANIONS
 from dra_conformance.core.component_spec import CHOICES, K3S_COMPONENTS
 from dra_conformance.core.errors import UsageError, unknown
 from dra_conformance.core.option_table import CHECKED_RELEASES, NO_API, OPTIONS
@@ -200,6 +201,34 @@ def supported_features_exist(options: RunOptions) -> None:
     for name in options.supported_features or ():
         if name not in optional_features.choices():
             raise unknown("feature", name, optional_features.choices())
+
+
+@_check
+def companions_have_a_program(options: RunOptions) -> None:
+    """Companions belong to a program that the run starts, on a control plane that it starts too."""
+    for name, companions in options.companions.items():
+        if name not in WITH_COMPANIONS:
+            raise unknown("component with companions", name, WITH_COMPANIONS)
+        if options.component(name).kind != "exec":
+            raise UsageError(f"companions.{name}: requires a program that the run starts (--{name} exec:COMMAND)")
+        names = [program.name for program in companions.programs]
+        for program in companions.programs:
+            if not (program.name and program.command):
+                raise UsageError(f"companions.{name}: a program must have a name and a command")
+            if program.name in CHOICES or names.count(program.name) > 1:
+                raise UsageError(f"companions.{name}: the name {program.name!r} is taken")
+    for name in WITH_COMPANIONS:
+        if options.companions_of(name).manifests and _control_plane(options) == "kubeconfig":
+            raise UsageError(
+                f"companions.{name}: manifests are created on a control plane of the run only",
+                hint=f"Start the {name} in the cluster and use --{name} cluster.",
+            )
+
+
+@_check
+def pods_of_the_scheduler_are_labelled(options: RunOptions) -> None:
+    """Labels and annotations of pods are pairs."""
+    _ = options.pod_labels, options.pod_annotations
 
 
 @_check

@@ -30,6 +30,10 @@ NVIDIA_RELEASES = ("v0.5.0", "v0.4.1")
 """The releases of NVIDIA's driver that the catalogue covers and verification/third_party pins, the default first."""
 
 
+KAI_RELEASES = ("v0.12.0",)
+"""The releases of KAI that verification/third_party pins, the default first."""
+
+_KAI_BUILT = "`kai` is KAI's, as a checkout of this project builds it."
 _NVIDIA_BUILT = "`nvidia` is NVIDIA's, as a checkout of this project builds it."
 
 
@@ -134,14 +138,16 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _component(
         "scheduler",
-        *("reference", "exec:COMMAND", "kube-scheduler", "cluster", "none"),
+        *("reference", "exec:COMMAND", "kai[:RELEASE]", "kube-scheduler", "cluster", "none"),
         text="Use this scheduler.",
+        note=_KAI_BUILT,
         example="exec:./my-scheduler --kubeconfig={kubeconfig}",
     ),
     _component(
         "binder",
-        *("reference", "exec:COMMAND", "cluster", "none"),
+        *("reference", "exec:COMMAND", "kai[:RELEASE]", "cluster", "none"),
         text="Use this binder of BindRequests.",
+        note=_KAI_BUILT,
         example="exec:./my-binder --kubeconfig={kubeconfig}",
     ),
     _component(
@@ -204,6 +210,36 @@ OPTIONS: tuple[Option, ...] = (
         choices=("kai-0.17", "documented"),
         noun="protocol revision",
         example="documented",
+        shared=True,
+    ),
+    Option(
+        name="scheduler-name",
+        help="Set the schedulerName of pods for the scheduler under test.",
+        note="The default is that of a scheduler kai, and Kubernetes' own for every other program.",
+        group="components",
+        metavar="NAME",
+        example="my-scheduler",
+        shared=True,
+    ),
+    Option(
+        name="pod-label",
+        help="Add this label to pods for the scheduler under test.",
+        group="components",
+        default=(),
+        metavar="KEY=VALUE",
+        multiple=True,
+        separator=",",
+        example="kai.scheduler/queue=default-queue",
+        shared=True,
+    ),
+    Option(
+        name="pod-annotation",
+        help="Add this annotation to pods for the scheduler under test.",
+        group="components",
+        default=(),
+        metavar="KEY=VALUE",
+        multiple=True,
+        example="pod-group-name=one",
         shared=True,
     ),
     Option(

@@ -18,6 +18,7 @@ import msgspec
 
 from dra_api import versions
 from dra_api.feature_gates import FeatureGateError, parse_gates
+from dra_conformance.core.companions import NONE, Companions
 from dra_conformance.core.component_spec import CHOICES, MOUNTED, NODE_FOLDERS, ComponentSpec
 from dra_conformance.core.declaration import REFERENCE, Declaration
 from dra_conformance.core.errors import UsageError, unknown
@@ -37,7 +38,7 @@ class Waiver(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forbid_unknown_fields=True):
     """Everything that a user can choose about a run; dra_conformance.core.option_table describes each option.
 
-    Durations are in seconds. `waivers` exists in dra-conformance.toml only.
+    Durations are in seconds. `waivers` and `companions` (by component) exist in dra-conformance.toml only.
     """
 
     control_plane: str = default_of("control-plane")
@@ -51,6 +52,9 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     taint_eviction: str = default_of("taint-eviction")
     webhook: str = default_of("webhook")
     webhook_path: str = default_of("webhook-path")
+    scheduler_name: str = default_of("scheduler-name")
+    pod_label: tuple[str, ...] = default_of("pod-label")
+    pod_annotation: tuple[str, ...] = default_of("pod-annotation")
     driver_name: str = default_of("driver-name")
     driver_release: str = default_of("driver-release")
     driver_mount: tuple[str, ...] = default_of("driver-mount")
@@ -86,6 +90,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     sign_key: str = default_of("sign-key")
     durations: int = default_of("durations")
     waivers: tuple[Waiver, ...] = ()
+    companions: dict[str, Companions] = {}
     declaration: Declaration | None = default_of("declaration")
 
     @property
@@ -99,8 +104,8 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     @property
     def nvidia_release(self) -> str:
         """The release of NVIDIA's driver whose rules apply: the user's, that of the first preset, or the newest."""
-        presets = (spec.preset for spec in self.components().values())
-        return self.driver_release or next((each.release for each in presets if each), NVIDIA_RELEASES[0])
+        releases = (spec.preset.release for spec in self.components().values() if spec.preset)
+        return self.driver_release or next(filter(None, releases), NVIDIA_RELEASES[0])
 
     def component(self, name: str) -> ComponentSpec:
         """Return the implementation of the component with this option name, such as `claim-controller`."""
@@ -113,6 +118,28 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
             if not source or not target.startswith("/"):
                 raise UsageError(f"--driver-mount {text!r}: must be SOURCE:TARGET, with an absolute path as TARGET")
             yield Path(source) if source in NODE_FOLDERS else Path(source).absolute(), Path(target)
+
+    def companions_of(self, name: str) -> Companions:
+        """Return the companions of a component: the user's, or those of its preset."""
+        preset = self.component(name).preset
+        return self.companions.get(name) or (preset.companions if preset else NONE)
+
+    @property
+    def scheduler_name_of_pods(self) -> str:
+        """The schedulerName of pods for the scheduler under test; empty if it is Kubernetes' default."""
+        preset = self.component("scheduler").preset
+        return self.scheduler_name or (preset.scheduler_name if preset else "")
+
+    @property
+    def pod_labels(self) -> dict[str, str]:
+        """The labels of pods for the scheduler under test: those of its preset and the user's."""
+        preset = self.component("scheduler").preset
+        return {**dict(preset.pod_labels if preset else ()), **_pairs("pod-label", self.pod_label)}
+
+    @property
+    def pod_annotations(self) -> dict[str, str]:
+        """The annotations of pods for the scheduler under test."""
+        return _pairs("pod-annotation", self.pod_annotation)
 
     def components(self) -> dict[str, ComponentSpec]:
         """Return the implementations of all components by option name."""
@@ -152,6 +179,13 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
         """Return the served versions with ResourceClaims, preferred first, of a control plane that the run starts."""
         switched = self.api_versions()
         return tuple(each for each in versions.VERSIONS if switched.get(f"{versions.GROUP}/{each}", True))
+
+
+def _pairs(option: str, texts: tuple[str, ...]) -> dict[str, str]:
+    for text in texts:
+        if not text.partition("=")[0] or "=" not in text:
+            raise UsageError(f"--{option} {text!r}: must be KEY=VALUE")
+    return {key: value for key, _, value in (text.partition("=") for text in texts)}
 
 
 class Order(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import fake_nvml
+from dra_conformance.components.companions import read_manifests
 from dra_conformance.components.reference import check_settings
+from dra_conformance.core.companions import PLACEHOLDERS, Companions
 from dra_conformance.core.component_spec import (
     DRIVER_ROOT,
     MOUNTED,
@@ -67,6 +69,11 @@ def check(options: RunOptions) -> None:
         machine_gpus()
     if options.driver_mount and not any(options.component(name).kind == "exec" for name in MOUNTED):
         raise UsageError("--driver-mount: requires a driver that the run starts (--driver exec:COMMAND)")
+    if options.scheduler_name and options.component("scheduler").kind not in ("exec", "cluster"):
+        raise UsageError(
+            "--scheduler-name: requires a scheduler under test (--scheduler exec:COMMAND or cluster)",
+            hint="The suite's own scheduler takes pods of the default schedulerName.",
+        )
     for name, spec in options.components().items():
         if spec.kind == "reference":
             check_settings(name, spec.settings)
@@ -76,6 +83,7 @@ def check(options: RunOptions) -> None:
             _program(name, spec.command[0])
             _placeholders(name, spec.command)
             _mounts(spec)
+            _companions(options.companions_of(name))
             if name in NODE_PROGRAMS and spec.takes_fake_gpus and options.nvml == "fake":
                 _fake_library(name)
         elif spec.kind == "socket" and not Path(spec.argument).exists():
@@ -124,7 +132,7 @@ def _placeholders(component: str, command: Sequence[str]) -> None:
     """Check the placeholders of a command. Those of a program on a node differ by node, so its node checks them."""
     if component in NODE_PROGRAMS:
         return
-    known = _PLACEHOLDERS.get(component, ("kubeconfig",))
+    known = _PLACEHOLDERS.get(component, ("kubeconfig", "port"))
     for word in command:
         fill(word, dict.fromkeys(known, ""))
 
@@ -134,8 +142,18 @@ def _built(component: str, preset: Preset) -> None:
     if missing := preset.missing():
         raise UsageError(
             f"--{component} {preset.name}: not built: there is no {missing[0]}",
-            hint=f"In a checkout of the project, with Go and a C compiler: {preset.build}",
+            hint=f"In a checkout of the project, with {preset.tools}: {preset.build}",
         )
+
+
+def _companions(companions: Companions) -> None:
+    """Check that manifests and programs of companions are there, and their placeholders."""
+    for _ in read_manifests(companions):
+        pass
+    for program in companions.programs:
+        _program(program.name, program.command[0])
+        for word in program.command:
+            fill(word, dict.fromkeys(PLACEHOLDERS, ""))
 
 
 def _mounts(spec: ComponentSpec) -> None:

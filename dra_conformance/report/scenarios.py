@@ -89,6 +89,7 @@ _NOT_REPEATED = frozenset(
         "out",
         "progress",
         "waivers",
+        "companions",
         "require",
         "dry-run",
         "sign-key",

@@ -8,6 +8,7 @@ from dra_api.objects import EVENTS, PODS, Obj, uid_of
 from dra_conformance.control_plane.own_objects import RUN_LABEL
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError
+from dra_conformance.core.kai_presets import QUEUE_LABEL, SCHEDULER_NAME
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.scheduler_sign import wait_observed
@@ -38,14 +39,19 @@ def pod_object(
     return {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": world.namespace, **_for_kai(scheduler)},
+        "metadata": {"name": name, "namespace": world.namespace, **_for_scheduler(world, scheduler)},
         "spec": spec,
     }
 
 
-def _for_kai(scheduler: str) -> Obj:
-    """Return the label that KAI's podgrouper needs to put a pod into a queue (KAI docs/queues)."""
-    return {"labels": {"kai.scheduler/queue": "default-queue"}} if scheduler == "kai-scheduler" else {}
+def _for_scheduler(world: World, scheduler: str) -> Obj:
+    """Return the labels and annotations of pods for the scheduler of the scenario."""
+    if scheduler == BY_HAND:
+        return {}
+    options = world.run.options
+    labels = {**(dict((QUEUE_LABEL,)) if scheduler == SCHEDULER_NAME else {}), **options.pod_labels}
+    found = {"labels": labels, "annotations": options.pod_annotations}
+    return {key: value for key, value in found.items() if value}
 
 
 def add_container(pod: Obj, container: Obj, kind: str) -> None:
@@ -76,7 +82,8 @@ def scheduler_of(world: World) -> str:
     """Return the schedulerName of pods for the scheduler of the scenario, or BY_HAND if the scenario has none."""
     if "scheduler" not in world.scenario.tags.components:
         return BY_HAND
-    return "kai-scheduler" if "kai" in world.scenario.tags.needs else ""
+    own = world.run.options.scheduler_name_of_pods
+    return own or (SCHEDULER_NAME if "kai" in world.scenario.tags.needs else "")
 
 
 def create_pod(world: World, pod: Obj) -> Obj:

@@ -63,6 +63,9 @@ def wait_observed(world: World) -> None:
     signs.made += 1
     name = f"sign-{world.suffix}-{signs.made}"
     node, parts, pod = probe(name, world.namespace)
+    if options.scheduler_name_of_pods:
+        pod["spec"]["schedulerName"] = options.scheduler_name_of_pods
+    pod["metadata"].update(labels=options.pod_labels, annotations=options.pod_annotations)
     world.create(node)
     world.update(NODES, name, lambda stored: stored.update(status=node["status"]), subresource="status")
     for part in parts:

@@ -120,7 +120,7 @@ def test_the_configuration_file_of_pytest_and_of_the_command_line(tmp_path: Path
 def test_table_and_run_options_agree() -> None:
     """The table has the defaults, RunOptions the types: both have the same options."""
     fields = {field.encode_name: field for field in msgspec.structs.fields(RunOptions)}
-    assert sorted(fields) == sorted([*(option.name for option in RUN_OPTIONS), "waivers"])
+    assert sorted(fields) == sorted([*(option.name for option in RUN_OPTIONS), "waivers", "companions"])
     plain = {"text": str, "flag": bool, "integer": int, "number": float}
     for option in RUN_OPTIONS:
         expected: Any = tuple[str, ...] if option.multiple else plain.get(option.type)
@@ -201,6 +201,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "waiver of DRA-001: owner and reason must not be empty",
     ),
     "supported_features_exist": ({"supported-features": ["x"]}, "unknown feature 'x'"),
+    "companions_have_a_program": (
+        {"companions": {"scheduler": {}}},
+        "companions.scheduler: requires a program that the run starts",
+    ),
+    "pods_of_the_scheduler_are_labelled": ({"pod-label": ["x"]}, "--pod-label 'x': must be KEY=VALUE"),
     "declaration_is_consistent": ({"declaration": {"valid": ["x"]}}, "declaration: 'x' is not a YAML mapping"),
 }
 

@@ -1,0 +1,148 @@
+"""Starts the companions of components: manifests first, then programs, each once in a run.
+
+A companion is neither judged nor stopped by a scenario. Its API user reads everything; a manifest grants it what it
+writes. One that ends by itself is reported when its component is needed the next time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from dra_api.client import AlreadyExists, ApiError, KubeClient
+from dra_api.objects import CRDS, KNOWN, Obj, Resource, name_of
+from dra_conformance.components import readiness
+from dra_conformance.components.context import RunContext
+from dra_conformance.core import documents
+from dra_conformance.core.companions import PORT, CompanionProgram, Companions
+from dra_conformance.core.component_spec import fill
+from dra_conformance.core.errors import TargetUnreachable, UsageError
+from dra_conformance.core.events import ComponentChanged
+from dra_conformance.core.process import ManagedProcess
+
+_SERVED_SECONDS = 20.0
+
+
+class CompanionPrograms:
+    """The companions of all components of a run."""
+
+    def __init__(self, run: RunContext) -> None:
+        self._run = run
+        self._made: set[str] = set()
+        self._processes: dict[str, ManagedProcess] = {}
+
+    def start(self, component: str, companions: Companions) -> None:
+        """Create the manifests and start the programs of a component, unless that has been done.
+
+        Raises TargetUnreachable if a program ends or does not become ready, or the API server refuses a manifest.
+        """
+        if component not in self._made:
+            self._made.add(component)
+            client = KubeClient(self._run.component_transport("companion"), user_agent="dra-conformance-companion")
+            create_manifests(client, companions, run=self._run)
+        for program in companions.programs:
+            held = self._processes.get(program.name)
+            if held is None:
+                self._processes[program.name] = self._start(program)
+            elif not held.running:
+                raise TargetUnreachable(
+                    f"{program.name}, a companion of the {component}, ended with exit code {held.exit_code}",
+                    hint=f"Last output: {held.last_lines()}",
+                )
+
+    def ended(self) -> str:
+        """Describe the companions that have ended by themselves; empty if there is none."""
+        return "; ".join(
+            f"{name}, a companion, ended with exit code {process.exit_code}: {process.last_words()}"
+            for name, process in self._processes.items()
+            if not process.running
+        )
+
+    def stop(self) -> None:
+        """Stop all programs; objects of manifests stay, because the control plane ends with the run."""
+        for process in self._processes.values():
+            process.stop()
+        self._processes.clear()
+
+    def _start(self, program: CompanionProgram) -> ManagedProcess:
+        run = self._run
+        run.log.emit(ComponentChanged(component=program.name, implementation="companion", action="start"))
+        folder = run.target_folder(program.name)
+        kubeconfig = str(run.target_kubeconfig(program.name))
+        values = {"kubeconfig": kubeconfig, PORT: str(readiness.free_port())}
+        process = ManagedProcess(
+            program.name,
+            [fill(word, values) for word in program.command],
+            log_path=run.log_of(program.name),
+            env={"TMPDIR": str(folder), "KUBECONFIG": kubeconfig, **program.environment},
+            isolation=run.isolation.with_folders(folder),
+        )
+        process.start()
+        try:
+            readiness.wait_ready(process, fill(program.ready, values), clock=run.log.clock, patience=run.patience)
+        except TargetUnreachable:
+            process.stop()
+            raise
+        return process
+
+
+def read_manifests(companions: Companions) -> Iterator[tuple[Resource, Obj, Path]]:
+    """Yield the objects of manifests with their kinds and files. Raises UsageError for one that cannot be used."""
+    kinds = {(one.group, one.kind): one for one in KNOWN}
+    for path in companions.files():
+        for obj in documents.load_all(path.read_text(), where=str(path)):
+            if not (isinstance(obj, dict) and isinstance(obj.get("metadata"), dict)):
+                raise UsageError(f"companions: {path}: expected an object with metadata")
+            resource = _resource(obj, kinds, path)
+            if resource == CRDS:
+                defined = _defined(obj)
+                kinds[defined.group, defined.kind] = defined
+            yield resource, obj, path
+
+
+def create_manifests(client: KubeClient, companions: Companions, *, run: RunContext) -> None:
+    """Create the objects of manifests; those that exist already are kept. Raises TargetUnreachable."""
+    for resource, obj, path in read_manifests(companions):
+        try:
+            client.create(resource, obj)
+        except AlreadyExists:
+            pass
+        except ApiError as error:
+            problem = f"{obj.get('kind')} {name_of(obj)} was refused: {error.message}"
+            raise TargetUnreachable(f"companions: {path}: {problem}") from None
+        if resource == CRDS:
+            _wait_served(client, _defined(obj), run)
+
+
+def _resource(obj: Obj, kinds: dict[tuple[str, str], Resource], path: Path) -> Resource:
+    api_version, kind = str(obj.get("apiVersion") or ""), str(obj.get("kind") or "")
+    group, _, version = api_version.rpartition("/")
+    known = kinds.get((group, kind))
+    if known is None:
+        raise UsageError(
+            f"companions: {path}: unknown kind {kind!r} in apiVersion {api_version!r}",
+            hint="Its CustomResourceDefinition must come in an earlier manifest.",
+        )
+    return known.at(version)
+
+
+def _defined(crd: Obj) -> Resource:
+    spec = crd["spec"]
+    return Resource(
+        spec["group"],
+        spec["versions"][0]["name"],
+        spec["names"]["plural"],
+        spec["names"]["kind"],
+        namespaced=spec.get("scope") != "Cluster",
+    )
+
+
+def _wait_served(client: KubeClient, kind: Resource, run: RunContext) -> None:
+    clock, never = run.log.clock, threading.Event()
+    deadline = clock.monotonic() + _SERVED_SECONDS
+    # A real API server takes a moment to serve a new kind, and reports no event for it.
+    while not client.serves(kind):
+        if clock.monotonic() > deadline:
+            raise TargetUnreachable(f"companions: {kind.plural}.{kind.group} is not served")
+        clock.wait(never, 0.02)

@@ -1,0 +1,57 @@
+"""Waits until a program answers at the URL that shows that it is ready."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+from http.client import HTTPConnection, HTTPException
+from urllib.parse import urlsplit
+
+from dra_api.clock import Clock
+from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.process import ManagedProcess
+
+_SECONDS = 30.0
+"""A program of Go that links Kubernetes' libraries needs several seconds on a busy machine."""
+_OK = 200
+
+
+def free_port() -> int:
+    """Return a TCP port of this machine that nothing listens on."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+def wait_ready(process: ManagedProcess, url: str, *, clock: Clock, patience: float) -> None:
+    """Wait until `url` answers with 200; return at once if it is empty.
+
+    Raises TargetUnreachable if the program ends first, or after 30 seconds or `patience`, whichever is longer.
+    """
+    seconds, never = max(_SECONDS, patience), threading.Event()
+    deadline = clock.monotonic() + seconds
+    while url and not _answers(url):
+        if not process.running:
+            raise TargetUnreachable(
+                f"the {process.name} ended with exit code {process.exit_code} before it was ready",
+                hint=f"Last output: {process.last_lines()}",
+            )
+        if clock.monotonic() > deadline:
+            raise TargetUnreachable(
+                f"{url} of the {process.name} does not answer with 200 after {seconds:g} s",
+                hint=f"Last output: {process.last_lines()}",
+            )
+        clock.wait(never, 0.05)
+
+
+def _answers(url: str) -> bool:
+    parts = urlsplit(url)
+    with contextlib.suppress(OSError, HTTPException, ValueError):
+        connection = HTTPConnection(parts.hostname or "", parts.port, timeout=1.0)
+        try:
+            connection.request("GET", parts.path or "/")
+            return connection.getresponse().status == _OK
+        finally:
+            connection.close()
+    return False
