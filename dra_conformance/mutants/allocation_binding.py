@@ -137,6 +137,20 @@ def _(patch: Patch) -> None:
     )
 
 
+@mutant("timeout-of-an-allocation-without-timestamp", rule="DRA-252c")
+def _(patch: Patch) -> None:
+    """An allocation without timestamp has exceeded the timeout."""
+
+    def make(original: Callable[..., float]) -> Callable[..., float]:
+        def seconds_left(claim: Obj, now: Any, timeout: float) -> float:
+            allocated = ((claim.get("status") or {}).get("allocation") or {}).get("allocationTimestamp")
+            return original(claim, now, timeout) if allocated else -1.0
+
+        return seconds_left
+
+    patch.wrap(f"{_CONDITIONS}:seconds_left", make)
+
+
 @mutant("no-event-for-pending-conditions", rule="DRA-253")
 def _(patch: Patch) -> None:
     """There is no event BindingConditionsPending while a pod waits for its devices."""

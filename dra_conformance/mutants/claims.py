@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from dra_api.objects import RESOURCE_CLAIMS
+from dra_api.objects import EVENTS, RESOURCE_CLAIMS
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.claim_controller.controller import TransientFailure
 
@@ -13,6 +14,7 @@ Obj = dict[str, Any]
 
 _CONTROLLER = "reference_impl.claim_controller.controller:ClaimController"
 _GENERATE = "reference_impl.claim_controller.generate"
+_RECORDER = "reference_impl.recorder:EventRecorder"
 
 
 def _claims_lose(patch: Patch, *names: str) -> None:
@@ -82,6 +84,45 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_CONTROLLER}.sync_pod", make)
     # A new template would trigger another attempt.
     patch.replace(f"{_CONTROLLER}._on_template", lambda self, change: None)
+
+
+@mutant("event-of-each-attempt", rule="DRA-103b")
+def _(patch: Patch) -> None:
+    """Each attempt has an event of its own."""
+    patch.replace(f"{_RECORDER}._remember", lambda self, key, name, count: None)
+
+
+@mutant("expired-event-is-patched", rule="DRA-103b")
+def _(patch: Patch) -> None:
+    """An event that is gone is not recorded again."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def write(self: Any, event: Any) -> None:
+            if (known := self._written.get(event.key)) is None:
+                original(self, event)
+                return
+            name, count = known
+            changes = {"count": count + 1, "lastTimestamp": event.at}
+            self._client.patch(EVENTS, name, changes, event.regarding["namespace"])  # NotFound goes to the log
+            self._remember(event.key, name, count + 1)
+
+        return write
+
+    patch.wrap(f"{_RECORDER}._write", make)
+
+
+@mutant("event-without-time-of-last-attempt", rule="DRA-103b")
+def _(patch: Patch) -> None:
+    """The time of the last attempt is that of the first."""
+    first: dict[Any, str] = {}
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def write(self: Any, event: Any) -> None:
+            original(self, replace(event, at=first.setdefault(event.key, event.at)))
+
+        return write
+
+    patch.wrap(f"{_RECORDER}._write", make)
 
 
 @mutant("deleted-claim-not-recreated", rule="DRA-104")

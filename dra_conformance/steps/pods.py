@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
-from dra_api.objects import EVENTS, PODS, Obj, uid_of
+from dra_api.clock import parse_timestamp
+from dra_api.objects import EVENTS, PODS, Obj, name_of, namespace_of, uid_of
 from dra_conformance.control_plane.own_objects import RUN_LABEL
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError
@@ -358,6 +360,64 @@ def _(world: World, pod: str, reason: str) -> None:
         return not found, found or "no such event"
 
     world.stays(f"no event {reason} for {pod}", look, expected="no such event")
+
+
+@when('the event "{reason}" of pod "{pod}" is deleted')
+def _(world: World, reason: str, pod: str) -> None:
+    """Delete the events with this reason about the pod, as the API server does when they expire."""
+    found = [event for event in events_about(world, "Pod", pod) if event.get("reason") == reason]
+    for event in found:
+        world.client.delete(EVENTS, name_of(event), namespace_of(event))
+    gone = {uid_of(event) for event in found}
+
+    def look() -> Seen:
+        left = gone & {uid_of(event) for event in events_about(world, "Pod", pod)}
+        return not left, sorted(left)
+
+    world.require(f"the event {reason} of {pod} is gone", look)
+    world.settle()
+
+
+@then('the event "{reason}" of pod "{pod}" comes to count {count:d} attempts')
+def _(world: World, reason: str, pod: str, count: int) -> None:
+    """The pod comes to have one event with this reason for each message, and all of them count so many or more."""
+    _count_attempts(world, reason, pod, count, apart=False)
+
+
+@then('the event "{reason}" of pod "{pod}" comes to count {count:d} attempts, the last now and the first before')
+def _(world: World, reason: str, pod: str, count: int) -> None:
+    """Also the times of the attempts that an event counts are right."""
+    _count_attempts(world, reason, pod, count, apart=True)
+
+
+def _count_attempts(world: World, reason: str, pod: str, count: int, *, apart: bool) -> None:
+    def look() -> Seen:
+        found = [event for event in events_about(world, "Pod", pod) if event.get("reason") == reason]
+        messages = [event_text(event) for event in found]
+        seen = [(event_text(one), _attempts(one), one.get("firstTimestamp"), one.get("lastTimestamp")) for one in found]
+        problems = [problem for event in found for problem in event_problems(world, pod, event)]
+        enough = found and all(_attempts(event) >= count for event in found)
+        timely = not apart or all(_is_apart(world, event) for event in found)
+        return bool(enough and timely and len(set(messages)) == len(messages) and not problems), problems or seen
+
+    expected = f"one event for each message, {count} attempts or more"
+    world.eventually(f"attempts in event {reason} for {pod}", look, expected=expected)
+
+
+def _attempts(event: dict[str, Any]) -> int:
+    """Return how often an event was observed; events.k8s.io/v1 counts repetitions in a series."""
+    return int((event.get("series") or {}).get("count") or event.get("count") or event.get("deprecatedCount") or 1)
+
+
+def _is_apart(world: World, event: dict[str, Any]) -> bool:
+    """Return whether an event was last observed within a minute, and first before."""
+    minute = timedelta(minutes=1)
+    first = event.get("firstTimestamp") or event.get("eventTime")
+    last = (event.get("series") or {}).get("lastObservedTime") or event.get("lastTimestamp")
+    if not first or not last:
+        return False
+    now = world.clock.now()
+    return now - parse_timestamp(str(last)) <= minute < now - parse_timestamp(str(first))
 
 
 @then('pod "{pod}" is being deleted or gone')

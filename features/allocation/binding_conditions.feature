@@ -295,6 +295,36 @@ Feature: Binding conditions
     Then pod "one" is bound to "n1"
     And pod "two" is bound to "n1"
 
+  @DRA-252c @needs:virtual-clock
+  Scenario: An allocation without a timestamp has no binding timeout
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: one}
+      devices:
+        - {name: a, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+        - {name: b, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "timeless" for 1 of "gpu"
+    And "status.allocation" of the ResourceClaim "timeless" is set to {devices: {results: [{request: gpu, driver: $(sim), pool: one, device: a, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]}}
+    And a ResourceClaim "timed" for 1 of "gpu"
+    And a pod "one" using claim "timeless"
+    And a pod "two" using claim "timed"
+    Then claim "timeless" is reserved for pod "one"
+    And claim "timed" is reserved for pod "two"
+    And the ResourceClaim "timeless" keeps "status.allocation.allocationTimestamp" null
+    When device "a" of claim "timeless" reports "dra.test/ready" False
+    And device "b" of claim "timed" reports "dra.test/ready" False
+    And 602 seconds pass
+    Then claim "timed" is allocated again, without device conditions
+    And pod "one" stays unbound
+    And the ResourceClaim "timeless" keeps "status.allocation.allocationTimestamp" null
+    When device "a" of claim "timeless" reports "dra.test/ready" True
+    Then pod "one" is bound to "n1"
+
   @DRA-252 @needs:virtual-clock @needs:scheduler-arguments
   Scenario: The binding timeout of the scheduler's configuration counts
     Given the scheduler binds pods itself

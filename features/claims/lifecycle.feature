@@ -116,6 +116,26 @@ Feature: Lifecycle of claims
     And it is created
     Then the ResourceClaim of pod "early" has "metadata.annotations['resource.kubernetes.io/pod-claim-name']" gpu
 
+  @DRA-103b
+  Scenario: The attempts to create a claim are counted in one event of each pod
+    Given a pod "early" using template "subject"
+    And a pod "other" using template "subject"
+    Then the event "FailedResourceClaimCreation" of pod "early" comes to count 3 attempts
+    And the event "FailedResourceClaimCreation" of pod "other" comes to count 3 attempts
+    When the event "FailedResourceClaimCreation" of pod "early" is deleted
+    Then pod "early" gets a Warning event "FailedResourceClaimCreation" that contains "subject"
+    And the event "FailedResourceClaimCreation" of pod "early" comes to count 2 attempts
+    When pod "other" is force-deleted
+    And a pod "other" using template "subject" is created
+    Then pod "other" gets a Warning event "FailedResourceClaimCreation" that contains "subject"
+
+  @DRA-103b @needs:virtual-clock
+  Scenario: The event of a claim that cannot be created has the time of the last attempt
+    Given a pod "early" using template "subject"
+    Then the event "FailedResourceClaimCreation" of pod "early" comes to count 2 attempts
+    When 100 seconds pass
+    Then the event "FailedResourceClaimCreation" of pod "early" comes to count 2 attempts, the last now and the first before
+
   @DRA-104
   Scenario: A deleted claim of an existing pod is created again
     Given the objects of the manifest "claims/labelled-template"
