@@ -14,7 +14,7 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
-from dra_api.client import ApiError, Conflict
+from dra_api.client import ApiError
 from dra_api.clock import Clock
 from dra_api.informer import Informer
 from dra_api.transport import TransportError
@@ -93,14 +93,16 @@ class Loop(Generic[K]):
         while (key := self.queue.get()) is not None:
             try:
                 self._reconcile(key)
-            except Conflict as error:
-                log.debug("%s: %s: %s", self.name, key, error)
-                self.queue.add_rate_limited(key)
-            except (ApiError, TransportError, OSError) as error:
-                log.info("%s: %s: %s", self.name, key, error)
-                self.queue.add_rate_limited(key)
-            except Exception:  # a bug must cost one key, not the worker
-                log.exception("%s: %s failed", self.name, key)
+            except Exception as error:  # even a bug must cost one key, not the worker
+                expected = isinstance(error, (ApiError, TransportError, OSError))
+                log.log(
+                    logging.INFO if expected else logging.ERROR,
+                    "%s: %s: %s",
+                    self.name,
+                    key,
+                    error,
+                    exc_info=not expected,
+                )
                 self.queue.add_rate_limited(key)
             else:
                 self.queue.forget(key)

@@ -95,6 +95,14 @@ COMPONENTS = (
             "reference_impl/runtime.py",
             "reference_impl/tolerations.py",
         ),
+        starts=(
+            # The driver is a program of `runtime`; the others share loop and recorder.
+            "driver/kep_5970#driver-registration",
+            "driver/kep_5970#resourceslice-publishing",
+            "claims/lifecycle#",
+            "taints/eviction#",
+            "bind_requests/binder#",
+        ),
     ),
     # kubelet/real starts the real kubelet and containerd; nothing of it is emulated.
     Component(
