@@ -381,26 +381,25 @@ def _(world: World, reason: str, pod: str) -> None:
 @then('the event "{reason}" of pod "{pod}" comes to count {count:d} attempts')
 def _(world: World, reason: str, pod: str, count: int) -> None:
     """The pod comes to have one event with this reason for each message, and all of them count so many or more."""
-    _count_attempts(world, reason, pod, count, apart=False)
+    _count_attempts(world, reason, pod, count)
 
 
-@then('the event "{reason}" of pod "{pod}" comes to count {count:d} attempts, the last now and the first before')
-def _(world: World, reason: str, pod: str, count: int) -> None:
-    """Also the times of the attempts that an event counts are right."""
-    _count_attempts(world, reason, pod, count, apart=True)
+@then('the event "{reason}" of pod "{pod}" comes to count {count:d} attempts, {seconds:d} seconds apart')
+def _(world: World, reason: str, pod: str, count: int, seconds: int) -> None:
+    """The events also have the times of a first and a last attempt that are so many seconds apart or more."""
+    _count_attempts(world, reason, pod, count, apart=timedelta(seconds=seconds))
 
 
-def _count_attempts(world: World, reason: str, pod: str, count: int, *, apart: bool) -> None:
+def _count_attempts(world: World, reason: str, pod: str, count: int, *, apart: timedelta = timedelta()) -> None:
     def look() -> Seen:
         found = [event for event in events_about(world, "Pod", pod) if event.get("reason") == reason]
         messages = [event_text(event) for event in found]
         seen = [(event_text(one), _attempts(one), one.get("firstTimestamp"), one.get("lastTimestamp")) for one in found]
         problems = [problem for event in found for problem in event_problems(world, pod, event)]
-        enough = found and all(_attempts(event) >= count for event in found)
-        timely = not apart or all(_is_apart(world, event) for event in found)
-        return bool(enough and timely and len(set(messages)) == len(messages) and not problems), problems or seen
+        right = all(_attempts(event) >= count and _duration(event) >= apart for event in found)
+        return bool(found and right and len(set(messages)) == len(messages) and not problems), problems or seen
 
-    expected = f"one event for each message, {count} attempts or more"
+    expected = f"one event for each message, {count} attempts or more, {apart.total_seconds():g} s apart or more"
     world.eventually(f"attempts in event {reason} for {pod}", look, expected=expected)
 
 
@@ -409,15 +408,11 @@ def _attempts(event: dict[str, Any]) -> int:
     return int((event.get("series") or {}).get("count") or event.get("count") or event.get("deprecatedCount") or 1)
 
 
-def _is_apart(world: World, event: dict[str, Any]) -> bool:
-    """Return whether an event was last observed within a minute, and first before."""
-    minute = timedelta(minutes=1)
+def _duration(event: dict[str, Any]) -> timedelta:
+    """Return the time from the first to the last observation of an event."""
     first = event.get("firstTimestamp") or event.get("eventTime")
-    last = (event.get("series") or {}).get("lastObservedTime") or event.get("lastTimestamp")
-    if not first or not last:
-        return False
-    now = world.clock.now()
-    return now - parse_timestamp(str(last)) <= minute < now - parse_timestamp(str(first))
+    last = (event.get("series") or {}).get("lastObservedTime") or event.get("lastTimestamp") or first
+    return parse_timestamp(str(last)) - parse_timestamp(str(first)) if first else timedelta()
 
 
 @then('pod "{pod}" is being deleted or gone')
