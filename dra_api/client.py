@@ -409,10 +409,14 @@ class KubeClient:
             force=force,
         )
 
-    def delete_collection(self, res: Resource, namespace: str | None = None, *, field_selector: str = "") -> Obj:
-        """Delete all objects of a collection, or those that a field selector matches; return the list of them."""
-        query = [("fieldSelector", field_selector)] if field_selector else []
-        return self._call("DELETE", self.wire(res).path(namespace), query=query)
+    def delete_collection(
+        self, res: Resource, namespace: str | None = None, *, label_selector: str = "", field_selector: str = ""
+    ) -> Obj:
+        """Delete all objects of a collection, or those that both selectors match; return the list of them."""
+        selectors = (("labelSelector", label_selector), ("fieldSelector", field_selector))
+        return self._call(
+            "DELETE", self.wire(res).path(namespace), query=[(key, value) for key, value in selectors if value]
+        )
 
     def delete(
         self,

@@ -239,12 +239,11 @@ def _(world: World) -> None:
 @given('the ResourceClaims "{changes}"')
 @when('the ResourceClaims "{changes}"')
 def _(world: World, changes: str) -> None:
-    """Write claims in this order, such as `create a, label a x=1, delete a`: a label replaces all labels."""
+    """Write claims in this order, such as `create a, label a x=1 y=2, delete a`: labels replace all labels."""
     for change in words(changes):
         verb, _, rest = change.partition(" ")
-        name, _, label = rest.partition(" ")
-        key, _, value = label.partition("=")
-        labels = {key: value} if key else {}
+        name, *given_labels = rest.split()
+        labels = {key: value for key, _, value in (label.partition("=") for label in given_labels)}
         if verb == "create":
             _copy(world, name, labels)
         elif verb == "label":

@@ -1,0 +1,174 @@
+"""Faults of requests that components rely on in the API server: selectors, patches, applies, collections, names."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+from apiserver_emulator import patch_formats
+from dra_api.status import StatusError
+from dra_conformance.engine.mutation import Patch, mutant
+
+_SELECTORS = "apiserver_emulator.selectors"
+_FORMATS = "apiserver_emulator.patch_formats"
+_APPLY = "apiserver_emulator.server_side_apply"
+_Function = Callable[..., Any]
+
+
+@mutant("first-requirement-selects", rule="DRA-389")
+def _(patch: Patch) -> None:
+    """Only the first requirement of a label selector counts."""
+    patch.wrap(f"{_SELECTORS}:_Parser.parse", lambda original: lambda self: original(self)[:1])
+
+
+@mutant("invalid-selector-selects-everything", rule="DRA-389")
+def _(patch: Patch) -> None:
+    """A label selector that cannot be parsed selects everything."""
+
+    def make(original: _Function) -> _Function:
+        def parse(self: Any) -> Any:
+            try:
+                return original(self)
+            except StatusError:
+                return []
+
+        return parse
+
+    patch.wrap(f"{_SELECTORS}:_Parser.parse", make)
+
+
+@mutant("unknown-field-selects-everything", rule="DRA-390")
+def _(patch: Patch) -> None:
+    """A field that the resource does not support is ignored in a field selector."""
+
+    def make(original: _Function) -> _Function:
+        return lambda text: [one for one in original(text) if one[0] in ("metadata.name", "metadata.namespace")]
+
+    patch.wrap(f"{_SELECTORS}:parse_fields", make)
+
+
+@mutant("other-field-selects", rule="DRA-390")
+def _(patch: Patch) -> None:
+    """The operator != of a field selector is read as =."""
+    patch.wrap(
+        f"{_SELECTORS}:parse_fields",
+        lambda original: lambda text: [(name, "=", value) for name, _, value in original(text)],
+    )
+
+
+@mutant("merge-patch-appends", rule="DRA-391")
+def _(patch: Patch) -> None:
+    """A merge patch appends to a list."""
+
+    def make(original: _Function) -> _Function:
+        def merge(target: Any, change: Any) -> Any:
+            both = isinstance(target, list) and isinstance(change, list)
+            return target + change if both else original(target, change)
+
+        return merge
+
+    patch.wrap(f"{_FORMATS}:merge", make)
+
+
+@mutant("json-patch-without-tests", rule="DRA-392")
+def _(patch: Patch) -> None:
+    """The test operations of a JSON patch are ignored."""
+
+    def make(original: _Function) -> _Function:
+        return lambda obj, operation: None if operation.get("op") == "test" else original(obj, operation)
+
+    patch.wrap(f"{_FORMATS}:_as_upstream", make)
+
+
+@mutant("json-patch-in-part", rule="DRA-392")
+def _(patch: Patch) -> None:
+    """The operations of a JSON patch before the one that fails are stored."""
+
+    def make(original: _Function) -> _Function:
+        def apply(obj: Any, operations: Any) -> Any:
+            for operation in operations:
+                try:
+                    obj = original(obj, [operation])
+                except StatusError:
+                    return obj
+            return obj
+
+        return apply
+
+    patch.wrap(f"{_FORMATS}:_json_patch", make)
+
+
+@mutant("strategic-patch-replaces-lists", rule="DRA-393")
+def _(patch: Patch) -> None:
+    """A strategic merge patch is applied as a merge patch."""
+    patch.replace(f"{_FORMATS}:strategic_merge", lambda obj, change, node: patch_formats.merge(obj, change))
+
+
+@mutant("apply-without-conflicts", rule="DRA-394")
+def _(patch: Patch) -> None:
+    """An apply takes fields from other managers without being forced."""
+
+    def make(original: _Function) -> _Function:
+        return lambda *args, **options: original(*args, **{**options, "force": True})
+
+    patch.wrap(f"{_APPLY}:apply", make)
+
+
+@mutant("apply-keeps-what-nobody-applies", rule="DRA-394")
+def _(patch: Patch) -> None:
+    """A field that its manager no longer applies stays."""
+    patch.replace(f"{_APPLY}:_prune", lambda merged, *args: merged)
+
+
+@mutant("apply-removes-what-others-apply", rule="DRA-394")
+def _(patch: Patch) -> None:
+    """A field that its manager no longer applies is removed although another manager applies it."""
+
+    def make(original: _Function) -> _Function:
+        def apply(live: Any, config: Any, *args: Any, **options: Any) -> Any:
+            fields = live["metadata"].get("managedFields") or ()
+            live["metadata"]["managedFields"] = [one for one in fields if one.get("manager") == options["manager"]]
+            return original(live, config, *args, **options)
+
+        return apply
+
+    patch.wrap(f"{_APPLY}:apply", make)
+
+
+@mutant("collection-without-field-selector", rule="DRA-395")
+def _(patch: Patch) -> None:
+    """The deletion of a collection ignores the field selector."""
+
+    def make(original: _Function) -> _Function:
+        def delete_collection(self: Any, resource: Any, request: Any, info: Any) -> Any:
+            query = [(name, value) for name, value in request.query if name != "fieldSelector"]
+            return original(self, resource, dataclasses.replace(request, query=query), info)
+
+        return delete_collection
+
+    patch.wrap("apiserver_emulator.handlers.write:Writer.delete_collection", make)
+
+
+@mutant("generated-names-repeat", rule="DRA-396")
+def _(patch: Patch) -> None:
+    """All names that are generated with one prefix are the same."""
+    patch.replace("apiserver_emulator.core:Core.name_suffix", lambda self: "aaaaa")
+
+
+@mutant("creation-replaces", rule="DRA-396")
+def _(patch: Patch) -> None:
+    """The creation of an object whose name exists succeeds."""
+
+    def make(original: _Function) -> _Function:
+        def create(core: Any, resource: Any, info: Any, ctx: Any, obj: Any, *args: Any, **options: Any) -> Any:
+            try:
+                return original(core, resource, info, ctx, obj, *args, **options)
+            except StatusError as error:
+                if error.reason != "AlreadyExists":
+                    raise
+                return core.store.get(resource.key, (info.namespace, obj["metadata"]["name"]))
+
+        return create
+
+    patch.wrap("apiserver_emulator.handlers.write:create_object", make)
