@@ -6,7 +6,6 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
-from apiserver_emulator import patch_formats
 from dra_api.status import StatusError
 from dra_conformance.engine.mutation import Patch, mutant
 
@@ -101,8 +100,8 @@ def _(patch: Patch) -> None:
 
 @mutant("strategic-patch-replaces-lists", rule="DRA-393")
 def _(patch: Patch) -> None:
-    """A strategic merge patch is applied as a merge patch."""
-    patch.replace(f"{_FORMATS}:strategic_merge", lambda obj, change, node: patch_formats.merge(obj, change))
+    """A strategic merge patch replaces lists, as those of a kind without merge keys."""
+    patch.wrap(f"{_FORMATS}:strategic_merge", lambda original: lambda obj, change, node: original(obj, change, None))
 
 
 @mutant("apply-without-conflicts", rule="DRA-394")
