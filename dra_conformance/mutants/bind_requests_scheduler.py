@@ -19,6 +19,12 @@ def _(patch: Patch) -> None:
     )
 
 
+@mutant("scheduler-ignores-its-gate", rule="KAI-040b")
+def _(patch: Patch) -> None:
+    """The feature gate is set from what the API server serves, as in KAI 0.12 and 0.17."""
+    patch.replace("reference_impl.scheduler.scheduler:dra_wanted", lambda options: True)
+
+
 @mutant("scheduler-silent-with-gate-off", rule="KAI-040")
 def _(patch: Patch) -> None:
     """With the gate off, a waiting pod with claims has no condition."""

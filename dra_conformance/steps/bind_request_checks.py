@@ -10,12 +10,14 @@ from collections import Counter
 
 from dra_api.allocations import results_of_allocation
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, meta, name_of
+from dra_conformance.core.errors import NotApplicable
 from dra_conformance.core.events import ObjectChanged
 from dra_conformance.core.values import covers
-from dra_conformance.engine.vocabulary import then, words
+from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.bind_requests import Written
-from dra_conformance.steps.claims import allocation_of
+from dra_conformance.steps.claims import allocation_of, consumers
+from dra_conformance.steps.pods import look_bound
 from dra_conformance.steps.references import claim_name, reference, requests_of
 
 
@@ -39,6 +41,30 @@ def status_of(request: Obj | None) -> Obj:
     """Return the status of a BindRequest, or an empty mapping."""
     found = (request or {}).get("status")
     return found if isinstance(found, dict) else {}
+
+
+# -- preconditions: what another component has to do before a rule of this one can be judged --------------------------
+
+
+@given('the scheduler gives pod "{pod}" a device for claim "{claim}"')
+def _(world: World, pod: str, claim: str) -> None:
+    """Wait for the entry of a claim in the pod's BindRequest; without it the binder's rules are not applicable."""
+    given_one, seen = world.wait(lambda: (bool(devices_in(entries_of(request_of(world, pod)).get(claim))), "no entry"))
+    if not given_one:
+        raise NotApplicable(f"the scheduler allocates no such device: the BindRequest of pod {pod} has {seen}")
+    world.settle()
+
+
+@given('the binder waits for the device of claim "{claim}" before it binds pod "{pod}"')
+def _(world: World, claim: str, pod: str) -> None:
+    """Wait until the claim is reserved; the rules of the scheduler are not applicable if the pod is bound already."""
+    name = claim_name(world, claim)
+    world.require(
+        f"claim {claim} is reserved", lambda: (bool(consumers(world.seen(RESOURCE_CLAIMS, name))), "not reserved")
+    )
+    world.settle()
+    if look_bound(world, pod)[0]:
+        raise NotApplicable("the binder does not wait for binding conditions")
 
 
 # -- written by the scheduler ------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, DAEMON_SETS, PODS, RESOURCE_CLAIMS
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
-from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.core.errors import NotApplicable, SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
 from dra_conformance.faults import Aim, Call, Cut, Fault, Volley
@@ -24,14 +24,22 @@ _CUTS: dict[str, Cut] = {"break": "break", "expire": "gone"}
 
 @dataclass(slots=True)
 class Arranged:
-    """The faults of the scenario: volleys for requests, and the end of the current outage of watches."""
+    """The faults of the scenario: volleys for requests, and the end of the current outage of watches.
+
+    `optional` are those for requests that an implementation need not make.
+    """
 
     volleys: list[Volley] = field(default_factory=list)
+    optional: list[Volley] = field(default_factory=list)
     end_outage: Callable[[], object] | None = None
 
 
-def arrange(world: World, fault: Fault, *, count: int, what: str, kind: str, name: str = "") -> Volley:
+def arrange(
+    world: World, fault: Fault, *, count: int, what: str, kind: str, name: str = "", optional: bool = False
+) -> Volley:
     """Let the next requests of one kind (or for one object of it) fail; the end of the scenario ends the fault.
+
+    `optional`: an implementation need not make such a request.
 
     Everything settles first. An event that arrives later would trigger another attempt, and so hide a component that
     does not retry by itself.
@@ -43,14 +51,16 @@ def arrange(world: World, fault: Fault, *, count: int, what: str, kind: str, nam
     aim = Aim.at(what, resource, components=world.scenario.tags.components, namespace=namespace, name=name)
     volley = Volley(aim, fault, count=count)
     world.cleanup.callback(world.run.fault_points.add(volley))
-    world.state(Arranged).volleys.append(volley)
+    arranged = world.state(Arranged)
+    (arranged.optional if optional else arranged.volleys).append(volley)
     return volley
 
 
 def require_met(world: World, *, within: float | None = None) -> None:
     """Wait until every fault has affected a request. Raises Untestable if one has not: nothing is judged then.
 
-    `within` is in seconds, by default those that a check waits.
+    `within` is in seconds, by default those that a check waits. Raises NotApplicable if the components do not make a
+    request that is optional.
     """
     for volley in world.state(Arranged).volleys:
         world.require(
@@ -58,6 +68,10 @@ def require_met(world: World, *, within: float | None = None) -> None:
             lambda volley=volley: (volley.struck > 0, f"no {volley}"),  # type: ignore[misc]
             within=within,
         )
+    for volley in world.state(Arranged).optional:
+        met, _ = world.wait(lambda volley=volley: (volley.struck > 0, "not made"), within=within)  # type: ignore[misc]
+        if not met:
+            raise NotApplicable(f"the target makes no such request: {volley}")
 
 
 def of_components(world: World) -> Callable[[Call], bool]:
@@ -138,6 +152,12 @@ def before_request(world: World, wanted: Callable[[Call], bool], act: Callable[[
 def _(world: World, code: int, count: int, what: str, kind: str) -> None:
     """Reject creations, updates, deletions, status updates or bindings of the components with this HTTP code."""
     arrange(world, Fault(code=code), count=count, what=what, kind=kind)
+
+
+@given("the API server answers {code:d} to the next {count:d} {what} of {kind:word}, if there are any")
+def _(world: World, code: int, count: int, what: str, kind: str) -> None:
+    """The same for requests that an implementation need not make; without them the scenario is not applicable."""
+    arrange(world, Fault(code=code), count=count, what=what, kind=kind, optional=True)
 
 
 @given("the API server answers {code:d} to the next {count:d} {what} of the {subject:object}")

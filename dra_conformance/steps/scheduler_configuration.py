@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
+from dra_conformance.faults import Call, Fault
 from reference_impl.errors import ComponentError
 
 
@@ -30,9 +32,12 @@ def restart(world: World) -> None:
     """
     configuration = world.state(Configuration)
     world.cleanup.callback(world.components.kill, "scheduler")
+    gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in configuration.gates.items())
     world.components.restart(
         "scheduler",
         settings=configuration.settings,
+        # In place of `{flags}`; the reference gets its gates by themselves.
+        flags=[f"--feature-gates={gates}"] if gates else (),
         arguments=configuration.arguments,
         gates=configuration.gates,
     )
@@ -59,6 +64,31 @@ def _(world: World, name: str, value: str) -> None:
 def _(world: World, gate: str) -> None:
     """Restart the scheduler with a feature gate off, for this scenario only; the API server keeps it on."""
     world.state(Configuration).gates[gate] = False
+    restart(world)
+
+
+@given("the scheduler has dynamic resource allocation off")
+def _(world: World) -> None:
+    """Restart the scheduler with DynamicResourceAllocation off, for this scenario only; the API server keeps it on."""
+    configuration = world.state(Configuration)
+    if world.components.spec("scheduler").kind == "reference":
+        configuration.settings["dynamic-resource-allocation"] = "false"
+    else:
+        configuration.gates["DynamicResourceAllocation"] = False
+    restart(world)
+
+
+@given("the scheduler starts on an API server without resource.k8s.io")
+def _(world: World) -> None:
+    """Restart the scheduler while its requests for resource.k8s.io, and for the list of API groups, get 404."""
+
+    def refuse(call: Call) -> Fault | None:
+        groups = call.info.path.rstrip("/") == "/apis"
+        claims = call.info.group == RESOURCE_CLAIMS.group or call.info.path.startswith(f"/apis/{RESOURCE_CLAIMS.group}")
+        return Fault(code=404) if call.component == "scheduler" and (groups or claims) else None
+
+    world.settle()
+    world.cleanup.callback(world.run.fault_points.add(refuse))
     restart(world)
 
 

@@ -81,12 +81,28 @@ Feature: The binder waits for binding conditions
       """
     And a DeviceClass "gpu" for those devices
     And a ResourceClaim "mine" for 1 of "gpu"
-    When a pod "train" using claim "mine" is created
+    And a pod "train" using claim "mine"
+    And the scheduler gives pod "train" a device for claim "mine"
     Then claim "mine" is reserved for pod "train"
     And pod "train" stays unbound
+    When device "dev" of claim "mine" reports "dra.test/ready" True
+    Then pod "train" is bound to "n1"
+
+  @KAI-232 @component:scheduler @gate:DRADeviceBindingConditions @since:1.36
+  Scenario: A pod whose device failed to get ready is scheduled again
+    Given node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    And the scheduler gives pod "train" a device for claim "mine"
+    And the binder waits for the device of claim "mine" before it binds pod "train"
     When device "dev" of claim "mine" reports "dra.test/failed" True
     Then claim "mine" is allocated again, without device conditions
-    And pod "train" stays unbound
     When device "dev" of claim "mine" reports "dra.test/ready" True
     Then pod "train" is bound to "n1"
 

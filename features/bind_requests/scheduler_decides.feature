@@ -169,9 +169,9 @@ Feature: Devices in BindRequests are in use
     And a pod "late" using claim "claim" is created
     Then pod "late" gets no BindRequest
 
-  @KAI-040 @needs:pinned-revision
+  @KAI-040 @needs:faults
   Scenario: Without dynamic resource allocation, pods with claims are not scheduled
-    Given the scheduler has the setting "dynamic-resource-allocation" false
+    Given the scheduler starts on an API server without resource.k8s.io
     And node "n1" with 2 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "claim" for 1 of "accelerator"
@@ -180,4 +180,15 @@ Feature: Devices in BindRequests are in use
     Then the BindRequest of pod "without" has "spec.selectedNode" $(node:n1)
     And the Pod "with" has condition PodScheduled False with reason "Unschedulable"
     And the message of condition PodScheduled of the Pod "with" contains "claim"
+    And pod "with" gets no BindRequest
+
+  @KAI-040b @needs:scheduler-gates
+  Scenario: With its feature gate off, pods with claims are not scheduled
+    Given the scheduler has dynamic resource allocation off
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "with" using claim "claim"
+    And a pod "without" without claims
+    Then the BindRequest of pod "without" has "spec.selectedNode" $(node:n1)
     And pod "with" gets no BindRequest

@@ -25,12 +25,24 @@ Feature: A binder whose requests fail
     @profile:fault-sweep
     Examples:
       | does                 | what                            |
-      | answers 409 to       | updates of ResourceClaim        |
       | loses its answers to | status updates of ResourceClaim |
       | answers 503 to       | bindings of Pod                 |
       | answers 500 to       | status updates of BindRequest   |
       | answers 503 to       | status updates of BindRequest   |
       | loses its answers to | status updates of BindRequest   |
+
+  # A binder that protects a claim updates it before its status; KAI 0.17 updates the status only.
+  @KAI-260 @KAI-261 @profile:fault-sweep
+  Scenario: A BindRequest completes when an update of its claim conflicts
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "mine" for 1 of "gpu"
+    And a pod "train" using claim "mine"
+    And the API server answers 409 to the next 1 updates of ResourceClaim, if there are any
+    When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0" is created
+    Then every BindRequest is Succeeded or Failed [KAI-260]
+    And every bound pod has its devices [KAI-261]
+    And every allocation is valid, and no device is allocated twice [KAI-261]
 
   @KAI-260 @KAI-261 @needs:own-control-plane @disruptive
   Scenario Outline: A BindRequest completes when the API server is killed during <what>
