@@ -103,6 +103,15 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.taken:Taken.remove", lambda self, results: None)
 
 
+@mutant("deallocated-claim-wakes-nobody", rule="DRA-126")
+def _(patch: Patch) -> None:
+    """Pods wait for the end of other pods; the deallocation of a claim is not noticed."""
+    patch.wrap(
+        "reference_impl.scheduler.claim_ledger:ClaimLedger.set_status",
+        lambda original: lambda self, key, allocation: bool(original(self, key, allocation)) and False,
+    )
+
+
 @mutant("new-slice-ignored", rule="DRA-127")
 def _(patch: Patch) -> None:
     """A slice that is created after its pod is ignored."""

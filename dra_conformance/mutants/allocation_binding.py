@@ -70,6 +70,16 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_SCHEDULER}.publish:DirectPublisher.deallocate", lambda self, claim, pod: False)
 
 
+@mutant("only-the-first-unusable-allocation", rule="DRA-131")
+def _(patch: Patch) -> None:
+    """If the first allocation that fits no node is in use, the second is kept as well."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        return lambda self, claim, pod: original(self, claim, pod) or True
+
+    patch.wrap(f"{_SCHEDULER}.publish:DirectPublisher.deallocate", make)
+
+
 @mutant("reserved-allocation-replaced", rule="DRA-132")
 def _(patch: Patch) -> None:
     """An allocation that fits no node is replaced even if it is reserved."""

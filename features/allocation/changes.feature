@@ -21,6 +21,27 @@ Feature: Objects that change
     Then pod "two" stays unbound
     And claim "second" stays unallocated
 
+  @DRA-126
+  Scenario: A pod that waits for a device is scheduled when an unused claim is deallocated
+    Given node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "left" for 1 of "gpu"
+    And a ResourceClaim "right" for 1 of "gpu"
+    And claim "left" holds the devices "dev-0" of "n1"
+    And claim "right" holds the devices "dev-1" of "n1"
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    When a pod "one" using claim "first" is created
+    Then pod "one" stays unbound
+    # No pod is created, changed or deleted meanwhile.
+    When "status" of the ResourceClaim "right" is set to {}
+    Then claim "first" is allocated the devices "dev-1"
+    And pod "one" is bound to "n1"
+    When a pod "two" using claim "second" is created
+    Then pod "two" stays unbound
+    When "status" of the ResourceClaim "left" is set to {}
+    Then claim "second" is allocated the devices "dev-0"
+
   @DRA-133b
   Scenario: A claim that is created again under its name does not have the devices of the former one
     Given node "n1" with 1 devices

@@ -51,6 +51,27 @@ Feature: Schedulers that bind pods themselves
     Then the Pod "train" has condition PodScheduled False with reason "Unschedulable"
     And the ResourceClaim "mine" keeps "status.allocation.devices.results[*].device" in any order [dev-9]
 
+  @DRA-131 @DRA-132
+  Scenario Outline: Of two allocations that fit no node, the unused one is removed (<order>)
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "<used>" for 1 of "gpu"
+    And a ResourceClaim "<unused>" for 1 of "gpu"
+    And claim "<used>" holds the devices "dev-8" of "gone"
+    And claim "<unused>" holds the devices "dev-9" of "gone"
+    And a pod "other" without claims
+    And claim "<used>" is reserved by hand for pods "other"
+    When a pod "train" using claim "<used>, <unused>" is created
+    Then claim "<unused>" is deallocated [DRA-131]
+    And the ResourceClaim "<used>" keeps "status.allocation.devices.results[*].device" [dev-8] [DRA-132]
+    And pod "train" stays unbound [DRA-132]
+
+    Examples:
+      | order                               | used | unused |
+      | the used is first in the alphabet   | busy | idle   |
+      | the unused is first in the alphabet | used | free   |
+
   @DRA-139 @needs:faults
   Scenario: A pod that cannot be bound loses its reservation, and the claim stays allocated
     Given the scheduler binds pods itself
