@@ -19,12 +19,25 @@ from dra_api.clock import Clock
 from dra_api.informer import Informer
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
-from reference_impl.errors import ComponentError
 from reference_impl.recorder import EventRecorder
 
 log = logging.getLogger(__name__)
 
 K = TypeVar("K", bound=Hashable)
+
+
+def start_informers(informers: Sequence[Informer], *, name: str, timeout: float = 60.0) -> None:
+    """Start informers; return when their first lists are in. The caller stops them, also after an error.
+
+    `name` is the component in the message of the error, and `timeout` bounds the wait for each list, in seconds.
+    Raises TimeoutError if the API server does not return a list.
+    """
+    for informer in informers:
+        informer.start()
+    # All are started before the first wait, so that they list in parallel.
+    for informer in informers:
+        if trouble := informer.wait_served(timeout):
+            raise TimeoutError(f"{name} {trouble}")
 
 
 class Loop(Generic[K]):
@@ -60,18 +73,16 @@ class Loop(Generic[K]):
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Fill the informers, then start the workers. Raises ComponentError if the API server does not return the
+        """Fill the informers, then start the workers. Raises TimeoutError if the API server does not return the
         lists.
         """
         if self._recorder is not None:
             self._recorder.start()
-        for informer in self._informers:
-            informer.start()
-        # All are started before the first wait, so that they list in parallel.
-        for informer in self._informers:
-            if trouble := informer.wait_served(self._sync_timeout):
-                self.stop()
-                raise ComponentError(f"{self.name} {trouble}")
+        try:
+            start_informers(self._informers, name=self.name, timeout=self._sync_timeout)
+        except TimeoutError:
+            self.stop()
+            raise
         for number in range(self._workers):
             thread = threading.Thread(target=self._work, name=f"{self.name}-{number}", daemon=True)
             self._threads.append(thread)

@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "inventory-plugin": "reference_impl.inventory_plugin.command",
     "compute-domain": "reference_impl.compute_domain.command",
     "compute-domain-plugin": "reference_impl.compute_domain.plugin_command",
+    "imex-daemons": "reference_impl.compute_domain.daemon_command",
     "taint-eviction": "reference_impl.taint_eviction.command",
     "webhook": "reference_impl.webhook.command",
 }

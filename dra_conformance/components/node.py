@@ -425,7 +425,7 @@ class ScenarioNode:
 
         with starting(FABRIC_PLUGIN):
             plugin = ComputeDomainPlugin(
-                KubeClient(self.world.run.component_transport(FABRIC_PLUGIN)),
+                KubeClient(self.world.run.component_transport(FABRIC_PLUGIN), user_agent=f"reference-{FABRIC_PLUGIN}"),
                 clock=self.world.clock,
                 nvml=self.nvml,
                 options=self._options_of(plugin_command, self._reference_command(FABRIC_PLUGIN, DOMAIN_DRIVER, flags)),

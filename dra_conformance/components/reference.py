@@ -117,6 +117,12 @@ def build(
             parser = argparse.ArgumentParser()
             command.add_arguments(parser)
             return command.build(parser.parse_args(own_flags(flags)), client, clock)
+        case "compute-domain-daemon":
+            from reference_impl.compute_domain import daemon_command
+
+            parser = argparse.ArgumentParser()
+            daemon_command.add_arguments(parser)
+            return daemon_command.build(parser.parse_args(flags), client, clock)
         case _:
             raise UsageError(f"there is no reference implementation of the component {component!r}")
 
@@ -128,5 +134,6 @@ def starting(component: str) -> Iterator[None]:
         yield
     except (SuiteError, StartFailed, ComponentError, Untestable):
         raise
-    except Exception as error:
+    # argparse exits at a flag that the component does not know.
+    except (Exception, SystemExit) as error:
         raise StartFailed(component, error) from error

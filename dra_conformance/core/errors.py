@@ -67,7 +67,7 @@ class CheckFailed(AssertionError):
 class StartFailed(Exception):
     """A reference component raised an error at its start that is not its user's to fix."""
 
-    def __init__(self, component: str, error: Exception) -> None:
+    def __init__(self, component: str, error: BaseException) -> None:
         self.component = component
         self.problem = f"{type(error).__name__}: {error}"
         super().__init__(f"the {component} does not start: {self.problem}")

@@ -27,6 +27,7 @@ from dra_api.objects import (
     namespace_of,
     uid_of,
 )
+from dra_conformance.components.reference import build, starting
 from dra_conformance.control_plane.own_objects import CLEANER
 from dra_conformance.core import manifests
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
@@ -39,6 +40,8 @@ from dra_conformance.steps.uids import CreatedDomains
 LABEL = "resource.nvidia.com/computeDomain"
 CLIQUE_LABEL = f"{LABEL}.cliqueID"
 FINALIZER = LABEL
+DAEMONS = "compute-domain-daemon"
+"""The component that the daemons' rules judge: the simulation, until programs of daemons can be judged."""
 CLIQUE_WRITES = 20
 """Most attempts to write a clique that its controller writes as well."""
 LABEL_TURN = 0.6
@@ -148,17 +151,17 @@ def _(world: World, name: str, spec: str) -> None:
 @given("the IMEX daemons of ComputeDomains are simulated")
 def _(world: World) -> None:
     """Every node that a domain's DaemonSet selects gets a daemon pod, and its entry in the clique becomes Ready."""
-    # Imported here: only scenarios of this chapter need the simulation.
-    from reference_impl.compute_domain.daemon import SimulatedImexDaemons
-
     ensure_driver_namespace(world)
-    daemons = SimulatedImexDaemons(
-        KubeClient(world.run.component_transport("compute-domain-controller"), user_agent="imex-daemons"),
-        clock=world.clock,
-        namespace=DRIVER_NAMESPACE,
-    )
-    daemons.start()
-    world.cleanup.callback(daemons.stop)
+    with starting(DAEMONS):
+        daemons = build(
+            DAEMONS,
+            KubeClient(world.run.component_transport("compute-domain-controller"), user_agent="imex-daemons"),
+            world.clock,
+            revision=world.run.options.revision,
+            settings={},
+        )
+        world.cleanup.callback(daemons.stop)
+        daemons.start()
 
 
 @given('the ComputeDomain "{name}" has the daemons:')

@@ -134,7 +134,7 @@ class Binder:
         self.bind_requests.on_change(self._on_bind_request)
 
     def start(self) -> None:
-        """Begin to bind; returns when the informers are filled. Raises ComponentError when they cannot be."""
+        """Begin to bind; returns when the informers are filled. Raises TimeoutError when they cannot be."""
         self.loop.start()
 
     def stop(self) -> None:

@@ -108,7 +108,7 @@ class ClaimController:
         self.templates.on_change(self._on_template)
 
     def start(self) -> None:
-        """Begin to work; returns when the informers are filled. Raises ComponentError when they cannot be."""
+        """Begin to work; returns when the informers are filled. Raises TimeoutError when they cannot be."""
         self.loop.start()
 
     def stop(self) -> None:

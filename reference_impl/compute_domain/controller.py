@@ -10,10 +10,8 @@ Source: cmd/compute-domain-controller at 95932046; rules NV-145 to NV-155.
 from __future__ import annotations
 
 import contextlib
-import logging
-import threading
 
-from dra_api.client import AlreadyExists, ApiError, KubeClient, NotFound
+from dra_api.client import AlreadyExists, KubeClient, NotFound
 from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
@@ -32,8 +30,6 @@ from dra_api.objects import (
     namespace_of,
     uid_of,
 )
-from dra_api.transport import TransportError
-from dra_api.workqueue import WorkQueue
 from reference_impl.compute_domain import objects, status
 from reference_impl.compute_domain.cliques import CliqueWriter
 from reference_impl.compute_domain.objects import (
@@ -44,20 +40,15 @@ from reference_impl.compute_domain.objects import (
     domain_of,
     has_finalizer,
     is_deleting,
-    shown,
 )
-
-log = logging.getLogger(__name__)
+from reference_impl.loop import Loop
 
 Key = tuple[str, str]
 _TEMPLATES = RESOURCE_CLAIM_TEMPLATES
 _OWNED = (RESOURCE_CLAIM_TEMPLATES, DAEMON_SETS)
-_SYNCED = 30.0
-_SWEEP = 600.0
-
-
-class NotDoneError(Exception):
-    """Something must happen first; the domain is tried again."""
+_SWEEP: Key = ("", "")
+"""The key of the sweep; every domain has a namespace and a name."""
+_SWEEP_INTERVAL = 600.0
 
 
 class ComputeDomainController:
@@ -80,78 +71,61 @@ class ComputeDomainController:
         host_managed: bool = False,
     ) -> None:
         self.name = "compute-domain controller"
-        self._client = client.as_agent("compute-domain-controller")
+        self._client = client
         self._clock = clock
         self._namespace = namespace
         self._image = image
         self._host_managed = host_managed
         self._cliques_writer = CliqueWriter(self._client, namespace=namespace)
-        self._queue: WorkQueue[Key] = WorkQueue(clock, base_delay=0.02, max_delay=5.0)
-        self._stopping = threading.Event()
-        self._threads: list[threading.Thread] = []
-        self._informers: dict[Resource, Informer] = {}
-
-    # -- life ------------------------------------------------------------------------------------------------------
-
-    def start(self) -> None:
-        """Begin to watch and to reconcile; returns when the first lists are in."""
-        self._ensure_namespace()
         self._informers = {
             COMPUTE_DOMAINS: self._informer(COMPUTE_DOMAINS),
-            COMPUTE_DOMAIN_CLIQUES: self._informer(COMPUTE_DOMAIN_CLIQUES, namespace=self._namespace),
-            PODS: self._informer(PODS, namespace=self._namespace, label_selector=DOMAIN_LABEL),
+            COMPUTE_DOMAIN_CLIQUES: self._informer(COMPUTE_DOMAIN_CLIQUES, namespace=namespace),
+            PODS: self._informer(PODS, namespace=namespace, label_selector=DOMAIN_LABEL),
             _TEMPLATES: self._informer(_TEMPLATES, label_selector=DOMAIN_LABEL),
-            DAEMON_SETS: self._informer(DAEMON_SETS, namespace=self._namespace, label_selector=DOMAIN_LABEL),
+            DAEMON_SETS: self._informer(DAEMON_SETS, namespace=namespace, label_selector=DOMAIN_LABEL),
         }
         self._informers[COMPUTE_DOMAINS].add_index("uid", lambda domain: [uid_of(domain)])
         for resource, informer in self._informers.items():
             informer.on_change(self._domain_changed if resource == COMPUTE_DOMAINS else self._related_changed)
-            informer.start()
-        for informer in self._informers.values():
-            if trouble := informer.wait_served(_SYNCED):
-                self.stop()
-                raise TimeoutError(f"the ComputeDomain controller {trouble}")
-        self._threads = [
-            threading.Thread(target=self._work, name="compute-domain-controller", daemon=True),
-            threading.Thread(target=self._sweep_again, name="compute-domain-sweep", daemon=True),
-        ]
-        for thread in self._threads:
-            thread.start()
+        # One worker: the steps of a domain follow each other, and a sweep sees no half-made domain.
+        self._loop: Loop[Key] = Loop(
+            self.name,
+            self._handle,
+            informers=list(self._informers.values()),
+            clock=clock,
+            workers=1,
+            base_delay=0.02,
+            max_delay=5.0,
+        )
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Begin to work; returns when the informers are filled. Raises TimeoutError when they cannot be."""
+        self._ensure_namespace()
+        self._loop.start()
+        self._loop.queue.add(_SWEEP)
 
     def stop(self) -> None:
-        """End all threads; domains and their objects stay. Idempotent."""
-        self._stopping.set()
-        self._queue.shut_down()
-        for informer in self._informers.values():
-            informer.stop()
-        for thread in self._threads:
-            thread.join()
+        """End all work; domains and their objects stay. Idempotent."""
+        self._loop.stop()
 
     def _informer(self, resource: Resource, *, namespace: str | None = None, label_selector: str = "") -> Informer:
         return Informer(self._client, resource, namespace=namespace, label_selector=label_selector, clock=self._clock)
 
     def _domain_changed(self, change: Change) -> None:
-        self._queue.add(key_of(change.object))
+        self._loop.queue.add(key_of(change.object))
 
     def _related_changed(self, change: Change) -> None:
         for domain in self._informers[COMPUTE_DOMAINS].by_index("uid", domain_of(change.object)):
-            self._queue.add(key_of(domain))
+            self._loop.queue.add(key_of(domain))
 
-    def _work(self) -> None:
-        while (key := self._queue.get()) is not None:
-            try:
-                domain = self._informers[COMPUTE_DOMAINS].get(key[1], key[0])
-                if domain is not None:
-                    self.reconcile(domain)
-                self._queue.forget(key)
-            except (ApiError, TransportError, OSError, NotDoneError) as error:
-                log.info("ComputeDomain %s/%s: %s; will try again", *key, error)
-                self._queue.add_rate_limited(key)
-            except Exception:  # one bad object must not end the work on all others
-                log.exception("ComputeDomain %s/%s: a bug", *key)
-                self._queue.add_rate_limited(key)
-            finally:
-                self._queue.done(key)
+    def _handle(self, key: Key) -> None:
+        if key == _SWEEP:
+            self.sweep()
+            self._loop.queue.add_after(key, _SWEEP_INTERVAL)
+        elif (domain := self._informers[COMPUTE_DOMAINS].get(key[1], key[0])) is not None:
+            self.reconcile(domain)
 
     # -- one domain ------------------------------------------------------------------------------------------------
 
@@ -191,13 +165,11 @@ class ComputeDomainController:
             return
         try:
             informer.assume(self._client.create(resource, wanted))
-        except AlreadyExists as error:
+        except AlreadyExists:
             there = self._client.get(resource, name_of(wanted), namespace_of(wanted))
-            # This domain's own object: the informer has not received it yet.
+            # This domain's own object: the informer has not received it yet. Otherwise the domain is tried again.
             if domain_of(there) != uid_of(domain):
-                raise NotDoneError(
-                    f"{resource.kind} {shown(wanted)} exists already and is not this domain's: {error.message}"
-                ) from error
+                raise
 
     def remove_dead_entries(self, domain: Obj) -> None:
         """Drop clique entries whose daemon pod is gone (rule NV-151)."""
@@ -285,15 +257,6 @@ class ComputeDomainController:
         alive = {uid_of(domain) for domain in self._client.list(COMPUTE_DOMAINS).items}
         for domain_uid in labelled - alive:
             self.remove_owned(domain_uid)
-
-    def _sweep_again(self) -> None:
-        while True:
-            try:
-                self.sweep()
-            except (ApiError, TransportError, OSError) as error:
-                log.warning("%s: sweep: %s", self.name, error)
-            if self._clock.wait(self._stopping, _SWEEP):
-                return
 
     def _ensure_namespace(self) -> None:
         if self._client.find(NAMESPACES, self._namespace) is None:

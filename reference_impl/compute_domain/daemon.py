@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import threading
 from dataclasses import dataclass
 
-from dra_api.client import ApiError, KubeClient, NotFound
+from dra_api.client import KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
@@ -34,9 +33,6 @@ from dra_api.objects import (
     owner_reference,
     uid_of,
 )
-from dra_api.threads import started
-from dra_api.transport import TransportError
-from dra_api.workqueue import WorkQueue
 from reference_impl.compute_domain.cliques import CliqueFullError, CliqueWriter
 from reference_impl.compute_domain.objects import (
     CLIQUE_LABEL,
@@ -46,12 +42,12 @@ from reference_impl.compute_domain.objects import (
     domain_of,
     is_deleting,
 )
+from reference_impl.loop import Loop
 
 log = logging.getLogger(__name__)
 
 SIMULATED = "resource.nvidia.com/simulated"
 _SYNC = "sync"
-_SYNCED = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,62 +73,45 @@ class SimulatedImexDaemons:
         self, client: KubeClient, *, clock: Clock, namespace: str = DRIVER_NAMESPACE, address: str = "192.0.2.1"
     ) -> None:
         self.name = "simulated IMEX daemons"
-        self._client = client.as_agent("simulated-imex-daemons")
+        self._client = client
         self._clock = clock
         self._namespace = namespace
         self._address = address
         self._writer = CliqueWriter(self._client, namespace=namespace)
-        self._queue: WorkQueue[str] = WorkQueue(clock, base_delay=0.02, max_delay=2.0)
-        self._informers: dict[Resource, Informer] = {}
-        self._thread: threading.Thread | None = None
-
-    def start(self) -> None:
-        """Begin to watch; returns when the first lists are in."""
         self._informers = {
-            DAEMON_SETS: self._informer(DAEMON_SETS, namespace=self._namespace),
-            PODS: self._informer(PODS, namespace=self._namespace),
+            DAEMON_SETS: self._informer(DAEMON_SETS, namespace=namespace),
+            PODS: self._informer(PODS, namespace=namespace),
             NODES: self._informer(NODES),
         }
         for informer in self._informers.values():
             informer.on_change(self._changed)
-            informer.start()
-        for informer in self._informers.values():
-            if trouble := informer.wait_served(_SYNCED):
-                self.stop()
-                raise TimeoutError(f"the daemons {trouble}")
-        self._thread = started(self._work, name="simulated-imex-daemons")
+        self._loop: Loop[str] = Loop(
+            self.name,
+            self.sync,
+            informers=list(self._informers.values()),
+            clock=clock,
+            workers=1,
+            base_delay=0.02,
+            max_delay=2.0,
+        )
+
+    def start(self) -> None:
+        """Begin to work; returns when the informers are filled. Raises TimeoutError when they cannot be."""
+        self._loop.start()
 
     def stop(self) -> None:
-        """End the thread; pods and clique entries stay. Idempotent."""
-        self._queue.shut_down()
-        for informer in self._informers.values():
-            informer.stop()
-        if self._thread is not None:
-            self._thread.join()
+        """End all work; pods and clique entries stay. Idempotent."""
+        self._loop.stop()
 
     def _informer(self, resource: Resource, *, namespace: str | None = None) -> Informer:
         return Informer(self._client, resource, namespace=namespace, label_selector=DOMAIN_LABEL, clock=self._clock)
 
     def _changed(self, change: Change) -> None:
-        self._queue.add(_SYNC)
-
-    def _work(self) -> None:
-        while (key := self._queue.get()) is not None:
-            try:
-                self.sync()
-                self._queue.forget(key)
-            except (ApiError, TransportError, OSError) as error:
-                log.info("%s: %s; will try again", self.name, error)
-                self._queue.add_rate_limited(key)
-            except Exception:  # one bad object must not end the work on all others
-                log.exception("%s: a bug", self.name)
-                self._queue.add_rate_limited(key)
-            finally:
-                self._queue.done(key)
+        self._loop.queue.add(_SYNC)
 
     # -- what daemons do -------------------------------------------------------------------------------------------
 
-    def sync(self) -> None:
+    def sync(self, key: str) -> None:
         """Create the pods of wanted daemons, add these to their cliques, and end the pods of other daemons."""
         wanted = {daemon.pod_name: daemon for daemon in self.wanted()}
         pods = {name_of(pod): pod for pod in self._informers[PODS].list()}

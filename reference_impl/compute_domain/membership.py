@@ -17,8 +17,7 @@ from dra_api.informer import Change, Informer
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, COMPUTE_DOMAINS, NODES, Obj, meta, namespace_of, uid_of
 from reference_impl.compute_domain import cliques, status
 from reference_impl.compute_domain.objects import DOMAIN_LABEL, NODE_CLIQUE_LABEL, domain_of, shown
-
-_SYNCED = 30.0
+from reference_impl.loop import start_informers
 
 
 class PermanentError(Exception):
@@ -53,12 +52,7 @@ class Membership:
         self._domains.add_index("uid", lambda domain: [uid_of(domain)])
         for informer in (self._domains, self._cliques):
             informer.on_change(self._changed)
-            informer.start()
-        for informer in (self._domains, self._cliques):
-            # A second loop: both lists are requested before either is waited for.
-            if trouble := informer.wait_served(_SYNCED):
-                self.stop()
-                raise TimeoutError(f"the ComputeDomain plugin {trouble}; is the CRD installed?")
+        start_informers((self._domains, self._cliques), name="the ComputeDomain plugin")
 
     def stop(self) -> None:
         """End the watches. Idempotent."""

@@ -151,7 +151,7 @@ class ComputeDomainPlugin:
         self.name = f"compute-domain plugin {node.driver_name} on {node.node_name}"
         self.options = options
         self._clock = clock
-        self._client = client.as_agent("compute-domain-kubelet-plugin")
+        self._client = client
         self._nvml = nvml
         self._clique_id = options.clique_id or ""
         self._stopping = threading.Event()
@@ -196,8 +196,8 @@ class ComputeDomainPlugin:
             self._clique_id = self.find_clique()
             self.preparer.repair()
             # Before the sockets: a claim must find the informers filled.
-            self.membership.start()
             ending.callback(self.membership.stop)
+            self.membership.start()
             serve(self.service, node, ending, clock=self._clock)
             publish(self.publisher, layout(published_devices(host_managed=self.options.imex.host_managed)), ending)
             keeper = threading.Thread(target=self._keep, name="compute-domain-keeper", daemon=True)

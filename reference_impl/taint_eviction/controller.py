@@ -127,7 +127,7 @@ class TaintEviction:
         self.rules.on_change(self._on_rule)
 
     def start(self) -> None:
-        """Begin to evict; returns when the informers are filled. Raises ComponentError when they cannot be."""
+        """Begin to evict; returns when the informers are filled. Raises TimeoutError when they cannot be."""
         self.loop.start()
 
     def stop(self) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from dra_api.clock import RealClock
-from reference_impl.compute_domain import command
 from reference_impl.compute_domain.host_imex import HostImex
 from reference_impl.compute_domain.membership import NotYetError
 from reference_impl.compute_domain.options import FabricGates, ImexOptions
@@ -58,11 +55,3 @@ def test_a_host_without_the_program_is_reported(tmp_path: Path) -> None:
 def test_settings_that_cannot_work(settings: dict[str, Any], gates: str, reason: str) -> None:
     with pytest.raises(OptionError, match=reason):
         ImexOptions(**{"mode": "driverManaged", "isolation": "domain", **settings}).check(FabricGates.parse(gates))
-
-
-def test_no_daemon_is_simulated_without_a_domain() -> None:
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
-    words = ["--simulate-imex-daemons", "--imex-mode=hostManaged", "--driver-feature-gates=HostManagedIMEXDaemon=true"]
-    with pytest.raises(OptionError, match="no ComputeDomain has daemons"):
-        command.build(parser.parse_args(words), cast(Any, None), RealClock())

@@ -61,7 +61,13 @@ COMPONENTS = (
     Component(
         "compute-domain",
         ("reference_impl/compute_domain",),
-        starts=("imex/host_managed#the-controller-does-not-start", "imex/starts#", "imex/domains#"),
+        starts=(
+            "imex/host_managed#the-controller-does-not-start",
+            "imex/starts#",
+            "imex/domains#",
+            "imex/daemons#",
+            "imex/channels#every-node-publishes",
+        ),
         judges=("imex/", "faults/compute_domains"),
     ),
     Component(
