@@ -26,20 +26,6 @@ log = logging.getLogger(__name__)
 K = TypeVar("K", bound=Hashable)
 
 
-def start_informers(informers: Sequence[Informer], *, name: str, timeout: float = 60.0) -> None:
-    """Start informers; return when their first lists are in. The caller stops them, also after an error.
-
-    `name` is the component in the message of the error, and `timeout` bounds the wait for each list, in seconds.
-    Raises TimeoutError if the API server does not return a list.
-    """
-    for informer in informers:
-        informer.start()
-    # All are started before the first wait, so that they list in parallel.
-    for informer in informers:
-        if trouble := informer.wait_served(timeout):
-            raise TimeoutError(f"{name} {trouble}")
-
-
 class Loop(Generic[K]):
     """Informers, a queue and workers.
 
@@ -78,11 +64,13 @@ class Loop(Generic[K]):
         """
         if self._recorder is not None:
             self._recorder.start()
-        try:
-            start_informers(self._informers, name=self.name, timeout=self._sync_timeout)
-        except TimeoutError:
-            self.stop()
-            raise
+        for informer in self._informers:
+            informer.start()
+        # All are started before the first wait, so that they list in parallel.
+        for informer in self._informers:
+            if trouble := informer.wait_served(self._sync_timeout):
+                self.stop()
+                raise TimeoutError(f"{self.name} {trouble}")
         for number in range(self._workers):
             thread = threading.Thread(target=self._work, name=f"{self.name}-{number}", daemon=True)
             self._threads.append(thread)

@@ -17,9 +17,10 @@ from dra_conformance.components.context import RunContext, ScenarioContext
 from dra_conformance.components.webhook import WebhookComponent
 from dra_conformance.core.companions import PORT
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE, ComponentSpec, fill, with_flags
-from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.errors import StartFailed, TargetUnreachable
 from dra_conformance.core.events import ComponentChanged
 from dra_conformance.core.process import ManagedProcess
+from reference_impl.errors import ComponentError
 
 
 class ComponentManager:
@@ -49,13 +50,18 @@ class ComponentManager:
     def fill(self, world: ScenarioContext) -> None:
         """Start the components of the scenario's tags; reference components stop when it ends.
 
-        Raises TargetUnreachable if the driver under test does not start without the scenario's settings.
+        Raises TargetUnreachable if the driver under test does not start without the scenario's settings, and
+        StartFailed if a reference component does not start.
         """
         # First: no component of the scenario may see the node of this check.
         start_check.require_driver(world)
         for component in reference.CLUSTER_COMPONENTS:
             if component in world.scenario.tags.components:
-                self.start(component)
+                try:
+                    self.start(component)
+                except ComponentError as error:
+                    # With the options of the run it has to start.
+                    raise StartFailed(component, error) from error
                 # A program is still backing off after injected faults: the next scenario must not wait for it.
                 end = self.kill if "faults" in world.scenario.tags.needs else self.empty
                 world.cleanup.callback(end, component)

@@ -35,7 +35,7 @@ from dra_conformance.core.component_spec import (
     fill,
     with_flags,
 )
-from dra_conformance.core.errors import TargetUnreachable, Untestable
+from dra_conformance.core.errors import StartFailed, TargetUnreachable, Untestable
 from dra_conformance.core.events import DriverChanged, KubeletCall, KubeletEvent, LogRecord, NvmlChanged
 from dra_conformance.core.isolation import NONE, Isolation
 from dra_conformance.core.process import ManagedProcess
@@ -409,7 +409,8 @@ class ScenarioNode:
         The GPUs report the NVLink clique of the node. `flags` are in the spelling of NVIDIA's driver.
 
         Raises DriverEnded for a program that ends, and reference_impl.errors.ComponentError for the reference;
-        TargetUnreachable for a program that neither ends nor registers, if none has in this run, else Untestable.
+        TargetUnreachable for a program that neither ends nor registers, if none has in this run, else Untestable;
+        StartFailed for the reference.
         """
         self.plugin_flags = tuple(flags)
         spec = self.world.run.components.spec(FABRIC_PLUGIN)
@@ -435,7 +436,7 @@ class ScenarioNode:
         try:
             self.kubelet.wait_registered(DOMAIN_DRIVER, 10.0)
         except DriverNotRegistered as error:
-            raise Untestable(str(error)) from error
+            raise StartFailed(FABRIC_PLUGIN, error) from error
 
     def _start_plugin_process(self, spec: ComponentSpec, flags: Sequence[str]) -> None:
         env = self._fake_node_environment() if spec.takes_fake_gpus else {}

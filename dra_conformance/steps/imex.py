@@ -12,7 +12,7 @@ from typing import Any
 from dra_api.client import AlreadyExists
 from dra_api.objects import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, uid_of
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
-from dra_conformance.components.node import DOMAIN_DRIVER, DriverEnded
+from dra_conformance.components.node import DOMAIN_DRIVER, FABRIC_PLUGIN, DriverEnded
 from dra_conformance.core import manifests
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import SpecificationError, StartFailed, Untestable
@@ -108,10 +108,15 @@ def _(world: World, node: str, inventory: str) -> None:
     ensure_driver_namespace(world)
     component = world.node(node, inventory=inventory)
     component.start_kubelet()
+    # Imported here: a run against another driver does not need the reference.
+    from reference_impl.errors import ComponentError
+
     try:
         component.start_fabric_plugin(())
     except DriverEnded as error:
         raise component.plugin_never_came(error) from None
+    except ComponentError as error:
+        raise StartFailed(FABRIC_PLUGIN, error) from error
     world.require(f"the ComputeDomain driver publishes on {node}", lambda: (bool(published(world, node)), "no slice"))
     # Tracked, because the driver does not delete its slices when it stops.
     for obj in domain_slices(world, node):
@@ -136,10 +141,20 @@ def _(world: World) -> None:
         world.track(DEVICE_CLASSES, name_of(obj))
 
 
+@when('the ComputeDomain driver on "{node}" is started')
+def _(world: World, node: str) -> None:
+    """Start the driver without flags of the scenario; it may end at once."""
+    start_and_track(world, node, "")
+
+
 @when('the ComputeDomain driver on "{node}" is started with:')
 def _(world: World, node: str, datatable: list[list[str]]) -> None:
     """Start the driver with the flags of the table; it may end at once."""
-    flags = " ".join(row[0] for row in datatable[1:])
+    start_and_track(world, node, " ".join(row[0] for row in datatable[1:]))
+
+
+def start_and_track(world: World, node: str, flags: str) -> None:
+    """Start the ComputeDomain driver of a node, keep why it ended, and delete its slices after the scenario."""
     world.state(Starts).problem[node] = start(world, node, flags)
     for obj in domain_slices(world, node):
         world.track(RESOURCE_SLICES, name_of(obj))

@@ -6,7 +6,8 @@ Feature: Channel claims on the nodes of a ComputeDomain
 
   @NV-046
   Scenario: Every node publishes one channel and one daemon
-    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
+    When the ComputeDomain driver on "n1" is started
     Then the ComputeDomain driver on "n1" publishes only "channel-0, daemon-0"
 
   @NV-161 @NV-162 @NV-163 @NV-150

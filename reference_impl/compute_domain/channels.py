@@ -322,20 +322,16 @@ class ChannelPreparer:
             edits = {"env": ["NVIDIA_VISIBLE_DEVICES=void"], "deviceNodes": [*nodes, *self._root.control_nodes()]}
             self._base_cdi.write("base", [{"name": "all", "containerEdits": edits}], {})
 
-    def clean_stale(self) -> list[str]:
-        """Forget expired aborted attempts and claims that vanished before they were complete (NV-104, NV-169)."""
-        cleaned = []
+    def clean_stale(self) -> None:
+        """Forget expired aborted attempts; abort claims that vanished before they were complete (NV-169, NV-381)."""
         for uid, entry in self._checkpoint.claims().items():
             if entry.state is ClaimState.ABORTED and self.is_expired(entry):
                 with self._lock.hold():
                     # Read again: a Prepare may have replaced the expired entry meanwhile.
                     if self._checkpoint.get(uid) == entry:
                         self._checkpoint.drop(uid)
-                        cleaned.append(uid)
-            elif entry.state is ClaimState.STARTED and entry.name and self.is_gone(uid, entry):
+            elif entry.state is ClaimState.STARTED and self.is_gone(uid, entry):
                 self.unprepare(uid)
-                cleaned.append(uid)
-        return cleaned
 
     def is_gone(self, uid: str, entry: ClaimEntry) -> bool:
         """Return whether the API has no such claim any more."""

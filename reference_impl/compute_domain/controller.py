@@ -18,7 +18,6 @@ from dra_api.objects import (
     COMPUTE_DOMAIN_CLIQUES,
     COMPUTE_DOMAINS,
     DAEMON_SETS,
-    NAMESPACES,
     NODES,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
@@ -55,7 +54,7 @@ class ComputeDomainController:
     """Reconciles ComputeDomains.
 
     Arguments:
-        namespace: the driver's namespace, for DaemonSets, daemon templates and cliques; made when it is absent.
+        namespace: the driver's namespace, for DaemonSets, daemon templates and cliques; its installation creates it.
         image: the image that DaemonSets name. Nothing is pulled by this component.
         host_managed: the nodes' administrator runs the IMEX daemons: domains get their workloads' template and no more,
             and are ready with it (rule NV-171d).
@@ -102,7 +101,6 @@ class ComputeDomainController:
 
     def start(self) -> None:
         """Begin to work; returns when the informers are filled. Raises TimeoutError when they cannot be."""
-        self._ensure_namespace()
         self._loop.start()
         self._loop.queue.add(_SWEEP)
 
@@ -257,8 +255,3 @@ class ComputeDomainController:
         alive = {uid_of(domain) for domain in self._client.list(COMPUTE_DOMAINS).items}
         for domain_uid in labelled - alive:
             self.remove_owned(domain_uid)
-
-    def _ensure_namespace(self) -> None:
-        if self._client.find(NAMESPACES, self._namespace) is None:
-            with contextlib.suppress(AlreadyExists):
-                self._client.create(NAMESPACES, {"metadata": {"name": self._namespace}})

@@ -187,7 +187,6 @@ class SimulatedImexDaemons:
             "spec": {
                 "nodeName": name_of(daemon.node),
                 "containers": containers,
-                "tolerations": [{"operator": "Exists"}],
                 "terminationGracePeriodSeconds": 0,
             },
         }

@@ -52,13 +52,13 @@ def gpu_clique(nvml: Nvml, handle: Any, *, strict: bool) -> str:
     if info.state == module.NVML_GPU_FABRIC_STATE_NOT_SUPPORTED:
         return ""
     if info.state != module.NVML_GPU_FABRIC_STATE_COMPLETED or info.status != module.NVML_SUCCESS:
-        state = f"a GPU supports NVLink fabric, but its state is {info.state} and its status {info.status}"
         if strict:
             raise FabricError(
-                f"refusing to start: {state}; is the fabric manager running? "
+                f"refusing to start: a GPU supports NVLink fabric, but its state is {info.state} and its status "
+                f"{info.status}; is the fabric manager running? "
                 "(CrashOnNVLinkFabricErrors=false starts without a clique)"
             )
-        log.warning("%s: taken for a GPU without a fabric", state)
+        log.warning("a GPU with fabric state %s, status %s: taken for one without", info.state, info.status)
         return ""
     cluster = bytes(info.clusterUuid)
     # A cluster UUID of zeros means that the GPU belongs to no fabric.

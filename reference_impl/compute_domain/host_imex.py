@@ -8,6 +8,7 @@ Source: cmd/compute-domain-kubelet-plugin nvlib.go (checkHostIMEXReady) at 95932
 from __future__ import annotations
 
 import subprocess
+from pathlib import Path
 
 from reference_impl.compute_domain.membership import NotYetError
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
@@ -20,7 +21,7 @@ class HostImex:
 
     def __init__(self, root: DriverRoot, *, socket: str) -> None:
         self._root = root
-        self._socket = root.root / socket.lstrip("/")
+        self._socket = Path(f"{root.root}/{socket}")
 
     def check_ready(self) -> None:
         """Raise NotYetError until the daemon reports READY, and other errors if the program cannot be run."""

@@ -1,7 +1,6 @@
 """A node's membership in a ComputeDomain: which domain it belongs to, and whether it is ready there.
 
-Reads ComputeDomains and cliques through informers that it owns between `start` and `stop`; writes one label of its
-own Node.
+Reads ComputeDomains and cliques through informers that the plugin starts and stops; writes labels of its own Node.
 
 Source: cmd/compute-domain-kubelet-plugin computedomain.go at 95932046; rules NV-158, NV-159, NV-161, NV-165, NV-166.
 """
@@ -17,7 +16,6 @@ from dra_api.informer import Change, Informer
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, COMPUTE_DOMAINS, NODES, Obj, meta, namespace_of, uid_of
 from reference_impl.compute_domain import cliques, status
 from reference_impl.compute_domain.objects import DOMAIN_LABEL, NODE_CLIQUE_LABEL, domain_of, shown
-from reference_impl.loop import start_informers
 
 
 class PermanentError(Exception):
@@ -46,18 +44,10 @@ class Membership:
         self._lock = threading.Lock()
         self._domains = Informer(client, COMPUTE_DOMAINS, clock=clock)
         self._cliques = Informer(client, COMPUTE_DOMAIN_CLIQUES, namespace=driver_namespace, clock=clock)
-
-    def start(self) -> None:
-        """Begin to watch; returns when the first lists are in. Raises TimeoutError when the CRDs are missing."""
         self._domains.add_index("uid", lambda domain: [uid_of(domain)])
-        for informer in (self._domains, self._cliques):
+        self.informers = (self._domains, self._cliques)
+        for informer in self.informers:
             informer.on_change(self._changed)
-        start_informers((self._domains, self._cliques), name="the ComputeDomain plugin")
-
-    def stop(self) -> None:
-        """End the watches. Idempotent."""
-        self._domains.stop()
-        self._cliques.stop()
 
     def _changed(self, change: Change) -> None:
         self._on_change()

@@ -16,10 +16,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from types import ModuleType
 
-from dra_api.client import ApiError, KubeClient
+from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.rpc import ClaimRef, PrepareResult
-from dra_api.transport import TransportError
 from reference_impl.compute_domain.channels import ChannelPreparer, published_devices
 from reference_impl.compute_domain.fabric import Channels, clique_id
 from reference_impl.compute_domain.host_imex import HostImex
@@ -33,11 +32,13 @@ from reference_impl.kubelet_plugin.node_service import ClaimStorage, publish, se
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
 from reference_impl.kubelet_plugin.service import DriverService
 from reference_impl.kubelet_plugin.slices import layout
+from reference_impl.loop import Loop
 
 log = logging.getLogger(__name__)
 
 _MIN_BACKOFF = 0.25
 _MAX_BACKOFF = 3.0
+_KEEP = "keep"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +155,7 @@ class ComputeDomainPlugin:
         self._client = client
         self._nvml = nvml
         self._clique_id = options.clique_id or ""
-        self._stopping = threading.Event()
-        self._ending: ExitStack | None = None
+        self._ending = ExitStack()
         root = DriverRoot(node.driver_root)
         storage = ClaimStorage.of(self._client, node, clock=clock)
         self._channels = Channels(root)
@@ -165,6 +165,9 @@ class ComputeDomainPlugin:
             node_name=node.node_name,
             driver_namespace=options.driver_namespace,
             on_change=self._changed,
+        )
+        self._keeper: Loop[str] = Loop(
+            self.name, self._keep, informers=self.membership.informers, clock=clock, workers=1, base_delay=1.0
         )
         self.preparer = ChannelPreparer(
             driver=node.driver_name,
@@ -183,7 +186,7 @@ class ComputeDomainPlugin:
             preparer=self.preparer,
             clock=clock,
             patience=options.patience,
-            stopping=self._stopping,
+            stopping=self._keeper.stopping,
         )
         self.publisher = slice_publisher(self._client, node, clock=clock)
 
@@ -196,23 +199,19 @@ class ComputeDomainPlugin:
             self._clique_id = self.find_clique()
             self.preparer.repair()
             # Before the sockets: a claim must find the informers filled.
-            ending.callback(self.membership.stop)
-            self.membership.start()
+            self._keeper.start()
+            ending.callback(self._keeper.stop)
+            self._keeper.queue.add(_KEEP)
             serve(self.service, node, ending, clock=self._clock)
             publish(self.publisher, layout(published_devices(host_managed=self.options.imex.host_managed)), ending)
-            keeper = threading.Thread(target=self._keep, name="compute-domain-keeper", daemon=True)
-            keeper.start()
-            ending.callback(keeper.join)
-            # Runs first at the end (last in, first out): it wakes the keeper and waiting calls, which the others join.
+            # Runs first at the end (last in, first out): the server waits for its calls.
             ending.callback(self._end_waits)
             self._ending = ending.pop_all()
         wait_published(self.publisher, self.name)
 
     def stop(self) -> None:
         """Leave the kubelet and end all threads; prepared claims, slices and labels stay. Idempotent."""
-        ending, self._ending = self._ending, None
-        if ending is not None:
-            ending.close()
+        self._ending.close()
 
     def find_clique(self) -> str:
         """Return the node's clique, from the options or else from NVML."""
@@ -229,19 +228,12 @@ class ComputeDomainPlugin:
         self.service.changed()
 
     def _end_waits(self) -> None:
-        self._stopping.set()
+        self._keeper.stopping.set()
         self.service.changed()
 
-    def _keep(self) -> None:
+    def _keep(self, key: str) -> None:
         """Show the clique on the Node, which may not exist yet, and clean up from time to time."""
-        shown = False
-        while True:
-            try:
-                self.preparer.clean_stale()
-                if self.options.clique_label:
-                    self.membership.show_clique(self._clique_id)
-                shown = True
-            except (ApiError, TransportError, OSError) as error:
-                log.debug("%s: %s; will try again", self.name, error)
-            if self._clock.wait(self._stopping, self.options.node.cleanup_interval if shown else 1.0):
-                return
+        self.preparer.clean_stale()
+        if self.options.clique_label:
+            self.membership.show_clique(self._clique_id)
+        self._keeper.queue.add_after(key, self.options.node.cleanup_interval)

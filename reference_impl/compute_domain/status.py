@@ -12,8 +12,7 @@ from reference_impl.compute_domain.objects import CLIQUE_LABEL
 
 
 def nodes_of(cliques: Sequence[Obj], pods: Sequence[Obj]) -> list[Obj]:
-    """Return the nodes that joined: those in cliques that have a daemon pod, and those without a fabric (index -1)."""
-    living = {pod["spec"].get("nodeName") for pod in pods}
+    """Return the nodes that joined: those in cliques, and those of daemon pods without a fabric (index -1)."""
     nodes = {
         daemon["nodeName"]: {
             "name": daemon["nodeName"],
@@ -24,7 +23,6 @@ def nodes_of(cliques: Sequence[Obj], pods: Sequence[Obj]) -> list[Obj]:
         }
         for clique in cliques
         for daemon in clique.get("daemons") or ()
-        if daemon["nodeName"] in living
     }
     for pod in pods:
         # A pod gets its address on its node, so a pod with an address has a node too.
