@@ -17,6 +17,7 @@ from dra_api.objects import (
 )
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, OBJECTS, STATUS, mix_domains
+from reference_impl.compute_domain.objects import CLIQUE_LABEL
 
 LABEL = "resource.nvidia.com/computeDomain"
 
@@ -343,6 +344,26 @@ def _(patch: Patch) -> None:
         return lambda *args, **named: [{**one, "index": at} for at, one in enumerate(original(*args, **named))]
 
     patch.wrap(f"{CLIQUES}:joined", make)
+
+
+@mutant("clique-without-limit", rule="NV-174")
+def _(patch: Patch) -> None:
+    """A clique takes any number of nodes."""
+
+    def free(daemons: Any, *, limit: int = 0) -> int:
+        return next(index for index in range(len(daemons) + 1) if index not in {one.get("index") for one in daemons})
+
+    patch.replace(f"{CLIQUES}:lowest_free_index", free)
+
+
+@mutant(
+    "pod-of-unknown-clique-is-listed",
+    rule="NV-152",
+    scenario="imex/domains#a-node-without-an-nvlink-fabric-is-listed-with-the-readiness-of-its-daemon-pod",
+)
+def _(patch: Patch) -> None:
+    """A daemon that does not know its clique yet counts as one without a fabric."""
+    patch.replace(f"{STATUS}:has_no_fabric", lambda pod: not (pod["metadata"].get("labels") or {}).get(CLIQUE_LABEL))
 
 
 @mutant("domains-share-a-clique", rule="NV-359")

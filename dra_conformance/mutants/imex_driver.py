@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from dra_api.objects import NODES
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CHANNELS, MEMBERSHIP, PREPARER
+from reference_impl.compute_domain import status as domain_status
 from reference_impl.compute_domain.channels import _Edits
-from reference_impl.compute_domain.fabric import gpu_clique
+from reference_impl.compute_domain.fabric import FabricError, gpu_clique
 from reference_impl.compute_domain.membership import NotYetError, PermanentError
 from reference_impl.kubelet_plugin.checkpoint import ClaimState
 
@@ -386,3 +389,109 @@ def _(patch: Patch) -> None:
         return repair
 
     patch.wrap(f"{PREPARER}.repair", make)
+
+
+@mutant("readiness-from-status-only", rule="NV-162b")
+def _(patch: Patch) -> None:
+    """A claim waits until the controller has written the status."""
+    patch.replace(f"{MEMBERSHIP}.is_ready", lambda self, domain: domain_status.is_node_ready(domain, self._node_name))
+
+
+@mutant("readiness-of-any-node-of-the-clique", rule="NV-162b")
+def _(patch: Patch) -> None:
+    """A claim is prepared as soon as any node of its clique is ready."""
+
+    def is_node_ready(cliques: Any, node: str) -> bool:
+        return any(daemon.get("status") == "Ready" for clique in cliques for daemon in clique.get("daemons") or ())
+
+    patch.replace("reference_impl.compute_domain.cliques:is_node_ready", is_node_ready)
+
+
+@mutant("daemon-of-unknown-domain", rule="NV-157b")
+def _(patch: Patch) -> None:
+    """A daemon is prepared although its ComputeDomain does not exist."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def domain(self: Any, uid: str) -> Any:
+            return original(self, uid) or {"metadata": {"name": "unknown", "namespace": "default", "uid": uid}}
+
+        return domain
+
+    patch.wrap(f"{MEMBERSHIP}.domain", make)
+
+
+@mutant("fabric-function-required", rule="NV-017c")
+def _(patch: Patch) -> None:
+    """The driver does not start if NVML does not support the function for the fabric."""
+
+    def strict(nvml: Any, handle: Any, *, strict: bool) -> str:
+        module = nvml.module
+        info = module.c_nvmlGpuFabricInfo_t()
+        try:
+            module.nvmlDeviceGetGpuFabricInfo(handle, ctypes.byref(info))
+        except module.NVMLError as error:
+            raise FabricError(str(error)) from error
+        return gpu_clique(nvml, handle, strict=strict)
+
+    patch.replace("reference_impl.compute_domain.fabric:gpu_clique", strict)
+
+
+@mutant(
+    "node-of-other-domain-taken",
+    rule="NV-165",
+    scenario="imex/channels#a-node-that-another-computedomain-takes-meanwhile-keeps-its-label",
+)
+def _(patch: Patch) -> None:
+    """The driver overwrites a label that another writer set after the driver had read the node."""
+
+    def label(self: Any, node: Any, labels: Any) -> None:
+        self._client.patch(NODES, self._node_name, {"metadata": {"labels": labels}})
+
+    patch.replace(f"{MEMBERSHIP}._label", label)
+
+
+@mutant(
+    "daemons-keep-node-in-domain",
+    rule="NV-166",
+    scenario="imex/channels#the-daemon-of-a-node-does-not-keep-the-node-in-its-computedomain",
+)
+def _(patch: Patch) -> None:
+    """A prepared daemon counts as a claim that needs the label of its node."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def domains_of(self: Any, entry: Any) -> Any:
+            config = ((entry.status.get("allocation") or {}).get("devices") or {}).get("config") or ()
+            return original(self, entry) | {item["opaque"]["parameters"].get("domainID") for item in config}
+
+        return domains_of
+
+    patch.wrap(f"{PREPARER}.domains_of", make)
+
+
+@mutant(
+    "aborted-claims-keep-node-in-domain",
+    rule="NV-166",
+    scenario="imex/attempts#a-claim-that-is-unprepared-while-it-waits-is-recorded-as-aborted",
+)
+def _(patch: Patch) -> None:
+    """The record of an aborted claim counts as a claim that needs the label of its node."""
+
+    def leave(self: Any, uid: str, entry: Any) -> None:
+        held = [other for key, other in self._checkpoint.claims().items() if key != uid]
+        for domain in self.domains_of(entry) - {one for other in held for one in self.domains_of(other)}:
+            self._membership.leave(domain)
+
+    patch.replace(f"{PREPARER}.leave_domains", leave)
+
+
+@mutant("response-names-other-pool", rule="NV-162")
+def _(patch: Patch) -> None:
+    """The response names the driver in place of the pool of the device."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def prepare(self: Any, claim: Any) -> Any:
+            return tuple(replace(device, pool_name=self.driver) for device in original(self, claim))
+
+        return prepare
+
+    patch.wrap(f"{PREPARER}.prepare", make)

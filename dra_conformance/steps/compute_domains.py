@@ -34,11 +34,13 @@ from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.nodes import make_node
 from dra_conformance.steps.objects import Requests, attempt
 from dra_conformance.steps.uids import CreatedDomains
 
 LABEL = "resource.nvidia.com/computeDomain"
 CLIQUE_LABEL = f"{LABEL}.cliqueID"
+CLIQUE_OF_NODE = "nvidia.com/gpu.clique"
 FINALIZER = LABEL
 DAEMONS = "compute-domain-daemon"
 """The component that the daemons' rules judge: the simulation, until programs of daemons can be judged."""
@@ -169,10 +171,10 @@ def _(world: World) -> None:
 def _(world: World, name: str, datatable: list[list[str]]) -> None:
     """Write the daemon pods and clique entries of the table, in place of the daemons themselves.
 
-    Columns: the node, its pod (Ready, NotReady, Pending without an address, or none), the number of its clique (empty:
-    no fabric, so no entry), and the status in its entry (empty: no entry yet). An entry without a pod is left when a
-    pod is deleted before it removes the entry. Pod and entry have the address 192.0.2.N, N being the digits of the
-    node's name.
+    Columns: the node, its pod (Ready, NotReady, Pending without an address, or none), the number or the id of its
+    clique (empty: no fabric, so no entry; unknown: the pod has no label of a clique), and the status in its entry
+    (empty: no entry yet). An entry without a pod is left when a pod is deleted before it removes the entry. Pod and
+    entry have the address 192.0.2.N, N being the digits of the node's name.
     """
     ensure_driver_namespace(world)
     _write_daemons(world, name, datatable, DRIVER_NAMESPACE)
@@ -187,11 +189,18 @@ def _(world: World, name: str, datatable: list[list[str]]) -> None:
 def _write_daemons(world: World, name: str, datatable: list[list[str]], namespace: str) -> None:
     uid = uid_of(domain(world, name))
     for node, pod, number, status in datatable[1:]:
-        clique = f"{world.namespace}.{number}" if number else ""
+        clique = clique_id(world, number)
         if pod != "none":
             _write_daemon_pod(world, uid, node, clique, ready=pod, namespace=namespace)
         if status:
             _write_entry(world, uid, node, clique, status=status, namespace=namespace)
+
+
+def clique_id(world: World, text: str) -> str | None:
+    """Return the id of a clique in a table: the namespace with a number, an id, none, or no label (None)."""
+    if text == "unknown":
+        return None
+    return f"{world.namespace}.{text}" if text.isdigit() else text
 
 
 def address_of(node: str) -> str:
@@ -199,12 +208,12 @@ def address_of(node: str) -> str:
     return f"192.0.2.{node.lstrip(ascii_letters) or 100}"
 
 
-def _write_daemon_pod(world: World, uid: str, node: str, clique: str, *, ready: str, namespace: str) -> None:
+def _write_daemon_pod(world: World, uid: str, node: str, clique: str | None, *, ready: str, namespace: str) -> None:
     name = daemon_pod_name(world, node, uid)
     pod = {
         "apiVersion": "v1",
         "kind": "Pod",
-        "metadata": {"name": name, "namespace": namespace, "labels": {LABEL: uid, CLIQUE_LABEL: clique}},
+        "metadata": {"name": name, "namespace": namespace, "labels": {LABEL: uid, **label_of(clique)}},
         "spec": {
             "nodeName": world.name(node),
             "containers": [{"name": "daemon", "image": "registry.k8s.io/pause:3.10"}],
@@ -232,7 +241,12 @@ def daemon_pod_name(world: World, node: str, uid: str) -> str:
     return f"daemon-{node}-{uid[:8]}-{world.suffix}"
 
 
-def _write_entry(world: World, uid: str, node: str, clique: str, *, status: str, namespace: str) -> None:
+def label_of(clique: str | None) -> Obj:
+    """Return the label of a daemon pod for its clique; empty as long as the daemon does not know it."""
+    return {} if clique is None else {CLIQUE_LABEL: clique}
+
+
+def _write_entry(world: World, uid: str, node: str, clique: str | None, *, status: str, namespace: str) -> None:
     entry = {"nodeName": world.name(node), "ipAddress": address_of(node), "cliqueID": clique, "status": status}
     name = f"{uid}.{clique}"
     # The controller writes cliques as well: a conflict means that this write has to be repeated.
@@ -261,6 +275,29 @@ def _write_entry(world: World, uid: str, node: str, clique: str, *, status: str,
             continue
         return
     raise Untestable(f"{name} changes all the time, so no entry can be written")
+
+
+@given('{count:d} nodes of the NVLink clique "{clique}" that are in ComputeDomain "{name}"')
+def _(world: World, count: int, clique: str, name: str) -> None:
+    """Create Nodes with both labels, called node-1 and on."""
+    labels = {CLIQUE_OF_NODE: clique, LABEL: uid_of(domain(world, name))}
+    for number in range(1, count + 1):
+        make_node(world, f"node-{number}", labels)
+
+
+@then('the cliques of ComputeDomain "{name}" come to have {count:d} nodes with the indices 0 to {last:d}')
+def _(world: World, name: str, count: int, last: int) -> None:
+    """The ComputeDomainCliques have so many entries once the system is idle, each with an index of its own."""
+    uid = uid_of(domain(world, name))
+
+    def look() -> Seen:
+        found = world.client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
+        indices = sorted(str(entry.get("index")) for clique in found for entry in clique.get("daemons") or ())
+        return len(indices) == count and set(indices) == {str(index) for index in range(last + 1)}, indices
+
+    expected = f"{count} nodes with the indices 0 to {last}"
+    world.eventually(f"cliques of ComputeDomain {name}", look, expected=expected)
+    world.stays(f"cliques of ComputeDomain {name}", look, expected=expected)
 
 
 @then('the cliques of ComputeDomain "{name}" come to have the nodes "{nodes}"')

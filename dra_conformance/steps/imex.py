@@ -340,7 +340,9 @@ class PendingCall:
         if not self.done.is_set():
             return "no response yet"
         devices = self.result.devices if self.result else ()
-        return self.error or ", ".join(f"{d.device_name} {list(d.cdi_device_ids)}" for d in devices)
+        return self.error or ", ".join(
+            f"{list(d.request_names)} {d.pool_name}/{d.device_name} {list(d.cdi_device_ids)}" for d in devices
+        )
 
 
 @dataclass(slots=True)
@@ -460,12 +462,21 @@ def _(world: World, claim: str) -> None:
 
 @then('Prepare of claim "{claim}" returns "{devices}"')
 def _(world: World, claim: str, devices: str) -> None:
-    """The call comes to return exactly these devices, without an error."""
+    """The call comes to return exactly these devices of the claim's allocation, with pool and request."""
     call = pending(world, claim)
+    status = world.get(RESOURCE_CLAIMS, claim).get("status") or {}
+    results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
+    wanted = [
+        (result["request"], result["pool"], result["device"]) for result in results if result["driver"] == DOMAIN_DRIVER
+    ]
+    world.require(f"claim {claim} has {devices}", lambda: ([one[-1] for one in wanted] == words(devices), wanted))
 
     def look() -> Seen:
-        found = [device.device_name for device in call.result.devices] if call.result else []
-        return call.done.is_set() and not call.error and found == words(devices), call.outcome
+        found = [
+            (",".join(one.request_names), one.pool_name, one.device_name)
+            for one in (call.result.devices if call.result else ())
+        ]
+        return call.done.is_set() and not call.error and found == wanted, call.outcome
 
     within = max(world.run.patience, GIVEN_WITHIN)
     world.eventually(f"claim {claim} is prepared", look, expected=devices, within=within)

@@ -27,6 +27,7 @@ Feature: Daemons of ComputeDomains and aborted claims
       | variable | COMPUTE_DOMAIN_NAMESPACE | $(namespace)   |
       | variable | CLIQUE_ID                | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 |
       | file     | /imexd/imexd.cfg.tmpl    | set            |
+      | writable directory | /imexd         | set            |
     And a container with claim "imexd" on "n1" has: [NV-156]
       | kind        | name           | value |
       | device node | /dev/nvidia0   | set   |
@@ -58,8 +59,8 @@ Feature: Daemons of ComputeDomains and aborted claims
     And Prepare of claim "away" is called on the ComputeDomain driver of "n2"
     Then Prepare of claim "next" has not succeeded yet [NV-372]
     And Prepare of claim "away" returns "daemon-0" [NV-372]
-    When Unprepare of claim "imexd" is called on the ComputeDomain driver of "n1"
-    Then Prepare of claim "next" returns "daemon-0" [NV-372]
+    And Unprepare of claim "imexd" succeeds on the ComputeDomain driver of "n1" [NV-372]
+    And Prepare of claim "next" returns "daemon-0" [NV-372]
     And a container with claim "next" on "n1" has: [NV-157]
       | kind     | name                     | value          |
       | variable | COMPUTE_DOMAIN_UUID      | $(uid:other)   |
@@ -72,6 +73,17 @@ Feature: Daemons of ComputeDomains and aborted claims
     And claim "away" adds no device of the capability "fabric-imex-mgmt" on "n2" [NV-157]
     # The node joins a domain through channels only.
     And the ComputeDomain label of node "n2" stays "none" [NV-157]
+
+  @NV-157b @component:compute-domain-plugin
+  Scenario: A daemon claim for an unknown ComputeDomain is not prepared
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a daemon claim "lost" on "n1" for ComputeDomain "00000000-0000-4000-8000-000000000000"
+    And a daemon claim "imexd" on "n1" for ComputeDomain "job"
+    When Prepare of claim "lost" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "imexd" returns "daemon-0"
+    And Prepare of claim "lost" has not succeeded yet
 
   @NV-391 @component:compute-domain-plugin
   Scenario: Each claim of a call is prepared or refused by itself
@@ -87,7 +99,7 @@ Feature: Daemons of ComputeDomains and aborted claims
     When Prepare of claims "lost, train, next" is called on the ComputeDomain driver of "n1"
     Then the ComputeDomain label of node "n1" becomes "job"
     And Prepare of claim "next" has not succeeded yet
-    When Unprepare of claim "imexd" is called on the ComputeDomain driver of "n1"
+    And Unprepare of claim "imexd" succeeds on the ComputeDomain driver of "n1"
     Given the IMEX daemons of ComputeDomains are simulated
     Then Prepare of claim "next" returns "daemon-0"
     And Prepare of claim "train" returns "channel-0"
@@ -128,15 +140,22 @@ Feature: Daemons of ComputeDomains and aborted claims
     And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
     And the ComputeDomain label of node "n1" stays "none"
 
-  @NV-167 @component:compute-domain-plugin
+  @NV-166 @NV-167 @component:compute-domain-plugin
   Scenario: A claim that is unprepared while it waits is recorded as aborted
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain label of node "n1" becomes "job"
-    When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain driver on "n1" comes to have claim "train" as PrepareAborted in its checkpoint
+    Then the ComputeDomain label of node "n1" becomes "job" [NV-167]
+    And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1" [NV-167]
+    And the ComputeDomain driver on "n1" comes to have claim "train" as PrepareAborted in its checkpoint [NV-167]
+    And the ComputeDomain label of node "n1" becomes "none" [NV-166]
+    # The record does not keep the node in its ComputeDomain.
+    Given the IMEX daemons of ComputeDomains are simulated
+    And a channel claim "next" on "n1" for ComputeDomain "job"
+    And the ComputeDomain driver on "n1" has prepared claim "next"
+    Then Unprepare of claim "next" succeeds on the ComputeDomain driver of "n1" [NV-166]
+    And the ComputeDomain label of node "n1" becomes "none" [NV-166]
 
   @NV-168 @component:compute-domain-plugin
   Scenario: Prepare of an aborted claim fails

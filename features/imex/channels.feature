@@ -55,6 +55,30 @@ Feature: Channel claims on the nodes of a ComputeDomain
     Then the ComputeDomain label of node "n1" becomes "none" [NV-166]
     And the ComputeDomain label of node "n2" stays "job" [NV-166]
 
+  @NV-162b
+  Scenario: A claim is prepared once its node is ready in its clique
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 2 nodes
+    And a ComputeDomain "other" for 1 nodes
+    # From now on nothing writes the status of the ComputeDomain.
+    And the compute-domain-controller is stopped
+    And the ComputeDomain "other" has the daemons:
+      | node | pod  | clique                                 | status |
+      | n1   | none | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+    And the ComputeDomain "job" has the daemons:
+      | node | pod  | clique                                 | status   |
+      | n2   | none | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready    |
+      | n1   | none | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | NotReady |
+    And a channel claim "train" on "n1" for ComputeDomain "job"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    And Prepare of claim "train" has not succeeded yet
+    When the ComputeDomain "job" has the daemons:
+      | node | pod  | clique                                 | status   |
+      | n2   | none | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | NotReady |
+      | n1   | none | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready    |
+    Then Prepare of claim "train" returns "channel-0"
+
   @NV-161 @NV-162 @needs:virtual-clock
   Scenario: A claim that is not ready in time fails, and a later call prepares it
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
@@ -95,8 +119,8 @@ Feature: Channel claims on the nodes of a ComputeDomain
     Then Prepare of claim "train" returns "channel-0" [NV-162]
     And each device of the response for claim "train" has 1 CDI ids, one of them of the claim alone [NV-162]
     And claim "train" adds 1 channels on "n1" [NV-163]
-    When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain label of node "n1" becomes "none" [NV-166]
+    And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1" [NV-166]
+    And the ComputeDomain label of node "n1" becomes "none" [NV-166]
 
   @NV-376
   Scenario: A driver that is restarted knows its claims
@@ -114,11 +138,11 @@ Feature: Channel claims on the nodes of a ComputeDomain
     And all responses for claim "first" are the same
     And claim "first" adds 1 channels on "n1"
     And Prepare of claim "second" has not succeeded yet
-    When Unprepare of claim "first" is called on the ComputeDomain driver of "n1"
-    Then Prepare of claim "second" returns "channel-0"
+    And Unprepare of claim "first" succeeds on the ComputeDomain driver of "n1"
+    And Prepare of claim "second" returns "channel-0"
     And the ComputeDomain label of node "n1" stays "job"
-    When Unprepare of claim "second" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain label of node "n1" becomes "none"
+    And Unprepare of claim "second" succeeds on the ComputeDomain driver of "n1"
+    And the ComputeDomain label of node "n1" becomes "none"
     And the CDI files of "n1" are the remembered ones within 5 seconds
 
   @NV-375
@@ -131,10 +155,10 @@ Feature: Channel claims on the nodes of a ComputeDomain
     And the ComputeDomain driver on "n1" has prepared claim "first"
     When Prepare of claim "second" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "second" has not succeeded yet
-    When Unprepare of claim "second" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain label of node "n1" stays "job"
-    When Unprepare of claim "first" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain label of node "n1" becomes "none"
+    And Unprepare of claim "second" succeeds on the ComputeDomain driver of "n1"
+    And the ComputeDomain label of node "n1" stays "job"
+    And Unprepare of claim "first" succeeds on the ComputeDomain driver of "n1"
+    And the ComputeDomain label of node "n1" becomes "none"
 
   @NV-382 @needs:compute-domain-plugin-flags
   Scenario: A node has the label of its NVLink clique
@@ -171,8 +195,8 @@ Feature: Channel claims on the nodes of a ComputeDomain
     And a channel claim "train" on "n1" for ComputeDomain "job"
     And the ComputeDomain driver on "n1" has prepared claim "train"
     Then the ComputeDomain label of node "n1" becomes "job"
-    When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain label of node "n1" becomes "none"
+    And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
+    And the ComputeDomain label of node "n1" becomes "none"
 
   @NV-164
   Scenario: A channel is prepared for one claim at a time
@@ -184,8 +208,8 @@ Feature: Channel claims on the nodes of a ComputeDomain
     And the ComputeDomain driver on "n1" has prepared claim "first"
     When Prepare of claim "second" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "second" has not succeeded yet
-    When Unprepare of claim "first" is called on the ComputeDomain driver of "n1"
-    Then Prepare of claim "second" returns "channel-0"
+    And Unprepare of claim "first" succeeds on the ComputeDomain driver of "n1"
+    And Prepare of claim "second" returns "channel-0"
 
   @NV-164b
   Scenario: A channel that was prepared before a reboot is free after it
@@ -215,10 +239,39 @@ Feature: Channel claims on the nodes of a ComputeDomain
     Given the IMEX daemons of ComputeDomains are simulated
     Then Prepare of claim "first" returns "channel-0" [NV-162]
     # The second claim never joined: its own domain is not the one of the label.
-    When Unprepare of claim "second" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain label of node "n1" stays "job" [NV-166]
-    When Unprepare of claim "first" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain label of node "n1" becomes "none" [NV-166]
+    And Unprepare of claim "second" succeeds on the ComputeDomain driver of "n1" [NV-166]
+    And the ComputeDomain label of node "n1" stays "job" [NV-166]
+    And Unprepare of claim "first" succeeds on the ComputeDomain driver of "n1" [NV-166]
+    And the ComputeDomain label of node "n1" becomes "none" [NV-166]
+
+  @NV-165 @needs:faults
+  Scenario: A node that another ComputeDomain takes meanwhile keeps its label
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a ComputeDomain "other" for 1 nodes
+    And a channel claim "train" on "n1" for ComputeDomain "job"
+    And node "n1" is labelled for ComputeDomain "other" while the ComputeDomain driver writes it
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "other"
+    And Prepare of claim "train" has not succeeded yet
+    And the ComputeDomain label of node "n1" stays "other"
+
+  @NV-166 @NV-162
+  Scenario: The daemon of a node does not keep the node in its ComputeDomain
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 1 nodes
+    And a daemon claim "imexd" on "n1" for ComputeDomain "job"
+    And a channel claim "first" on "n1" for ComputeDomain "job"
+    And a channel claim "second" on "n1" for ComputeDomain "job"
+    And the ComputeDomain driver on "n1" has prepared claim "imexd"
+    And the ComputeDomain driver on "n1" has prepared claim "first"
+    Then Unprepare of claim "first" succeeds on the ComputeDomain driver of "n1" [NV-166]
+    And the ComputeDomain label of node "n1" becomes "none" [NV-166]
+    When Prepare of claim "second" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "second" returns "channel-0" [NV-162]
+    And Unprepare of claim "imexd" succeeds on the ComputeDomain driver of "n1" [NV-166]
+    And the ComputeDomain label of node "n1" stays "job" [NV-166]
 
   @NV-158
   Scenario: A claim for a ComputeDomain of another namespace is refused at once

@@ -49,6 +49,12 @@ Feature: Daemons of a ComputeDomain in their cliques
     And the cliques of ComputeDomain "job" come to have the nodes "n1, n3" [NV-359]
     And the ComputeDomain "job" keeps "status.status" Ready [NV-359]
 
+  @NV-174
+  Scenario: An IMEX domain has no more nodes than its daemons allow
+    Given a ComputeDomain "job" for 18 nodes
+    And 19 nodes of the NVLink clique "rack.0" that are in ComputeDomain "job"
+    Then the cliques of ComputeDomain "job" come to have 18 nodes with the indices 0 to 17
+
   @NV-387
   Scenario: The pods of all daemons of a clique own it
     Given a ComputeDomain "job" for 2 nodes

@@ -246,10 +246,13 @@ Feature: The lifecycle of a ComputeDomain
     # Before its pod has an address a node is not listed, and does not count.
     When the ComputeDomain "job" has the daemons:
       | node | pod     | clique | status |
-      | n3   | Pending |        |        |
-      | n4   | Ready   |        |        |
+      | n3   | Pending |         |        |
+      # Its daemon has not found out yet whether the node has a fabric.
+      | n5   | NotReady | unknown |        |
+      | n4   | Ready   |         |        |
     Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n4), ipAddress: 192.0.2.4, index: -1}
     And the ComputeDomain "job" keeps "status.nodes" without {name: $(node:n3)}
+    And the ComputeDomain "job" keeps "status.nodes" without {name: $(node:n5)}
     And the ComputeDomain "job" keeps "status.status" Ready
 
   @NV-151b

@@ -22,6 +22,20 @@ Feature: Starts of the ComputeDomain driver that must fail
       | NVLink fabric failed on one GPU      |
       | NVLink fabric of one GPU unreadable  |
 
+  @NV-017c
+  Scenario: The driver starts without a clique if NVML does not support the fabric of the GPUs
+    Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"
+    And node "n1" has the fault "nvmlDeviceGetGpuFabricInfo answers NOT_SUPPORTED"
+    When the ComputeDomain driver on "n1" is started
+    Then the ComputeDomain driver on "n1" publishes only "channel-0, daemon-0"
+    Given a ComputeDomain "job" for 1 nodes
+    And a daemon claim "imexd" on "n1" for ComputeDomain "job"
+    When Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "imexd" returns "daemon-0"
+    And a container with claim "imexd" on "n1" has:
+      | kind     | name      | value |
+      | variable | CLIQUE_ID |       |
+
   @NV-385
   Scenario: The driver does not start with GPUs in two NVLink cliques
     Given node "n1" with a kubelet and the GPUs of "gb200-nvl72-node"

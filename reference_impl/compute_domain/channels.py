@@ -10,8 +10,7 @@ Source: cmd/compute-domain-kubelet-plugin device_state.go, cdi.go and cleanup.go
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -35,8 +34,6 @@ from reference_impl.kubelet_plugin.configs import (
 )
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
-
-log = logging.getLogger(__name__)
 
 CHANNEL = "channel-0"
 DAEMON = "daemon-0"
@@ -129,14 +126,16 @@ class ChannelPreparer:
                 self._checkpoint.put(claim.uid, started)
             chosen = self.choose(claim, results)
             self.check_overlap(claim.uid, results, held)
-            edits = [self.edits(claim, result, config) for result, config in chosen]
-            self.write_spec(claim, chosen, edits)
+            edits = {result.device: self.edits(claim, result, config) for result, config in chosen}
+            self.write_spec(claim, edits)
             devices = tuple(
                 HeldDevice(
-                    answer=PreparedDevice((result.request_name,), result.pool, result.device, edit.cdi_ids),
+                    answer=PreparedDevice(
+                        (result.request_name,), result.pool, result.device, edits[result.device].cdi_ids
+                    ),
                     type=_KINDS[result.device].name,
                 )
-                for (result, _), edit in zip(chosen, edits, strict=True)
+                for result, _ in chosen
             )
             self._checkpoint.put(claim.uid, completed(started, devices))
             return tuple(device.answer for device in devices)
@@ -260,20 +259,15 @@ class ChannelPreparer:
         base = f"{self._base_cdi.kind}=all"
         return _Edits(edits, (base, self._cdi.device_id(claim.uid, DAEMON)))
 
-    def write_spec(
-        self, claim: AllocatedClaim, chosen: Sequence[tuple[Result, Config]], edits: Sequence[_Edits]
-    ) -> None:
+    def write_spec(self, claim: AllocatedClaim, edits: Mapping[str, _Edits]) -> None:
         """Write the claim's CDI spec, if it has any edits."""
-        devices = {
-            result.device: {
-                "name": self._cdi.device_name(claim.uid, result.device),
-                "containerEdits": edit.container,
-            }
-            for (result, _), edit in zip(chosen, edits, strict=True)
+        devices = [
+            {"name": self._cdi.device_name(claim.uid, device), "containerEdits": edit.container}
+            for device, edit in edits.items()
             if edit.container is not None
-        }
+        ]
         if devices:
-            self._cdi.write(claim.uid, list(devices.values()), {})
+            self._cdi.write(claim.uid, devices, {})
 
     def leave_domains(self, uid: str, entry: ClaimEntry) -> None:
         """Take the node out of the domains that the claim's channels joined, unless another claim still needs them."""
@@ -309,16 +303,10 @@ class ChannelPreparer:
     # -- at start and from time to time ----------------------------------------------------------------------------
 
     def repair(self) -> None:
-        """Check the checkpoint, remove specs without a claim, and write the base spec (rule NV-156)."""
+        """Check the checkpoint and write the base spec (rule NV-156)."""
         with self._lock.hold():
             self._checkpoint.open()
-            for uid in self._cdi.clean(self._checkpoint.claims()):
-                log.warning("removed the CDI spec of claim %s, which is not in the checkpoint", uid)
-            nodes = [
-                # 195 is the NVIDIA driver's fixed major number.
-                self._root.node(path.name, major=195, minor=int(path.name.removeprefix("nvidia")))
-                for path in sorted(self._root.dev.glob("nvidia[0-9]*"))
-            ]
+            nodes = [self._root.node(path.name) for path in sorted(self._root.dev.glob("nvidia[0-9]*"))]
             edits = {"env": ["NVIDIA_VISIBLE_DEVICES=void"], "deviceNodes": [*nodes, *self._root.control_nodes()]}
             self._base_cdi.write("base", [{"name": "all", "containerEdits": edits}], {})
 

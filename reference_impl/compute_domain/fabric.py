@@ -1,6 +1,6 @@
 """The NVLink clique of a node as NVML reports it, and the node's IMEX channel files.
 
-Read once at start. On a fake node the channel files are plain files that this module creates.
+Read once at start.
 
 Source: cmd/compute-domain-kubelet-plugin nvlib.go at 95932046; rules NV-016, NV-017, NV-163, NV-170.
 """
@@ -46,7 +46,7 @@ def gpu_clique(nvml: Nvml, handle: Any, *, strict: bool) -> str:
     try:
         module.nvmlDeviceGetGpuFabricInfo(handle, ctypes.byref(info))
     except module.NVMLError as error:
-        if error.value in (module.NVML_ERROR_NOT_SUPPORTED, module.NVML_ERROR_FUNCTION_NOT_FOUND):
+        if error.value == module.NVML_ERROR_NOT_SUPPORTED:
             return ""
         raise FabricError(f"NVML cannot report the state of the NVLink fabric: {error}") from error
     if info.state == module.NVML_GPU_FABRIC_STATE_NOT_SUPPORTED:
@@ -92,7 +92,5 @@ class Channels:
 
     def node(self, number: int, major: int | None) -> Obj:
         """Return one channel's device node."""
-        name = f"{CHANNEL_DRIVER}/channel{number}"
-        # The driver creates channel files on demand, so they may not exist yet.
-        self._root.make_node(name, major=major, minor=number, file_mode=_FILE_MODE)
-        return self._root.node(name, major=major, minor=number, file_mode=_FILE_MODE)
+        # The file may not exist yet: the container runtime creates the node from its numbers.
+        return self._root.node(f"{CHANNEL_DRIVER}/channel{number}", major=major, minor=number, file_mode=_FILE_MODE)

@@ -80,8 +80,6 @@ class WaitingService(DriverService):
         stopping: threading.Event,
     ) -> None:
         super().__init__(claims=claims, preparer=preparer)
-        self._channels = preparer
-        self._reader = claims
         self._clock = clock
         self._patience = patience
         self._stopping = stopping
@@ -97,7 +95,7 @@ class WaitingService(DriverService):
     def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
         """Prepare claims; wait for those that may succeed later."""
         # Not in the loop: a claim that disappears while it waits is not a reason to fail the whole call.
-        pending = [self._reader.fetch(reference) for reference in claims]
+        pending = [self._claims.fetch(reference) for reference in claims]
         answers: dict[str, PrepareResult] = {}
         deadline = self._clock.monotonic() + self._patience
         backoff = _MIN_BACKOFF
@@ -107,7 +105,7 @@ class WaitingService(DriverService):
             waiting: list[tuple[AllocatedClaim, Exception]] = []
             for claim in pending:
                 try:
-                    answers[claim.uid] = PrepareResult(self._channels.prepare(claim))
+                    answers[claim.uid] = PrepareResult(self._preparer.prepare(claim))
                 except PermanentError as error:
                     answers[claim.uid] = self.failed(claim, error)
                 except Exception as error:
