@@ -252,7 +252,7 @@ def test_channel_from_claim_to_device_node(fabric: Fabric) -> None:
     (node,) = edits["deviceNodes"]
     assert node["path"] == "/dev/nvidia-caps-imex-channels/channel0"
     assert (node["type"], node["minor"], node["fileMode"]) == ("c", 0, 0o666)
-    assert Path(node["hostPath"]).exists()
+    assert "hostPath" not in node  # the container runtime creates the node from its numbers
     assert fabric.prepare(ref) == answer
     fabric.unprepare(ref)
     assert not fabric.spec_path(ref).exists()
