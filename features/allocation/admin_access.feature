@@ -7,11 +7,11 @@ Feature: Admin access
   Scenario Outline: A pod has admin access to a device that it also uses, with <what>
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "use" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "use" for 1 of "accelerator"
     And a ResourceClaim "watch" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), adminAccess: true}}]
       """
     When a pod "train" using claim "<claims>" is created
     Then claim "use" is allocated the devices "dev-0"
@@ -26,16 +26,16 @@ Feature: Admin access
   Scenario: Admin access gets each device once, also devices in use
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "use" for 1 of "gpu"
-    And a ResourceClaim "more" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "use" for 1 of "accelerator"
+    And a ResourceClaim "more" for 1 of "accelerator"
     And a ResourceClaim "too-many" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true, count: 3}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), adminAccess: true, count: 3}}]
       """
     And a ResourceClaim "all" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true, allocationMode: All}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), adminAccess: true, allocationMode: All}}]
       """
     And a pod "train" using claim "use"
     Then pod "train" is bound to "n1" [DRA-236]
@@ -51,15 +51,15 @@ Feature: Admin access
   Scenario: Only the results of a request with admin access are marked
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "use" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "use" for 1 of "accelerator"
     And a ResourceClaim "mixed" with:
       """
       requests:
-        - {name: watch, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}
-        - {name: work, exactly: {deviceClassName: $(class:gpu)}}
+        - {name: watch, exactly: {deviceClassName: $(class:accelerator), adminAccess: true}}
+        - {name: work, exactly: {deviceClassName: $(class:accelerator)}}
       """
-    And a ResourceClaim "other" for 1 of "gpu"
+    And a ResourceClaim "other" for 1 of "accelerator"
     And a pod "train" using claim "use"
     Then pod "train" is bound to "n1"
     When a pod "both" using claim "mixed" is created
@@ -76,14 +76,14 @@ Feature: Admin access
   Scenario: Two requests of a claim with admin access get different devices
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "both" with:
       """
       requests:
-        - {name: a, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}
-        - {name: b, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}
+        - {name: a, exactly: {deviceClassName: $(class:accelerator), adminAccess: true}}
+        - {name: b, exactly: {deviceClassName: $(class:accelerator), adminAccess: true}}
       """
-    And a ResourceClaim "use" for 1 of "gpu"
+    And a ResourceClaim "use" for 1 of "accelerator"
     When a pod "monitor" using claim "both" is created
     Then the Pod "monitor" has condition PodScheduled False with reason "Unschedulable"
     And claim "both" stays unallocated

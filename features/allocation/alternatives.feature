@@ -6,12 +6,12 @@ Feature: Alternatives in order of preference
   @DRA-183
   Scenario: A pod waits if no alternative can be allocated
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "either" with:
       """
       requests:
         - {name: gpu,
-           firstAvailable: [{name: four, deviceClassName: $(class:gpu), count: 4}, {name: three, deviceClassName: $(class:gpu), count: 3}]}
+           firstAvailable: [{name: four, deviceClassName: $(class:accelerator), count: 4}, {name: three, deviceClassName: $(class:accelerator), count: 3}]}
       """
     When a pod "train" using claim "either" is created
     Then the Pod "train" has condition PodScheduled False with reason "Unschedulable"
@@ -19,7 +19,7 @@ Feature: Alternatives in order of preference
 
   Scenario Outline: <what>
     Given node "n1" with <devices> devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a DeviceClass "none" selecting 'device.driver == "absent.dra.test"'
     And a ResourceClaim "mine" with:
       """
@@ -30,20 +30,20 @@ Feature: Alternatives in order of preference
 
     @DRA-184
     Examples:
-      | what                                                       | devices | requests                                                                                                                                                                                                                                         | served             |
-      | An alternative is replaced if a later request needs its devices | 3       | [{name: r, firstAvailable: [{name: big, deviceClassName: $(class:gpu), count: 2}, {name: small, deviceClassName: $(class:gpu)}]}, {name: z, exactly: {deviceClassName: $(class:gpu), count: 2}}] | r/small, z, z |
-      | Each request has an alternative of its own | 3       | [{name: r, firstAvailable: [{name: big, deviceClassName: $(class:gpu), count: 2}, {name: small, deviceClassName: $(class:gpu)}]}, {name: z, firstAvailable: [{name: big, deviceClassName: $(class:gpu), count: 2}, {name: small, deviceClassName: $(class:gpu)}]}] | r/big, r/big, z/small |
+      | what                                                            | devices | requests                                                                                                                                                                                                                                                                                           | served                |
+      | An alternative is replaced if a later request needs its devices | 3       | [{name: r, firstAvailable: [{name: big, deviceClassName: $(class:accelerator), count: 2}, {name: small, deviceClassName: $(class:accelerator)}]}, {name: z, exactly: {deviceClassName: $(class:accelerator), count: 2}}]                                                                           | r/small, z, z         |
+      | Each request has an alternative of its own                      | 3       | [{name: r, firstAvailable: [{name: big, deviceClassName: $(class:accelerator), count: 2}, {name: small, deviceClassName: $(class:accelerator)}]}, {name: z, firstAvailable: [{name: big, deviceClassName: $(class:accelerator), count: 2}, {name: small, deviceClassName: $(class:accelerator)}]}] | r/big, r/big, z/small |
 
     @DRA-185
     Examples:
-      | what                                                    | devices | requests                                                                                                                                                        | served  |
-      | An alternative of more than 32 devices is skipped           | 34      | [{name: r, firstAvailable: [{name: huge, deviceClassName: $(class:gpu), count: 33}, {name: small, deviceClassName: $(class:gpu)}]}] | r/small |
-      | An alternative is skipped if all requests have more than 32 devices with it | 34      | [{name: q, exactly: {deviceClassName: $(class:gpu), count: 2}}, {name: r, firstAvailable: [{name: huge, deviceClassName: $(class:gpu), count: 31}, {name: small, deviceClassName: $(class:gpu)}]}] | q, q, r/small |
+      | what                                                                        | devices | requests                                                                                                                                                                                                                   | served        |
+      | An alternative of more than 32 devices is skipped                           | 34      | [{name: r, firstAvailable: [{name: huge, deviceClassName: $(class:accelerator), count: 33}, {name: small, deviceClassName: $(class:accelerator)}]}]                                                                        | r/small       |
+      | An alternative is skipped if all requests have more than 32 devices with it | 34      | [{name: q, exactly: {deviceClassName: $(class:accelerator), count: 2}}, {name: r, firstAvailable: [{name: huge, deviceClassName: $(class:accelerator), count: 31}, {name: small, deviceClassName: $(class:accelerator)}]}] | q, q, r/small |
 
     @DRA-187
     Examples:
-      | what                                               | devices | requests                                                                                                                                                              | served  |
-      | An alternative with mode All and no matching device is skipped | 1       | [{name: r, firstAvailable: [{name: all, deviceClassName: $(class:none), allocationMode: All}, {name: one, deviceClassName: $(class:gpu)}]}] | r/one |
+      | what                                                           | devices | requests                                                                                                                                            | served |
+      | An alternative with mode All and no matching device is skipped | 1       | [{name: r, firstAvailable: [{name: all, deviceClassName: $(class:none), allocationMode: All}, {name: one, deviceClassName: $(class:accelerator)}]}] | r/one  |
 
   @DRA-186
   Scenario Outline: A constraint on <on> applies to the alternative <chosen>
@@ -73,12 +73,12 @@ Feature: Alternatives in order of preference
   @DRA-188
   Scenario: A pod waits if the class of an alternative does not exist
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "either" with:
       """
       requests:
         - {name: gpu,
-           firstAvailable: [{name: one, deviceClassName: $(class:gpu)}, {name: two, deviceClassName: $(class:late)}]}
+           firstAvailable: [{name: one, deviceClassName: $(class:accelerator)}, {name: two, deviceClassName: $(class:late)}]}
       """
     And a pod "train" using claim "either"
     Then the message of condition PodScheduled of the Pod "train" contains "$(class:late)"
@@ -91,12 +91,12 @@ Feature: Alternatives in order of preference
     Given node "n2" with 2 devices
     And node "n1" with 1 devices
     And node "n3" with 1 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "either" with:
       """
       requests:
         - {name: gpu,
-           firstAvailable: [{name: two, deviceClassName: $(class:gpu), count: 2}, {name: one, deviceClassName: $(class:gpu)}]}
+           firstAvailable: [{name: two, deviceClassName: $(class:accelerator), count: 2}, {name: one, deviceClassName: $(class:accelerator)}]}
       """
     When a pod "train" using claim "either" is created
     Then pod "train" is bound to "n2"

@@ -12,8 +12,8 @@ Feature: Binding conditions
       nodeName: $(node:n1)
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then claim "mine" is reserved for pod "train" [DRA-250]
     And the ResourceClaim "mine" has: [DRA-250]
@@ -37,8 +37,8 @@ Feature: Binding conditions
         - {name: a, bindingConditions: [dra.test/wired, dra.test/ready], bindingFailureConditions: [dra.test/failed]}
         - {name: b, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 2 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 2 of "accelerator"
     And a pod "train" using claim "mine"
     Then claim "mine" is reserved for pod "train"
     When device "a" of claim "mine" reports "dra.test/ready" True
@@ -56,8 +56,8 @@ Feature: Binding conditions
       nodeName: $(node:n1)
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     Then claim "mine" is reserved for pod "train"
     When device "dev" of claim "mine" reports "dra.test/failed" True
@@ -78,8 +78,8 @@ Feature: Binding conditions
         - {name: b, bindingConditions: [dra.test/ready],
            bindingFailureConditions: [dra.test/failed, dra.test/broken]}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 2 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 2 of "accelerator"
     And a pod "train" using claim "mine"
     Then claim "mine" is reserved for pod "train"
     When device "a" of claim "mine" reports "dra.test/ready" True
@@ -112,10 +112,10 @@ Feature: Binding conditions
         - {name: b, attributes: {dra.test/slow: {bool: true}}, bindingConditions: [dra.test/ready],
            bindingFailureConditions: [dra.test/failed]}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "none" for 1 of "gpu" selecting '!device.attributes["dra.test"].slow'
-    And a ResourceClaim "first" for 1 of "gpu" selecting 'device.attributes["dra.test"].slow'
-    And a ResourceClaim "second" for 1 of "gpu" selecting 'device.attributes["dra.test"].slow'
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "none" for 1 of "accelerator" selecting '!device.attributes["dra.test"].slow'
+    And a ResourceClaim "first" for 1 of "accelerator" selecting 'device.attributes["dra.test"].slow'
+    And a ResourceClaim "second" for 1 of "accelerator" selecting 'device.attributes["dra.test"].slow'
     And a pod "train" using claim "none, first, second"
     Then claim "first" is reserved for pod "train"
     And claim "second" is reserved for pod "train"
@@ -135,7 +135,7 @@ Feature: Binding conditions
       pool: {name: one}
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev"
     And pod "train" stays unbound
@@ -165,8 +165,8 @@ Feature: Binding conditions
       pool: {name: one}
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" selecting 'device.driver.endsWith("-$(suffix).dra.test")'
-    And a ResourceClaim "mine" for 3 of "gpu"
+    And a DeviceClass "accelerator" selecting 'device.driver.endsWith("-$(suffix).dra.test")'
+    And a ResourceClaim "mine" for 3 of "accelerator"
     And a pod "train" using claim "mine"
     Then claim "mine" is reserved for pod "train"
     When "status.devices" of the ResourceClaim "mine" is set to [{driver: $(sim), pool: one, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}]
@@ -185,8 +185,8 @@ Feature: Binding conditions
       nodeName: $(node:n1)
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "shared" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "shared" for 1 of "accelerator"
     And a pod "one" using claim "shared"
     Then claim "shared" is reserved for pod "one"
     Given a pod "two" using claim "shared"
@@ -209,9 +209,9 @@ Feature: Binding conditions
         - {name: a, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
         - {name: b, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     And a pod "train" using claim "first, second"
     Then claim "first" is reserved for pod "train" [DRA-255b]
     And claim "second" is reserved for pod "train" [DRA-255b]
@@ -232,8 +232,8 @@ Feature: Binding conditions
       nodeName: $(node:n1)
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And the API server answers 403 to the next 1 bindings of Pod
     And a pod "train" using claim "mine"
     Then claim "mine" is reserved for pod "train"
@@ -251,8 +251,8 @@ Feature: Binding conditions
       nodeName: $(node:n1)
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     Then claim "mine" is reserved for pod "train"
     When device "dev" of claim "mine" reports "dra.test/ready" False
@@ -275,9 +275,9 @@ Feature: Binding conditions
         - {name: a, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
         - {name: b, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "early" for 1 of "gpu"
-    And a ResourceClaim "late" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "early" for 1 of "accelerator"
+    And a ResourceClaim "late" for 1 of "accelerator"
     And a pod "one" using claim "early"
     Then claim "early" is reserved for pod "one"
     When device "a" of claim "early" reports "dra.test/ready" False
@@ -307,10 +307,10 @@ Feature: Binding conditions
         - {name: a, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
         - {name: b, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "timeless" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "timeless" for 1 of "accelerator"
     And "status.allocation" of the ResourceClaim "timeless" is set to {devices: {results: [{request: gpu, driver: $(sim), pool: one, device: a, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]}}
-    And a ResourceClaim "timed" for 1 of "gpu"
+    And a ResourceClaim "timed" for 1 of "accelerator"
     And a pod "one" using claim "timeless"
     And a pod "two" using claim "timed"
     Then claim "timeless" is reserved for pod "one"
@@ -335,8 +335,8 @@ Feature: Binding conditions
       nodeName: $(node:n1)
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     Then claim "mine" is reserved for pod "train"
     When device "dev" of claim "mine" reports "dra.test/ready" False
@@ -357,8 +357,8 @@ Feature: Binding conditions
         - {name: far, bindsToNode: true, bindingConditions: [dra.test/ready],
            bindingFailureConditions: [dra.test/failed]}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then the ResourceClaim "mine" has:
       | field                          | value                                                                                            |
@@ -368,8 +368,8 @@ Feature: Binding conditions
     Given the scheduler has feature gate "<gate>" off
     And node "n1"
     And the objects of the manifest "allocation/newer_devices"
-    And a ResourceClaim "newer" for 1 of "gpu" selecting 'device.attributes["$(sim)"].kind == "<kind>"'
-    And a ResourceClaim "plain" for 1 of "gpu" selecting 'device.attributes["$(sim)"].kind == "plain"'
+    And a ResourceClaim "newer" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].kind == "<kind>"'
+    And a ResourceClaim "plain" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].kind == "plain"'
     When a pod "one" using claim "newer" is created
     And a pod "two" using claim "plain" is created
     Then claim "plain" is allocated the devices "plain"
@@ -397,13 +397,13 @@ Feature: Binding conditions
         - {name: a, attributes: {dra.test/port: {int: 0}}, capacity: {bandwidth: {value: 10}}}
         - {name: b, attributes: {dra.test/port: {int: 1}}, capacity: {bandwidth: {value: 10}}}
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "newer" with:
       """
       requests: [<request>]
       constraints: <constraints>
       """
-    And a ResourceClaim "plain" for 1 of "gpu"
+    And a ResourceClaim "plain" for 1 of "accelerator"
     When a pod "one" using claim "newer" is created
     And a pod "two" using claim "plain" is created
     Then pod "two" is bound to "n1"
@@ -411,12 +411,12 @@ Feature: Binding conditions
 
     @DRA-199b @needs:scheduler-gates @component:binder
     Examples:
-      | feature           | gate                  | request                                                                                   | constraints |
-      | capacity requests | DRAConsumableCapacity | {name: a, exactly: {deviceClassName: $(class:gpu), capacity: {requests: {bandwidth: 1}}}} | []          |
-      | alternatives      | DRAPrioritizedList    | {name: a, firstAvailable: [{name: b, deviceClassName: $(class:gpu)}]}                     | []          |
+      | feature           | gate                  | request                                                                                           | constraints |
+      | capacity requests | DRAConsumableCapacity | {name: a, exactly: {deviceClassName: $(class:accelerator), capacity: {requests: {bandwidth: 1}}}} | []          |
+      | alternatives      | DRAPrioritizedList    | {name: a, firstAvailable: [{name: b, deviceClassName: $(class:accelerator)}]}                     | []          |
 
     @DRA-199c @needs:scheduler-gates @component:binder
     Examples:
-      | feature           | gate                  | request                                                                | constraints                          |
-      | admin access      | DRAAdminAccess        | {name: a, exactly: {deviceClassName: $(class:gpu), adminAccess: true}} | []                                   |
-      | distinctAttribute | DRAConsumableCapacity | {name: a, exactly: {deviceClassName: $(class:gpu), count: 2}}          | [{distinctAttribute: dra.test/port}] |
+      | feature           | gate                  | request                                                                        | constraints                          |
+      | admin access      | DRAAdminAccess        | {name: a, exactly: {deviceClassName: $(class:accelerator), adminAccess: true}} | []                                   |
+      | distinctAttribute | DRAConsumableCapacity | {name: a, exactly: {deviceClassName: $(class:accelerator), count: 2}}          | [{distinctAttribute: dra.test/port}] |

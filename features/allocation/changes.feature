@@ -5,13 +5,13 @@ Feature: Objects that change
   @DRA-126b
   Scenario: A pod that waits for a device is scheduled when one of two claims with devices is deleted
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "left" for 1 of "gpu"
-    And a ResourceClaim "right" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "left" for 1 of "accelerator"
+    And a ResourceClaim "right" for 1 of "accelerator"
     And claim "left" holds the devices "dev-0" of "n1"
     And claim "right" holds the devices "dev-1" of "n1"
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     When a pod "one" using claim "first" is created
     Then pod "one" stays unbound
     When the ResourceClaim "right" is deleted
@@ -46,24 +46,24 @@ Feature: Objects that change
   Scenario: A claim that is created again under its name does not have the devices of the former one
     Given node "n1" with 1 devices
     And node "n2" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And claim "mine" holds the devices "dev-0" of "n1"
     When the ResourceClaim "mine" is deleted
-    Given a ResourceClaim "mine" for 2 of "gpu"
+    Given a ResourceClaim "mine" for 2 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then pod "train" is bound to "n2"
     And claim "mine" is allocated the devices "dev-0, dev-1"
     And claim "mine" is reserved for exactly the pods "train"
-    Given a ResourceClaim "other" for 1 of "gpu"
+    Given a ResourceClaim "other" for 1 of "accelerator"
     When a pod "serve" using claim "other" is created
     Then pod "serve" is bound to "n1"
 
   @DRA-128
   Scenario: A pod that is created again under its name reserves its claim anew
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     Then pod "train" is bound to "n1"
     When pod "train" is force-deleted
@@ -74,17 +74,17 @@ Feature: Objects that change
   @DRA-124
   Scenario: A pod whose class was deleted waits until the class is created again
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a DeviceClass "other" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "first" for 1 of "accelerator"
     And a ResourceClaim "second" for 1 of "other"
-    When the DeviceClass "gpu" is deleted
+    When the DeviceClass "accelerator" is deleted
     And a pod "one" using claim "first" is created
-    Then the message of condition PodScheduled of the Pod "one" contains "$(class:gpu)"
+    Then the message of condition PodScheduled of the Pod "one" contains "$(class:accelerator)"
     When a pod "two" using claim "second" is created
     Then pod "two" is bound to "n1"
     And claim "first" stays unallocated
-    When a DeviceClass "gpu" selecting 'device.driver == "$(sim)"' is created
+    When a DeviceClass "accelerator" selecting 'device.driver == "$(sim)"' is created
     Then pod "one" is bound to "n1"
 
   @DRA-127b
@@ -106,14 +106,14 @@ Feature: Objects that change
       allNodes: true
       devices: [{name: gone-too}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "used" for 1 of "gpu" selecting 'device.attributes["dra.test"].?used.orValue(false)'
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "used" for 1 of "accelerator" selecting 'device.attributes["dra.test"].?used.orValue(false)'
     # The scheduler has looked at the devices of the node before the slices are deleted.
     And a pod "first" using claim "used"
     Then claim "used" is allocated the devices "used"
-    Given a ResourceClaim "one" for 1 of "gpu"
-    And a ResourceClaim "two" for 1 of "gpu"
-    And a ResourceClaim "newer" for 1 of "gpu" selecting 'device.attributes["dra.test"].?newer.orValue(false)'
+    Given a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a ResourceClaim "newer" for 1 of "accelerator" selecting 'device.attributes["dra.test"].?newer.orValue(false)'
     When the ResourceSlice "first" is deleted
     And the ResourceSlice "all-nodes" is deleted
     # A scheduler that allocates from this slice has received the deletions before it.
@@ -145,9 +145,9 @@ Feature: Objects that change
       pool: {name: pool, generation: 1}
       devices: [{name: a}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "one" for 1 of "gpu"
-    And a ResourceClaim "two" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
     When the ResourceSlice "moving" is deleted
     And a ResourceSlice "moved" is published with:
       """
@@ -163,10 +163,10 @@ Feature: Objects that change
   @DRA-133 @DRA-126 @needs:restartable-scheduler @component:claim-controller
   Scenario: After a restart of the scheduler devices stay in use, and waiting pods are scheduled
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 2 of "gpu"
-    And a ResourceClaim "third" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 2 of "accelerator"
+    And a ResourceClaim "third" for 1 of "accelerator"
     And a pod "one" using claim "first"
     Then pod "one" is bound to "n1" [DRA-133]
     When a pod "two" using claim "second" is created
@@ -190,13 +190,13 @@ Feature: Objects that change
       allNodes: true
       devices: [{name: fabric}]
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a DeviceClass "net" selecting 'device.driver == "net-$(suffix).dra.test"'
     And a ResourceClaim "shared" for 1 of "net"
-    And a ResourceClaim "left" for 1 of "gpu"
-    And a ResourceClaim "right" for 1 of "gpu"
-    And a ResourceClaim "third" for 1 of "gpu"
-    And a ResourceClaim "fourth" for 1 of "gpu"
+    And a ResourceClaim "left" for 1 of "accelerator"
+    And a ResourceClaim "right" for 1 of "accelerator"
+    And a ResourceClaim "third" for 1 of "accelerator"
+    And a ResourceClaim "fourth" for 1 of "accelerator"
     When a pod "one" using claim "shared, left" is created
     And a pod "two" using claim "right, shared" is created
     Then pod "one" is bound [DRA-133c]
@@ -223,8 +223,8 @@ Feature: Objects that change
             matchFields: [{key: metadata.name, operator: NotIn, values: [$(node:n1)]}]
       devices: [{name: near}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "shared" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "shared" for 1 of "accelerator"
     When a pod "first" using claim "shared" is created
     Then pod "first" is bound to "n2"
     And the ResourceClaim "shared" has:
@@ -254,8 +254,8 @@ Feature: Objects that change
       nodeSelector: {nodeSelectorTerms: [{<term>}]}
       devices: [{name: near}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created with:
       """
       affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: ["$(node:<elsewhere>)"]}]}]}}}
@@ -294,10 +294,10 @@ Feature: Objects that change
         - {name: anywhere, allNodes: true}
         - {name: anywhere-too, allNodes: true}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "one" for 2 of "gpu"
-    And a ResourceClaim "two" for 1 of "gpu"
-    And a ResourceClaim "three" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 2 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a ResourceClaim "three" for 1 of "accelerator"
     When a pod "first" using claim "one" is created with:
       """
       nodeSelector: {kubernetes.io/hostname: $(node:n2)}

@@ -5,26 +5,26 @@ Feature: Pods with several claims
   @DRA-122
   Scenario: A pod waits for each of its claims to be created
     Given node "n1" with 4 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "other" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "other" for 1 of "accelerator"
     And a pod "early" using claim "first, second, third"
     Then pod "early" stays unbound
     And claim "first" stays unallocated
-    Given a ResourceClaim "second" for 1 of "gpu"
+    Given a ResourceClaim "second" for 1 of "accelerator"
     Then pod "early" stays unbound
     And claim "second" stays unallocated
     When a pod "serve" using claim "other" is created
     Then pod "serve" is bound to "n1"
-    Given a ResourceClaim "third" for 1 of "gpu"
+    Given a ResourceClaim "third" for 1 of "accelerator"
     Then pod "early" is bound to "n1"
 
   @DRA-123
   Scenario: A pod is not scheduled while the second of its claims is being deleted
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     And the ResourceClaim "second" is being deleted
     When a pod "train" using claim "first, second" is created
     And a pod "plain" using claim "first" is created
@@ -35,12 +35,12 @@ Feature: Pods with several claims
 
   Scenario Outline: A pod waits for the class of <what>
     Given node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "plain" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "plain" for 1 of "accelerator"
     And a ResourceClaim "mine" with:
       """
       requests:
-        - {name: a, exactly: {deviceClassName: $(class:gpu)}}
+        - {name: a, exactly: {deviceClassName: $(class:accelerator)}}
         - <request>
       """
     And a pod "train" using claim "plain, mine"
@@ -59,14 +59,14 @@ Feature: Pods with several claims
 
     @DRA-188 @gate:DRAPrioritizedList
     Examples:
-      | what                 | request                                                                                                      |
-      | a second alternative | {name: b, firstAvailable: [{name: x, deviceClassName: $(class:gpu)}, {name: y, deviceClassName: $(class:late)}]} |
+      | what                 | request                                                                                                                  |
+      | a second alternative | {name: b, firstAvailable: [{name: x, deviceClassName: $(class:accelerator)}, {name: y, deviceClassName: $(class:late)}]} |
 
   @DRA-107
   Scenario: A pod needs the claims of its other entries if it needs none for one
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created with:
       """
       resourceClaims: [{name: unneeded, resourceClaimTemplateName: unused}, {name: mine, resourceClaimName: mine}]
@@ -80,9 +80,9 @@ Feature: Pods with several claims
   @DRA-128b
   Scenario: A claim that a pod names twice is allocated and reserved once
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
-    And a ResourceClaim "other" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a ResourceClaim "other" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created with:
       """
       resourceClaims: [{name: mine, resourceClaimName: mine}, {name: again, resourceClaimName: mine}]
@@ -97,11 +97,11 @@ Feature: Pods with several claims
   Scenario: A pod with claims on two nodes waits, and one with two claims on one node runs there
     Given node "n1" with 3 devices
     And node "n2" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "here" for 1 of "gpu"
-    And a ResourceClaim "there" for 1 of "gpu"
-    And a ResourceClaim "there-too" for 1 of "gpu"
-    And a ResourceClaim "new" for 2 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "here" for 1 of "accelerator"
+    And a ResourceClaim "there" for 1 of "accelerator"
+    And a ResourceClaim "there-too" for 1 of "accelerator"
+    And a ResourceClaim "new" for 2 of "accelerator"
     When a pod "one" using claim "here" is created with:
       """
       nodeSelector: {kubernetes.io/hostname: $(node:n1)}
@@ -129,11 +129,11 @@ Feature: Pods with several claims
   Scenario: Of three claims none is allocated if the last does not fit, on two nodes
     Given node "n1" with 2 devices
     And node "n2" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
-    And a ResourceClaim "third" for 2 of "gpu"
-    And a ResourceClaim "fourth" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    And a ResourceClaim "third" for 2 of "accelerator"
+    And a ResourceClaim "fourth" for 1 of "accelerator"
     When a pod "greedy" using claim "first, second, third" is created
     And a pod "modest" using claim "first, fourth, second" is created
     Then pod "modest" is bound to "n2"

@@ -14,15 +14,15 @@ Feature: Constraints over attributes
         - {name: d2, attributes: {dra.test/board: {string: a}}}
         - {name: d3, attributes: {dra.test/board: {string: c}}}
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "three" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 3}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), count: 3}}]
       constraints: [{distinctAttribute: dra.test/board}]
       """
     And a ResourceClaim "four" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 4}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), count: 4}}]
       constraints: [{distinctAttribute: dra.test/board}]
       """
     When a pod "greedy" using claim "four" is created
@@ -42,10 +42,10 @@ Feature: Constraints over attributes
         - {name: d3, attributes: {dra.test/numa: {<type>: <three>}}}
         - {name: d4, attributes: {dra.test/numa: {<type>: <four>}}}
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "near" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: <count>}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), count: <count>}}]
       constraints: [{matchAttribute: dra.test/numa}]
       """
     When a pod "train" using claim "near" is created

@@ -6,8 +6,8 @@ Feature: Schedulers that bind pods themselves
   Scenario: An unreserved allocation that does not fit the pod is replaced
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And claim "mine" holds the devices "dev-9" of "gone"
     When a pod "train" using claim "mine" is created
     Then claim "mine" is allocated the devices "dev-0"
@@ -17,12 +17,12 @@ Feature: Schedulers that bind pods themselves
   Scenario: Configuration that names all requests is for all, without their names
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "mine" with:
       """
       requests:
-        - {name: a, exactly: {deviceClassName: $(class:gpu)}}
-        - {name: c, firstAvailable: [{name: big, deviceClassName: $(class:gpu), count: 8}, {name: small, deviceClassName: $(class:gpu)}]}
+        - {name: a, exactly: {deviceClassName: $(class:accelerator)}}
+        - {name: c, firstAvailable: [{name: big, deviceClassName: $(class:accelerator), count: 8}, {name: small, deviceClassName: $(class:accelerator)}]}
       config:
         - {requests: [a, c], opaque: {driver: $(sim), parameters: {by: both}}}
         - {requests: [c/small, a], opaque: {driver: $(sim), parameters: {by: chosen}}}
@@ -42,8 +42,8 @@ Feature: Schedulers that bind pods themselves
   Scenario: An allocation that another pod uses is kept
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And claim "mine" holds the devices "dev-9" of "gone"
     And a pod "other" without claims
     And claim "mine" is reserved by hand for pods "other"
@@ -76,9 +76,9 @@ Feature: Schedulers that bind pods themselves
   Scenario: A pod that cannot be bound loses its reservation, and the claim stays allocated
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
-    And a ResourceClaim "other" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a ResourceClaim "other" for 1 of "accelerator"
     And the API server answers 403 to the next 1000 bindings of Pod
     When a pod "train" using claim "mine, other" is created
     Then claim "mine" is allocated the devices "dev-0"
@@ -91,10 +91,10 @@ Feature: Schedulers that bind pods themselves
   Scenario: A pod that cannot be bound uses its allocation and reserves it again in the next attempt
     Given the scheduler binds pods itself
     And node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
-    And a ResourceClaim "other" for 1 of "gpu"
-    And a ResourceClaim "free" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a ResourceClaim "other" for 1 of "accelerator"
+    And a ResourceClaim "free" for 1 of "accelerator"
     And the API server answers 403 to the next 1 bindings of Pod
     When a pod "train" using claim "mine, other" is created
     Then pod "train" is bound to "n1" [DRA-139]
@@ -107,10 +107,10 @@ Feature: Schedulers that bind pods themselves
   Scenario: A pod does not use a claim that it does not own
     Given the scheduler binds pods itself
     And node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "foreign" for 1 of "gpu"
-    And a ResourceClaim "others" for 1 of "gpu"
-    And a ResourceClaim "own" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "foreign" for 1 of "accelerator"
+    And a ResourceClaim "others" for 1 of "accelerator"
+    And a ResourceClaim "own" for 1 of "accelerator"
     And a pod "train" using template "unused"
     And a pod "serve" using template "unused"
     And "metadata.ownerReferences" of the ResourceClaim "others" is set to [{apiVersion: v1, kind: Pod, name: train, uid: $(uid:train), controller: true}]
@@ -127,10 +127,10 @@ Feature: Schedulers that bind pods themselves
   Scenario Outline: Pods with two claims are bound when the API server <does> <what>
     Given the scheduler binds pods itself
     And node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
-    And a ResourceClaim "third" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    And a ResourceClaim "third" for 1 of "accelerator"
     And the API server <does> the next <number> <what>
     When a pod "one" using claim "first, second" is created
     Then pod "one" is bound to "n1" [DRA-139]
@@ -157,10 +157,10 @@ Feature: Schedulers that bind pods themselves
   Scenario: A pod whose third claim cannot be allocated has no reservation of the others
     Given the scheduler binds pods itself
     And node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
-    And a ResourceClaim "third" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    And a ResourceClaim "third" for 1 of "accelerator"
     And the API server answers 403 to the next 1000 status updates of the ResourceClaim "third"
     When a pod "train" using claim "first, second, third" is created
     Then claim "first" is allocated the devices "dev-0"
@@ -174,9 +174,9 @@ Feature: Schedulers that bind pods themselves
   Scenario Outline: A claim that <change> while the scheduler writes it is allocated anew
     Given the scheduler binds pods itself
     And node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
-    And a ResourceClaim "other" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a ResourceClaim "other" for 1 of "accelerator"
     And claim "mine" <change> while the scheduler writes it
     When a pod "train" using claim "other, mine" is created
     Then pod "train" is bound to "n1"
@@ -194,9 +194,9 @@ Feature: Schedulers that bind pods themselves
   Scenario: A pod that cannot be bound leaves the reservations of other pods
     Given the scheduler binds pods itself
     And node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "shared" for 1 of "gpu"
-    And a ResourceClaim "own" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "shared" for 1 of "accelerator"
+    And a ResourceClaim "own" for 1 of "accelerator"
     And a pod "first" using claim "shared"
     Then pod "first" is bound to "n1"
     Given the API server answers 403 to the next 1000 bindings of the Pod "second"
@@ -210,9 +210,9 @@ Feature: Schedulers that bind pods themselves
   Scenario: A pod that is created again under its name is bound, and so is one of another name
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
-    And a ResourceClaim "other" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a ResourceClaim "other" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     Then pod "train" is bound to "n1"
     When pod "train" is force-deleted

@@ -6,7 +6,7 @@ Feature: Extended resources backed by devices
   @DRA-239 @DRA-242 @DRA-246
   Scenario: A claim is created for an extended resource, and deleted when the pod has ended
     Given node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" requesting {$(suffix).dra.test/gpu: 2} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1" [DRA-239]
     And pod "train" is bound to "n1" [DRA-239]
@@ -17,7 +17,7 @@ Feature: Extended resources backed by devices
   @DRA-239 @DRA-242
   Scenario: One claim serves all containers and all resources of a pod
     Given node "n1" with 4 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And the objects of the manifest "allocation/second_resource"
     When a pod "train" is created with the containers:
       | container | kind | requests                                                 |
@@ -26,13 +26,13 @@ Feature: Extended resources backed by devices
       | two       | main | {$(suffix).dra.test/gpu: 2, $(suffix).dra.test/other: 1} |
     Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1, dev-2, nic" [DRA-239]
     And the ResourceClaim of pod "train" has: [DRA-239]
-      | field                                                                                     | value            |
-      | spec.devices.requests[name=container-0-request-0][*].exactly.deviceClassName              | [$(class:gpu)]   |
-      | spec.devices.requests[name=container-0-request-0][*].exactly.count                        | [1]              |
-      | spec.devices.requests[name=container-2-request-0][*].exactly.deviceClassName              | [$(class:gpu)]   |
-      | spec.devices.requests[name=container-2-request-0][*].exactly.count                        | [2]              |
-      | spec.devices.requests[name=container-2-request-1][*].exactly.deviceClassName              | [$(class:other)] |
-      | status.allocation.devices.results[request=container-2-request-1][*].device                | [nic]            |
+      | field                                                                        | value                  |
+      | spec.devices.requests[name=container-0-request-0][*].exactly.deviceClassName | [$(class:accelerator)] |
+      | spec.devices.requests[name=container-0-request-0][*].exactly.count           | [1]                    |
+      | spec.devices.requests[name=container-2-request-0][*].exactly.deviceClassName | [$(class:accelerator)] |
+      | spec.devices.requests[name=container-2-request-0][*].exactly.count           | [2]                    |
+      | spec.devices.requests[name=container-2-request-1][*].exactly.deviceClassName | [$(class:other)]       |
+      | status.allocation.devices.results[request=container-2-request-1][*].device   | [nic]                  |
     And the status of pod "train" maps container "one" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-242]
     And the status of pod "train" maps container "none" to [] of "$(suffix).dra.test/gpu" [DRA-242]
     And the status of pod "train" maps container "two" to [container-2-request-0] of "$(suffix).dra.test/gpu" [DRA-242]
@@ -41,14 +41,14 @@ Feature: Extended resources backed by devices
   @DRA-240
   Scenario: Every class provides a resource of its own name
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    When a pod "train" requesting {deviceclass.resource.kubernetes.io/$(class:gpu): 1} is created
+    And a DeviceClass "accelerator" for those devices
+    When a pod "train" requesting {deviceclass.resource.kubernetes.io/$(class:accelerator): 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0"
 
   @DRA-241 @DRA-245
   Scenario: No claim is created for device plugin resources, nor for a quantity of zero
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "none" requesting {$(suffix).dra.test/gpu: 0} is created
     Then pod "none" is bound to "n1" [DRA-245]
     And pod "none" has no claim [DRA-245]
@@ -66,7 +66,7 @@ Feature: Extended resources backed by devices
   @DRA-241
   Scenario: Of two resources only the one without device plugin is in the claim
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And the objects of the manifest "allocation/second_resource"
     And node "n1" has {$(suffix).dra.test/gpu: 2} of a device plugin
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1, $(suffix).dra.test/other: 1} is created
@@ -95,7 +95,7 @@ Feature: Extended resources backed by devices
   @DRA-244
   Scenario: An init container shares the devices of later containers and adds missing ones
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" is created with the containers:
       | container | kind | requests                    |
       | first     | init | {$(suffix).dra.test/gpu: 2} |
@@ -109,7 +109,7 @@ Feature: Extended resources backed by devices
     Given node "n1" with 2 devices
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     Then pod "train" stays unbound [DRA-248]
-    When a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu" is created
+    When a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu" is created
     Then pod "train" is bound to "n1" [DRA-248]
     When a pod "large" requesting {$(suffix).dra.test/gpu: 2} is created
     Then pod "large" stays unbound [DRA-249]
@@ -121,11 +121,11 @@ Feature: Extended resources backed by devices
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
-    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
+    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "accelerator"
     And "metadata.finalizers" of the ResourceClaim "left" is set to [resource.kubernetes.io/delete-protection]
     And claim "left" holds the devices "dev-1" of "n1"
     And claim "left" is reserved by hand for pods "train"
-    When a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu" is created
+    When a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu" is created
     Then the ResourceClaim "left" is gone
     When a ResourceSlice "more" is published with:
       """
@@ -138,7 +138,7 @@ Feature: Extended resources backed by devices
   @DRA-244
   Scenario: Init containers use the devices of later sidecars and containers, and share what is missing
     Given node "n1" with 6 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" is created with the containers:
       | container | kind    | requests                    |
       | first     | init    | {$(suffix).dra.test/gpu: 5} |
@@ -160,7 +160,7 @@ Feature: Extended resources backed by devices
   Scenario: Of two nodes, only the one with a device plugin needs no claim
     Given node "n1" with 3 devices
     And node "n2" with 2 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And node "n1" has {$(suffix).dra.test/gpu: 1} of a device plugin
     When a pod "large" requesting {$(suffix).dra.test/gpu: 2} is created
     Then pod "large" is bound to "n2"
@@ -175,18 +175,18 @@ Feature: Extended resources backed by devices
   @DRA-239 @DRA-240
   Scenario: A pod requests a resource by its name and by the name of the class
     Given node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices with extended resource "zz-$(suffix).dra.test/gpu"
-    When a pod "train" requesting {zz-$(suffix).dra.test/gpu: 1, deviceclass.resource.kubernetes.io/$(class:gpu): 2} is created
+    And a DeviceClass "accelerator" for those devices with extended resource "zz-$(suffix).dra.test/gpu"
+    When a pod "train" requesting {zz-$(suffix).dra.test/gpu: 1, deviceclass.resource.kubernetes.io/$(class:accelerator): 2} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0, dev-1, dev-2" [DRA-239]
     And the status of pod "train" maps container "main" to [container-0-request-1] of "zz-$(suffix).dra.test/gpu" [DRA-240]
-    And the status of pod "train" maps container "main" to [container-0-request-0] of "deviceclass.resource.kubernetes.io/$(class:gpu)" [DRA-240]
+    And the status of pod "train" maps container "main" to [container-0-request-0] of "deviceclass.resource.kubernetes.io/$(class:accelerator)" [DRA-240]
 
   @DRA-239
   Scenario: A pod has devices of a claim of its own beside those of an extended resource
     Given node "n1" with 3 devices
     And node "n2" with 1 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
-    And a ResourceClaim "mine" for 2 of "gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a ResourceClaim "mine" for 2 of "accelerator"
     When a pod "train" using claim "mine" is created with:
       """
       containers:
@@ -202,7 +202,7 @@ Feature: Extended resources backed by devices
   @DRA-239 @DRA-246
   Scenario: A pod that is created again under its name has a claim of its own
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0" [DRA-239]
     # kube-scheduler waits for two minutes for a claim that is deleted before its cache has it, and holds the device.
@@ -216,10 +216,10 @@ Feature: Extended resources backed by devices
   @DRA-248
   Scenario: A pod that waits for a resource is scheduled once a class is changed to provide it
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/other"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/other"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     Then pod "train" stays unbound
-    When "spec.extendedResourceName" of the DeviceClass "gpu" is set to $(suffix).dra.test/gpu
+    When "spec.extendedResourceName" of the DeviceClass "accelerator" is set to $(suffix).dra.test/gpu
     Then pod "train" is bound to "n1"
     And the extended resource claim of pod "train" is allocated the devices "dev-0"
     When a pod "late" requesting {$(suffix).dra.test/other: 1} is created
@@ -229,7 +229,7 @@ Feature: Extended resources backed by devices
   Scenario Outline: A pod keeps one claim for its extended resources when the API server <does> <what>
     Given the scheduler binds pods itself
     And node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And the API server <does> the next 1 <what>
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then pod "train" is bound to "n1" [DRA-239]

@@ -8,8 +8,8 @@ Feature: Nodes of pods with claims
     And node "n2" with label "dra.test/gpus" set to "8"
     And node "n3"
     And the objects of the manifest "allocation/one_device_for_each_node"
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created with:
       """
       <spec>
@@ -43,9 +43,9 @@ Feature: Nodes of pods with claims
   Scenario: A pod that selects a node without a free device waits
     Given node "n1" with 1 devices
     And node "n2" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     When a pod "one" using claim "first" is created with:
       """
       nodeSelector: {kubernetes.io/hostname: $(node:n2)}
@@ -64,8 +64,8 @@ Feature: Nodes of pods with claims
     And node "n2" with 2 devices
     And "spec.taints" of the Node "n1" is set to [{key: dra.test/for, value: tests, effect: NoSchedule}, {key: dra.test/shared, value: "no", effect: NoExecute}]
     And "spec.taints" of the Node "n2" is set to [{key: dra.test/for, value: tests, effect: NoSchedule}, {key: dra.test/other, value: "no", effect: PreferNoSchedule}]
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created with:
       """
       tolerations: <tolerations>
@@ -86,9 +86,9 @@ Feature: Nodes of pods with claims
   Scenario: A pod runs on a node with taints once it tolerates all of them, or they are removed
     Given node "n1" with 2 devices
     And "spec.taints" of the Node "n1" is set to [{key: dra.test/for, value: tests, effect: NoSchedule}, {key: dra.test/shared, value: "no", effect: NoExecute}]
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     When a pod "one" using claim "first" is created with:
       """
       tolerations: [{key: dra.test/for, value: tests}, {key: dra.test/shared, operator: Exists}]
@@ -107,9 +107,9 @@ Feature: Nodes of pods with claims
     Given node "n1" with 1 devices
     And "spec.unschedulable" of the Node "n1" is set to true
     And node "n2" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     When a pod "one" using claim "first" is created
     Then pod "one" is bound to "n2"
     When a pod "two" using claim "second" is created
@@ -121,9 +121,9 @@ Feature: Nodes of pods with claims
   Scenario: A pod does not run on a node that was deleted, but on a new one of its name
     Given node "n1" with 1 devices
     And node "n2" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     When the Node "n1" is deleted
     And a pod "one" using claim "first" is created
     Then pod "one" is bound to "n2"
@@ -137,10 +137,10 @@ Feature: Nodes of pods with claims
     And node "n2" with 3 devices
     And "status.allocatable" of the Node "n1" is set to {cpu: "<first>", memory: 256Gi, pods: "<pods>"}
     And "status.allocatable" of the Node "n2" is set to {cpu: "<second>", memory: 256Gi, pods: "2"}
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "one" for 1 of "gpu"
-    And a ResourceClaim "two" for 1 of "gpu"
-    And a ResourceClaim "three" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a ResourceClaim "three" for 1 of "accelerator"
     When a pod "first" using claim "one" is created with:
       """
       <spec>
@@ -173,10 +173,10 @@ Feature: Nodes of pods with claims
   Scenario: A pod that waits for room is scheduled when a pod ends, or the node gets more
     Given node "n1" with 4 devices
     And "status.allocatable" of the Node "n1" is set to {cpu: "2", memory: 256Gi, pods: "100"}
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "one" for 1 of "gpu"
-    And a ResourceClaim "two" for 1 of "gpu"
-    And a ResourceClaim "three" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a ResourceClaim "three" for 1 of "accelerator"
     When a pod "first" using claim "one" is created with:
       """
       containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}}}]
@@ -203,8 +203,8 @@ Feature: Nodes of pods with claims
     And node "n2" with 2 devices
     And "status.allocatable" of the Node "n1" is set to {cpu: "2", memory: 256Gi, pods: "100"}
     And "status.allocatable" of the Node "n2" is set to {cpu: "2", memory: 256Gi, pods: "100"}
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     When a pod "one" using claim "first" is created with:
       """
       containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "2"}}}]
@@ -213,8 +213,8 @@ Feature: Nodes of pods with claims
       """
       containers: [{name: main, image: "registry.k8s.io/pause:3.10", resources: {requests: {cpu: "1"}}}]
       """
-    Then the message of condition PodScheduled of the Pod "one" contains "$(class:gpu)"
-    And the message of condition PodScheduled of the Pod "two" contains "$(class:gpu)"
+    Then the message of condition PodScheduled of the Pod "one" contains "$(class:accelerator)"
+    And the message of condition PodScheduled of the Pod "two" contains "$(class:accelerator)"
     # Both pods are woken at once, and the second is decided about before the first is bound.
-    When a DeviceClass "gpu" selecting 'device.driver == "$(sim)"' is created
+    When a DeviceClass "accelerator" selecting 'device.driver == "$(sim)"' is created
     Then pods "one" and "two" are bound to different nodes

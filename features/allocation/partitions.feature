@@ -6,10 +6,10 @@ Feature: Partitionable devices
   Scenario: A GPU is allocated whole or in halves, never both
     Given node "n1"
     And the objects of the manifest "allocation/halves"
-    And a ResourceClaim "left" for 1 of "gpu" selecting 'device.attributes["$(sim)"].profile == "half"'
-    And a ResourceClaim "right" for 1 of "gpu" selecting 'device.attributes["$(sim)"].profile == "half"'
-    And a ResourceClaim "third" for 1 of "gpu" selecting 'device.attributes["$(sim)"].profile == "half"'
-    And a ResourceClaim "whole" for 1 of "gpu" selecting 'device.attributes["$(sim)"].profile == "whole"'
+    And a ResourceClaim "left" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].profile == "half"'
+    And a ResourceClaim "right" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].profile == "half"'
+    And a ResourceClaim "third" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].profile == "half"'
+    And a ResourceClaim "whole" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].profile == "whole"'
     And a pod "one" using claim "left"
     Then claim "left" is allocated the devices "half-0" [DRA-200]
     When a pod "four" using claim "whole" is created
@@ -41,9 +41,9 @@ Feature: Partitionable devices
            consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}, {counterSet: s2, counters: {m: {value: 1}}}]}
         - {name: one, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "two" for 2 of "gpu"
-    And a ResourceClaim "three" for 3 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "two" for 2 of "accelerator"
+    And a ResourceClaim "three" for 3 of "accelerator"
     When a pod "greedy" using claim "three" is created
     And a pod "train" using claim "two" is created
     Then claim "three" stays unallocated
@@ -54,8 +54,8 @@ Feature: Partitionable devices
     Given node "n1"
     And node "n2"
     And the objects of the manifest "allocation/counters_of_two_nodes"
-    And a ResourceClaim "here" for 1 of "gpu" selecting 'device.attributes["$(sim)"].place == "n1"'
-    And a ResourceClaim "there" for 1 of "gpu" selecting 'device.attributes["$(sim)"].place == "n2"'
+    And a ResourceClaim "here" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].place == "n1"'
+    And a ResourceClaim "there" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].place == "n2"'
     And a pod "one" using claim "here"
     Then pod "one" is bound to "n1"
     When a pod "two" using claim "there" is created
@@ -89,8 +89,8 @@ Feature: Partitionable devices
       nodeName: $(node:n1)
       devices: [{name: sound}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then claim "mine" is allocated the devices "sound"
 
@@ -131,8 +131,8 @@ Feature: Partitionable devices
            consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
         - {name: fine, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then claim "mine" is allocated the devices "fine"
 
@@ -159,10 +159,10 @@ Feature: Partitionable devices
         - {name: right, attributes: {dra.test/board: {int: 1}},
            consumesCounters: [{counterSet: s1, counters: {m: {value: 1}, k: {value: 1}}}, {counterSet: s2, counters: {m: {value: 1}}}]}
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "pair" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 2}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), count: 2}}]
       constraints: [{matchAttribute: dra.test/board}]
       """
     When a pod "train" using claim "pair" is created
@@ -187,10 +187,10 @@ Feature: Partitionable devices
         - {name: p-2, consumesCounters: [{counterSet: s1, counters: {m: {value: '3000000000000000001'}, k: {value: 1}}}]}
         - {name: p-3, consumesCounters: [{counterSet: s1, counters: {m: {value: '3000000000000000001'}, k: {value: 1}}}]}
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And pods "p" 1 to 4 each using a claim of their own with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu)}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator)}}]
       """
     Then exactly 3 of the claims "p-1, p-2, p-3, p-4" are allocated
 
@@ -207,11 +207,11 @@ Feature: Partitionable devices
         - {name: near, attributes: {dra.test/hosts: {int: 2}},
            nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]}}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "wide" for 1 of "gpu" selecting 'device.attributes["dra.test"].hosts == 2'
-    And a ResourceClaim "pair" for 2 of "gpu" selecting 'device.attributes["dra.test"].hosts == 1'
-    And a ResourceClaim "left" for 1 of "gpu" selecting 'device.attributes["dra.test"].hosts == 1'
-    And a ResourceClaim "right" for 1 of "gpu" selecting 'device.attributes["dra.test"].hosts == 1'
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "wide" for 1 of "accelerator" selecting 'device.attributes["dra.test"].hosts == 2'
+    And a ResourceClaim "pair" for 2 of "accelerator" selecting 'device.attributes["dra.test"].hosts == 1'
+    And a ResourceClaim "left" for 1 of "accelerator" selecting 'device.attributes["dra.test"].hosts == 1'
+    And a ResourceClaim "right" for 1 of "accelerator" selecting 'device.attributes["dra.test"].hosts == 1'
     When a pod "hosts" using claim "wide" is created
     Then claim "wide" is allocated the devices "near" [DRA-198]
     And the ResourceClaim "wide" has: [DRA-198]
@@ -229,14 +229,14 @@ Feature: Partitionable devices
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1"
     And the objects of the manifest "allocation/halves"
-    And a ResourceClaim "whole" for 1 of "gpu" selecting 'device.attributes["$(sim)"].profile == "whole"'
+    And a ResourceClaim "whole" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].profile == "whole"'
     And a ResourceClaim "watch" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), adminAccess: true}}]
       """
     And a ResourceClaim "late" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), adminAccess: true}}]
       """
     And a pod "early" using claim "watch"
     Then pod "early" is bound to "n1" [DRA-237b]

@@ -18,8 +18,8 @@ Feature: Resource pools
           - {matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}, {key: kubernetes.io/hostname, operator: Exists}]}
       devices: [{name: host-0}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "both" for 2 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "both" for 2 of "accelerator"
     When a pod "train" using claim "both" is created
     Then claim "both" is allocated the devices "rack-0, host-0"
     And the ResourceClaim "both" has:
@@ -41,10 +41,10 @@ Feature: Resource pools
       nodeName: $(node:n1)
       devices: [{name: d-2}]
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "all" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), allocationMode: All}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), allocationMode: All}}]
       """
     When a pod "train" using claim "all" is created
     Then the message of condition PodScheduled of the Pod "train" contains "$(slice:half)"
@@ -66,9 +66,9 @@ Feature: Resource pools
       pool: {name: pool, generation: 2}
       devices: [{name: here}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     When a pod "one" using claim "first" is created
     Then claim "first" is allocated the devices "here"
     When a pod "two" using claim "second" is created
@@ -94,9 +94,9 @@ Feature: Resource pools
       nodeName: $(node:n1)
       devices: [{name: sound}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
-    And a ResourceClaim "more" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a ResourceClaim "more" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then claim "mine" is allocated the devices "sound" [DRA-149]
     When a pod "late" using claim "more" is created
@@ -123,10 +123,10 @@ Feature: Resource pools
       pool: {name: b}
       devices: [{name: a-fourth}]
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "all" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 4}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), count: 4}}]
       """
     When a pod "train" using claim "all" is created
     Then the ResourceClaim "all" has "status.allocation.devices.results[*].device" [first, a-second, third, a-fourth]
@@ -144,7 +144,7 @@ Feature: Resource pools
       nodeName: $(node:n1)
       devices: [{name: slow, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then claim "mine" is allocated the devices "plain"

@@ -13,17 +13,17 @@ Feature: Scheduling of pods with claims
   @DRA-122
   Scenario: A pod waits for its claim to be created
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a pod "early" using claim "late"
     Then pod "early" stays unbound
-    Given a ResourceClaim "late" for 1 of "gpu"
+    Given a ResourceClaim "late" for 1 of "accelerator"
     Then pod "early" is bound to "n1"
 
   @DRA-123
   Scenario: A pod that uses a claim that is being deleted is not scheduled
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "first" using claim "mine"
     Then pod "first" is bound to "n1"
     When the ResourceClaim "mine" is deleted
@@ -39,9 +39,9 @@ Feature: Scheduling of pods with claims
   @DRA-135
   Scenario: A pod with high priority does not preempt a pod because of its device
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
-    And a ResourceClaim "urgent" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a ResourceClaim "urgent" for 1 of "accelerator"
     And a pod "first" using claim "mine"
     Then pod "first" is bound to "n1"
     When a pod "second" using claim "urgent" is created with:
@@ -55,28 +55,28 @@ Feature: Scheduling of pods with claims
   @DRA-124
   Scenario: A pod waits for a class that does not exist, with a condition that names it
     Given node "n1" with 1 devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "early" using claim "mine"
-    Then the message of condition PodScheduled of the Pod "early" contains "$(class:gpu)"
-    When a DeviceClass "gpu" selecting 'device.driver == "$(sim)"' is created
+    Then the message of condition PodScheduled of the Pod "early" contains "$(class:accelerator)"
+    When a DeviceClass "accelerator" selecting 'device.driver == "$(sim)"' is created
     Then pod "early" is bound to "n1"
 
   @DRA-125
   Scenario: A waiting pod is scheduled when its class is corrected
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" selecting 'device.driver == "absent.dra.test"'
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" selecting 'device.driver == "absent.dra.test"'
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "early" using claim "mine"
     Then pod "early" stays unbound
-    When "spec.selectors" of the DeviceClass "gpu" is set to [{cel: {expression: 'device.driver == "$(sim)"'}}]
+    When "spec.selectors" of the DeviceClass "accelerator" is set to [{cel: {expression: 'device.driver == "$(sim)"'}}]
     Then pod "early" is bound to "n1"
 
   @DRA-126 @component:claim-controller
   Scenario: A released device is allocated to the next pod
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     And a pod "one" using claim "first"
     Then pod "one" is bound to "n1"
     When a pod "two" using claim "second" is created
@@ -87,8 +87,8 @@ Feature: Scheduling of pods with claims
   @DRA-127
   Scenario: A waiting pod is scheduled when a new slice has its device
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "two" for 2 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "two" for 2 of "accelerator"
     And a pod "early" using claim "two"
     Then pod "early" stays unbound
     When a ResourceSlice "more" is published with:
@@ -101,8 +101,8 @@ Feature: Scheduling of pods with claims
   @DRA-128
   Scenario: The claim of a bound pod has a finalizer, an allocation and a reservation
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then pod "train" is bound to "n1"
     And claim "mine" is allocated the devices "dev-0"
@@ -113,8 +113,8 @@ Feature: Scheduling of pods with claims
   Scenario: Pods that share a claim share its node
     Given node "n1" with 1 devices
     And node "n2" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "shared" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "shared" for 1 of "accelerator"
     And a pod "first" using claim "shared"
     Then pod "first" is bound
     When a pod "second" using claim "shared" is created
@@ -124,9 +124,9 @@ Feature: Scheduling of pods with claims
   @DRA-133
   Scenario: The last device is allocated once
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     When a pod "one" using claim "first" is created
     And a pod "two" using claim "second" is created
     Then exactly 1 of the claims "first, second" are allocated
@@ -153,10 +153,10 @@ Feature: Scheduling of pods with claims
       pool: {name: a}
       devices: [{name: gpu-0}]
       """
-    And a DeviceClass "gpu" selecting 'device.driver.endsWith("-$(suffix).dra.test")'
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "rest" for 2 of "gpu"
-    And a ResourceClaim "more" for 1 of "gpu"
+    And a DeviceClass "accelerator" selecting 'device.driver.endsWith("-$(suffix).dra.test")'
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "rest" for 2 of "accelerator"
+    And a ResourceClaim "more" for 1 of "accelerator"
     And a pod "one" using claim "first"
     Then pod "one" is bound to "n1" [DRA-133c]
     When a pod "two" using claim "rest" is created
@@ -175,10 +175,10 @@ Feature: Scheduling of pods with claims
       pool: {name: pool, generation: 1}
       devices: [{name: used}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
-    And a ResourceClaim "third" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    And a ResourceClaim "third" for 1 of "accelerator"
     And a pod "one" using claim "first"
     Then pod "one" is bound to "n1"
     When a ResourceSlice "after" is published with:
@@ -195,9 +195,9 @@ Feature: Scheduling of pods with claims
   @DRA-134
   Scenario: A pod gets all of its claims or none
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     When a pod "greedy" using claim "first, second" is created
     Then exactly 0 of the claims "first, second" are allocated
     And pod "greedy" stays unbound
@@ -210,8 +210,8 @@ Feature: Scheduling of pods with claims
     Given node "n0"
     And node "n1" with 1 devices
     And node "n2"
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then the ResourceClaim "mine" has:
       | field                          | value                                                                                            |
@@ -225,8 +225,8 @@ Feature: Scheduling of pods with claims
       allNodes: true
       devices: [{name: far}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then claim "mine" is allocated the devices "far"
     And the ResourceClaim "mine" has "status.allocation.nodeSelector" null
@@ -240,8 +240,8 @@ Feature: Scheduling of pods with claims
       nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]}
       devices: [{name: near}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then pod "train" is bound to "n2"
     And the ResourceClaim "mine" has:
@@ -256,8 +256,8 @@ Feature: Scheduling of pods with claims
       nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1]}]}]}
       devices: [{name: near}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     Then pod "train" stays unbound
     When "metadata.labels" of the Node "n1" is set to {kubernetes.io/hostname: $(node:n1), dra.test/rack: r1}
@@ -273,8 +273,8 @@ Feature: Scheduling of pods with claims
         nodeSelectorTerms: [{matchExpressions: [{key: dra.test/gpus, operator: <operator>, values: ["<bound>"]}]}]
       devices: [{name: near}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then pod "train" is bound to "n2"
     And claim "mine" is allocated the devices "near"
@@ -313,9 +313,9 @@ Feature: Scheduling of pods with claims
       pool: {name: pool, generation: 1}
       devices: [{name: foreign}]
       """
-    And a DeviceClass "gpu" selecting 'device.driver.endsWith("-$(suffix).dra.test")'
-    And a ResourceClaim "mine" for 3 of "gpu"
-    And a ResourceClaim "more" for 1 of "gpu"
+    And a DeviceClass "accelerator" selecting 'device.driver.endsWith("-$(suffix).dra.test")'
+    And a ResourceClaim "mine" for 3 of "accelerator"
+    And a ResourceClaim "more" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
     Then claim "mine" is allocated the devices "new, beside, foreign"
     When a pod "late" using claim "more" is created
@@ -342,8 +342,8 @@ Feature: Scheduling of pods with claims
       pool: {name: other, generation: 2, resourceSliceCount: 2}
       devices: [{name: d-3}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     Then pod "train" stays unbound
     When a ResourceSlice "part-2" is published with:
@@ -358,8 +358,8 @@ Feature: Scheduling of pods with claims
   @DRA-153
   Scenario: A count is met with different devices
     Given node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "three" for 3 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "three" for 3 of "accelerator"
     When a pod "train" using claim "three" is created
     Then claim "three" is allocated the devices "dev-0, dev-1, dev-2"
 
@@ -387,11 +387,11 @@ Feature: Scheduling of pods with claims
   @DRA-155
   Scenario: All does not mean all that are left
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
     And a ResourceClaim "all" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), allocationMode: All}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), allocationMode: All}}]
       """
     And a pod "first" using claim "one"
     Then pod "first" is bound to "n1"
@@ -409,8 +409,8 @@ Feature: Scheduling of pods with claims
   Scenario Outline: Expressions: <what>
     Given node "n1"
     And the objects of the manifest "allocation/mixed"
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu" selecting '<expression>'
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator" selecting '<expression>'
     When a pod "train" using claim "mine" is created
     Then claim "mine" is allocated the devices "<device>"
 
@@ -448,8 +448,8 @@ Feature: Scheduling of pods with claims
   Scenario: A pod waits if its expression fails on a device
     Given node "n1"
     And the objects of the manifest "allocation/mixed"
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu" selecting 'device.attributes["$(sim)"].rare == 1'
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].rare == 1'
     When a pod "train" using claim "mine" is created
     # This pod is bound, so the scheduler has tried the other one before.
     Given a pod "plain" without claims
@@ -474,15 +474,15 @@ Feature: Scheduling of pods with claims
   @DRA-171
   Scenario: A constraint applies to its own claim
     Given node "n1" with 4 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "left" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 2}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), count: 2}}]
       constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     And a ResourceClaim "right" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 2}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), count: 2}}]
       constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     When a pod "train" using claim "left, right" is created
@@ -507,12 +507,12 @@ Feature: Scheduling of pods with claims
   @DRA-171
   Scenario: A constraint applies to the requests that it names
     Given node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "near" with:
       """
       requests:
-        - {name: pair, exactly: {deviceClassName: $(class:gpu), count: 2}}
-        - {name: other, exactly: {deviceClassName: $(class:gpu)}}
+        - {name: pair, exactly: {deviceClassName: $(class:accelerator), count: 2}}
+        - {name: other, exactly: {deviceClassName: $(class:accelerator)}}
       constraints: [{requests: [pair], matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
     When a pod "train" using claim "near" is created
@@ -526,10 +526,10 @@ Feature: Scheduling of pods with claims
       nodeName: $(node:n1)
       devices: [{name: one, attributes: {dra.test/group: {<first>}}}, {name: two, attributes: <attributes>}]
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "near" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 2}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), count: 2}}]
       constraints: [{matchAttribute: dra.test/group}]
       """
     When a pod "train" using claim "near" is created
@@ -562,14 +562,14 @@ Feature: Scheduling of pods with claims
 
   Scenario Outline: Of two alternatives <what>
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "either" with:
       """
       requests:
         - name: gpu
           firstAvailable:
-            - {name: first, deviceClassName: $(class:gpu), count: <first>}
-            - {name: second, deviceClassName: $(class:gpu), count: 1}
+            - {name: first, deviceClassName: $(class:accelerator), count: <first>}
+            - {name: second, deviceClassName: $(class:accelerator), count: 1}
       """
     When a pod "train" using claim "either" is created
     Then the ResourceClaim "either" has "status.allocation.devices.results[0].request" <request>
@@ -588,11 +588,11 @@ Feature: Scheduling of pods with claims
   Scenario: Admin access includes devices that are in use
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
     And a ResourceClaim "admin" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), adminAccess: true}}]
       """
     And a pod "train" using claim "one"
     Then pod "train" is bound to "n1"
@@ -604,11 +604,11 @@ Feature: Scheduling of pods with claims
   Scenario: A device with admin access can still be allocated
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
     And a ResourceClaim "admin" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), adminAccess: true}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), adminAccess: true}}]
       """
     And a pod "monitor" using claim "admin"
     Then pod "monitor" is bound to "n1"
@@ -619,18 +619,18 @@ Feature: Scheduling of pods with claims
   Scenario: Allocations of many claims are valid, and a pod waits only without a valid allocation
     Given node "n1" with 4 devices
     And node "n2" with 4 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "one" for 1 of "gpu" selecting 'device.attributes["$(sim)"].index == 1'
-    And a ResourceClaim "other" for 1 of "gpu" selecting 'device.attributes["$(sim)"].index == 1'
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].index == 1'
+    And a ResourceClaim "other" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].index == 1'
     And a ResourceClaim "pair" with:
       """
       requests:
-        - {name: left, exactly: {deviceClassName: $(class:gpu)}}
-        - {name: right, exactly: {deviceClassName: $(class:gpu)}}
+        - {name: left, exactly: {deviceClassName: $(class:accelerator)}}
+        - {name: right, exactly: {deviceClassName: $(class:accelerator)}}
       constraints: [{requests: [left, right], matchAttribute: resource.kubernetes.io/pcieRoot}]
       """
-    And a ResourceClaim "three" for 3 of "gpu"
-    And a ResourceClaim "two" for 2 of "gpu"
+    And a ResourceClaim "three" for 3 of "accelerator"
+    And a ResourceClaim "two" for 2 of "accelerator"
     And a pod "first" using claim "one"
     And a pod "second" using claim "other"
     Then pod "first" is bound [DRA-133c]

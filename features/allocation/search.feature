@@ -6,14 +6,14 @@ Feature: The search for devices
   @DRA-133c
   Scenario Outline: Requests with overlapping devices are all served (<case>)
     Given node "n1" with <devices> devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "chain" with:
       """
       requests:
-        - {name: a, exactly: {deviceClassName: $(class:gpu), selectors: [{cel: {expression: 'device.attributes["$(sim)"].index in <a>'}}]}}
-        - {name: b, exactly: {deviceClassName: $(class:gpu), selectors: [{cel: {expression: 'device.attributes["$(sim)"].index in <b>'}}]}}
-        - {name: c, exactly: {deviceClassName: $(class:gpu), selectors: [{cel: {expression: 'device.attributes["$(sim)"].index in <c>'}}]}}
-        - {name: d, exactly: {deviceClassName: $(class:gpu), selectors: [{cel: {expression: 'device.attributes["$(sim)"].index in <d>'}}]}}
+        - {name: a, exactly: {deviceClassName: $(class:accelerator), selectors: [{cel: {expression: 'device.attributes["$(sim)"].index in <a>'}}]}}
+        - {name: b, exactly: {deviceClassName: $(class:accelerator), selectors: [{cel: {expression: 'device.attributes["$(sim)"].index in <b>'}}]}}
+        - {name: c, exactly: {deviceClassName: $(class:accelerator), selectors: [{cel: {expression: 'device.attributes["$(sim)"].index in <c>'}}]}}
+        - {name: d, exactly: {deviceClassName: $(class:accelerator), selectors: [{cel: {expression: 'device.attributes["$(sim)"].index in <d>'}}]}}
       """
     When a pod "train" using claim "chain" is created
     Then pod "train" is bound to "n1"
@@ -29,14 +29,14 @@ Feature: The search for devices
   @DRA-133b
   Scenario Outline: Requests that have too few devices together are not served (<case>)
     Given node "n1" with 4 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "chain" with:
       """
       requests:
-        - {name: a, exactly: {deviceClassName: $(class:gpu), count: <first>, selectors: [{cel: {expression: 'device.attributes["$(sim)"].index in <a>'}}]}}
-        - {name: b, exactly: {deviceClassName: $(class:gpu), count: <second>, selectors: [{cel: {expression: 'device.attributes["$(sim)"].index in <b>'}}]}}
+        - {name: a, exactly: {deviceClassName: $(class:accelerator), count: <first>, selectors: [{cel: {expression: 'device.attributes["$(sim)"].index in <a>'}}]}}
+        - {name: b, exactly: {deviceClassName: $(class:accelerator), count: <second>, selectors: [{cel: {expression: 'device.attributes["$(sim)"].index in <b>'}}]}}
       """
-    And a ResourceClaim "one" for 1 of "gpu"
+    And a ResourceClaim "one" for 1 of "accelerator"
     When a pod "train" using claim "chain" is created
     Then the Pod "train" has condition PodScheduled False with reason "Unschedulable"
     And claim "chain" stays unallocated
@@ -77,12 +77,12 @@ Feature: The search for devices
   @DRA-154
   Scenario: A request for all devices is served before a request for a count of them
     Given node "n1" with 4 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a DeviceClass "low" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].index < 2'
     And a ResourceClaim "both" with:
       """
       requests:
-        - {name: some, exactly: {deviceClassName: $(class:gpu), count: 2}}
+        - {name: some, exactly: {deviceClassName: $(class:accelerator), count: 2}}
         - {name: all, exactly: {deviceClassName: $(class:low), allocationMode: All}}
       """
     When a pod "train" using claim "both" is created
@@ -93,12 +93,12 @@ Feature: The search for devices
   Scenario: A request for all devices waits while one of them has a taint or is used, on two nodes
     Given node "n1" with 2 devices, "dev-1" tainted "health=bad:NoSchedule"
     And node "n2" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "used" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "used" for 1 of "accelerator"
     And claim "used" holds the devices "dev-1" of "n2"
     And a ResourceClaim "all" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), allocationMode: All}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), allocationMode: All}}]
       """
     When a pod "train" using claim "all" is created
     Then claim "all" stays unallocated
@@ -126,13 +126,13 @@ Feature: The search for devices
   Scenario Outline: An expression that fails for <what> delays only its own pod
     Given node "n1"
     And the objects of the manifest "allocation/mixed"
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a DeviceClass "rare" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].rare == 1'
     And a ResourceClaim "wrong" with:
       """
       requests: <requests>
       """
-    And a ResourceClaim "right" for 1 of "gpu" selecting '"rare" in device.attributes["$(sim)"]'
+    And a ResourceClaim "right" for 1 of "accelerator" selecting '"rare" in device.attributes["$(sim)"]'
     When a pod "train" using claim "wrong" is created
     Then the Pod "train" has condition PodScheduled False with reason "SchedulerError"
     When a pod "other" using claim "right" is created
@@ -140,12 +140,12 @@ Feature: The search for devices
     And claim "wrong" stays unallocated
 
     Examples:
-      | what                      | requests |
-      | a request for all devices | [{name: gpu, exactly: {deviceClassName: $(class:rare), allocationMode: All}}] |
-      | the class of a request    | [{name: gpu, exactly: {deviceClassName: $(class:rare)}}] |
-      | the second device         | [{name: gpu, exactly: {deviceClassName: $(class:gpu), selectors: [{cel: {expression: '"rare" in device.attributes["$(sim)"] && device.attributes["$(sim)"].absent == 1'}}]}}] |
-      | the second request        | [{name: gpu, exactly: {deviceClassName: $(class:gpu)}}, {name: other, exactly: {deviceClassName: $(class:rare), count: 2}}] |
-      | the second selector       | [{name: gpu, exactly: {deviceClassName: $(class:gpu), selectors: [{cel: {expression: 'true'}}, {cel: {expression: 'device.attributes["$(sim)"].rare == 1'}}]}}] |
+      | what                      | requests                                                                                                                                                                              |
+      | a request for all devices | [{name: gpu, exactly: {deviceClassName: $(class:rare), allocationMode: All}}]                                                                                                         |
+      | the class of a request    | [{name: gpu, exactly: {deviceClassName: $(class:rare)}}]                                                                                                                              |
+      | the second device         | [{name: gpu, exactly: {deviceClassName: $(class:accelerator), selectors: [{cel: {expression: '"rare" in device.attributes["$(sim)"] && device.attributes["$(sim)"].absent == 1'}}]}}] |
+      | the second request        | [{name: gpu, exactly: {deviceClassName: $(class:accelerator)}}, {name: other, exactly: {deviceClassName: $(class:rare), count: 2}}]                                                   |
+      | the second selector       | [{name: gpu, exactly: {deviceClassName: $(class:accelerator), selectors: [{cel: {expression: 'true'}}, {cel: {expression: 'device.attributes["$(sim)"].rare == 1'}}]}}]               |
 
   @DRA-158
   Scenario: A device satisfies all selectors of its class and of its request
@@ -155,7 +155,7 @@ Feature: The search for devices
       requests:
         - name: gpu
           exactly:
-            deviceClassName: $(class:gpu)
+            deviceClassName: $(class:accelerator)
             selectors:
               - {cel: {expression: 'device.attributes["$(sim)"].index > 2'}}
               - {cel: {expression: 'device.attributes["$(sim)"].index < 7'}}
@@ -186,16 +186,16 @@ Feature: The search for devices
   @DRA-184 @gate:DRAPrioritizedList
   Scenario: Alternatives of two claims of a pod are chosen together
     Given node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "first" with:
       """
       requests:
-        - {name: r, firstAvailable: [{name: big, deviceClassName: $(class:gpu), count: 3}, {name: small, deviceClassName: $(class:gpu), count: 2}]}
+        - {name: r, firstAvailable: [{name: big, deviceClassName: $(class:accelerator), count: 3}, {name: small, deviceClassName: $(class:accelerator), count: 2}]}
       """
     And a ResourceClaim "second" with:
       """
       requests:
-        - {name: r, firstAvailable: [{name: big, deviceClassName: $(class:gpu), count: 2}, {name: small, deviceClassName: $(class:gpu)}]}
+        - {name: r, firstAvailable: [{name: big, deviceClassName: $(class:accelerator), count: 2}, {name: small, deviceClassName: $(class:accelerator)}]}
       """
     When a pod "train" using claim "first, second" is created
     Then the ResourceClaim "first" has "status.allocation.devices.results[*].request" [r/small, r/small]
@@ -204,14 +204,14 @@ Feature: The search for devices
   @DRA-157b @disruptive
   Scenario: Counts whose sum exceeds 64 bits are an error of the claim
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "huge" with:
       """
       requests:
-        - {name: a, exactly: {deviceClassName: $(class:gpu), count: 9223372036854775807}}
-        - {name: b, exactly: {deviceClassName: $(class:gpu), count: 1}}
+        - {name: a, exactly: {deviceClassName: $(class:accelerator), count: 9223372036854775807}}
+        - {name: b, exactly: {deviceClassName: $(class:accelerator), count: 1}}
       """
-    And a ResourceClaim "one" for 1 of "gpu"
+    And a ResourceClaim "one" for 1 of "accelerator"
     When a pod "train" using claim "huge" is created
     Then the Pod "train" has condition PodScheduled False with reason "SchedulerError"
     When a pod "serve" using claim "one" is created
@@ -221,12 +221,12 @@ Feature: The search for devices
   @DRA-185b @disruptive @gate:DRAPrioritizedList
   Scenario: An alternative with which the counts exceed 64 bits is skipped
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "either" with:
       """
       requests:
-        - {name: a, exactly: {deviceClassName: $(class:gpu)}}
-        - {name: b, firstAvailable: [{name: huge, deviceClassName: $(class:gpu), count: 9223372036854775807}, {name: one, deviceClassName: $(class:gpu), count: 1}]}
+        - {name: a, exactly: {deviceClassName: $(class:accelerator)}}
+        - {name: b, firstAvailable: [{name: huge, deviceClassName: $(class:accelerator), count: 9223372036854775807}, {name: one, deviceClassName: $(class:accelerator), count: 1}]}
       """
     When a pod "train" using claim "either" is created
     Then the ResourceClaim "either" has "status.allocation.devices.results[*].request" [a, b/one]
@@ -244,15 +244,15 @@ Feature: The search for devices
         - {name: d4, attributes: {dra.test/port: {ints: [4, 5]}}}
         - {name: d5, attributes: {dra.test/port: {int: 6}}}
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "three" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 3}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), count: 3}}]
       constraints: [{distinctAttribute: dra.test/port}]
       """
     And a ResourceClaim "four" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), count: 4}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), count: 4}}]
       constraints: [{distinctAttribute: dra.test/port}]
       """
     When a pod "greedy" using claim "four" is created
@@ -263,12 +263,12 @@ Feature: The search for devices
   @DRA-174
   Scenario: Two constraints apply to different requests of one claim
     Given node "n1" with 8 devices
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "mine" with:
       """
       requests:
-        - {name: near, exactly: {deviceClassName: $(class:gpu), count: 2}}
-        - {name: far, exactly: {deviceClassName: $(class:gpu), count: 3}}
+        - {name: near, exactly: {deviceClassName: $(class:accelerator), count: 2}}
+        - {name: far, exactly: {deviceClassName: $(class:accelerator), count: 3}}
       constraints:
         - {requests: [near], matchAttribute: resource.kubernetes.io/pcieRoot}
         - {requests: [far], distinctAttribute: resource.kubernetes.io/pcieRoot}
@@ -285,8 +285,8 @@ Feature: The search for devices
     And a ResourceClaim "mixed" with:
       """
       requests:
-        - {name: watch, exactly: {deviceClassName: $(class:gpu), adminAccess: true, selectors: [{cel: {expression: 'device.attributes["$(sim)"].profile == "whole"'}}]}}
-        - {name: work, exactly: {deviceClassName: $(class:gpu), count: 2, selectors: [{cel: {expression: 'device.attributes["$(sim)"].profile == "half"'}}]}}
+        - {name: watch, exactly: {deviceClassName: $(class:accelerator), adminAccess: true, selectors: [{cel: {expression: 'device.attributes["$(sim)"].profile == "whole"'}}]}}
+        - {name: work, exactly: {deviceClassName: $(class:accelerator), count: 2, selectors: [{cel: {expression: 'device.attributes["$(sim)"].profile == "half"'}}]}}
       """
     When a pod "train" using claim "mixed" is created
     Then request "work" of claim "mixed" is allocated the devices "half-0, half-1"
@@ -311,16 +311,16 @@ Feature: The search for devices
         - {name: b-0, attributes: {dra.test/board: {int: 1}}, consumesCounters: [{counterSet: s2, counters: {m: {value: 1}}}]}
         - {name: b-1, attributes: {dra.test/board: {int: 1}}, consumesCounters: [{counterSet: s2, counters: {m: {value: 1}}}]}
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "first" with:
       """
       requests:
-        - {name: all, exactly: {deviceClassName: $(class:gpu), allocationMode: All, selectors: [{cel: {expression: 'device.attributes["dra.test"].board == 0'}}]}}
+        - {name: all, exactly: {deviceClassName: $(class:accelerator), allocationMode: All, selectors: [{cel: {expression: 'device.attributes["dra.test"].board == 0'}}]}}
       """
     And a ResourceClaim "second" with:
       """
       requests:
-        - {name: all, exactly: {deviceClassName: $(class:gpu), allocationMode: All, selectors: [{cel: {expression: 'device.attributes["dra.test"].board == 1'}}]}}
+        - {name: all, exactly: {deviceClassName: $(class:accelerator), allocationMode: All, selectors: [{cel: {expression: 'device.attributes["dra.test"].board == 1'}}]}}
       """
     When a pod "greedy" using claim "first" is created
     Then claim "first" stays unallocated [DRA-189]

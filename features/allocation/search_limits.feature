@@ -7,10 +7,10 @@ Feature: Time limits of the device search
   @DRA-136 @DRA-136b @gate:DRAConsumableCapacity
   Scenario: A search that exceeds filterTimeout is retried when devices are added
     Given node "n1" with a Latin square of 8 rows
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And the scheduler has "filterTimeout" 50ms
-    And a ResourceClaim "hard" for 8 of "gpu" with distinct rows, columns and symbols
-    And a ResourceClaim "easy" for 1 of "gpu"
+    And a ResourceClaim "hard" for 8 of "accelerator" with distinct rows, columns and symbols
+    And a ResourceClaim "easy" for 1 of "accelerator"
     When a pod "puzzled" using claim "hard" is created
     Then the message of condition PodScheduled of the Pod "puzzled" contains "timed out trying to allocate devices" [DRA-136]
     When a pod "modest" using claim "easy" is created
@@ -40,9 +40,9 @@ Feature: Time limits of the device search
       devices:
         - {name: last, attributes: {dra.test/row: {int: 5}, dra.test/column: {int: 5}, dra.test/symbol: {int: 6}}}
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And the scheduler has "filterTimeout" 0s
-    And a ResourceClaim "hard" for 6 of "gpu" with distinct rows, columns and symbols
+    And a ResourceClaim "hard" for 6 of "accelerator" with distinct rows, columns and symbols
     When a pod "patient" using claim "hard" is created
     Then pod "patient" is bound to "n1"
     And the allocation of claim "hard" is valid

@@ -200,9 +200,9 @@ Feature: Consumable capacity
       nodeName: $(node:n1)
       devices: [{name: free, allowMultipleAllocations: true, capacity: {m: {value: 10}, n: {value: 10}}}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "negative" for 1 of "gpu" with capacity {m: -5, n: 1}
-    And a ResourceClaim "whole" for 1 of "gpu" with capacity {m: 10, n: 0}
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "negative" for 1 of "accelerator" with capacity {m: -5, n: 1}
+    And a ResourceClaim "whole" for 1 of "accelerator" with capacity {m: 10, n: 0}
     When a pod "one" using claim "negative" is created
     And a pod "two" using claim "whole" is created
     Then request "gpu" of claim "whole" takes {m: 10, n: 0}
@@ -340,9 +340,9 @@ Feature: Consumable capacity
       devices:
         - {name: shared, allowMultipleAllocations: true, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "one" for 1 of "gpu"
-    And a ResourceClaim "two" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
     And a pod "first" using claim "one"
     Then pod "first" is bound
     When a pod "second" using claim "two" is created
@@ -374,15 +374,15 @@ Feature: Consumable capacity
           allowMultipleAllocations: true
           capacity: {m: {value: 1, requestPolicy: {default: 100m, validRange: {min: 100m, step: 150m}}}}
       """
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "shares" with:
       """
       requests:
-        - {name: one, exactly: {deviceClassName: $(class:gpu), capacity: {requests: {m: 300m}}}}
-        - {name: two, exactly: {deviceClassName: $(class:gpu), capacity: {requests: {m: 250m}}}}
-        - {name: least, exactly: {deviceClassName: $(class:gpu), capacity: {requests: {m: 50m}}}}
+        - {name: one, exactly: {deviceClassName: $(class:accelerator), capacity: {requests: {m: 300m}}}}
+        - {name: two, exactly: {deviceClassName: $(class:accelerator), capacity: {requests: {m: 250m}}}}
+        - {name: least, exactly: {deviceClassName: $(class:accelerator), capacity: {requests: {m: 50m}}}}
       """
-    And a ResourceClaim "more" for 1 of "gpu" with capacity {m: 260m}
+    And a ResourceClaim "more" for 1 of "accelerator" with capacity {m: 260m}
     When a pod "train" using claim "shares" is created
     Then request "one" of claim "shares" takes {m: 400m}
     And request "two" of claim "shares" takes {m: 250m}

@@ -105,7 +105,7 @@ Feature: The binder keeps what others wrote
   @KAI-119 @gate:DRAExtendedResource
   Scenario: Each of two pods with extended resources gets a claim of its own
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "one" requesting {$(suffix).dra.test/gpu: 1}
     And a pod "two" requesting {$(suffix).dra.test/gpu: 1}
     When a BindRequest "one" of pod "one" to "n1" is created with:
@@ -113,7 +113,7 @@ Feature: The binder keeps what others wrote
       extendedResourceClaimAllocation:
         deviceRequests:
           - {name: container-0-request-0,
-             exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
+             exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}}
         containerMappings:
           - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:
@@ -127,7 +127,7 @@ Feature: The binder keeps what others wrote
       extendedResourceClaimAllocation:
         deviceRequests:
           - {name: container-0-request-0,
-             exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
+             exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}}
         containerMappings:
           - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:

@@ -12,8 +12,8 @@ Feature: The binder waits for binding conditions
       pool: {name: slow, generation: 1, resourceSliceCount: 1}
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     And a pod "second" using claim "mine"
     And the objects of the manifest "bind_requests/slow-request"
@@ -38,8 +38,8 @@ Feature: The binder waits for binding conditions
       pool: {name: slow, generation: 1, resourceSliceCount: 1}
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     And the objects of the manifest "bind_requests/slow-request"
     Then claim "mine" is reserved for pod "train"
@@ -57,8 +57,8 @@ Feature: The binder waits for binding conditions
       pool: {name: slow, generation: 1, resourceSliceCount: 1}
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     And the objects of the manifest "bind_requests/slow-request"
     Then claim "mine" is reserved for pod "train"
@@ -79,8 +79,8 @@ Feature: The binder waits for binding conditions
       nodeName: $(node:n1)
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     And the scheduler gives pod "train" a device for claim "mine"
     Then claim "mine" is reserved for pod "train"
@@ -96,8 +96,8 @@ Feature: The binder waits for binding conditions
       nodeName: $(node:n1)
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     And the scheduler gives pod "train" a device for claim "mine"
     And the binder waits for the device of claim "mine" before it binds pod "train"
@@ -117,9 +117,9 @@ Feature: The binder waits for binding conditions
         - {name: one, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
         - {name: two, bindingConditions: [dra.test/ready, dra.test/linked], bindingFailureConditions: [dra.test/failed]}
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     And a pod "train" using claim "first, second"
     And the objects of the manifest "bind_requests/two-slow-devices"
     Then claim "first" is reserved for pod "train"

@@ -5,12 +5,12 @@ Feature: Extended resources in BindRequests
   @KAI-064 @KAI-065 @component:scheduler
   Scenario: The BindRequest has the devices for an extended resource, unless a device plugin provides it
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the BindRequest of pod "train" has: [KAI-064]
       | field                                                                          | value                 |
       | spec.extendedResourceClaimAllocation.deviceRequests[0].name                    | container-0-request-0 |
-      | spec.extendedResourceClaimAllocation.deviceRequests[0].exactly.deviceClassName | $(class:gpu)          |
+      | spec.extendedResourceClaimAllocation.deviceRequests[0].exactly.deviceClassName | $(class:accelerator)  |
       | spec.extendedResourceClaimAllocation.containerMappings[0].containerName        | main                  |
       | spec.extendedResourceClaimAllocation.containerMappings[0].requestName          | container-0-request-0 |
       | spec.extendedResourceClaimAllocation.allocation.devices.results[0].device      | dev-0                 |
@@ -22,27 +22,27 @@ Feature: Extended resources in BindRequests
   @KAI-066 @component:scheduler
   Scenario: An init container shares its devices with the container after it
     Given node "n1" with 4 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     When a pod "train" is created with the containers:
       | container | kind | requests                    |
       | first     | init | {$(suffix).dra.test/gpu: 2} |
       | main      | main | {$(suffix).dra.test/gpu: 2} |
     Then the BindRequest of pod "train" has:
-      | field                                                                     | value                                                                                                           |
-      | spec.extendedResourceClaimAllocation.allocation.devices.results[1].device | dev-1                                                                                                           |
-      | spec.extendedResourceClaimAllocation.deviceRequests                       | [{name: container-1-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 2}}] |
+      | field                                                                     | value                                                                                                                   |
+      | spec.extendedResourceClaimAllocation.allocation.devices.results[1].device | dev-1                                                                                                                   |
+      | spec.extendedResourceClaimAllocation.deviceRequests                       | [{name: container-1-request-0, exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 2}}] |
 
   @KAI-118 @component:binder
   Scenario: The binder creates the claim and records it
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a DeviceClass "nic" for those devices with extended resource "$(suffix).dra.test/nic"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1, $(suffix).dra.test/nic: 1}
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
       extendedResourceClaimAllocation:
         deviceRequests:
-          - {name: container-0-request-0, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
+          - {name: container-0-request-0, exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}}
           - {name: container-0-request-1, exactly: {deviceClassName: $(class:nic), allocationMode: ExactCount, count: 1}}
         containerMappings:
           - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
@@ -69,17 +69,17 @@ Feature: Extended resources in BindRequests
   @KAI-119 @component:binder
   Scenario: An existing claim is used
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
-    And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "gpu"
-    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
+    And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "accelerator"
+    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "accelerator"
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
       extendedResourceClaimAllocation:
         deviceRequests:
           - {name: container-0-request-0,
-             exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
+             exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}}
         containerMappings:
           - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:
@@ -95,17 +95,17 @@ Feature: Extended resources in BindRequests
   @KAI-119b @component:binder
   Scenario Outline: A claim of an earlier attempt that <does> is replaced
     Given node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
-    And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "gpu"
-    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
+    And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "accelerator"
+    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "accelerator"
     And claim "left" holds the devices "<held>" of "n1"
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
       extendedResourceClaimAllocation:
         deviceRequests:
-          - {name: <request>, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
+          - {name: <request>, exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}}
         containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: <request>}]
         allocation:
           devices: {results: [{request: <request>, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
@@ -125,17 +125,17 @@ Feature: Extended resources in BindRequests
   @KAI-162 @component:binder @needs:faults
   Scenario Outline: The claim is deleted if the pod cannot be bound, and <what>
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
-    And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "gpu"
+    And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "accelerator"
     And the API server answers 500 to the next 100 bindings of Pod
     When a BindRequest "train" of pod "train" to "n1" is created with:
       """
       extendedResourceClaimAllocation:
         deviceRequests:
           - {name: container-0-request-0,
-             exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}
+             exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}}
         containerMappings:
           - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:

@@ -6,8 +6,8 @@ Feature: A binder whose requests fail
   @KAI-260 @KAI-261
   Scenario Outline: A BindRequest completes when the API server <does> <what>
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     And the API server <does> the next 1 <what>
     When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0" is created
@@ -35,8 +35,8 @@ Feature: A binder whose requests fail
   @KAI-260 @KAI-261 @profile:fault-sweep
   Scenario: A BindRequest completes when an update of its claim conflicts
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     And the API server answers 409 to the next 1 updates of ResourceClaim, if there are any
     When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0" is created
@@ -47,8 +47,8 @@ Feature: A binder whose requests fail
   @KAI-260 @KAI-261 @needs:own-control-plane @disruptive
   Scenario Outline: A BindRequest completes when the API server is killed during <what>
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     And the API server crashes after it has stored the next <what>
     When a BindRequest "train" of pod "train" to "n1" giving claim "mine" the devices "dev-0" is created
@@ -103,7 +103,7 @@ Feature: A binder whose requests fail
   @KAI-260 @KAI-261 @gate:DRAExtendedResource
   Scenario Outline: A BindRequest for extended resources completes when the API server <does> <what>
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And the API server <does> the next 1 <what>
     When a BindRequest "train" of pod "train" to "n1" is created with:
@@ -111,7 +111,7 @@ Feature: A binder whose requests fail
       extendedResourceClaimAllocation:
         deviceRequests:
           - name: container-0-request-0
-            exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}
+            exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}
         containerMappings:
           - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:
@@ -138,10 +138,10 @@ Feature: A binder whose requests fail
   @KAI-119 @gate:DRAExtendedResource @profile:faults
   Scenario: A claim whose creation was processed without a response is used
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
-    And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "gpu"
+    And a claim "another" that an earlier attempt left for the extended resources of pod "other" on class "accelerator"
     And the API server loses its answers to the next 1 creations of ResourceClaim
     # The next attempt of the binder begins before its watch shows the claim.
     When the watches of ResourceClaim break and only lists are served
@@ -149,7 +149,7 @@ Feature: A binder whose requests fail
       """
       backoffLimit: 3
       extendedResourceClaimAllocation:
-        deviceRequests: [{name: r, exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}}]
+        deviceRequests: [{name: r, exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}}]
         containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: r}]
         allocation:
           devices: {results: [{request: r, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]}
@@ -162,7 +162,7 @@ Feature: A binder whose requests fail
   @KAI-260 @KAI-261 @gate:DRAExtendedResource @profile:fault-sweep
   Scenario Outline: A BindRequest fails cleanly when binding fails and the API server <does> the deletion of its claim
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And the API server answers 500 to the next 1 bindings of Pod
     And the API server <does> the next 1 deletions of ResourceClaim
@@ -171,7 +171,7 @@ Feature: A binder whose requests fail
       extendedResourceClaimAllocation:
         deviceRequests:
           - name: container-0-request-0
-            exactly: {deviceClassName: $(class:gpu), allocationMode: ExactCount, count: 1}
+            exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}
         containerMappings:
           - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
         allocation:

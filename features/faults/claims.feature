@@ -51,8 +51,8 @@ Feature: A claim controller whose requests fail
   @DRA-342
   Scenario Outline: A claim is deallocated when the API server <does> <what>
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     And claim "mine" is allocated by hand on "n1" for pods "train"
     And the API server <does> the next 1 <what>
@@ -98,8 +98,8 @@ Feature: A claim controller whose requests fail
   @DRA-343b @profile:faults
   Scenario: Devices are released when pods are replaced while all watches expire
     Given node "n1" with 2 devices
-    And a ResourceClaim "mine" for 1 of "gpu"
-    And a ResourceClaim "shared" for 1 of "gpu"
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a ResourceClaim "shared" for 1 of "accelerator"
     And a pod "train" using claim "mine, shared"
     And a pod "serve" using claim "shared"
     And claim "mine" is allocated by hand on "n1" for pods "train"

@@ -6,8 +6,8 @@ Feature: Scheduling while requests fail
   @DRA-344 @DRA-345
   Scenario Outline: Pods are bound when the API server <does> <what>
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
     And the API server <does> the next 1 <what>
     When pods "train" 1 to 2 each using template "one" are created
     Then every pod is bound [DRA-344]
@@ -30,8 +30,8 @@ Feature: Scheduling while requests fail
   @DRA-344 @DRA-345 @needs:kai
   Scenario Outline: Pods are bound when the API server <does> the creation of a BindRequest
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
     And the API server <does> the next 1 creations of BindRequest
     When pods "train" 1 to 2 each using template "one" are created
     Then every pod is bound [DRA-344]
@@ -51,8 +51,8 @@ Feature: Scheduling while requests fail
   @DRA-344 @DRA-345 @needs:own-control-plane @disruptive
   Scenario Outline: Pods are bound when the API server is killed during <what>
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
     And the API server crashes after it has stored the next <what>
     When a pod "train" using template "one" is created
     And the crashed API server is started again
@@ -68,8 +68,8 @@ Feature: Scheduling while requests fail
   @DRA-345
   Scenario Outline: A single device is allocated once when the API server <does> <what>
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
     And the API server <does> the next 1 <what>
     When pods "train" 1 to 3 each using template "one" are created
     Then every pod is bound or has a reason why not
@@ -84,8 +84,8 @@ Feature: Scheduling while requests fail
   @DRA-345 @needs:kai @profile:faults
   Scenario: A single device is allocated once when the response is lost and watches are interrupted
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
     When the watches of BindRequest break and are not served
     Given the API server loses its answers to the next 1 creations of BindRequest
     When pods "train" 1 to 2 each using template "one" are created
@@ -97,8 +97,8 @@ Feature: Scheduling while requests fail
   @DRA-346
   Scenario Outline: Pods that are created while all watches <how> are scheduled
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
     And a pod "train" using template "one"
     Then every pod is bound
     When all watches <how> and are not served
@@ -119,8 +119,8 @@ Feature: Scheduling while requests fail
   @DRA-346 @profile:faults
   Scenario: Pods are scheduled while watches break continually
     Given node "n1" with 5 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
     And watches break every 0.1 seconds
     When pods "train" 1 to 5 each using template "one" are created
     Then every pod is bound
@@ -129,8 +129,8 @@ Feature: Scheduling while requests fail
   @DRA-346 @needs:own-control-plane @disruptive @profile:faults
   Scenario: Pods that are created after a restart of the API server are scheduled
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
     And a pod "train" using template "one"
     Then every pod is bound
     When the API-server of the control plane is killed and started again
@@ -141,8 +141,8 @@ Feature: Scheduling while requests fail
   @DRA-346 @needs:own-etcd @disruptive @profile:faults
   Scenario: Pods that are created after a restart of etcd are scheduled
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
     And a pod "train" using template "one"
     Then every pod is bound
     When the etcd of the control plane is killed and started again
@@ -153,8 +153,8 @@ Feature: Scheduling while requests fail
   @DRA-344 @DRA-345 @needs:kai
   Scenario Outline: A pod is bound after a failed BindRequest when the API server <does> the deletion of the BindRequest
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
     And the API server answers 403 to the next 1 bindings of Pod
     And the API server <does> the next 1 deletions of BindRequest
     When a pod "train" using template "one" is created
@@ -175,8 +175,8 @@ Feature: Scheduling while requests fail
   @DRA-373
   Scenario Outline: A pod that does not fit gets its condition when the API server <does> the update of its status
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 2 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 2 of "accelerator"
     And the API server <does> the next 1 status updates of Pod
     When a pod "train" using claim "mine" is created
     And every fault has affected a request
@@ -202,8 +202,8 @@ Feature: Scheduling while requests fail
       nodeName: $(node:n1)
       devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
       """
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "train" using claim "mine"
     Then claim "mine" is reserved for pod "train" [DRA-345]
     Given the API server <does> the next 1 status updates of ResourceClaim
@@ -225,12 +225,12 @@ Feature: Scheduling while requests fail
     Given the scheduler binds pods itself
     And node "n1" with 1 devices
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
-    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
+    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "accelerator"
     And "metadata.finalizers" of the ResourceClaim "left" is set to [resource.kubernetes.io/delete-protection]
     And claim "left" holds the devices "dev-0" of "n1"
     And claim "left" is reserved by hand for pods "train"
     And the API server <does> the next 1 <what> of ResourceClaim
-    When a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu" is created
+    When a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu" is created
     Then every pod is bound [DRA-344]
     And every allocation is valid, and no device is allocated twice [DRA-345]
 
@@ -246,9 +246,9 @@ Feature: Scheduling while requests fail
   Scenario Outline: Pods of two claims keep their reservations when the API server <does> <what>
     Given the scheduler binds pods itself
     And node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     And the API server <does> the next 1 <what>
     When a pod "one" using claim "first, second" is created
     And every fault has affected a request
@@ -267,7 +267,7 @@ Feature: Scheduling while requests fail
   Scenario Outline: A pod with an extended resource has one claim when the API server <does> <what>
     Given the scheduler binds pods itself
     And node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And the API server <does> the next 1 <what>
     When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     And every fault has affected a request
@@ -287,9 +287,9 @@ Feature: Scheduling while requests fail
   Scenario: A pod is bound when its claim is allocated while the scheduler writes it
     Given the scheduler binds pods itself
     And node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
-    And a ResourceClaim "other" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a ResourceClaim "other" for 1 of "accelerator"
     And claim "mine" is allocated "dev-2" of "n1" while the scheduler writes it
     When a pod "train" using claim "other, mine" is created
     Then every pod is bound [DRA-344]
@@ -302,8 +302,8 @@ Feature: Scheduling while requests fail
     Given the scheduler binds pods itself
     And node "n1" with 1 devices
     And node "n2" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And claim "mine" is allocated "dev-0" of "n2" while the scheduler writes it
     When a pod "train" using claim "mine" is created
     Then every pod is bound [DRA-344]
@@ -314,9 +314,9 @@ Feature: Scheduling while requests fail
   Scenario: A pod's other claim is not used for its extended resource when the response to a creation is lost
     Given the scheduler binds pods itself
     And node "n1"
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
-    And a ResourceClaim "own" for 1 of "gpu"
+    And a ResourceClaim "own" for 1 of "accelerator"
     And "metadata.ownerReferences" of the ResourceClaim "own" is set to [{apiVersion: v1, kind: Pod, name: train, uid: $(uid:train), controller: true}]
     And the API server loses its answers to the next 1 creations of ResourceClaim
     When a ResourceSlice "late" is published with:
@@ -333,9 +333,9 @@ Feature: Scheduling while requests fail
   @DRA-344 @profile:faults
   Scenario: Pods are bound when the API server rejects events
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     And the API server answers 500 to the next 2 creations of Event
     When a pod "one" using claim "first" is created
     And a pod "two" using claim "second" is created

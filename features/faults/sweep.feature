@@ -7,8 +7,8 @@ Feature: Every write fails once, in every way
   @DRA-344
   Scenario Outline: Pods are bound and their claims released when each write in turn is <fault>
     Given node "n1" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
     When a pod using template "one" is created and deleted once for each write, and that write is <fault>
     Then every round ends like the round without a fault
 

@@ -6,8 +6,8 @@ Feature: Allocation of tainted devices
   @DRA-213
   Scenario: A device with a NoSchedule taint is not allocated
     Given node "n1" with 3 devices, "dev-0, dev-1" tainted "health=bad:NoSchedule"
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "work" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "work" for 1 of "accelerator"
     When a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-2"
     And pod "train" is bound to "n1"
@@ -15,16 +15,16 @@ Feature: Allocation of tainted devices
   @DRA-214
   Scenario: A device with a NoExecute taint is not allocated
     Given node "n1" with 3 devices, "dev-0, dev-1" tainted "health=bad:NoExecute"
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "work" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "work" for 1 of "accelerator"
     When a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-2"
 
   @DRA-213
   Scenario: A pod that needs a tainted device waits until the taint is removed
     Given node "n1" with 2 devices, "dev-0" tainted "health=bad:NoSchedule"
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "work" for 2 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "work" for 2 of "accelerator"
     When a pod "train" using claim "work" is created
     Then pod "train" stays unbound
     When device "dev-0" of "n1" loses its taints
@@ -33,8 +33,8 @@ Feature: Allocation of tainted devices
   @DRA-215
   Scenario: A device with a taint of effect None is allocated
     Given node "n1" with 1 devices, "dev-0" tainted "seen=once:None"
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "work" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "work" for 1 of "accelerator"
     When a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-0"
 
@@ -42,12 +42,12 @@ Feature: Allocation of tainted devices
   Scenario: Every taint must be tolerated
     Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoSchedule"
     And node "n2" with 1 devices, "dev-0" tainted "health=bad:NoSchedule"
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "work" with:
       """
       requests:
         - {name: gpu,
-           exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Equal, value: bad}]}}
+           exactly: {deviceClassName: $(class:accelerator), tolerations: [{key: health, operator: Equal, value: bad}]}}
       """
     When a pod "train" using claim "work" is created
     Then pod "train" is bound to "n2"
@@ -55,12 +55,12 @@ Feature: Allocation of tainted devices
   @DRA-216 @DRA-220
   Scenario: A device with tolerated taints is allocated, and the allocation has the tolerations
     Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoExecute"
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "work" with:
       """
       requests:
         - {name: gpu,
-           exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}]}}
+           exactly: {deviceClassName: $(class:accelerator), tolerations: [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}]}}
       """
     When a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-0" [DRA-216]
@@ -71,16 +71,16 @@ Feature: Allocation of tainted devices
   @DRA-220 @gate:DRAPrioritizedList
   Scenario: Each result has the tolerations of its own request or alternative
     Given node "n1" with 2 devices, "dev-0, dev-1" tainted "health=bad:NoSchedule"
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "work" with:
       """
       requests:
-        - {name: one, exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Exists}]}}
+        - {name: one, exactly: {deviceClassName: $(class:accelerator), tolerations: [{key: health, operator: Exists}]}}
         - name: two
           firstAvailable:
-            - {name: none, deviceClassName: $(class:gpu)}
-            - {name: many, deviceClassName: $(class:gpu), count: 2, tolerations: [{key: health, operator: Equal, value: bad}]}
-            - {name: few, deviceClassName: $(class:gpu), tolerations: [{operator: Exists}]}
+            - {name: none, deviceClassName: $(class:accelerator)}
+            - {name: many, deviceClassName: $(class:accelerator), count: 2, tolerations: [{key: health, operator: Equal, value: bad}]}
+            - {name: few, deviceClassName: $(class:accelerator), tolerations: [{operator: Exists}]}
       """
     When a pod "train" using claim "work" is created
     Then the ResourceClaim "work" has:
@@ -91,10 +91,10 @@ Feature: Allocation of tainted devices
   @DRA-217
   Scenario: A toleration without a key tolerates everything
     Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoExecute"
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "work" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), tolerations: [{operator: Exists}]}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), tolerations: [{operator: Exists}]}}]
       """
     When a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "dev-0"
@@ -103,12 +103,12 @@ Feature: Allocation of tainted devices
   Scenario: Operator Equal compares the value
     Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule"
     And node "n2" with 1 devices, "dev-0" tainted "health=meh:NoSchedule"
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "work" with:
       """
       requests:
         - {name: gpu,
-           exactly: {deviceClassName: $(class:gpu), tolerations: [{key: health, operator: Equal, value: meh}]}}
+           exactly: {deviceClassName: $(class:accelerator), tolerations: [{key: health, operator: Equal, value: meh}]}}
       """
     When a pod "train" using claim "work" is created
     Then pod "train" is bound to "n2"
@@ -117,12 +117,12 @@ Feature: Allocation of tainted devices
   Scenario: Admin access does not tolerate taints
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 3 devices, "dev-0, dev-1" tainted "health=bad:NoSchedule"
-    And a DeviceClass "gpu" for those devices
+    And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "monitor" with:
       """
       requests:
         - name: gpu
-          exactly: {deviceClassName: $(class:gpu), adminAccess: true, count: 1, allocationMode: ExactCount}
+          exactly: {deviceClassName: $(class:accelerator), adminAccess: true, count: 1, allocationMode: ExactCount}
       """
     When a pod "watcher" using claim "monitor" is created
     Then claim "monitor" is allocated the devices "dev-2"
@@ -132,10 +132,10 @@ Feature: Allocation of tainted devices
     When device "dev-1" of "n1" is tainted "health=meh:NoExecute"
     And device "dev-2" of "n1" is tainted "lease:NoSchedule"
     And device "dev-3" of "n1" is tainted "health=bad:NoSchedule"
-    Given a DeviceClass "gpu" for those devices
+    Given a DeviceClass "accelerator" for those devices
     And a ResourceClaim "work" with:
       """
-      requests: [{name: gpu, exactly: {deviceClassName: $(class:gpu), tolerations: <tolerations>}}]
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), tolerations: <tolerations>}}]
       """
     When a pod "train" using claim "work" is created
     Then claim "work" is allocated the devices "<device>"

@@ -28,7 +28,7 @@ Feature: Eviction of pods from tainted devices
   @DRA-214
   Scenario: A pod that begins to use a tainted device is evicted
     Given node "n1" with 3 devices, "dev-0, dev-1" tainted "health=bad:NoExecute"
-    And a ResourceClaim "mine" for 1 of "gpu"
+    And a ResourceClaim "mine" for 1 of "accelerator"
     And a pod "waiting" using claim "mine"
     And claim "mine" holds the devices "dev-1" of "n1"
     And claim "mine" is reserved by hand for pods "waiting"
@@ -43,7 +43,7 @@ Feature: Eviction of pods from tainted devices
   @DRA-214 @component:claim-controller
   Scenario: A pod with claims from a template is evicted
     Given node "n1" with 2 devices
-    And a ResourceClaimTemplate "one" for 1 of "gpu"
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
     And a pod "train" using template "one" as "left, right"
     And pod "train" has its claim "first" for entry "left"
     And pod "train" has its claim "second" for entry "right"
@@ -62,11 +62,11 @@ Feature: Eviction of pods from tainted devices
   @DRA-214c @gate:DRAExtendedResource
   Scenario: A pod with a claim for extended resources is evicted
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
     And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
-    And a claim "one" that an earlier attempt left for the extended resources of pod "train" on class "gpu"
-    And a claim "two" that an earlier attempt left for the extended resources of pod "other" on class "gpu"
+    And a claim "one" that an earlier attempt left for the extended resources of pod "train" on class "accelerator"
+    And a claim "two" that an earlier attempt left for the extended resources of pod "other" on class "accelerator"
     And claim "one" holds the devices "dev-0" of "n1"
     And claim "two" holds the devices "dev-1" of "n1"
     And claim "one" is reserved by hand for pods "train"
@@ -84,7 +84,7 @@ Feature: Eviction of pods from tainted devices
     Given node "n1" with 2 devices
     And node "n2" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
-    And a ResourceClaim "other" for 1 of "gpu"
+    And a ResourceClaim "other" for 1 of "accelerator"
     And a pod "beside" using claim "other"
     And "status.allocation" of the ResourceClaim "other" is set to {devices: {results: [{request: gpu, driver: <driver>, pool: $(node:<pool>), device: <device>}]}}
     And claim "other" is reserved by hand for pods "beside"
@@ -105,8 +105,8 @@ Feature: Eviction of pods from tainted devices
   Scenario: Every pod of every claim with a tainted device is evicted
     Given node "n1" with 4 devices
     And pod "wide" runs on devices "dev-0, dev-1" of "n1"
-    And a ResourceClaim "clean" for 1 of "gpu"
-    And a ResourceClaim "shared" for 1 of "gpu"
+    And a ResourceClaim "clean" for 1 of "accelerator"
+    And a ResourceClaim "shared" for 1 of "accelerator"
     And claim "clean" holds the devices "dev-2" of "n1"
     And claim "shared" holds the devices "dev-1" of "n1"
     And a pod "one" using claim "clean, shared"
@@ -127,7 +127,7 @@ Feature: Eviction of pods from tainted devices
   Scenario: A pod that only has the name of a consumer is not evicted
     Given node "n1" with 1 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
-    And a ResourceClaim "former" for 1 of "gpu"
+    And a ResourceClaim "former" for 1 of "accelerator"
     And claim "former" holds the devices "dev-0" of "n1"
     And claim "former" is also reserved for {resource: pods, name: again, uid: 0b54bd26-6f0c-4f1c-9fc6-3e0b4a1c5a11}
     # No component reserves a claim that is being deleted for the new pod.

@@ -7,7 +7,7 @@ Feature: DeviceTaintRules
     Given node "n1" with 2 devices
     And node "n2" with 2 devices
     And pod "on-bad" runs on device "dev-0" of "n1"
-    And a ResourceClaim "other" for 1 of "gpu"
+    And a ResourceClaim "other" for 1 of "accelerator"
     And a pod "beside" using claim "other"
     And "status.allocation" of the ResourceClaim "other" is set to {devices: {results: [{request: gpu, driver: <driver>, pool: $(node:<pool>), device: <device>}]}}
     And claim "other" is reserved by hand for pods "beside"
@@ -105,8 +105,8 @@ Feature: DeviceTaintRules
     And pod "wide" runs on devices "dev-0, dev-1" of "n1"
     And pod "other" runs on device "dev-0" of "n2"
     And pod "patient" runs on device "dev-2" of "n1" tolerating '{key: upkeep, operator: Exists, effect: NoExecute}'
-    And a ResourceClaim "left" for 1 of "gpu"
-    And a ResourceClaim "right" for 1 of "gpu"
+    And a ResourceClaim "left" for 1 of "accelerator"
+    And a ResourceClaim "right" for 1 of "accelerator"
     And claim "left" holds the devices "dev-0" of "n1"
     And claim "right" holds the devices "dev-1" of "n1"
     And a pod "one" using claim "left, right"
@@ -363,8 +363,8 @@ Feature: DeviceTaintRules
   @DRA-226b @component:claim-controller @component:scheduler @component:binder
   Scenario: A device that a rule taints is not allocated
     Given node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "work" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "work" for 1 of "accelerator"
     When a DeviceTaintRule "zero" is created with:
       """
       deviceSelector: {driver: $(sim), pool: $(node:n1), device: dev-0}
@@ -382,10 +382,10 @@ Feature: DeviceTaintRules
   Scenario: A device is allocated again when the rules that taint it are deleted or changed
     Given node "n1" with 2 devices
     And node "n2" with 1 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "one" for 1 of "gpu"
-    And a ResourceClaim "two" for 1 of "gpu"
-    And a ResourceClaim "three" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a ResourceClaim "three" for 1 of "accelerator"
     When a DeviceTaintRule "pool" is created with:
       """
       deviceSelector: {driver: $(sim), pool: $(node:n1)}
@@ -417,8 +417,8 @@ Feature: DeviceTaintRules
   @DRA-226d @component:claim-controller @component:scheduler @component:binder
   Scenario: A rule without a selector taints no device
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "work" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "work" for 1 of "accelerator"
     When a DeviceTaintRule "nothing" is created with:
       """
       taint: {key: upkeep, effect: NoSchedule}
@@ -434,8 +434,8 @@ Feature: DeviceTaintRules
   @DRA-226c @component:claim-controller @component:scheduler @component:binder @disruptive
   Scenario: The scheduler does not crash when a slice changes while a rule exists
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "work" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "work" for 1 of "accelerator"
     When a DeviceTaintRule "zero" is created with:
       """
       deviceSelector: {driver: $(sim), pool: $(node:n1), device: dev-0}
