@@ -446,3 +446,48 @@ def _(patch: Patch) -> None:
         return bind
 
     patch.wrap("reference_impl.binder.pods:PodWriter.bind", wrapped)
+
+
+@mutant(
+    "binder-binds-before-it-writes-the-last-claim",
+    rule="KAI-109",
+    scenario="bind_requests/binder_claims#claims-are-written-before-the-pod-is-bound-and-the-phase-after-it",
+)
+def _(patch: Patch) -> None:
+    """The last claim of a pod is written after its binding."""
+
+    def wrapped(original: Any) -> Any:
+        def plan_claims(self: Any, request: Obj, pod: Obj, node: Obj) -> Any:
+            planned = original(self, request, pod, node)
+            bind = self.pod_writer.bind
+
+            def late(*args: Any) -> None:
+                del self.pod_writer.bind
+                bind(*args)
+                last = planned_last[0]
+                self.claim_writer.commit(last.claim, pod, node, last.allocation, generated=last.generated)
+
+            planned_last = planned[-1:]
+            if planned_last:
+                self.pod_writer.bind = late
+            return planned[:-1]
+
+        return plan_claims
+
+    patch.wrap("reference_impl.binder.reconcile:Binder.plan_claims", wrapped)
+
+
+@mutant("binder-reports-success-before-it-binds", rule="KAI-109b")
+def _(patch: Patch) -> None:
+    """The phase Succeeded is written before the pod is bound."""
+
+    def wrapped(original: Any) -> Any:
+        def bind(self: Any, request: Obj, pod: Obj) -> Any:
+            meta = request["metadata"]
+            status = {"status": {"phase": "Succeeded"}}
+            self._client.patch(BIND_REQUESTS, meta["name"], status, meta["namespace"], subresource="status")
+            return original(self, request, pod)
+
+        return bind
+
+    patch.wrap("reference_impl.binder.reconcile:Binder.bind", wrapped)

@@ -7,9 +7,11 @@ pkg/binder/controllers/bindrequest_controller.go).
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from typing import Any
 
 from dra_api.allocations import results_of_allocation
-from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, meta, name_of
+from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, Resource, meta, name_of
 from dra_conformance.core.errors import NotApplicable
 from dra_conformance.core.events import ObjectChanged
 from dra_conformance.core.values import covers
@@ -194,6 +196,56 @@ def _(world: World, name: str, count: int) -> None:
 
     world.wait(look)
     world.stays(f"BindRequest {name} counts attempts", look, expected=count)
+
+
+def first_version(world: World, resource: Resource, name: str, shows: Callable[[dict[str, Any]], bool]) -> int:
+    """Return the version in which an object of the scenario first showed something, or 0. One sequence has them all."""
+    changes = [
+        int(event.version)
+        for event in world.log.kept(ObjectChanged)
+        if (event.resource, event.name) == (resource.plural, f"{world.namespace}/{name}") and shows(event.summary)
+    ]
+    return min(changes, default=0)
+
+
+def check_order(world: World, what: str, first: Callable[[], int], then_: Callable[[], int]) -> None:
+    """Wait until both things have happened, and check that the first was written before the other."""
+    world.wait(lambda: (bool(first() and then_()), "not both"))
+    before, after = first(), then_()
+    observed = f"versions {before or 'none'} and {after or 'none'}"
+    world.check(0 < before < after, what, expected="written in this order", observed=observed)
+
+
+def bound_at(world: World, pod: str) -> int:
+    """Return the version in which a pod was bound, or 0."""
+    return first_version(world, PODS, pod, lambda summary: bool(summary.get("node")))
+
+
+@then('claim "{claim}" is allocated and reserved before pod "{pod}" is bound')
+def _(world: World, claim: str, pod: str) -> None:
+    """In the log of the harness's own watches the claim has devices and the pod's name at an earlier version."""
+
+    def written(summary: dict[str, Any]) -> bool:
+        return bool(summary.get("devices")) and pod in str(summary.get("reservedFor", "")).split(",")
+
+    name = claim_name(world, claim)
+    check_order(
+        world,
+        f"claim {claim} is written before pod {pod} is bound",
+        lambda: first_version(world, RESOURCE_CLAIMS, name, written),
+        lambda: bound_at(world, pod),
+    )
+
+
+@then('pod "{pod}" is bound before the BindRequest "{name}" succeeds')
+def _(world: World, pod: str, name: str) -> None:
+    """In the log of the harness's own watches the pod has its node at an earlier version than the phase Succeeded."""
+    check_order(
+        world,
+        f"pod {pod} is bound before BindRequest {name} succeeds",
+        lambda: bound_at(world, pod),
+        lambda: first_version(world, BIND_REQUESTS, name, lambda summary: summary.get("phase") == "Succeeded"),
+    )
 
 
 @then('claim "{claim}" has the allocation of entry "{entry}" in the {subject:object}')

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 
+import msgspec
+
 from dra_api.allocations import results_of
-from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, Resource, controller_of, name_of, uid_of
+from dra_api.objects import BIND_REQUESTS, NODES, PODS, RESOURCE_CLAIMS, Obj, Resource, controller_of, name_of, uid_of
 from dra_conformance.engine.vocabulary import then
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.oracle.live import check_claim
+from dra_conformance.oracle.nodes import NodeView, selects
+from dra_conformance.oracle.schema import NodeSelector
 from dra_conformance.steps.faults import require_met
 from dra_conformance.steps.pods import condition, events_about, look_bound
 
@@ -109,8 +113,29 @@ def look_devices_once(world: World) -> Seen:
     return not twice, f"in two claims: {', '.join(twice)}" if twice else f"{len(held)} devices, each in one claim"
 
 
+def claim_problem(world: World, claim: Obj, pod: Obj) -> str:
+    """Return why a bound pod cannot use its claim, or an empty text.
+
+    The claim must be there and not be deleted, be allocated, be usable on the pod's node, and be reserved for its uid.
+    """
+    if not claim:
+        return "there is no such claim"
+    status = claim.get("status") or {}
+    if "deletionTimestamp" in claim["metadata"]:
+        return "the claim is being deleted"
+    if not results_of(claim):
+        return "not allocated"
+    node = str(pod["spec"]["nodeName"])
+    selector = (status.get("allocation") or {}).get("nodeSelector")
+    labels = ((world.seen(NODES, node) or {}).get("metadata") or {}).get("labels")
+    if selector and selects(msgspec.convert(selector, NodeSelector), NodeView(node, labels)) is False:
+        return f"allocated for other nodes than {node}"
+    users = [user.get("uid") for user in status.get("reservedFor") or ()]
+    return "" if uid_of(pod) in users else f"not reserved for uid {uid_of(pod)}, but for {users}"
+
+
 def look_devices_held(world: World) -> Seen:
-    """Return whether every claim of every bound pod is allocated and reserved for this pod."""
+    """Return whether every claim of every bound pod is there, usable on its node, and reserved for its uid."""
     without: list[str] = []
     for pod in _pods(world):
         recorded = {
@@ -119,10 +144,8 @@ def look_devices_held(world: World) -> Seen:
         }
         for entry in pod["spec"].get("resourceClaims") or () if pod["spec"].get("nodeName") else ():
             name = entry.get("resourceClaimName") or recorded.get(entry["name"]) or ""
-            claim = world.seen(RESOURCE_CLAIMS, str(name)) or {}
-            users = [user.get("uid") for user in (claim.get("status") or {}).get("reservedFor") or ()]
-            if not results_of(claim) or uid_of(pod) not in users:
-                without.append(f"{name_of(pod)}/{entry['name']}: {len(results_of(claim))} devices, reserved: {users}")
+            if problem := claim_problem(world, world.seen(RESOURCE_CLAIMS, str(name)) or {}, pod):
+                without.append(f"{name_of(pod)}/{entry['name']}: {problem}")
     return not without, without or "all held"
 
 
@@ -193,7 +216,7 @@ def _(world: World) -> None:
 
 @then("every bound pod has its devices")
 def _(world: World) -> None:
-    """The claims of bound pods come to be allocated and reserved for them."""
+    """The claims of bound pods come to be allocated for their nodes and reserved for their uids; none is deleted."""
     require_met(world)
     catch_up(world)
     world.eventually("bound pods have their devices", lambda: look_devices_held(world), expected="all held")

@@ -304,6 +304,22 @@ Feature: The binder writes claims
       | first  | one     |
       | second | two     |
 
+  @KAI-109 @KAI-109b
+  Scenario: Claims are written before the pod is bound, and the phase after it
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a pod "train" using claim "one, two"
+    When a BindRequest "train" of pod "train" to "n1" is created giving:
+      """
+      one: dev-0
+      two: dev-1
+      """
+    Then claim "one" is allocated and reserved before pod "train" is bound [KAI-109]
+    And claim "two" is allocated and reserved before pod "train" is bound [KAI-109]
+    And pod "train" is bound before the BindRequest "train" succeeds [KAI-109b]
+
   @KAI-157 @needs:faults
   Scenario Outline: The BindRequest fails if the update of its <which> claim is answered with <code>
     Given node "n1" with 2 devices
