@@ -22,6 +22,8 @@ from dra_conformance.core.events import ComponentChanged
 from dra_conformance.core.process import ManagedProcess
 from reference_impl.errors import ComponentError
 
+CONTROLLER = "compute-domain-controller"
+
 
 class ComponentManager:
     """The implementations of all components of a run. `work` is the run's temporary folder for sockets and state."""
@@ -36,7 +38,7 @@ class ComponentManager:
         self._parts: dict[str, Component] = {}
         self.webhook = WebhookComponent(run, self._specs["webhook"], work=work)
         self.came: set[str] = set()
-        """The programs on nodes (NODE_PROGRAMS) that this process has seen registered, on any node."""
+        """The programs that this process has seen running: those on nodes (NODE_PROGRAMS) registered, on any node."""
 
     def spec(self, component: str) -> ComponentSpec:
         """Return the option of a component."""
@@ -50,11 +52,11 @@ class ComponentManager:
     def fill(self, world: ScenarioContext) -> None:
         """Start the components of the scenario's tags; reference components stop when it ends.
 
-        Raises TargetUnreachable if the driver under test does not start without the scenario's settings, and
+        Raises TargetUnreachable if a program under test does not start without the scenario's settings, and
         StartFailed if a reference component does not start.
         """
         # First: no component of the scenario may see the node of this check.
-        start_check.require_driver(world)
+        start_check.require_drivers(world)
         for component in reference.CLUSTER_COMPONENTS:
             if component in world.scenario.tags.components:
                 try:
@@ -194,7 +196,7 @@ class ComponentManager:
             values = {"kubeconfig": env["KUBECONFIG"], PORT: str(readiness.free_port())}
             env.update(companions.environment)
             ready = fill(companions.ready, values)
-            if component == "compute-domain-controller":
+            if component == CONTROLLER:
                 env["NAMESPACE"] = values["namespace"] = DRIVER_NAMESPACE
             command = [fill(word, values) for word in with_flags(spec.command, flags)]
             if flags:
@@ -213,3 +215,6 @@ class ComponentManager:
         process.start()
         self._processes[component] = process
         readiness.wait_ready(process, ready, clock=self._run.log.clock, patience=self._run.patience)
+        if component == CONTROLLER and not flags and component not in self.came:
+            readiness.wait_running(process, clock=self._run.log.clock)
+            self.came.add(component)

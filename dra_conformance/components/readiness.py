@@ -1,4 +1,4 @@
-"""Waits until a program answers at the URL that shows that it is ready."""
+"""Waits until a program answers at the URL that shows that it is ready, or has run for a moment."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from dra_conformance.core.process import ManagedProcess
 
 _SECONDS = 30.0
 """A program of Go that links Kubernetes' libraries needs several seconds on a busy machine."""
+_RUNS_FOR = 1.0
 _OK = 200
 
 
@@ -43,6 +44,22 @@ def wait_ready(process: ManagedProcess, url: str, *, clock: Clock, patience: flo
                 hint=f"Last output: {process.last_lines()}",
             )
         clock.wait(never, 0.05)
+
+
+def wait_running(process: ManagedProcess, *, clock: Clock) -> None:
+    """Wait for a second, in which a program with wrong flags or without a file that it needs ends.
+
+    For a program without a sign of its readiness, before its first scenario: the program is then the cause, not a rule.
+    Raises TargetUnreachable if the program ends.
+    """
+    deadline, never = clock.monotonic() + _RUNS_FOR, threading.Event()
+    while process.running and clock.monotonic() < deadline:
+        clock.wait(never, 0.05)
+    if not process.running:
+        raise TargetUnreachable(
+            f"the {process.name} ended with exit code {process.exit_code} at its start",
+            hint=f"Last output: {process.last_lines()}",
+        )
 
 
 def _answers(url: str) -> bool:

@@ -64,6 +64,23 @@ def test_a_kubelet_plugin_that_never_registers_ends_the_run(cli: CommandLine, sc
     assert said in ended.out + ended.err
 
 
+@pytest.mark.parametrize(("rule", "workers"), [("NV-016", "1"), ("NV-046", "2")])
+def test_a_kubelet_plugin_that_does_not_start_has_one_cause(cli: CommandLine, rule: str, workers: str) -> None:
+    """Without the check of its start, NV-016 passes for a driver that never starts, and NV-046 fails."""
+    plugin = "exec:/bin/sh -c 'echo no fabric here >&2; exit 3'  {driver_root}"
+    ended = cli.suite("--compute-domain-plugin", plugin, "--rule", rule, "-n", workers)
+    assert ended.code == ExitCode.TARGET_UNREACHABLE
+    assert "ended with exit code 3 before it registered; last output: no fabric here" in ended.out + ended.err
+
+
+def test_a_controller_that_does_not_start_ends_the_run(cli: CommandLine) -> None:
+    controller = "exec:/bin/sh -c 'echo unknown flag >&2; exit 2'"
+    ended = cli.suite("--compute-domain-controller", controller, "--rule", "NV-145")
+    assert ended.code == ExitCode.TARGET_UNREACHABLE
+    assert "the compute-domain-controller ended with exit code 2 at its start" in ended.out + ended.err
+    assert "unknown flag" in ended.out + ended.err
+
+
 def test_scenarios_that_start_the_kubelet_plugin_have_its_tag() -> None:
     """The tag decides whether the scenario waits in real time, and which program the faults hit."""
     starts = [s for s in features.read_all() if any("ComputeDomain driver on" in step.text for step in s.steps)]
