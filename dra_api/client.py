@@ -250,8 +250,12 @@ class KubeClient:
         field_selector: str = "",
         timeout_seconds: int | None = None,
         bookmarks: bool = True,
+        initial_events: bool = False,
     ) -> Watch:
-        """Watch from `resource_version`, or, if it is empty, from now after the existing objects. Raises Gone."""
+        """Watch from `resource_version`, or, if it is empty, from now after the existing objects. Raises Gone.
+
+        With `initial_events`, the existing objects end with a bookmark (streaming list).
+        """
         query = [("watch", "true")]
         if resource_version:
             query.append(("resourceVersion", resource_version))
@@ -263,6 +267,8 @@ class KubeClient:
             query.append(("timeoutSeconds", str(timeout_seconds)))
         if bookmarks:
             query.append(("allowWatchBookmarks", "true"))
+        if initial_events:
+            query += [("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan")]
         wire = self.wire(res)
         path = wire.path(namespace)
         opened = self.transport.stream(path, query=query, headers=self._headers)

@@ -12,6 +12,7 @@ from dra_conformance.engine.mutation import Patch, mutant
 _SELECTORS = "apiserver_emulator.selectors"
 _FORMATS = "apiserver_emulator.patch_formats"
 _APPLY = "apiserver_emulator.server_side_apply"
+_READER = "apiserver_emulator.handlers.read:Reader"
 _Function = Callable[..., Any]
 
 
@@ -171,3 +172,56 @@ def _(patch: Patch) -> None:
         return create
 
     patch.wrap("apiserver_emulator.handlers.write:create_object", make)
+
+
+@mutant("unknown-fields-are-not-reported", rule="DRA-397")
+def _(patch: Patch) -> None:
+    """Unknown and repeated fields are dropped without an error or a warning."""
+    patch.replace("apiserver_emulator.handlers.request_body:check_fields", lambda *args, **options: [])
+
+
+@mutant("streaming-list-is-a-plain-watch", rule="DRA-398")
+def _(patch: Patch) -> None:
+    """A watch with sendInitialEvents delivers later changes only."""
+    patch.wrap(f"{_READER}._initial_events", lambda original: lambda self, request: original(self, request) and False)
+
+
+@mutant("exact-version-is-ignored", rule="DRA-398b")
+def _(patch: Patch) -> None:
+    """A list with resourceVersionMatch=Exact has the newest objects."""
+
+    def make(original: _Function) -> _Function:
+        def revision(self: Any, request: Any, continuing: bool) -> Any:
+            original(self, request, continuing)
+
+        return revision
+
+    patch.wrap(f"{_READER}._list_revision", make)
+
+
+@mutant("rule-of-a-resource-grants-subresources", rule="DRA-399")
+def _(patch: Patch) -> None:
+    """A rule for a resource grants its subresources as well."""
+
+    def make(original: _Function) -> _Function:
+        def allows(rule: Any, info: Any) -> bool:
+            return bool(original(rule, info) or original(rule, dataclasses.replace(info, subresource="")))
+
+        return allows
+
+    patch.wrap("apiserver_emulator.auth:_rule_allows", make)
+
+
+@mutant("service-account-of-any-namespace", rule="DRA-399")
+def _(patch: Patch) -> None:
+    """Subjects are compared by the last part of their names."""
+
+    def make(original: _Function) -> _Function:
+        def binds(binding: Any, user: Any, namespace: str) -> bool:
+            last = user.name.rpartition(":")[2]
+            named = any(subject.get("name") == last for subject in binding.get("subjects") or ())
+            return bool(original(binding, user, namespace) or named)
+
+        return binds
+
+    patch.wrap("apiserver_emulator.auth:_binds", make)

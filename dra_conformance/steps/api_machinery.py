@@ -9,18 +9,19 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Unpack
 
 from dra_api.client import ApiError, KubeClient, Watch
 from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
-from dra_api.transport import RequestOptions, Response, Transport, TransportAround
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.api_requests import Listed
+from dra_conformance.steps.api_validation import Warned
 from dra_conformance.steps.objects import Requests, attempt, draft, with_field
 
 _LAST = "last-of-the-watch"
+_INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 _WATCH_SECONDS = 10
 """The server ends a watch then; a watch that lacks an event ends here instead of never."""
 
@@ -71,27 +72,13 @@ def _(world: World, verb: str) -> None:
     attempt(world, requests[verb])
 
 
-class _Warnings(TransportAround):
-    """Keeps the warnings of the responses."""
-
-    def __init__(self, inner: Transport) -> None:
-        super().__init__(inner)
-        self.texts: list[str] = []
-
-    def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
-        """Forward a request and keep the warnings of its response."""
-        answer = super().request(method, path, **options)
-        self.texts += [value for name, value in answer.headers.items() if name.lower() == "warning"]
-        return answer
-
-
 @then('the API server accepts it, and {warns} about "{field}"')
 def _(world: World, warns: str, field: str) -> None:
     """A dry run of its creation succeeds, and a warning names the field (`warns`) or none does (`does not warn`)."""
     if warns not in ("warns", "does not warn"):
         raise SpecificationError(f'an API server "warns" or "does not warn" about a field, not {warns!r}')
     obj = draft(world)
-    transport = _Warnings(world.client.transport)
+    transport = Warned(world.client.transport)
     attempt(world, lambda: KubeClient(transport).create(manifests.resource_of(obj), obj, dry_run=True))
     refusal = world.state(Requests).refusal
     named = any(field in text for text in transport.texts)
@@ -240,6 +227,10 @@ def _(world: World) -> None:
 @when('the ResourceClaims "{changes}"')
 def _(world: World, changes: str) -> None:
     """Write claims in this order, such as `create a, label a x=1 y=2, delete a`: labels replace all labels."""
+    _change(world, changes)
+
+
+def _change(world: World, changes: str) -> None:
     for change in words(changes):
         verb, _, rest = change.partition(" ")
         name, *given_labels = rest.split()
@@ -309,6 +300,63 @@ def _(world: World) -> None:
         wanted = [later for later, _ in all_events[number + 1 :]]
         seen = [later for later, _ in _watched(world, version, "")]
         world.check(seen == wanted, f"a watch resumes after {event}", expected=wanted, observed=seen)
+
+
+@then('a watch with initial events and labels "{selector}" delivers "{names}", and after "{changes}" "{events}"')
+def _(world: World, selector: str, names: str, changes: str, events: str) -> None:
+    """A streaming list delivers these objects in any order, the bookmark of their end, and then these events."""
+    first: list[str] = []
+    later: list[str] = []
+    ended = False
+    with world.client.watch(
+        RESOURCE_CLAIMS,
+        world.namespace,
+        label_selector=selector,
+        timeout_seconds=_WATCH_SECONDS,
+        initial_events=True,
+    ) as watch:
+        for event in watch:
+            metadata = event.object["metadata"]
+            if event.type == "BOOKMARK":
+                if not ended and (metadata.get("annotations") or {}).get(_INITIAL_EVENTS_END) == "true":
+                    ended = True
+                    _change(world, changes)
+                    _finish(world, selector)
+                continue
+            if metadata["name"] == _LAST:
+                break
+            (later if ended else first).append(f"{event.type} {metadata['name']}")
+    wanted = sorted(f"ADDED {name}" for name in words(names))
+    world.check(ended, "a bookmark ends the initial events", expected="a bookmark", observed=first)
+    world.check(sorted(first) == wanted, "the watch begins with all objects", expected=wanted, observed=sorted(first))
+    world.check(later == words(events), "the watch goes on", expected=words(events), observed=later)
+
+
+# -- lists of a version ------------------------------------------------------------------------------------------------
+
+
+def _list_matching(world: World, match: str, version: str) -> None:
+    world.state(Listed).names = ["the list was refused"]
+    query = [("resourceVersionMatch", match), *([("resourceVersion", version)] if version else [])]
+
+    def request() -> Obj:
+        found = world.client.page(RESOURCE_CLAIMS, world.namespace, query=query)
+        world.state(Listed).names = sorted(map(name_of, found.items))
+        return {}
+
+    attempt(world, request)
+
+
+@when("the ResourceClaims are listed with resourceVersionMatch {match:word}")
+def _(world: World, match: str) -> None:
+    """List the claims with the version of the earlier list."""
+    _list_matching(world, match, world.state(History).listed_version)
+
+
+@when("the ResourceClaims are listed with resourceVersionMatch {match:word} and {version}")
+def _(world: World, match: str, version: str) -> None:
+    """List the claims with `no resourceVersion` or with one, such as `resourceVersion 0`."""
+    _list_matching(world, match, "" if version == "no resourceVersion" else version.removeprefix("resourceVersion "))
 
 
 # -- owners ------------------------------------------------------------------------------------------------------------

@@ -102,6 +102,44 @@ Feature: What controllers rely on in the API server
     When the ResourceClaims "label b x=1, label a x=2, label b y=1, create c x=2, delete c, label a x=1, delete a"
     Then a watch from the list with labels "x=1" delivers "ADDED b, DELETED a, DELETED b, ADDED a, DELETED a"
 
+  @DRA-398
+  Scenario Outline: A watch with initial events and labels "<selector>" delivers the objects, a bookmark and the changes
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a x=1, create b x=2, create c x=1"
+    Then a watch with initial events and labels "<selector>" delivers "<objects>", and after "label b x=1, label a x=2, create d x=2, delete c" "<events>"
+
+    Examples:
+      | selector | objects | events                                     |
+      |          | a, b, c | MODIFIED b, MODIFIED a, ADDED d, DELETED c |
+      | x=1      | a, c    | ADDED b, DELETED a, DELETED c              |
+      | x=3      |         |                                            |
+
+  @DRA-398b
+  Scenario: A list of an exact version has the objects of then
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a, create b"
+    And a list of ResourceClaims
+    When the ResourceClaims "delete a, create c"
+    And the ResourceClaims are listed with resourceVersionMatch Exact
+    Then the list has the ResourceClaims "a, b"
+    When the ResourceClaims with labels "" are listed
+    Then the list has the ResourceClaims "b, c"
+
+  @DRA-398b
+  Scenario Outline: A list with resourceVersionMatch <match> and <version> is refused
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a"
+    And a list of ResourceClaims
+    When the ResourceClaims are listed with resourceVersionMatch <match> and <version>
+    Then the API server refuses it with 422 Invalid
+
+    Examples:
+      | match        | version             |
+      | Exact        | no resourceVersion  |
+      | NotOlderThan | no resourceVersion  |
+      | Exact        | resourceVersion 0   |
+      | Newer        | resourceVersion 0   |
+
   @DRA-387
   Scenario Outline: A list in pages of <limit> is the list of one resourceVersion
     Given the manifest "claims/claim"

@@ -1,0 +1,76 @@
+"""Access reviews: what the API server says that a user, a group or a service account may do."""
+
+from __future__ import annotations
+
+import threading
+
+from dra_api.objects import Obj, Resource
+from dra_conformance.core.errors import SpecificationError
+from dra_conformance.engine.vocabulary import then, when
+from dra_conformance.engine.world import World
+from dra_conformance.steps.objects import attempt, value_of
+from dra_conformance.steps.users import REVIEWS, client_of
+
+OWN_REVIEWS = Resource(
+    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
+)
+
+
+def _mapping(world: World, text: str) -> Obj:
+    found = value_of(world, text)
+    if not isinstance(found, dict):
+        raise SpecificationError(f"{world.scenario.where}: {text!r} is no mapping")
+    return found
+
+
+def _review(world: World, resource: Resource, subject: Obj, access: Obj) -> Obj:
+    attributes = "nonResourceAttributes" if "path" in access else "resourceAttributes"
+    spec = {**subject, **({attributes: access} if access else {})}
+    return {"apiVersion": resource.api_version, "kind": resource.kind, "spec": spec}
+
+
+def _allowed(answer: Obj) -> bool:
+    return bool((answer.get("status") or {}).get("allowed"))
+
+
+@when("the access of {subject} to {access} is reviewed")
+def _(world: World, subject: str, access: str) -> None:
+    """Send a SubjectAccessReview: `user` and `groups`, and the attributes of a request or a `path`."""
+    review = _review(world, REVIEWS, _mapping(world, subject), _mapping(world, access))
+    attempt(world, lambda: world.client.create(REVIEWS, review))
+
+
+@then("a review comes to allow {subject} to {access}")
+def _(world: World, subject: str, access: str) -> None:
+    """A SubjectAccessReview is allowed, at the latest after the run's patience: the authorizer has to receive roles."""
+    review = _review(world, REVIEWS, _mapping(world, subject), _mapping(world, access))
+    deadline = world.log.clock.monotonic() + world.run.patience
+    while not (allowed := _allowed(world.client.create(REVIEWS, review))):
+        if world.log.clock.monotonic() > deadline:
+            break
+        # Polled: nothing reports when the authorizer has received a role.
+        world.log.clock.wait(threading.Event(), 0.05)
+    world.check(allowed, "the access is allowed", expected=f"allowed: {review['spec']}", observed=f"allowed: {allowed}")
+
+
+@then("a review does not allow {subject} to {access}")
+def _(world: World, subject: str, access: str) -> None:
+    """A SubjectAccessReview is not allowed."""
+    review = _review(world, REVIEWS, _mapping(world, subject), _mapping(world, access))
+    allowed = _allowed(world.client.create(REVIEWS, review))
+    world.check(not allowed, "the access is not allowed", expected=f"not allowed: {review['spec']}", observed="allowed")
+
+
+@then('a review of its own {answer} user "{user}" to {access}')
+def _(world: World, answer: str, user: str, access: str) -> None:
+    """A SelfSubjectAccessReview of the user `allows` or `does not allow` the access."""
+    if answer not in ("allows", "does not allow"):
+        raise SpecificationError(f'a review "allows" or "does not allow", not {answer!r}')
+    review = _review(world, OWN_REVIEWS, {}, _mapping(world, access))
+    allowed = _allowed(client_of(world, user).create(OWN_REVIEWS, review))
+    world.check(
+        allowed == (answer == "allows"),
+        f"the review of {user} {answer} the access",
+        expected=answer,
+        observed=f"allowed: {allowed}",
+    )
