@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from typing import Any
 
@@ -11,6 +12,7 @@ from reference_impl.binder.failure import BindFailure
 
 BINDER = "reference_impl.binder.reconcile:Binder"
 WRITER = "reference_impl.binder.claims:ClaimWriter"
+HOLDERS = "reference_impl.binder.holders:DeviceHolders"
 CHECKS = "reference_impl.binder.checks"
 EXTENDED = "reference_impl.binder.extended:ExtendedClaims"
 
@@ -219,3 +221,19 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Claims are allocated without delete protection, so that the claim controller does not deallocate them."""
     patch.replace(f"{WRITER}.needs_finalizer", lambda self, claim: False)
+
+
+@mutant("binder-compares-no-claims", rule="KAI-107b")
+def _(patch: Patch) -> None:
+    """A device of one claim is given to a second one, as by KAI 0.12 and 0.17."""
+    patch.replace(f"{HOLDERS}._check_stored", lambda self, device, uid, pod: None)
+
+
+@mutant(
+    "binder-writes-two-claims-with-one-device",
+    rule="KAI-107b",
+    scenario="bind_requests/binder_claims#of-two-bindrequests-with-one-device-only-one-is-carried-out",
+)
+def _(patch: Patch) -> None:
+    """Two BindRequests with one device are carried out one after the other."""
+    patch.replace(f"{HOLDERS}.taking", lambda self, pod, allocations: contextlib.nullcontext())

@@ -126,6 +126,44 @@ Feature: The binder writes claims
     And claim "claim" is reserved for exactly the pods ""
     And claim "other" is allocated the devices "dev-0"
 
+  @KAI-107b
+  Scenario: A device of one claim is not given to a second claim
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    And a ResourceClaim "third" for 1 of "accelerator"
+    And a pod "one" using claim "first"
+    And a pod "two" using claim "third, second"
+    And a BindRequest "one" of pod "one" to "n1" giving claim "first" the devices "dev-1"
+    Then pod "one" is bound to "n1"
+    When a BindRequest "two" of pod "two" to "n1" is created giving:
+      """
+      third: dev-2
+      second: dev-1
+      """
+    Then BindRequest "two" fails with a reason
+    And pod "two" stays unbound
+    And claim "second" stays unallocated
+    And claim "first" is allocated the devices "dev-1"
+
+  @KAI-107b
+  Scenario: Of two BindRequests with one device only one is carried out
+    Given the binder is stopped
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    And a pod "one" using claim "first"
+    And a pod "two" using claim "second"
+    And a BindRequest "one" of pod "one" to "n1" giving claim "first" the devices "dev-1"
+    And a BindRequest "two" of pod "two" to "n1" giving claim "second" the devices "dev-1"
+    When the binder is started
+    Then exactly 1 of the claims "first, second" are allocated
+    And every BindRequest is Succeeded or Failed
+    And every bound pod has its devices
+    And every allocation is valid, and no device is allocated twice
+
   @KAI-111
   Scenario: A second consumer is added to the first
     Given node "n1" with 2 devices

@@ -58,6 +58,7 @@ from reference_impl.binder.failure import (
     DevicesPending,
     InvalidBindRequest,
 )
+from reference_impl.binder.holders import DeviceHolders
 from reference_impl.binder.options import BinderOptions
 from reference_impl.binder.pods import PodWriter
 from reference_impl.binder.report import Outcome, Reporter
@@ -118,6 +119,7 @@ class Binder:
             recorder=self.recorder,
             workers=self.options.workers,
         )
+        self.holders = DeviceHolders(client, self.claims)
         self.claim_writer = ClaimWriter(client, options=self.options, clock=clock)
         self.extended_claims = ExtendedClaims(client, self.claim_writer)
         self.pod_writer = PodWriter(client, clock=clock)
@@ -243,13 +245,21 @@ class Binder:
         checks.check_resource_type(request)
         node = self.find_node(request)
         planned = self.plan_claims(request, pod, node)
-        used = [
-            self.claim_writer.commit(item.claim, pod, node, item.allocation, generated=item.generated)
-            for item in planned
-        ]
-        if (entry := spec_of(request).get("extendedResourceClaimAllocation")) is not None:
+        entry = spec_of(request).get("extendedResourceClaimAllocation")
+        if entry is not None:
             self.check_dra_enabled()
-            used.append(self.extended_claims.commit(pod, node, entry))
+        taken = [(uid_of(item.claim), item.allocation) for item in planned if item.allocation is not None]
+        if entry is not None and entry.get("allocation"):
+            taken.append(("", entry["allocation"]))
+        with self.holders.taking(pod, taken):
+            used = [
+                self.claim_writer.commit(item.claim, pod, node, item.allocation, generated=item.generated)
+                for item in planned
+            ]
+            if entry is not None:
+                used.append(self.extended_claims.commit(pod, node, entry))
+            for claim in used:
+                self.holders.wrote(claim)
         self.devices.require_ready(pod, used)
         self.pod_writer.bind(pod, name_of(node), pods.annotations_for(request))
         return name_of(node)
