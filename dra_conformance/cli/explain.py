@@ -63,6 +63,7 @@ def _rule(rule: Rule) -> Iterator[str]:
         ("feature", rule.feature),
         ("driver", rule.driver),
         ("of driver", f"releases of NVIDIA's driver {releases}" if releases else ""),
+        ("of KAI", f"since {rule.kai_since}" if rule.kai_since else ""),
         ("quirk", "known deviation of one release, not intended behaviour" if rule.quirk else ""),
         ("why", rule.why),
         ("mistake", rule.mistake),

@@ -80,6 +80,7 @@ def _rules(profile: str | None, component: str | None) -> list[dict[str, object]
             "driver": rule.driver,
             "driver-since": rule.driver_since,
             "driver-until": rule.driver_until,
+            "kai-since": rule.kai_since,
             "quirk": rule.quirk,
             "scenarios": counts[rule.id],
             "text": rule.text,

@@ -121,6 +121,7 @@ class ScenarioContext(Protocol):
     client: KubeClient
     observer: Observer
     cleanup: ExitStack
+    failed: bool
 
     @property
     def run(self) -> RunContext:

@@ -1,7 +1,8 @@
 """Starts and stops the components of a scenario.
 
 A reference component is started for every scenario that has its tag, so that it keeps no state of another scenario. A
-program (`exec:`) is started when first needed and runs until the end of the run, unless a step kills it.
+program (`exec:`) is started when first needed and runs on for later scenarios. It is killed by a step, after a scenario
+that failed or had injected faults, and before a scenario without its component.
 """
 
 from __future__ import annotations
@@ -64,9 +65,10 @@ class ComponentManager:
                 except ComponentError as error:
                     # With the options of the run it has to start.
                     raise StartFailed(component, error) from error
-                # A program is still backing off after injected faults: the next scenario must not wait for it.
-                end = self.kill if "faults" in world.scenario.tags.needs else self.empty
-                world.cleanup.callback(end, component)
+                world.cleanup.callback(self._end, component, world)
+            elif self._specs[component].kind == "exec" and self.running(component):
+                # It would act on the objects of a scenario that takes its place, such as BindRequests.
+                self.kill(component)
         if "webhook" in world.scenario.tags.components:
             with reference.starting("webhook"):
                 self.webhook.start()
@@ -99,7 +101,7 @@ class ComponentManager:
                     component,
                     KubeClient(self._run.component_transport(component), user_agent=f"reference-{component}"),
                     self._run.clock,
-                    revision=self._run.options.revision,
+                    revision=self._run.options.protocol,
                     settings={**spec.settings, **(settings or {})},
                     gates={**self._run.options.gates(), **(gates or {})},
                     flags=flags,
@@ -109,6 +111,15 @@ class ComponentManager:
             self._parts[component] = part
         elif spec.kind == "exec" or spec.is_kubernetes:
             self._start_process(component, spec, gates or {}, arguments or {}, flags)
+
+    def _end(self, component: str, world: ScenarioContext) -> None:
+        """Stop a component at the end of a scenario; a program that later scenarios can use continues to run."""
+        # After injected faults a program is still backing off, and a failed scenario may have broken it: the next
+        # scenario must not wait for it.
+        if world.failed or "faults" in world.scenario.tags.needs:
+            self.kill(component)
+        else:
+            self.empty(component)
 
     def empty(self, component: str) -> None:
         """Stop a reference component; programs continue to run, unless they have flags of the scenario."""

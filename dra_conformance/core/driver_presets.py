@@ -68,7 +68,7 @@ class Preset:
 
     `features` are its optional features, `release` selects the rules that apply (of NVIDIA's driver; empty for others).
     `companions` is what it needs beside itself. `scheduler_name` and `pod_labels` are those of pods for a scheduler.
-    `tools`: what its build needs.
+    `revision` is the one of the BindRequest protocol that it has, and `tools` what its build needs.
     """
 
     name: str
@@ -81,6 +81,7 @@ class Preset:
     companions: Companions = NONE
     scheduler_name: str = ""
     pod_labels: tuple[tuple[str, str], ...] = ()
+    revision: str = ""
     tools: str = "Go and a C compiler"
 
     def missing(self) -> list[Path]:

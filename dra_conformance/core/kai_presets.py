@@ -22,6 +22,7 @@ SCHEDULER_NAME = "kai-scheduler"
 QUEUE_LABEL = ("kai.scheduler/queue", "default-queue")
 """The label with which the podgrouper puts a pod into a queue of the manifest (KAI docs/queues)."""
 
+_REVISIONS = {"v0.12.0": "kai-0.12"}
 _METRICS = "http://127.0.0.1:{port}/metrics"
 
 _QUICK = ("--qps=1000", "--burst=2000")
@@ -38,6 +39,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
         *("scheduler", *_QUICK, "--listen-address=127.0.0.1:{port}", "--plugin-server-port=0"),
         # Shorter periods than the delay of its watch make it create a BindRequest twice.
         "--schedule-period=200ms",
+        "--v=2",
     ),
 }
 
@@ -65,6 +67,7 @@ def kai(component: str, release: str) -> Preset:
         build=f"python -m verification build {'kai' if schedules else 'kai-binder'}",
         tools="Go",
         release="",
+        revision=_REVISIONS[release],
         companions=beside,
         scheduler_name=SCHEDULER_NAME if schedules else "",
         pod_labels=(QUEUE_LABEL,) if schedules else (),

@@ -204,10 +204,11 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="revision",
         help="Expect this revision of the BindRequest protocol.",
+        note="A scheduler or binder kai:RELEASE has its own. Rules about a field do not apply to an older revision.",
         group="components",
         default="kai-0.17",
         metavar="NAME",
-        choices=("kai-0.17", "documented"),
+        choices=("kai-0.17", "kai-0.12", "documented"),
         noun="protocol revision",
         example="documented",
         shared=True,

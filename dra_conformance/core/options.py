@@ -107,6 +107,12 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
         releases = (spec.preset.release for spec in self.components().values() if spec.preset)
         return self.driver_release or next(filter(None, releases), NVIDIA_RELEASES[0])
 
+    @property
+    def protocol(self) -> str:
+        """The revision of the BindRequest protocol: that of the first preset that has one, or the user's."""
+        revisions = (spec.preset.revision for spec in self.components().values() if spec.preset)
+        return next(filter(None, revisions), self.revision)
+
     def component(self, name: str) -> ComponentSpec:
         """Return the implementation of the component with this option name, such as `claim-controller`."""
         spec = ComponentSpec.parse(name, getattr(self, name.replace("-", "_")))

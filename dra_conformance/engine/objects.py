@@ -62,6 +62,11 @@ class ScenarioObjects:
         self._wrote(resource, created)
         return created
 
+    @property
+    def created(self) -> int:
+        """The number of objects that the scenario has created or tracks so far."""
+        return len(self._created)
+
     def track(self, resource: Resource, name: str, namespace: str = "") -> None:
         """Delete this object when the scenario ends, even if another component creates it."""
         self._created.append((resource, name, namespace))

@@ -15,7 +15,7 @@ from dra_conformance.core.errors import SpecificationError
 from dra_conformance.core.features import Scenario
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue, Rule
-from dra_conformance.core.rules.window import outside, outside_releases
+from dra_conformance.core.rules.window import outside, outside_releases, outside_revisions
 from dra_conformance.core.status import Status
 from dra_conformance.core.tags import in_profiles
 from dra_conformance.engine import requirements
@@ -184,6 +184,17 @@ def _driver_releases(scenario: Scenario, selection: _Selection) -> Unmet | None:
     return None
 
 
+def _kai_revisions(scenario: Scenario, selection: _Selection) -> Unmet | None:
+    """Apply the first revisions of KAI's protocol of the scenario's rules.
+
+    The whole scenario does not apply: it is about a field that the revision does not have.
+    """
+    for name in scenario.rules:
+        if reason := outside_revisions(selection.target.revision, selection.catalogue[name].kai_since):
+            return not_applicable(reason)
+    return None
+
+
 def _features(scenario: Scenario, selection: _Selection) -> Unmet | None:
     """Apply the optional features of the scenario's rules."""
     unsupported = selection.target.features.unsupported
@@ -257,6 +268,7 @@ _DECIDERS: tuple[_Decider, ...] = (
     _disruptive,
     _version_window,
     _driver_releases,
+    _kai_revisions,
     _features,
     _feature_gates,
     _no_component,

@@ -66,7 +66,7 @@ def describe(
         kubelet=_kubelet(components["kubelet"], control_plane),
         nvml=_nvml(options),
         resource_api=", ".join(resource_versions[:1]),
-        revision=options.revision,
+        revision=options.protocol,
         driver_release=options.nvidia_release,
         evidence="rehearsal" if rehearsal else "evidence",
         isolation=target_isolation.labels(options, isolation),

@@ -86,7 +86,7 @@ def _target(
         own_control_plane=own,
         missing_apis=missing,
         no_claim_webhook=no_claim_webhook,
-        revision=options.revision,
+        revision=options.protocol,
         resource_versions=resource_versions,
         nvml=options.nvml,
         gpus=machine_gpus() if options.nvml == "real" else None,

@@ -53,6 +53,8 @@ class World:
         self.namespace = f"dra-{suffix}"
         self._states: dict[type, Any] = {}
         self.cleanup = ExitStack()
+        self.failed = False
+        """Whether a step has failed, so that programs may be in a state that the next scenario must not meet."""
         self._nodes: dict[str, ScenarioNode] = {}
         self._nvml: NvmlLibrary | None = None
         self._failed_start: StartFailed | None = None

@@ -433,6 +433,7 @@ def _judge(
         # The traceback shows code of the suite, which helps only if the suite is at fault.
         report.longrepr = f"{reason}" if status is not Status.ERROR else report.longrepr
         if state.world is not None:
+            state.world.failed = True
             state.world.save_evidence(state.run.folder / "failures" / item.stash[SCENARIO].id.replace("/", "."))
     if isinstance(error, TargetUnreachable):
         state.fail(error)

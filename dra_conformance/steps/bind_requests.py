@@ -12,6 +12,7 @@ from dra_api.objects import BIND_REQUESTS, PODS, Obj, name_of, owner_reference
 from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
+from dra_conformance.steps.binder_sign import wait_observed
 from dra_conformance.steps.claims import allocation_on, simulated_results
 
 
@@ -46,7 +47,8 @@ def request_object(world: World, name: str, pod: str, node: str, entries: list[O
 
 
 def write(world: World, obj: Obj) -> None:
-    """Create a BindRequest and keep its name."""
+    """Create a BindRequest for a binder that has observed all earlier writes, and keep its name."""
+    wait_observed(world)
     world.create(obj)
     world.state(Written).names.add(name_of(obj))
 

@@ -2,7 +2,7 @@
 Feature: The binder processes BindRequests
   The binder trusts the scheduler: it updates the claims, binds the pod, and then reports the phase.
 
-  @KAI-100 @KAI-101 @KAI-102 @KAI-103
+  @KAI-100 @KAI-101 @KAI-103
   Scenario: A pod without claims is bound
     Given node "n1"
     And node "n2"
@@ -11,7 +11,6 @@ Feature: The binder processes BindRequests
     Then pod "plain" is bound to "n2" [KAI-100]
     And the BindRequest "plain" has "status.phase" Succeeded [KAI-100]
     And the Pod "plain" has "metadata.annotations['received-resource-type']" Regular [KAI-101]
-    And the Pod "plain" has "metadata.annotations['kai.scheduler/numa-placement-predicted']" null [KAI-102]
     And the Pod "plain" has condition PodBound True with reason "Bound" [KAI-103]
     And the Pod "plain" has: [KAI-103]
       | field                                                  | value                 |
@@ -26,19 +25,31 @@ Feature: The binder processes BindRequests
     When a BindRequest "plain" of pod "plain" to "n1" is created
     Then the BindRequest "plain" keeps "status.phase" Succeeded
 
-  @KAI-101 @KAI-102
-  Scenario: Resource type and predicted NUMA zones become annotations of the pod
+  @KAI-101
+  Scenario: The resource type becomes an annotation of the pod
     Given node "n1"
     And a pod "plain" without claims
     When a BindRequest "plain" of pod "plain" to "n1" is created with:
       """
       receivedResourceType: MigInstance
+      """
+    Then the Pod "plain" has "metadata.annotations['received-resource-type']" MigInstance
+
+  @KAI-102
+  Scenario: Predicted NUMA zones become an annotation of the pod
+    Given node "n1"
+    And a pod "plain" without claims
+    And a pod "without" without claims
+    When a BindRequest "plain" of pod "plain" to "n1" is created with:
+      """
       predictedNUMAZones: [{zone: "0", amount: {cpu: "2"}}]
       """
-    Then the Pod "plain" has "metadata.annotations['received-resource-type']" MigInstance [KAI-101]
-    And the Pod "plain" has: [KAI-102]
+    And a BindRequest "without" of pod "without" to "n1" is created
+    Then the Pod "plain" has:
       | field                                                          | value                                     |
       | metadata.annotations['kai.scheduler/numa-placement-predicted'] | as JSON [{zone: "0", amount: {cpu: "2"}}] |
+    And pod "without" is bound to "n1"
+    And the Pod "without" has "metadata.annotations['kai.scheduler/numa-placement-predicted']" null
 
   @KAI-104 @KAI-105 @KAI-187
   Scenario: The BindRequest's spec selects the pod, not its name or the pod's scheduler

@@ -41,6 +41,7 @@ CATALOGUE = Catalogue(
             rule("DRA-007", driver="gpu.nvidia.com"),
             rule("NV-001", driver="gpu.nvidia.com", driver_since="v0.5.0"),
             rule("NV-002", driver="gpu.nvidia.com", driver_until="v0.4.1"),
+            rule("KAI-001", kai_since="0.17"),
             rule("DRA-008", component="binder"),
             rule("DRA-009", gates=("DRAPartitionableDevices",)),
             rule("DRA-010", gates=("DRAAdminAccess",)),
@@ -124,6 +125,13 @@ def test_a_scenario_whose_conditions_are_met_runs() -> None:
             "holds since release v0.5.0 of NVIDIA's driver; the rules of v0.4.1 apply",
         ),
         (scenario(rules=("NV-002",)), {}, {}, Status.NOT_APPLICABLE, "held until release v0.4.1 of NVIDIA's driver"),
+        (
+            scenario(rules=("KAI-001", "DRA-001")),
+            {},
+            {"revision": "kai-0.12"},
+            Status.NOT_APPLICABLE,
+            "holds since KAI 0.17; the rules of kai-0.12 apply (--revision)",
+        ),
         (scenario(since="1.37"), {}, {}, Status.NOT_APPLICABLE, "holds since"),
         (
             scenario(rules=("DRA-004",)),

@@ -27,6 +27,7 @@ _RANGES: Mapping[str, type[Version | Release]] = {
     "until": Version,
     "driver_since": Release,
     "driver_until": Release,
+    "kai_since": Version,
 }
 COMPONENTS = (
     "control-plane",
@@ -57,6 +58,7 @@ class Rule:
     `feature`: the optional feature that the rule depends on, one of dra_conformance.core.optional_features.
     `driver`: the name of the only driver that the rule binds, itself or through its webhook.
     `driver_since`, `driver_until`: releases of NVIDIA's driver, inclusive; the run selects one (`--driver-release`).
+    `kai_since`: the first revision of KAI's BindRequest protocol with what the rule is about; `--revision` selects one.
     `quirk`: the rule describes a known deviation of one release.
     `why`: the consequence of breaking the rule.
     `mistake`: the usual mistake of implementers.
@@ -75,6 +77,7 @@ class Rule:
     driver: str = ""
     driver_since: str | None = None
     driver_until: str | None = None
+    kai_since: str | None = None
     quirk: bool = False
     why: str = ""
     mistake: str = ""

@@ -1,4 +1,4 @@
-"""Kubernetes minor versions, releases of NVIDIA's driver, and the ranges of both in which rules hold."""
+"""Kubernetes minor versions, revisions of KAI, releases of NVIDIA's driver, and ranges in which rules hold."""
 
 from __future__ import annotations
 
@@ -64,4 +64,12 @@ def outside_releases(release: Release, since: str | None, until: str | None) -> 
         return f"holds since release {since} of NVIDIA's driver; the rules of {release} apply (--driver-release)"
     if until and release > Release.parse(until):
         return f"held until release {until} of NVIDIA's driver; the rules of {release} apply (--driver-release)"
+    return None
+
+
+def outside_revisions(revision: str, since: str | None) -> str | None:
+    """Return why a revision of KAI's protocol, such as `kai-0.12`, is before `since`, or None if it is not."""
+    name, _, version = revision.partition("-")
+    if since and name == "kai" and Version.parse(version) < Version.parse(since):
+        return f"holds since KAI {since}; the rules of {revision} apply (--revision)"
     return None
