@@ -124,8 +124,10 @@ class EventRecorder:
                 self._writing = True
             try:
                 self._write(event)
-            except (ApiError, TransportError, OSError) as error:
-                log.debug("%s: event %s was not written: %s", self.component, event.reason, error)
+            except Exception as error:  # even a bug must cost one event, not all later ones
+                expected = isinstance(error, (ApiError, TransportError, OSError))
+                level = logging.DEBUG if expected else logging.ERROR
+                log.log(level, "%s: event %s: %s", self.component, event.reason, error, exc_info=not expected)
             finally:
                 with self._condition:
                     self._writing = False

@@ -263,6 +263,21 @@ Feature: Scheduling while requests fail
       | does                 | what            |
       | loses its answers to | bindings of Pod |
 
+  @DRA-344 @DRA-345 @needs:direct-binding @profile:faults
+  Scenario: A pod is bound although the writes of its claims conflict many times
+    Given the scheduler binds pods itself
+    And node "n1" with 3 devices
+    And a DeviceClass "gpu" for those devices
+    And a ResourceClaim "first" for 1 of "gpu"
+    And a ResourceClaim "second" for 1 of "gpu"
+    And the API server answers 409 to the next 12 status updates of ResourceClaim
+    When a pod "train" using claim "first, second" is created
+    And every fault has affected a request
+    Then every pod is bound [DRA-344]
+    And claim "first" is reserved for exactly the pods "train" [DRA-345]
+    And claim "second" is reserved for exactly the pods "train" [DRA-345]
+    And every allocation is valid, and no device is allocated twice [DRA-345]
+
   @DRA-344 @DRA-345 @needs:direct-binding @gate:DRAExtendedResource
   Scenario Outline: A pod with an extended resource has one claim when the API server <does> <what>
     Given the scheduler binds pods itself
@@ -281,6 +296,7 @@ Feature: Scheduling while requests fail
       | does                 | what                       |
       | loses its answers to | creations of ResourceClaim |
       | loses its answers to | bindings of Pod            |
+      | answers 403 to       | bindings of Pod            |
       | answers 500 to       | status updates of Pod      |
 
   @DRA-344 @DRA-345 @needs:direct-binding @profile:faults
