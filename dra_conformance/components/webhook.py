@@ -208,7 +208,7 @@ class WebhookComponent:
             # The harness chose the address and made the certificate, so there is nothing for the user to fix.
             raise StartFailed("webhook", error) from error
         self._run.log.emit(ComponentChanged(component="webhook", implementation="reference", action="start"))
-        self.endpoint = self._endpoint(part.address[1] if part.address else 0)
+        self.endpoint = self._endpoint(part.address[1])
         self._parts[key] = part, self.endpoint
 
     def _start_process(self, gates: str) -> None:

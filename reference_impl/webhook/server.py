@@ -7,8 +7,8 @@ connections, so that a client that is slow or sends nothing does not delay the o
 from __future__ import annotations
 
 import socket
-import threading
 from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -45,12 +45,11 @@ class Webhook:
     """Answers AdmissionReviews. `address` is (host, port) once it is started."""
 
     name = "webhook"
+    address: tuple[str, int]
 
     def __init__(self, *, options: WebhookOptions) -> None:
         self.options = options
-        self.address: tuple[str, int] | None = None
-        self._server: uvicorn.Server | None = None
-        self._thread: threading.Thread | None = None
+        self._ending = ExitStack()
 
     def start(self) -> None:
         """Listen. Raises ComponentError if the address or the certificate is unusable."""
@@ -62,8 +61,6 @@ class Webhook:
             ssl_keyfile=options.key,
             lifespan="off",
             log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=1,
         )
         try:
             config.load()
@@ -75,17 +72,19 @@ class Webhook:
             listening = socket.create_server((options.host, options.port))
         except OSError as error:
             raise ComponentError(f"the webhook cannot listen on {options.host}:{options.port}: {error}") from error
-        # Head and body are two writes; the second would wait 40 ms for the first's ACK. Connections inherit this.
-        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.address = (options.host, int(listening.getsockname()[1]))
-        self._server = server = uvicorn.Server(config)
-        self._thread = threads.started(lambda: server.run([listening]), name="webhook")
+        server = uvicorn.Server(config)
+        thread = threads.started(lambda: server.run([listening]), name="webhook")
+
+        def end() -> None:
+            server.should_exit = server.force_exit = True
+            thread.join(timeout=10)
+
+        self._ending.callback(end)
 
     def stop(self) -> None:
         """Close the socket and all connections, and join the thread. Idempotent."""
-        if self._server is not None and self._thread is not None:
-            self._server.should_exit = self._server.force_exit = True
-            self._thread.join(timeout=10)
+        self._ending.close()
 
 
 def _application(gates: EnabledSharing) -> Callable[[Message, Receive, Send], Awaitable[None]]:
