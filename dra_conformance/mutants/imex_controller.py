@@ -248,7 +248,7 @@ def _(patch: Patch) -> None:
 )
 def _(patch: Patch) -> None:
     """The sweep runs when the controller starts, and never again."""
-    patch.replace("reference_impl.compute_domain.controller:_SWEEP", 1e6)
+    patch.replace("reference_impl.compute_domain.controller:_SWEEP_INTERVAL", 1e6)
 
 
 @mutant("finalizers-of-others-removed", rule="NV-153")

@@ -31,6 +31,10 @@ Feature: Daemons of a ComputeDomain in their cliques
     When "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n4" is set to $(uid:job)
     Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n4), cliqueID: "", index: -1, status: Ready} [NV-152]
     And the cliques of ComputeDomain "job" come to have the nodes "n2, n3" [NV-173]
+    # The driver of the node finds its clique later.
+    When "metadata.labels['nvidia.com/gpu.clique']" of the Node "n4" is set to rack.1
+    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n4), cliqueID: rack.1, index: 0, status: Ready} [NV-173]
+    And the cliques of ComputeDomain "job" come to have the nodes "n2, n3, n4" [NV-173]
 
   @NV-173 @NV-359
   Scenario: Two ComputeDomains in one clique have nodes of their own

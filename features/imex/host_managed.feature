@@ -50,8 +50,8 @@ Feature: IMEX daemons that the administrator of the nodes runs
     Then Prepare of claim "train" returns "channel-0" [NV-171b]
     And claim "train" adds 1 channels on "n1" [NV-171b]
     And the ComputeDomain label of node "n1" stays "none" [NV-171b]
-    When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain label of node "n1" stays "none" [NV-171b]
+    And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1" [NV-171b]
+    And the ComputeDomain label of node "n1" stays "none" [NV-171b]
 
   @NV-171c @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   @needs:compute-domain-flags @needs:compute-domain-plugin-flags
@@ -68,6 +68,7 @@ Feature: IMEX daemons that the administrator of the nodes runs
       | --imex-mode=hostManaged                    |
     And Prepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "train" has not succeeded yet
+    And "nvidia-imex-ctl" on "n1" was run with "-q --u=*/etc/nvidia-imex/imex_ctrl.sock"
     When node "n1" recovers from "nvidia-imex not ready"
     Then Prepare of claim "train" returns "channel-0"
 

@@ -18,7 +18,7 @@ import logging
 from dataclasses import dataclass
 
 from dra_api.client import KubeClient, NotFound
-from dra_api.clock import Clock, timestamp
+from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
     DAEMON_SETS,
@@ -30,7 +30,6 @@ from dra_api.objects import (
     meta,
     name_of,
     namespace_of,
-    owner_reference,
     uid_of,
 )
 from reference_impl.compute_domain.cliques import CliqueFullError, CliqueWriter
@@ -146,7 +145,8 @@ class SimulatedImexDaemons:
     def join(self, daemon: _Daemon, pod: Obj) -> None:
         """Act as the daemon of one node: become ready, and write that into the clique."""
         if not is_ready(pod):
-            pod = self._run(pod)
+            self._run(pod)
+            return  # it joins once the watch delivers the change
         clique_id = self.clique_of(daemon.node)
         if (meta(pod).get("labels") or {}).get(CLIQUE_LABEL) != clique_id:
             # The plugin found the node's clique after the pod was made.
@@ -170,39 +170,26 @@ class SimulatedImexDaemons:
 
     def _create(self, daemon: _Daemon) -> None:
         template = daemon.daemon_set["spec"]["template"]
-        containers = [
-            {"name": container["name"], "image": container["image"], "command": container.get("command") or []}
-            for container in template["spec"]["containers"]
-        ]
-        owner = {"apiVersion": DAEMON_SETS.api_version, "kind": DAEMON_SETS.kind, **daemon.daemon_set}
+        # No owner: this component ends the pod of a DaemonSet that is gone.
         pod = {
             "metadata": {
                 "name": daemon.pod_name,
                 "namespace": self._namespace,
                 "labels": {**template["metadata"]["labels"], CLIQUE_LABEL: self.clique_of(daemon.node)},
                 "annotations": {SIMULATED: "true"},
-                "ownerReferences": [owner_reference(owner, controller=True)],
             },
             # No daemon claim: these pods never meet a scheduler, and nothing in them would use the device.
             "spec": {
                 "nodeName": name_of(daemon.node),
-                "containers": containers,
+                "containers": [{"name": one["name"], "image": one["image"]} for one in template["spec"]["containers"]],
                 "terminationGracePeriodSeconds": 0,
             },
         }
         self._client.create(PODS, pod)
 
-    def _run(self, pod: Obj) -> Obj:
-        now = timestamp(self._clock.now())
-        status: Obj = {
-            "phase": "Running",
-            "podIP": self._address,
-            "startTime": now,
-            "conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": now}],
-        }
-        running = self._client.patch(PODS, name_of(pod), {"status": status}, namespace_of(pod), subresource="status")
-        self._informers[PODS].assume(running)
-        return running
+    def _run(self, pod: Obj) -> None:
+        status = {"phase": "Running", "podIP": self._address, "conditions": [{"type": "Ready", "status": "True"}]}
+        self._client.patch(PODS, name_of(pod), {"status": status}, namespace_of(pod), subresource="status")
 
     def _end(self, pod: Obj) -> None:
         labels = meta(pod).get("labels") or {}

@@ -143,6 +143,8 @@ class WaitingService(DriverService):
 class ComputeDomainPlugin:
     """A DRA driver for IMEX channels on one node. `nvml` has pynvml's names and may be None if `clique_id` is given."""
 
+    _clique_id: str  # known from the start on
+
     def __init__(
         self, client: KubeClient, *, clock: Clock, nvml: ModuleType | None, options: ComputeDomainPluginOptions
     ) -> None:
@@ -152,7 +154,6 @@ class ComputeDomainPlugin:
         self._clock = clock
         self._client = client
         self._nvml = nvml
-        self._clique_id = options.clique_id or ""
         self._ending = ExitStack()
         root = DriverRoot(node.driver_root)
         storage = ClaimStorage.of(self._client, node, clock=clock)
