@@ -271,8 +271,19 @@ Feature: The binder writes claims
     And claim "there" holds the devices "dev-0" of "n2"
     And a pod "good" using claim "here"
     And a pod "bad" using claim "here, there"
-    When a BindRequest "good" of pod "good" to "n1" is created
-    And a BindRequest "bad" of pod "bad" to "n1" is created
+    When a BindRequest "good" of pod "good" to "n1" giving claim "here" the devices "dev-0" is created
+    And a BindRequest "bad" of pod "bad" to "n1" is created with:
+      """
+      resourceClaimAllocations:
+        - name: here
+          allocation:
+            devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-0}]}
+            nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+        - name: there
+          allocation:
+            devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n2), device: dev-0}]}
+            nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n2)]}]}]}
+      """
     Then pod "good" is bound to "n1"
     And claim "here" is reserved for exactly the pods "good"
     And BindRequest "bad" fails with a reason that names "there"
