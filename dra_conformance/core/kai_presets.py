@@ -40,6 +40,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
         # Shorter periods than the delay of its watch make it create a BindRequest twice.
         "--schedule-period=200ms",
         "--v=2",
+        "{flags}",
     ),
 }
 

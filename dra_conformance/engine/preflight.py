@@ -33,9 +33,9 @@ from fake_nvml.library import control_path, library_path
 
 _PLACEHOLDERS = {
     "webhook": WEBHOOK_PLACEHOLDERS,
-    "compute-domain-controller": ("kubeconfig", "namespace", "flags"),
+    "compute-domain-controller": ("kubeconfig", "namespace", "port", "flags"),
 }
-"""The placeholders of components that do not run on a node, if they have more than {kubeconfig}."""
+"""The placeholders of components that do not run on a node, if they have more than {kubeconfig}, {port} and {flags}."""
 
 
 def check(options: RunOptions) -> None:
@@ -132,7 +132,7 @@ def _placeholders(component: str, command: Sequence[str]) -> None:
     """Check the placeholders of a command. Those of a program on a node differ by node, so its node checks them."""
     if component in NODE_PROGRAMS:
         return
-    known = _PLACEHOLDERS.get(component, ("kubeconfig", "port"))
+    known = _PLACEHOLDERS.get(component, ("kubeconfig", "port", "flags"))
     for word in command:
         fill(word, dict.fromkeys(known, ""))
 

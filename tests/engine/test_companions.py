@@ -106,6 +106,11 @@ def test_a_companion_that_cannot_be_had_ends_the_run(
     assert ended.code == code
 
 
+@pytest.mark.parametrize("word", ["{port}", "{flags}", "{kubeconfig}"])
+def test_a_command_of_a_component_has_these_words(word: str) -> None:
+    preflight.check(RunOptions(scheduler=f"exec:/bin/sh {word}"))
+
+
 def of_scheduler(**more: Any) -> dict[str, Any]:
     return {"scheduler": "exec:/bin/sh", "companions": {"scheduler": more}}
 
