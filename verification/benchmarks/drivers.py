@@ -1,5 +1,5 @@
-"""Drivers with a kubelet for their node, and the calls to them: the reference in process and as a program, and the
-official example driver.
+"""Drivers with a kubelet for their node, and the calls to them: the reference in process and as a program, the official
+example driver, and NVIDIA's driver.
 """
 
 from __future__ import annotations
@@ -18,7 +18,12 @@ from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.objects import DEVICE_CLASSES, RESOURCE_CLAIMS, Obj
 from dra_api.rpc import ClaimRef
+from dra_conformance.components import fake_root
 from dra_conformance.control_plane.binaries import BinariesControlPlane
+from dra_conformance.core.component_spec import FLAGS, fill
+from dra_conformance.core.driver_presets import nvidia
+from dra_conformance.core.isolation import Isolation
+from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet import Kubelet, PluginHandle
 from reference_impl.kubelet_plugin.options import FeatureGates, KubeletPluginOptions
 from reference_impl.kubelet_plugin.plugin import KubeletPlugin
@@ -70,16 +75,18 @@ def in_process(
 
 
 @contextlib.contextmanager
-def own_process(plane: ApiServerEmulator | BinariesControlPlane, root: Path) -> Iterator[PluginHandle]:
+def own_process(
+    plane: ApiServerEmulator | BinariesControlPlane, root: Path, *, name: str = "n1"
+) -> Iterator[PluginHandle]:
     """A node with a kubelet here and the reference driver in a process of its own, on eight GPUs."""
     root.mkdir()
     with (
         fake_nvml.Node.create("dgx-h100", root / "nvml") as node,
-        _kubelet(plane, "n1", root / "k") as kubelet,
+        _kubelet(plane, name, root / "k") as kubelet,
     ):
         command = [
             *(sys.executable, "-m", "reference_impl", "kubelet-plugin", "--kubeconfig", str(plane.kubeconfig)),
-            *("--node-name", "n1", "--kubelet-plugins-directory-path", str(kubelet.plugins_dir)),
+            *("--node-name", name, "--kubelet-plugins-directory-path", str(kubelet.plugins_dir)),
             *("--kubelet-registrar-directory-path", str(kubelet.registration_dir)),
             *("--cdi-root", str(kubelet.cdi_roots[0]), "--container-driver-root", str(node.driver_root)),
         ]
@@ -92,13 +99,15 @@ def own_process(plane: ApiServerEmulator | BinariesControlPlane, root: Path) -> 
 
 
 @contextlib.contextmanager
-def example_driver(plane: ApiServerEmulator | BinariesControlPlane, root: Path) -> Iterator[PluginHandle]:
+def example_driver(
+    plane: ApiServerEmulator | BinariesControlPlane, root: Path, *, name: str = "n1"
+) -> Iterator[PluginHandle]:
     """The same with the official example driver. Its client-side rate limits are raised."""
     root.mkdir()
-    with _kubelet(plane, "n1", root / "k") as kubelet:
+    with _kubelet(plane, name, root / "k") as kubelet:
         (kubelet.plugins_dir / EXAMPLE).mkdir(parents=True)
         command = [
-            *(str(PEER), "--kubeconfig", str(plane.kubeconfig), "--node-name", "n1", "--num-devices", str(DEVICES)),
+            *(str(PEER), "--kubeconfig", str(plane.kubeconfig), "--node-name", name, "--num-devices", str(DEVICES)),
             *("--cdi-root", str(kubelet.cdi_roots[0]), "--kube-api-qps", "1000", "--kube-api-burst", "2000"),
             *("--kubelet-plugins-directory-path", str(kubelet.plugins_dir)),
             *("--kubelet-registrar-directory-path", str(kubelet.registration_dir)),
@@ -109,6 +118,44 @@ def example_driver(plane: ApiServerEmulator | BinariesControlPlane, root: Path) 
         finally:
             program.kill()
             program.wait()
+
+
+@contextlib.contextmanager
+def nvidia_driver(
+    plane: ApiServerEmulator | BinariesControlPlane, root: Path, *, name: str = "n1"
+) -> Iterator[PluginHandle]:
+    """The same with NVIDIA's driver on eight fake GPUs, in a mount namespace that shows it the fake node."""
+    root.mkdir()
+    view = root / "view"
+    view.mkdir()
+    with (
+        fake_nvml.Node.create("dgx-h100", root / "nvml") as node,
+        _kubelet(plane, name, root / "k") as kubelet,
+    ):
+        (kubelet.plugins_dir / GPU).mkdir(parents=True)
+        fake_root.complete(Path(node.driver_root))
+        values = {
+            "kubeconfig": str(plane.kubeconfig),
+            "node": name,
+            "plugins": str(kubelet.plugins_dir),
+            "registrar": str(kubelet.registration_dir),
+            "cdi": str(kubelet.cdi_roots[0]),
+            "driver_root": str(node.driver_root),
+        }
+        preset = nvidia("driver", "")
+        mounts = [*preset.mounts, *fake_root.shown_mounts(Path(node.driver_root))]
+        program = ManagedProcess(
+            "nvidia",
+            [fill(word, values) for word in preset.command if word != FLAGS],
+            log_path=root / "driver.log",
+            env={**node.env(), **fake_root.environment(Path(node.driver_root)), "NAMESPACE": "default"},
+            isolation=Isolation(reason="a measurement").with_mounts(mounts, view=view, root=True),
+        )
+        program.start()
+        try:
+            yield kubelet.wait_registered(GPU, 30.0)
+        finally:
+            program.stop()
 
 
 def make_class(client: KubeClient) -> None:
@@ -123,10 +170,15 @@ def request() -> Obj:
     return {"devices": {"requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]}}
 
 
-def allocated(client: KubeClient, name: str, node: str, device: str, *, driver_name: str = GPU) -> ClaimRef:
-    """A claim that was given one device by hand."""
-    made = client.create(RESOURCE_CLAIMS, {"metadata": {"name": name, "namespace": "default"}, "spec": request()})
-    result = {"request": "gpu", "driver": driver_name, "pool": node, "device": device}
+def allocated(
+    client: KubeClient, name: str, node: str, device: str, *, driver_name: str = GPU, admin: bool = False
+) -> ClaimRef:
+    """A claim that was given one device by hand; with `admin` several claims may have the device."""
+    spec = request()
+    result: Obj = {"request": "gpu", "driver": driver_name, "pool": node, "device": device}
+    if admin:
+        spec["devices"]["requests"][0]["exactly"]["adminAccess"] = result["adminAccess"] = True
+    made = client.create(RESOURCE_CLAIMS, {"metadata": {"name": name, "namespace": "default"}, "spec": spec})
     made["status"] = {"allocation": {"devices": {"results": [result]}}}
     client.update_status(RESOURCE_CLAIMS, made)
     return ClaimRef("default", made["metadata"]["uid"], name)

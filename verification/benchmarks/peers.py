@@ -1,0 +1,163 @@
+"""NodePrepareResources of the reference driver, NVIDIA's driver and the official example driver, in turns.
+
+All of them run at the same time on one kube-apiserver, each on its own node, and are called one after the other, so
+that other load of the machine affects all alike.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from dra_api.client import KubeClient
+from dra_api.objects import NAMESPACES
+from dra_api.rpc import ClaimRef
+from dra_conformance.core.driver_presets import nvidia
+from dra_conformance.kubelet import PluginHandle
+from verification.benchmarks.cluster import api_server, has_real_api_server
+from verification.benchmarks.drivers import (
+    DEVICES,
+    EXAMPLE,
+    GPU,
+    PEER,
+    allocated,
+    example_driver,
+    make_class,
+    nvidia_driver,
+    own_process,
+    prepared,
+    unprepared,
+)
+from verification.benchmarks.figures import Figure, percentile
+
+_REFERENCE = "reference"
+_TURNS, _CALLS = 50, 8
+_ROUNDS = 25
+_WARM = 2
+_MANY = 64
+_ADMIN = {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}
+
+Start = Callable[..., AbstractContextManager[PluginHandle]]
+
+
+@dataclass(slots=True)
+class _Driver:
+    """A running driver with its claims, the milliseconds of its calls, and how many calls failed."""
+
+    plugin: PluginHandle
+    eight: list[ClaimRef]
+    many: list[ClaimRef]
+    single: list[float] = field(default_factory=list)
+    last_of_eight: list[float] = field(default_factory=list)
+    last_of_many: list[float] = field(default_factory=list)
+    failed: int = 0
+
+
+def _peers() -> dict[str, tuple[Start, str]]:
+    found: dict[str, tuple[Start, str]] = {_REFERENCE: (own_process, GPU)}
+    preset = nvidia("driver", "")
+    if preset.missing():
+        print(f"  {preset.name} is not built ({preset.build}): left out")
+    else:
+        found[preset.name] = (nvidia_driver, GPU)
+    if PEER.exists():
+        found[EXAMPLE] = (example_driver, EXAMPLE)
+    else:
+        print("  the example driver is not built (make third-party): left out")
+    return found
+
+
+def measure() -> dict[str, _Driver]:
+    """Call all drivers in turns: one claim, eight claims at once, and many claims at once with admin access."""
+    found: dict[str, _Driver] = {}
+    with (
+        api_server(real=True) as plane,
+        tempfile.TemporaryDirectory(prefix="dra-b-") as folder,
+        contextlib.ExitStack() as ending,
+        ThreadPoolExecutor(_MANY) as pool,
+    ):
+        client = KubeClient(plane.transport())
+        make_class(client)
+        client.patch(NAMESPACES, "default", _ADMIN)
+        for number, (name, (start, driver)) in enumerate(_peers().items()):
+            node = f"n{number}"
+            plugin = ending.enter_context(start(plane, Path(folder) / node, name=node))
+
+            def claims(count: int, kind: str, node: str = node, driver: str = driver) -> list[ClaimRef]:
+                return [
+                    allocated(
+                        client,
+                        f"{node}-{kind}-{i}",
+                        node,
+                        f"gpu-{i % DEVICES}",
+                        driver_name=driver,
+                        admin=kind == "admin",
+                    )
+                    for i in range(count)
+                ]
+
+            found[name] = _Driver(plugin, claims(DEVICES, "own"), claims(_MANY, "admin"))
+        for turn in range(_TURNS + _WARM):
+            for one in found.values():
+                times = [_pair(one.plugin, one.eight[0]) for _ in range(_CALLS)]
+                one.single += times if turn >= _WARM else []
+        for turn in range(_ROUNDS + _WARM):
+            for one in found.values():
+                for refs, times in ((one.eight, one.last_of_eight), (one.many, one.last_of_many)):
+                    last = _at_once(one, refs, pool)
+                    times += [last] if turn >= _WARM else []
+    return found
+
+
+def _pair(plugin: PluginHandle, ref: ClaimRef) -> float:
+    try:
+        return prepared(plugin, ref)
+    finally:
+        unprepared(plugin, ref)
+
+
+def _at_once(one: _Driver, refs: list[ClaimRef], pool: ThreadPoolExecutor) -> float:
+    """Return the milliseconds until the last of several calls at once has its response."""
+
+    def call(ref: ClaimRef) -> bool:
+        return bool(one.plugin.prepare([ref])[ref.uid].error)
+
+    began = time.perf_counter()
+    one.failed += sum(pool.map(call, refs))
+    took = (time.perf_counter() - began) * 1000
+    for ref in refs:
+        unprepared(one.plugin, ref)
+    return took
+
+
+def figures() -> list[Figure]:
+    """Return the times of each driver, and those of the reference relative to the fastest other one."""
+    if not has_real_api_server():
+        return []
+    found = measure()
+    kinds: Mapping[str, Callable[[_Driver], list[float]]] = {
+        "one Prepare": lambda one: one.single,
+        "last of 8 at once": lambda one: one.last_of_eight,
+        f"last of {_MANY} at once": lambda one: one.last_of_many,
+    }
+    for name, one in found.items():
+        if one.failed:
+            print(f"  {name}: {one.failed} of {(DEVICES + _MANY) * (_ROUNDS + _WARM)} calls at once failed")
+    rows = []
+    for what, times in kinds.items():
+        rows += [
+            Figure(f"{what}, {name}", "ms p50", times(one), note=f"p99 {percentile(times(one), 0.99):.3g} ms")
+            for name, one in found.items()
+        ]
+        others = [times(one) for name, one in found.items() if name != _REFERENCE]
+        for share, label in ((0.5, "p50"), (0.99, "p99")) if others else ():
+            best = min(percentile(values, share) for values in others)
+            ratio = percentile(times(found[_REFERENCE]), share) / best
+            rows.append(Figure(f"{what}, {label}, reference / fastest other", "x", [ratio], aim="≤ 1"))
+    return rows
