@@ -13,10 +13,11 @@ PARTIAL = ".partial"
 """Suffix of temporary files; their names begin with a dot and the name of the file."""
 
 
-def write_atomically(path: Path, data: bytes, *, mode: int) -> None:
+def write_atomically(path: Path, data: bytes, *, mode: int, sync: bool = True) -> None:
     """Replace `path` by `data` with permission bits `mode`: write to a temporary file, sync, rename.
 
-    Two writers of one path must not run at the same time.
+    Without `sync`, a power failure may damage the file; a kill does not. Two writers of one path must not run at the
+    same time.
     """
     aside = path.with_name(f".{path.name}{PARTIAL}")
     try:
@@ -26,7 +27,8 @@ def write_atomically(path: Path, data: bytes, *, mode: int) -> None:
             left = memoryview(data)
             while left:
                 left = left[os.write(descriptor, left) :]
-            os.fsync(descriptor)
+            if sync:
+                os.fsync(descriptor)
         finally:
             os.close(descriptor)
         os.replace(aside, path)

@@ -74,12 +74,13 @@ class Checkpoint:
     """The claims of one plugin, in its file.
 
     Every access reads the file: another process of the same plugin may have changed it, and the plugin's lock (not this
-    class) keeps the two apart. `boot_id` is the kernel's.
+    class) keeps the two apart. Bytes that were just written or read are not decoded again. `boot_id` is the kernel's.
     """
 
     def __init__(self, path: Path, *, boot_id: str) -> None:
         self.path = path
         self.boot_id = boot_id
+        self._decoded: tuple[bytes | None, dict[str, ClaimEntry], str] = (None, {}, "")
 
     def open(self) -> None:
         """Create the file, or check it; drop the claims of an earlier boot.
@@ -111,11 +112,18 @@ class Checkpoint:
 
     def write(self, claims: Mapping[str, ClaimEntry]) -> None:
         """Replace the whole file."""
-        write_atomically(self.path, encode(claims, boot_id=self.boot_id), mode=_MODE)
+        data = encode(claims, boot_id=self.boot_id)
+        write_atomically(self.path, data, mode=_MODE)
+        self._decoded = (data, dict(claims), self.boot_id)
 
     def _read(self) -> tuple[dict[str, ClaimEntry], str]:
         try:
-            return decode(self.path.read_bytes())
+            data = self.path.read_bytes()
+            known, claims, boot_id = self._decoded
+            if data != known:
+                claims, boot_id = decode(data)
+                self._decoded = (data, claims, boot_id)
+            return dict(claims), boot_id
         except FileNotFoundError:
             return {}, ""
         except _WrongError as error:
@@ -142,7 +150,8 @@ def encode(claims: Mapping[str, ClaimEntry], *, boot_id: str) -> bytes:
     # The checksum is that of the section with 0 in its place, see `decode`.
     v2: Obj = {"checksum": 0, "preparedClaims": every, "nodeBootID": boot_id}
     v2["checksum"] = checksum(v2)
-    return _canonical({"checksum": checksum(v1), "v1": v1, "v2": v2}) + b"\n"
+    first = _canonical(v1)
+    return _canonical({"checksum": zlib.crc32(first), "v1": orjson.Fragment(first), "v2": v2}) + b"\n"
 
 
 def decode(data: bytes) -> tuple[dict[str, ClaimEntry], str]:
