@@ -150,8 +150,7 @@ def encode(claims: Mapping[str, ClaimEntry], *, boot_id: str) -> bytes:
     # The checksum is that of the section with 0 in its place, see `decode`.
     v2: Obj = {"checksum": 0, "preparedClaims": every, "nodeBootID": boot_id}
     v2["checksum"] = checksum(v2)
-    first = _canonical(v1)
-    return _canonical({"checksum": zlib.crc32(first), "v1": orjson.Fragment(first), "v2": v2}) + b"\n"
+    return _canonical({"checksum": checksum(v1), "v1": v1, "v2": v2}) + b"\n"
 
 
 def decode(data: bytes) -> tuple[dict[str, ClaimEntry], str]:
