@@ -350,3 +350,23 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Without an owner, the BindRequest is kept when its pod is deleted."""
     change_request(patch, lambda request, *_: request["metadata"].pop("ownerReferences"))
+
+
+@mutant("scheduler-omits-claims-with-alternatives", rule="KAI-450")
+def _(patch: Patch) -> None:
+    """The entry of a claim with firstAvailable is missing, as in KAI 0.12."""
+
+    def alternative(entry: Obj) -> bool:
+        return any("/" in result["request"] for result in entry["allocation"]["devices"]["results"])
+
+    change_entries(patch, lambda entries: [entry for entry in entries if not alternative(entry)])
+
+
+@mutant("scheduler-labels-with-the-pods-name", rule="KAI-483")
+def _(patch: Patch) -> None:
+    """The pod's name is the value of a label, as in KAI 0.12."""
+
+    def change(request: Obj, pod: Obj, node: str) -> None:
+        request["metadata"]["labels"]["pod-name"] = pod["metadata"]["name"]
+
+    change_request(patch, change)

@@ -6,7 +6,7 @@ import contextlib
 import copy
 from typing import Any
 
-from dra_api.objects import Obj
+from dra_api.objects import BIND_REQUESTS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binder.failure import BindFailure
 
@@ -237,3 +237,43 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Two BindRequests with one device are carried out one after the other."""
     patch.replace(f"{HOLDERS}.taking", lambda self, pod, allocations: contextlib.nullcontext())
+
+
+@mutant("binder-ignores-the-owner", rule="KAI-139b")
+def _(patch: Patch) -> None:
+    """The pod is found by its name only, as by KAI 0.12 and 0.17."""
+    patch.replace(f"{CHECKS}:check_identity", lambda request, pod: None)
+
+
+@mutant("binder-reads-the-node-again", rule="KAI-141")
+def _(patch: Patch) -> None:
+    """The BindRequest is read again after the claims are written, for the node of the binding."""
+
+    def wrapped(original: Any) -> Any:
+        def bind(self: Any, pod: Obj, node: str, annotations: Any) -> None:
+            found = self._client.find(BIND_REQUESTS, pod["metadata"]["name"], pod["metadata"]["namespace"])
+            original(self, pod, found["spec"]["selectedNode"] if found else node, annotations)
+
+        return bind
+
+    patch.wrap("reference_impl.binder.pods:PodWriter.bind", wrapped)
+
+
+@mutant("binder-stops-after-a-deleted-request", rule="KAI-142")
+def _(patch: Patch) -> None:
+    """After the deletion of a BindRequest no other is processed."""
+    deleted: list[str] = []
+
+    def wrapped(original: Any) -> Any:
+        def on_bind_request(self: Any, change: Any) -> None:
+            if change.type == "DELETED":
+                deleted.append(change.object["metadata"]["uid"])
+            original(self, change)
+
+        return on_bind_request
+
+    patch.wrap(f"{BINDER}._on_bind_request", wrapped)
+    patch.wrap(
+        f"{BINDER}.needs_attempt",
+        lambda original: lambda self, request: not deleted and original(self, request),
+    )

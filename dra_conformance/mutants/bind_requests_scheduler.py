@@ -249,3 +249,49 @@ def _(patch: Patch) -> None:
     scheduler = "reference_impl.scheduler.scheduler:Scheduler"
     patch.wrap(f"{scheduler}._clean_up", cleaning)
     patch.wrap(f"{scheduler}._schedule", scheduling)
+
+
+@mutant("scheduler-uses-claims-in-deletion", rule="KAI-452")
+def _(patch: Patch) -> None:
+    """A pod is scheduled although its claim is being deleted."""
+    resolve_leniently(patch, "is being deleted")
+
+
+@mutant("scheduler-keeps-a-pod-for-its-lost-node", rule="KAI-457")
+def _(patch: Patch) -> None:
+    """A pod with claims whose BindRequest was deleted is offered no other node, as in KAI 0.12."""
+    stuck: set[Any] = set()
+
+    def cleaning(original: Any) -> Any:
+        def _clean_up(self: Any, key: Any, pod: Obj, stale: list[Obj]) -> None:
+            original(self, key, pod, stale)
+            if pod["spec"].get("resourceClaims"):
+                stuck.add(key)
+
+        return _clean_up
+
+    def scheduling(original: Any) -> Any:
+        def _schedule(self: Any, key: Any) -> None:
+            if key not in stuck:
+                original(self, key)
+
+        return _schedule
+
+    scheduler = "reference_impl.scheduler.scheduler:Scheduler"
+    patch.wrap(f"{scheduler}._clean_up", cleaning)
+    patch.wrap(f"{scheduler}._schedule", scheduling)
+
+
+@mutant(
+    "scheduler-misses-a-removed-node",
+    rule="KAI-073",
+    scenario="bind_requests/scheduler_cleans#a-bindrequest-whose-node-is-removed-is-replaced",
+)
+def _(patch: Patch) -> None:
+    """A BindRequest is compared with the nodes only when its pod is looked at for another reason."""
+
+    def node_deleted(self: Any, name: str) -> None:
+        with self.lock:
+            self.nodes.pop(name, None)
+
+    patch.replace("reference_impl.scheduler.cluster_view:ClusterView._node_deleted", node_deleted)

@@ -126,6 +126,17 @@ def _(world: World, pod: str, claim: str, devices: str) -> None:
     world.eventually(f"the BindRequest of {pod} allocates {claim}", look, expected=sorted(words(devices)))
 
 
+@then('every BindRequest of pod "{pod}" has devices for claim "{claim}"')
+def _(world: World, pod: str, claim: str) -> None:
+    """The entry of the claim (the pod's own name) has results in each BindRequest of the pod; there may be none."""
+
+    def look() -> Seen:
+        found = [entries_of(request) for request in requests_of(world, pod)]
+        return all(devices_in(entries.get(claim)) for entries in found), found or "no BindRequest"
+
+    world.stays(f"the BindRequest of {pod} allocates {claim}", look, expected=f"an allocation for {claim}, if any")
+
+
 @then("{count:d} pods get BindRequests, with {devices:d} distinct devices")
 def _(world: World, count: int, devices: int) -> None:
     """This number of pods has one BindRequest each, and together these allocate each device at most once."""

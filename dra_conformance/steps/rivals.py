@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dra_api.objects import PODS, RESOURCE_CLAIMS, uid_of
+from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, uid_of
 from dra_conformance.engine.vocabulary import given
 from dra_conformance.engine.world import World
 from dra_conformance.steps import faults
 from dra_conformance.steps.claim_holders import hold, reserve
 from dra_conformance.steps.claims import pod_consumer
+from dra_conformance.steps.fields import write_field
 from dra_conformance.steps.pods import pod_object
 from dra_conformance.steps.references import Known
 
@@ -26,6 +27,26 @@ def _(world: World, pod: str, claim: str) -> None:
 def _(world: World, pod: str, claim: str) -> None:
     """Delete the pod and create it again by its name, just before the binder's next status update of the claim."""
     faults.before_status_update(world, claim=claim, act=replacement(world, pod))
+
+
+@given('the BindRequest "{name}" is changed to "{node}" while the binder writes claim "{claim}"')
+def _(world: World, name: str, node: str, claim: str) -> None:
+    """Change the selected node of the BindRequest just before the binder's next status update of the claim."""
+
+    def change() -> None:
+        write_field(world, BIND_REQUESTS, name, "spec.selectedNode", world.name(node))
+
+    faults.before_status_update(world, claim=claim, act=change)
+
+
+@given('the BindRequest "{name}" is deleted while the binder writes claim "{claim}"')
+def _(world: World, name: str, claim: str) -> None:
+    """Delete the BindRequest just before the binder's next status update of the claim."""
+
+    def delete() -> None:
+        world.client.delete(BIND_REQUESTS, name, world.namespace)
+
+    faults.before_status_update(world, claim=claim, act=delete)
 
 
 @given('claim "{claim}" is replaced by another of its name while the scheduler writes it')

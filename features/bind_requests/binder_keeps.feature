@@ -138,3 +138,49 @@ Feature: The binder keeps what others wrote
     Then pod "two" is bound to "n1"
     And the extended resource claim of pod "one" is allocated the devices "dev-1"
     And the extended resource claim of pod "two" is allocated the devices "dev-0"
+
+  @KAI-139b
+  Scenario: A BindRequest of another pod is not carried out
+    Given the binder is stopped
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    And a pod "other" without claims
+    And a BindRequest "forged" of pod "train" to "n1" giving claim "claim" the devices "dev-1"
+    And a BindRequest "other" of pod "other" to "n1"
+    And "metadata.ownerReferences" of the BindRequest "forged" is set to [{apiVersion: v1, kind: Pod, name: other, uid: $(uid:other)}]
+    When the binder is started
+    Then pod "other" is bound to "n1"
+    And BindRequest "forged" fails with a reason
+    And pod "train" stays unbound
+    And claim "claim" stays unallocated
+
+  @KAI-141 @needs:faults
+  Scenario: A BindRequest that is sent to another node meanwhile binds its pod where its devices are
+    Given node "n1" with 2 devices
+    And node "n2" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    And the BindRequest "train" is changed to "n2" while the binder writes claim "claim"
+    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
+    Then the BindRequest "train" has "spec.selectedNode" $(node:n2)
+    And every BindRequest is Succeeded or Failed
+    And every bound pod has its devices
+    And every allocation is valid, and no device is allocated twice
+
+  @KAI-142 @needs:faults
+  Scenario: A BindRequest that is deleted meanwhile stops no other
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    And a pod "other" without claims
+    And the BindRequest "train" is deleted while the binder writes claim "claim"
+    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
+    Then the BindRequest "train" is gone
+    When a BindRequest "other" of pod "other" to "n1" is created
+    Then pod "other" is bound to "n1"
+    And every BindRequest is Succeeded or Failed
+    And every bound pod has its devices

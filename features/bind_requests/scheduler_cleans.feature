@@ -82,6 +82,37 @@ Feature: The scheduler cleans up failed BindRequests
       | Failed    |
       | Succeeded |
 
+  @KAI-073
+  Scenario: A BindRequest whose node is removed is replaced
+    Given the scheduler is stopped
+    And node "n1"
+    And node "n2"
+    And a pod "plain" without claims
+    And a pod "other" without claims
+    And a BindRequest "lost" of pod "plain" to "n1"
+    When the scheduler is started
+    Then pod "other" gets exactly one BindRequest
+    When the Node "n1" is deleted
+    Then the BindRequest "lost" is gone
+    And the BindRequest of pod "plain" has "spec.selectedNode" $(node:n2)
+
+  @KAI-457
+  Scenario: A pod whose node is removed before it is bound gets devices of another node
+    Given the scheduler is stopped
+    And node "n1" with 2 devices
+    And node "n2" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    And a pod "other" without claims
+    And a BindRequest "lost" of pod "train" to "n1" giving claim "claim" the devices "dev-1"
+    When the scheduler is started
+    Then pod "other" gets exactly one BindRequest
+    When the Node "n1" is deleted
+    Then the BindRequest "lost" is gone
+    And the BindRequest of pod "train" has "spec.selectedNode" $(node:n2)
+    And the BindRequest of pod "train" gives claim "claim" 1 devices on its node
+
   @KAI-482 @needs:faults
   Scenario Outline: A BindRequest whose deletion is answered with <code> does not stop the scheduler
     Given the scheduler is stopped

@@ -128,6 +128,38 @@ Feature: Devices in BindRequests are in use
     And pod "classless" gets no BindRequest [KAI-044]
     And pod "claimless" gets no BindRequest [KAI-042]
 
+  @KAI-450 @gate:DRAPrioritizedList
+  Scenario: A BindRequest allocates a claim with alternatives, or is not created
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "choice" with:
+      """
+      requests:
+        - name: gpu
+          firstAvailable:
+            - {name: many, deviceClassName: $(class:accelerator), count: 5}
+            - {name: one, deviceClassName: $(class:accelerator)}
+      """
+    And a ResourceClaim "plain" for 1 of "accelerator"
+    And a pod "choosing" using claim "choice"
+    And a pod "plain" using claim "plain"
+    # The scheduler has tried the pod that was created before.
+    Then the BindRequest of pod "plain" gives claim "plain" 1 devices on its node
+    And every BindRequest of pod "choosing" has devices for claim "choice"
+
+  @KAI-452
+  Scenario: A claim that is being deleted is not used
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "going" for 1 of "accelerator"
+    And a ResourceClaim "plain" for 1 of "accelerator"
+    And the ResourceClaim "going" is being deleted
+    And a pod "late" using claim "plain, going"
+    And a pod "plain" using claim "plain"
+    # The scheduler has tried the pod that was created before.
+    Then the BindRequest of pod "plain" gives claim "plain" 1 devices on its node
+    And pod "late" gets no BindRequest
+
   @KAI-042
   Scenario: A pod is scheduled once its claim exists
     Given node "n1" with 2 devices

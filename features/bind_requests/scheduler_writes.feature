@@ -30,6 +30,14 @@ Feature: The scheduler writes BindRequests
     And the BindRequest of pod "plain" has "spec.resourceClaimAllocations" null
     And the BindRequest of pod "plain" has "spec.selectedGPUGroups" null
 
+  @KAI-483
+  Scenario: A pod with a long name gets a BindRequest
+    Given node "n1"
+    And a pod "a-name-of-sixty-four-characters-is-one-too-long-for-label-values" without claims
+    And a pod "short" without claims
+    Then the BindRequest of pod "short" has "spec.selectedNode" $(node:n1)
+    And the BindRequest of pod "a-name-of-sixty-four-characters-is-one-too-long-for-label-values" has "spec.selectedNode" $(node:n1)
+
   @KAI-016
   Scenario: The BindRequest counts GPUs of a device plugin
     Given node "n1"

@@ -21,6 +21,7 @@ GPU_RESOURCE = "nvidia.com/gpu"
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX = 10
 _NAME_LIMIT = 253
+_LABEL_LIMIT = 63
 
 
 def name_for(pod: Obj, revision: Revision, random_source: random.Random) -> str:
@@ -35,7 +36,9 @@ def labels_for(pod: Obj, node: str, revision: Revision) -> dict[str, str]:
     """Return the BindRequest's labels (KAI-012)."""
     if revision == "kai-0.17":
         return {"selected-node": node}
-    return {"pod-name": name_of(pod), "selected-node": node}
+    # A longer name is no value of a label (KAI-483).
+    named = {"pod-name": name_of(pod)} if len(name_of(pod)) <= _LABEL_LIMIT else {}
+    return {**named, "selected-node": node}
 
 
 def received_gpu(requests: Mapping[str, int]) -> Obj:

@@ -167,12 +167,10 @@ class ClusterView:
     def on_node(self, change: Change) -> None:
         """Handle a change of a Node."""
         name = name_of(change.object)
+        if change.type == "DELETED":
+            self._node_deleted(name)
+            return
         with self.lock:
-            if change.type == "DELETED":
-                self.nodes.pop(name, None)
-                self._pools.node_changed(name)
-                # A node that disappears makes room for no pod.
-                return
             facts = NodeFacts.of(change.object)
             before = self.nodes.get(name)
             allocatable = (change.object.get("status") or {}).get("allocatable")
@@ -188,6 +186,15 @@ class ClusterView:
             if before is not None and _same_for_pods(before.node, change.object):
                 return
         self._listener("room", ("", name))
+
+    def _node_deleted(self, name: str) -> None:
+        with self.lock:
+            self.nodes.pop(name, None)
+            self._pools.node_changed(name)
+            lost = [request for request in self.requests.values() if bind_requests.selected_node(request) == name]
+        # A node that disappears makes room for no pod, but BindRequests to it are stale now (KAI-073).
+        for request in lost:
+            self._listener("bind-request", bind_requests.pod_key(request))
 
     def on_slice(self, change: Change) -> None:
         """Handle a change of a ResourceSlice."""
