@@ -225,3 +225,40 @@ def _(patch: Patch) -> None:
         return binds
 
     patch.wrap("apiserver_emulator.auth:_binds", make)
+
+
+@mutant("custom-resources-without-rules", rule="DRA-399b")
+def _(patch: Patch) -> None:
+    """The CEL rules of a CustomResourceDefinition are not evaluated."""
+    patch.replace("apiserver_emulator.crd.cel_rules:SchemaRules.errors", lambda self, *args, **options: [])
+
+
+@mutant("custom-resources-without-defaults", rule="DRA-399b")
+def _(patch: Patch) -> None:
+    """The defaults of a schema are not applied."""
+    patch.replace("apiserver_emulator.crd.strategy:apply_defaults", lambda value, schema: None)
+
+
+@mutant("reserved-claims-look-allocated", rule="DRA-399c")
+def _(patch: Patch) -> None:
+    """The table shows a claim that is reserved as one that is allocated."""
+
+    def make(original: _Function) -> _Function:
+        def table(*args: Any, **options: Any) -> Any:
+            found = original(*args, **options)
+            for row in found["rows"]:
+                row["cells"] = ["allocated" if cell == "allocated,reserved" else cell for cell in row["cells"]]
+            return found
+
+        return table
+
+    patch.wrap("apiserver_emulator.handlers.read:table", make)
+
+
+@mutant("rows-without-objects", rule="DRA-399c")
+def _(patch: Patch) -> None:
+    """The rows of a table have no metadata."""
+    patch.wrap(
+        "apiserver_emulator.handlers.read:table",
+        lambda original: lambda *args, **options: original(*args, **{**options, "include": "None"}),
+    )
