@@ -495,3 +495,31 @@ def _(patch: Patch) -> None:
         return prepare
 
     patch.wrap(f"{PREPARER}.prepare", make)
+
+
+@mutant("configuration-of-daemons-for-a-channel", rule="NV-160b")
+def _(patch: Patch) -> None:
+    """Whatever its kind is, a configuration counts as one of the device."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def select(offered: Any, *, request: str, device: str, kind: Any) -> Any:
+            found = [
+                replace(one, config=replace(kind.default, domain_id=one.config.domain_id))
+                for one in offered
+                if hasattr(one.config, "domain_id")
+            ]
+            return original(found, request=request, device=device, kind=kind)
+
+        return select
+
+    patch.wrap("reference_impl.kubelet_plugin.configs:select", make)
+
+
+@mutant("channels-without-numbers", rule="NV-163")
+def _(patch: Patch) -> None:
+    """A channel has no device numbers, although the host has no device file of it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, number, major: original(self, number, None)
+
+    patch.wrap(f"{CHANNELS}.node", make)

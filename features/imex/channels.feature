@@ -296,6 +296,19 @@ Feature: Channel claims on the nodes of a ComputeDomain
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "train" fails at once, naming "unknown"
 
+  @NV-160b
+  Scenario: A channel claim with the configuration of a daemon is not prepared
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 1 nodes
+    And a channel claim "wrong" on "n1" with {kind: ComputeDomainDaemonConfig, domainID: job}
+    And a channel claim "train" on "n1" with {kind: ComputeDomainChannelConfig, domainID: job}
+    When Prepare of claim "wrong" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "wrong" has not succeeded yet
+    And the ComputeDomain label of node "n1" stays "none"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" returns "channel-0"
+
   @NV-170
   Scenario Outline: A claim on a node with <what> gets no channel
     Given node "n1" running the ComputeDomain driver on the GPUs of "<inventory>"

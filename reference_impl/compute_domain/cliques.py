@@ -111,7 +111,6 @@ class CliqueWriter:
                 "namespace": self._namespace,
                 "labels": {DOMAIN_LABEL: domain_uid, CLIQUE_LABEL: clique_id},
             },
-            "daemons": [],
         }
 
 

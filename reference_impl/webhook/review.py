@@ -45,7 +45,7 @@ def answer(review: object, *, gates: EnabledSharing) -> Obj:
     request = request_of(review)
     response = decide(request, gates=gates)
     api_version, kind = REVIEW
-    return {"apiVersion": api_version, "kind": kind, "response": {"uid": request.get("uid", ""), **response}}
+    return {"apiVersion": api_version, "kind": kind, "response": {"uid": request.get("uid"), **response}}
 
 
 def request_of(review: object) -> Obj:
