@@ -46,6 +46,7 @@ class _Known:
     message: str
     received: float
     timeout: float
+    determined: int  # Unix time in seconds, as the driver says
 
 
 class HealthCache:
@@ -69,12 +70,17 @@ class HealthCache:
             for device in devices:
                 timeout = float(device.timeout_seconds) if device.timeout_seconds > 0 else self._default_timeout
                 key = (device.pool_name, device.device_name)
-                known[key] = _Known(device.health, cut_message(device.message), now, timeout)
+                known[key] = _Known(device.health, cut_message(device.message), now, timeout, device.last_updated)
 
     def known(self, driver: str) -> set[DeviceKey]:
         """Return the devices that a driver's stream has reported."""
         with self._lock:
             return set(self._drivers.get(driver, ()))
+
+    def determined(self, driver: str) -> dict[DeviceKey, int]:
+        """Return the time of each device's last report that the driver gives (Unix seconds)."""
+        with self._lock:
+            return {key: known.determined for key, known in self._drivers.get(driver, {}).items()}
 
     def clear(self, driver: str) -> None:
         """Forget all devices of a driver: its stream ended (rule DRA-298)."""

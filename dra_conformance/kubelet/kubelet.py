@@ -160,6 +160,10 @@ class Kubelet:
         """Return the devices (pool, name) that the driver's health stream has reported."""
         return self._alive().health.cache.known(driver)
 
+    def health_times_of(self, driver: str) -> dict[DeviceKey, int]:
+        """Return when, as the driver says, it determined the health of each device (pool, name), in Unix seconds."""
+        return self._alive().health.cache.determined(driver)
+
     def outdated_health_of(self, driver: str) -> set[DeviceKey]:
         """Return those of the devices (pool, name) whose last report is older than its timeout."""
         cache = self._alive().health.cache

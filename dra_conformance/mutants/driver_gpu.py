@@ -665,6 +665,15 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.kubelet_plugin.health:HealthMonitor._repeat", lambda self: None)
 
 
+@mutant("health-report-without-time", rule="DRA-295d")
+def _(patch: Patch) -> None:
+    """The reports have no time."""
+    patch.wrap(
+        "reference_impl.kubelet_plugin.health:HealthMonitor.health_of",
+        lambda original: lambda self, device, now: original(self, device, 0),
+    )
+
+
 # -- two instances -----------------------------------------------------------------------------------------------------
 
 

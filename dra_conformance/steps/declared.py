@@ -84,3 +84,17 @@ def _(world: World, node: str) -> None:
         return not old, sorted(device for _pool, device in old) or "none"
 
     world.eventually("devices whose last report is too old", look, expected="none")
+
+
+@then('the driver on "{node}" gives the time of each health report')
+def _(world: World, node: str) -> None:
+    """Each streamed device has come to have a time of its health that is within a minute of now."""
+    component = world.node(node)
+
+    def look() -> Seen:
+        now = world.clock.now().timestamp()
+        times = component.harness_kubelet.health_times_of(component.driver_name)
+        wrong = {device: at for (_pool, device), at in times.items() if abs(now - at) > 60}
+        return bool(times) and not wrong, wrong or times or "no report"
+
+    world.eventually("the time of each health report", look, expected="Unix seconds, within a minute of now")

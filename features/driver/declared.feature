@@ -10,9 +10,11 @@ Feature: Declared capabilities of a driver
     Then every valid sample is prepared [NV-071b]
     And every invalid sample is refused [NV-071c]
 
-  @DRA-295b @DRA-295c @driver-gate:NVMLDeviceHealthCheck @needs:own-kubelet @needs:virtual-clock
+  @DRA-295b @DRA-295c @DRA-295d @driver-gate:NVMLDeviceHealthCheck @needs:own-kubelet @needs:virtual-clock
   Scenario: The health of every device is streamed
     Given node "n1" running the driver
     Then the driver on "n1" streams the health of every device that it publishes [DRA-295b]
+    And the driver on "n1" gives the time of each health report [DRA-295d]
     When 40 seconds pass
     Then the health of no device that the driver on "n1" streamed is out of date [DRA-295c]
+    And the driver on "n1" gives the time of each health report [DRA-295d]
