@@ -275,6 +275,8 @@ class ScenarioNode:
         hint = _GUIDES[component]
         if component == "driver" and (others := self.kubelet.plugins.drivers()):
             hint = f"A driver registered as {', '.join(sorted(others))}: is --driver-name right? {hint}"
+        if self.world.run.isolation.mode == "user" and "permission denied" in message.lower():
+            hint = f"The driver runs as another user, who cannot access root's files; see --isolation. {hint}"
         return TargetUnreachable(message, hint=hint)
 
     def _wait_process(self, process: ManagedProcess, seconds: float, driver: str = "") -> PluginHandle:

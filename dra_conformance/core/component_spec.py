@@ -74,6 +74,11 @@ class ComponentSpec:
         kind, colon, argument = text.strip().partition(":")
         if kind not in CHOICES[component]:
             option = BY_NAME[component]
+            if "/" in kind and "exec" in CHOICES[component]:
+                raise UsageError(
+                    f"unknown {option.noun} {kind!r} (choose from {', '.join(option.choices)})",
+                    hint=f"A program is started with --{component} 'exec:{text.strip()}'.",
+                )
             raise unknown(option.noun, kind, option.choices, spellings=CHOICES[component])
         if kind in _PRESETS:
             preset = _PRESETS[kind](component, argument)

@@ -142,7 +142,7 @@ def _built(component: str, preset: Preset) -> None:
     if missing := preset.missing():
         raise UsageError(
             f"--{component} {preset.name}: not built: there is no {missing[0]}",
-            hint=f"In a checkout of the project, with {preset.tools}: {preset.build}",
+            hint=f"In a checkout of the project, with {preset.tools}: {preset.build}; then run the suite there.",
         )
 
 

@@ -193,7 +193,8 @@ def test_a_program_of_kai_that_is_not_built_ends_with_the_build_command(
     with pytest.raises(UsageError, match=f"--{component} kai:v0.12.0: not built: there is no ") as raised:
         preflight.check(RunOptions(**{component: "kai"}))
     assert raised.value.exit_code == ExitCode.USAGE
-    assert raised.value.hint == f"In a checkout of the project, with Go: python -m verification build {built}"
+    build = f"python -m verification build {built}"
+    assert raised.value.hint == f"In a checkout of the project, with Go: {build}; then run the suite there."
 
 
 def test_a_companion_that_is_not_built_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,6 +27,7 @@ def test_options_travel_unchanged() -> None:
         ({"drivr": "x"}, "unknown key 'drivr'", "Did you mean driver?"),
         ({"zzz": 1}, "unknown key 'zzz'", "Known keys: control-plane"),
         ({"seed": "x"}, "here: seed: Expected `int | null`, got `str`", ""),
+        ({"driver": "./my-driver {flags}"}, "unknown driver './my-driver {flags}'", "'exec:./my-driver {flags}'"),
         (
             {"profile": ["driver-cor"]},
             "unknown profile 'driver-cor' (choose from driver-core, ",
