@@ -444,7 +444,7 @@ def _(patch: Patch) -> None:
     """The checkpoint has the mode 0644."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda path, data, *, mode: original(path, data, mode=0o644)
+        return lambda path, data, *, mode, sync=True: original(path, data, mode=0o644, sync=sync)
 
     patch.wrap(f"{CHECKPOINT}:write_atomically", make)
 
