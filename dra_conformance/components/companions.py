@@ -51,14 +51,6 @@ class CompanionPrograms:
                     hint=f"Last output: {held.last_lines()}",
                 )
 
-    def ended(self) -> str:
-        """Describe the companions that have ended by themselves; empty if there is none."""
-        return "; ".join(
-            f"{name}, a companion, ended with exit code {process.exit_code}: {process.last_words()}"
-            for name, process in self._processes.items()
-            if not process.running
-        )
-
     def stop(self) -> None:
         """Stop all programs; objects of manifests stay, because the control plane ends with the run."""
         for process in self._processes.values():
