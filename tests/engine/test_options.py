@@ -37,7 +37,7 @@ def test_options_travel_unchanged() -> None:
         ({"kubernetes-version": "new"}, "'new' is not a Kubernetes version", ""),
         (
             {"revision": "kai-0.1"},
-            "unknown protocol revision 'kai-0.1' (choose from kai-0.17, documented)",
+            "unknown protocol revision 'kai-0.1' (choose from kai-0.17, kai-0.12, documented)",
             "Did you mean",
         ),
         (
