@@ -44,8 +44,8 @@ AGENTS = {
     "reference-scheduler": "scheduler",
     "reference-binder": "binder",
     "reference-taint-eviction": "taint-eviction",
-    "compute-domain-controller": "compute-domain-controller",
-    "compute-domain-kubelet-plugin": "compute-domain-controller",
+    "reference-compute-domain-controller": "compute-domain-controller",
+    "reference-compute-domain-plugin": "compute-domain-controller",
 }
 """The role of each user agent of a run."""
 

@@ -28,7 +28,10 @@ def _list_as(
     world: World, form: str, resource: Resource, namespace: str | None, query: Sequence[tuple[str, str]] = ()
 ) -> None:
     path = resource.path(namespace)
-    headers = {"Accept": f"application/json;as={_FORMS.get(form, form)};v=v1;g=meta.k8s.io"}
+    headers = {
+        "User-Agent": world.client.user_agent,
+        "Accept": f"application/json;as={_FORMS.get(form, form)};v=v1;g=meta.k8s.io",
+    }
 
     def request() -> Obj:
         answer = world.client.transport.request("GET", path, query=query, headers=headers)

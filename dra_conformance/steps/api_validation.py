@@ -60,10 +60,11 @@ def _(world: World, what: str, mode: str) -> None:
     resource = manifests.resource_of(draft(world))
     body, path = _body(world, what), resource.path(world.namespace)
     query = [] if mode == "default" else [("fieldValidation", mode)]
+    headers = {"User-Agent": world.client.user_agent, "Content-Type": "application/json"}
     transport = Warned(world.client.transport)
 
     def request() -> Obj:
-        answer = transport.request("POST", path, query=query, body=body)
+        answer = transport.request("POST", path, query=query, body=body, headers=headers)
         if answer.status >= 400:
             raise error_from(answer.status, answer.body, request=f"POST {path}")
         made: Obj = orjson.loads(answer.body)

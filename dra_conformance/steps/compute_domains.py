@@ -157,7 +157,7 @@ def _(world: World) -> None:
     with starting(DAEMONS):
         daemons = build(
             DAEMONS,
-            KubeClient(world.run.component_transport("compute-domain-controller"), user_agent="imex-daemons"),
+            KubeClient(world.run.component_transport("compute-domain-controller"), user_agent="simulated-imex-daemons"),
             world.clock,
             revision=world.run.options.revision,
             settings={},

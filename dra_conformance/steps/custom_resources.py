@@ -28,7 +28,8 @@ def _(world: World) -> None:
     resource = _things(world)
     deadline = world.log.clock.monotonic() + world.run.patience
     while True:
-        answer = world.client.transport.request("GET", resource.path(world.namespace))
+        headers = {"User-Agent": world.client.user_agent}
+        answer = world.client.transport.request("GET", resource.path(world.namespace), headers=headers)
         if answer.status == 200:
             return
         if world.log.clock.monotonic() > deadline:

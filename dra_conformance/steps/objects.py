@@ -259,7 +259,8 @@ def _(world: World, kind: str, selector: str, path: str, value: str) -> None:
 def _(world: World, kind: str) -> None:
     """Discovery lists the resource of this kind in its version: namespaced, with the subresource status."""
     resource = resource_named(kind)
-    answer = world.client.transport.request("GET", f"/apis/{resource.group}/{resource.version}")
+    headers = {"User-Agent": world.client.user_agent}
+    answer = world.client.transport.request("GET", f"/apis/{resource.group}/{resource.version}", headers=headers)
     served = orjson.loads(answer.body).get("resources") if answer.status == 200 else None
     listed = {str(one["name"]): one for one in served or ()}
     main, status = listed.get(resource.plural) or {}, listed.get(f"{resource.plural}/status") or {}

@@ -78,6 +78,8 @@ Feature: Channel claims on the nodes of a ComputeDomain
       | n2   | none | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | NotReady |
       | n1   | none | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready    |
     Then Prepare of claim "train" returns "channel-0"
+    # So that the ComputeDomains can be deleted.
+    When the compute-domain-controller is started
 
   @NV-161 @NV-162 @needs:virtual-clock
   Scenario: A claim that is not ready in time fails, and a later call prepares it
