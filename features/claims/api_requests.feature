@@ -225,7 +225,7 @@ Feature: Selectors, patches and applies
     Then its "status.devices[*].driver" reads [e.test]
     And its "status.allocation.devices.results[*].driver" reads [d.test, e.test]
 
-  @DRA-395
+  @DRA-395 @needs:own-control-plane
   Scenario: The deletion of a collection deletes what both selectors match
     Given the manifest "claims/claim"
     And the ResourceClaims "create a app=x, create b app=x, create c app=y, create d"
@@ -237,7 +237,7 @@ Feature: Selectors, patches and applies
     And the ResourceClaims with labels "" are listed
     Then the list has the ResourceClaims "d"
 
-  @DRA-395
+  @DRA-395 @needs:own-control-plane
   Scenario: An object with a finalizer stays when its collection is deleted
     Given the manifest "claims/claim"
     And "metadata.finalizers" is [example.com/a]

@@ -116,7 +116,7 @@ Feature: Lifecycle of claims
     And it is created
     Then the ResourceClaim of pod "early" has "metadata.annotations['resource.kubernetes.io/pod-claim-name']" gpu
 
-  @DRA-103b
+  @DRA-103b @needs:own-control-plane
   Scenario: The attempts to create a claim are counted in one event of each pod
     Given a pod "early" using template "subject"
     And a pod "other" using template "subject"

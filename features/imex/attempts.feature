@@ -140,17 +140,25 @@ Feature: Daemons of ComputeDomains and aborted claims
     And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
     And the ComputeDomain label of node "n1" stays "none"
 
-  @NV-166 @NV-167 @component:compute-domain-plugin
+  @NV-167 @component:compute-domain-plugin
   Scenario: A claim that is unprepared while it waits is recorded as aborted
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
-    Then the ComputeDomain label of node "n1" becomes "job" [NV-167]
-    And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1" [NV-167]
-    And the ComputeDomain driver on "n1" comes to have claim "train" as PrepareAborted in its checkpoint [NV-167]
+    Then the ComputeDomain label of node "n1" becomes "job"
+    And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
+    And the ComputeDomain driver on "n1" comes to have claim "train" as PrepareAborted in its checkpoint
+
+  @NV-166 @component:compute-domain-plugin
+  Scenario: A claim that was unprepared while it waited does not keep the node in its ComputeDomain
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a channel claim "train" on "n1" for ComputeDomain "job"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job" [NV-166]
+    And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1" [NV-166]
     And the ComputeDomain label of node "n1" becomes "none" [NV-166]
-    # The record does not keep the node in its ComputeDomain.
     Given the IMEX daemons of ComputeDomains are simulated
     And a channel claim "next" on "n1" for ComputeDomain "job"
     And the ComputeDomain driver on "n1" has prepared claim "next"

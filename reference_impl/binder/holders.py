@@ -29,31 +29,36 @@ class DeviceHolders:
         self._client = client
         self._claims = claims
         self._lock = threading.Lock()
-        self._writing: dict[str, str] = {}
+        self._writing: dict[str, list[str]] = {}  # the claims that are being written with a device, once each writer
         claims.add_index(_INDEX, lambda claim: _exclusive(results_of(claim)))
 
     @contextmanager
     def taking(self, pod: Obj, allocations: Sequence[tuple[str, Obj]]) -> Iterator[None]:
-        """Keep the devices of these allocations from other pods while the caller writes them to claims.
+        """Keep the devices of these allocations from other claims while the caller writes them.
 
-        `allocations` are pairs of a claim's uid (empty for a claim that is not made yet) and its allocation. Raises
-        BindFailure if a device is in another claim, or another pod's claim is being written with it.
+        `allocations` are pairs of a claim's uid (empty for a claim that is not made yet) and its allocation. Pods that
+        share a claim may write it at the same time. Raises BindFailure if a device is in another claim, or another
+        claim is being written with it.
         """
         wanted = {device: uid for uid, one in allocations for device in _exclusive(results_of_allocation(one))}
-        taken: list[str] = []
+        taken: list[tuple[str, str]] = []
         try:
             with self._lock:
-                for device in wanted:
-                    if self._writing.setdefault(device, uid_of(pod)) != uid_of(pod):
-                        raise BindFailure(f"DynamicResources: device {device} is being allocated to another pod")
-                    taken.append(device)
+                for device, uid in wanted.items():
+                    claim, writing = uid or f"of pod {uid_of(pod)}", self._writing.setdefault(device, [])
+                    if any(other != claim for other in writing):
+                        raise BindFailure(f"DynamicResources: device {device} is being allocated to another claim")
+                    writing.append(claim)
+                    taken.append((device, claim))
             for device, uid in wanted.items():
                 self._check_stored(device, uid, pod)
             yield
         finally:
             with self._lock:
-                for device in taken:
-                    self._writing.pop(device, None)
+                for device, claim in taken:
+                    self._writing[device].remove(claim)
+                    if not self._writing[device]:
+                        del self._writing[device]
 
     def wrote(self, claim: Obj) -> None:
         """Show a claim in the index before its watch event arrives."""

@@ -294,8 +294,8 @@ def test_every_component_has_its_own_user_agent(cli: CommandLine) -> None:
         "reference-scheduler",
         "reference-binder",
         "gpu-kubelet-plugin",
-        "compute-domain-controller",
-        "compute-domain-kubelet-plugin",
+        "reference-compute-domain-controller",
+        "reference-compute-domain-plugin",
         "simulated-imex-daemons",
         "kubelet",
     }

@@ -33,7 +33,7 @@ def test_a_refused_request_is_not_carried_out(enter: Enter, points: FaultPoints,
     for _ in range(2):
         with pytest.raises(Conflict, match="the scenario refuses"):
             victim.create(CONFIG_MAPS, BODY)
-    assert other.list(CONFIG_MAPS, "default").items == []
+    assert other.find(CONFIG_MAPS, "a", "default") is None
     other.create(CONFIG_MAPS, {"metadata": {"name": "b", "namespace": "default"}})
     victim.create(CONFIG_MAPS, BODY)
     remove()
@@ -111,7 +111,8 @@ def test_a_watch_is_cut(
     next(event for event in events if event.object["metadata"]["name"] == "a")
     spared = client.watch(PODS, "default", resource_version="0")
     assert points.cut_watches(lambda call: call.info.resource == "configmaps", how) == 1  # type: ignore[arg-type]
-    assert list(events) == []
+    # An event of the API server's own ConfigMap may have been on its way.
+    assert {event.object["metadata"]["name"] for event in events} <= {"kube-root-ca.crt"}
     assert isinstance(into[-1], error)
     assert points.watches(lambda call: call.info.resource == "configmaps") == []
     assert len(points.watches(lambda call: call.component == "victim")) == 1
