@@ -471,7 +471,7 @@ def _(patch: Patch) -> None:
 @mutant(
     "aborted-claims-keep-node-in-domain",
     rule="NV-166",
-    scenario="imex/attempts#a-claim-that-is-unprepared-while-it-waits-is-recorded-as-aborted",
+    scenario="imex/attempts#a-claim-that-was-unprepared-while-it-waited-does-not-keep-the-node-in-its-computedomain",
 )
 def _(patch: Patch) -> None:
     """The record of an aborted claim counts as a claim that needs the label of its node."""
