@@ -99,13 +99,14 @@ class Controllers:
         meta = event.record.obj["metadata"]
         if kind == CONFIG_MAPS and event.key[1] == ROOT_CA and event.type != "ADDED":
             self._push(Task("root-ca", kind, event.key))
+        if kind == NAMESPACES and event.type != "DELETED":
+            self._push(Task("root-ca", kind, (event.key[1], ROOT_CA)))
         if event.type == "DELETED":
             self._enqueue_deleted(kind, event)
         elif task := _task_of_deletion(kind, meta):
             self._push(Task(task, kind, event.key))
         elif kind == NAMESPACES and event.type == "ADDED":
             self._push(Task("account", kind, event.key))
-            self._push(Task("root-ca", kind, (event.key[1], ROOT_CA)))
         elif _owners_changed(event):
             self._push(Task("owners", kind, event.key))
 
@@ -181,6 +182,10 @@ class Controllers:
     def _report(self, task: Task, error: Exception) -> None:
         """Record an unexpected error. No task is retried, so a refusal leaves its work undone for good."""
         if isinstance(error, StatusError) and (error.reason in _EXPECTED or _namespace_terminates(error)):
+            return
+        if isinstance(error, StatusError) and task.name == "root-ca":
+            # An admission webhook may refuse the ConfigMap. A real publisher tries again; this one does when the
+            # namespace or the ConfigMap changes.
             return
         self._failures.record(str(task), error)
 

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from apiserver_emulator import ApiServerEmulator, webhooks
+from apiserver_emulator.controllers.root_ca import ROOT_CA
 from dra_api import certificates
 from dra_api.client import ApiError, KubeClient
 from dra_api.objects import CONFIG_MAPS, NAMESPACES, VALIDATING_WEBHOOKS
@@ -178,3 +179,19 @@ def test_bad_configurations_are_refused(client: KubeClient, hook: Hook) -> None:
         "webhooks[0].admissionReviewVersions",
         "webhooks[0].sideEffects",
     ]
+
+
+def test_a_refused_root_certificate_is_no_failure_and_published_later(
+    https_plane: ApiServerEmulator, hook: Hook
+) -> None:
+    client = KubeClient(https_plane.transport())
+    hook.answer = {"allowed": False}
+    client.create(VALIDATING_WEBHOOKS, hook.configuration())
+    client.create(NAMESPACES, {"metadata": {"name": "later"}})
+    assert https_plane.server.controllers.wait_idle(10.0)
+    assert hook.seen
+    assert client.find(CONFIG_MAPS, ROOT_CA, "later") is None
+    client.delete(VALIDATING_WEBHOOKS, "check")
+    client.patch(NAMESPACES, "later", {"metadata": {"labels": {"a": "b"}}}, kind="merge")
+    assert https_plane.server.controllers.wait_idle(10.0)
+    assert client.find(CONFIG_MAPS, ROOT_CA, "later") is not None
