@@ -1,28 +1,14 @@
 """The feature gates of DRA in each release. Written by `python -m tools.gen_feature_gates`; do not edit.
 
 Source: pkg/features/kube_features.go of k8s.io/kubernetes 1.34.4, 1.35.4, 1.36.3, 1.37.2.
-A server's minimum compatibility version is the release before its own unless it is told otherwise, so the entries are
-those for that version.
+The entries are those for the default minimum compatibility version of a server, which is the release before its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
 
-Stage = Literal["Alpha", "Beta", "GA", "Deprecated"]
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """One gate in one release. `needs` are the gates that must be on where this one is; servers check it since 1.35."""
-
-    default: bool
-    stage: Stage
-    locked: bool = False
-    needs: tuple[str, ...] = ()
-
+from dra_api.gate import Gate
 
 DRA_GATES: Mapping[str, Mapping[str, Gate]] = {
     "1.34": {
@@ -129,4 +115,4 @@ PREREQUISITES: Mapping[str, Mapping[str, Gate]] = {
         "NodeDeclaredFeatures": Gate(True, "GA", locked=True),
     },
 }
-"""The gates of other features that gates of DRA need, by release."""
+"""The gates of other features that those of DRA need, by release."""

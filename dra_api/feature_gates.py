@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
 
-from dra_api.feature_gate_table import DRA_GATES, PREREQUISITES, Gate
+from dra_api.feature_gate_table import DRA_GATES, PREREQUISITES
+from dra_api.gate import DRA_PREFIXES, Gate
 
 GATES: Set[str] = {name: None for release in DRA_GATES.values() for name in release}.keys()
 """The DRA gates of all releases."""
 RELATED: Set[str] = GATES | {name for release in PREREQUISITES.values() for name in release}
 """Those, and the gates of other features that they need."""
-
-_PREFIXES = ("DRA", "DynamicResourceAllocation", "ResourceHealthStatus")
-"""An unknown gate with such a name is a misspelled gate of DRA; of other features only the prerequisites are known."""
 
 ALLOCATOR_FEATURES: Mapping[str, tuple[str, ...]] = {
     "AdminAccess": ("DRAAdminAccess",),
@@ -53,6 +51,11 @@ def parse_gates(text: str, *, known: Collection[str] | None = None) -> dict[str,
     return gates
 
 
+def gate_list(gates: Mapping[str, bool]) -> str:
+    """Return gates as `One=true,Other=false`: the value of `--feature-gates`, which `parse_gates` reads."""
+    return ",".join(f"{name}={str(on).lower()}" for name, on in gates.items())
+
+
 def known_gates(kubernetes_version: str) -> Mapping[str, Gate]:
     """Return the DRA gates of a release ("1.36"). Raises FeatureGateError for a release outside 1.34 to 1.37."""
     return DRA_GATES[_release(kubernetes_version)]
@@ -68,7 +71,8 @@ def effective_gates(kubernetes_version: str, overrides: Mapping[str, bool] | Non
     known = {**DRA_GATES[release], **PREREQUISITES[release]}
     found = {name: gate.default for name, gate in known.items()}
     for name, value in (overrides or {}).items():
-        if name not in known and (name in RELATED or name.startswith(_PREFIXES)):
+        # An unknown gate with such a name is a misspelled one of DRA; any other may belong to another feature.
+        if name not in known and (name in RELATED or name.startswith(DRA_PREFIXES)):
             raise FeatureGateError(f"unrecognized feature gate: {name} (Kubernetes {kubernetes_version})")
         if name in known and known[name].locked and value != known[name].default:
             default = str(known[name].default).lower()
@@ -106,5 +110,6 @@ def _release(kubernetes_version: str) -> str:
     """Return the row of the tables: major and minor version."""
     release = ".".join(kubernetes_version.removeprefix("v").split(".")[:2])
     if release not in DRA_GATES:
-        raise FeatureGateError(f"no feature gate table for Kubernetes {kubernetes_version}: have 1.34 to 1.37")
+        known = f"{min(DRA_GATES)} to {max(DRA_GATES)}"
+        raise FeatureGateError(f"no feature gate table for Kubernetes {kubernetes_version}: have {known}")
     return release

@@ -15,37 +15,22 @@ from typing import Any
 
 from packaging.version import Version
 
+from dra_api.gate import DRA_PREFIXES
+
 _ROOT = Path(__file__).parents[1]
 TABLE = _ROOT / "dra_api" / "feature_gate_table.py"
 RELEASES = ("1.34.4", "1.35.4", "1.36.3", "1.37.2")
-_PREFIXES = ("DRA", "DynamicResourceAllocation", "ResourceHealthStatus")
-"""The gates of DRA begin with one of these."""
-
 _HEAD = '''"""The feature gates of DRA in each release. Written by `python -m tools.gen_feature_gates`; do not edit.
 
 Source: pkg/features/kube_features.go of k8s.io/kubernetes {releases}.
-A server's minimum compatibility version is the release before its own unless it is told otherwise, so the entries are
-those for that version.
+The entries are those for the default minimum compatibility version of a server, which is the release before its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Literal
 
-Stage = Literal["Alpha", "Beta", "GA", "Deprecated"]
-
-
-@dataclass(frozen=True, slots=True)
-class Gate:
-    """One gate in one release. `needs` are the gates that must be on where this one is; servers check it since 1.35."""
-
-    default: bool
-    stage: Stage
-    locked: bool = False
-    needs: tuple[str, ...] = ()
-
+from dra_api.gate import Gate
 
 '''
 
@@ -106,7 +91,7 @@ def entry_for(entries: Sequence[Mapping[str, Any]], release: str) -> Mapping[str
 def lines(found: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Yield the module: the gates of DRA by release, then the gates of other features that they need."""
     yield _HEAD.replace("{releases}", ", ".join(found))
-    ours = sorted({name for one in found.values() for name in one["gates"] if name.startswith(_PREFIXES)})
+    ours = sorted({name for one in found.values() for name in one["gates"] if name.startswith(DRA_PREFIXES)})
     needed: set[str] = set()
     todo = set(ours)
     while todo:

@@ -17,6 +17,7 @@ from typing import Any
 from dra_api.allocations import results_of
 from dra_api.client import KubeClient
 from dra_api.component import Component
+from dra_api.feature_gates import gate_list
 from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, namespace_of, uid_of
 from dra_api.rpc import ClaimRef, RpcError
 from dra_conformance.components import fake_root
@@ -43,6 +44,7 @@ from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.kubelet.node_kubelet import NodeKubelet
 from fake_nvml import bind_files, pci_kernel
+from reference_impl.errors import ComponentError
 
 GPU_DRIVER = "gpu.nvidia.com"
 DOMAIN_DRIVER = "compute-domain.nvidia.com"
@@ -376,7 +378,7 @@ class ScenarioNode:
         process = self._processes.get(self.driver_name)
         if process is None:
             return f"the driver ended at its start: {self.driver_error}" if self.driver_error else ""
-        said = f"; last output: {process.last_lines(3)}" if process.last_lines() else ""
+        said = _last_output(process)
         if process.running:
             return f"the driver's process runs{said}"
         return f"the driver's process ended with exit code {process.exit_code}{said}"
@@ -510,7 +512,6 @@ class ScenarioNode:
 
     def _start_reference(self) -> None:
         # Deferred: a run loads only the drivers that it starts.
-        from reference_impl.errors import ComponentError
         from reference_impl.kubelet_plugin import command
         from reference_impl.kubelet_plugin.plugin import KubeletPlugin
 
@@ -732,11 +733,6 @@ _GUIDES = {
 }
 
 GATES_FLAG = "--feature-gates="
-
-
-def gate_list(gates: Mapping[str, bool]) -> str:
-    """Return gates as `One=true,Other=false`."""
-    return ",".join(f"{name}={str(on).lower()}" for name, on in gates.items())
 
 
 def with_gates(flags: Sequence[str], gates: Mapping[str, bool]) -> tuple[str, ...]:

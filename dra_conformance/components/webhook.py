@@ -20,6 +20,7 @@ from pathlib import Path
 
 from dra_api.certificates import CertificateError, Certificates, make
 from dra_api.component import Component
+from dra_api.feature_gates import gate_list
 from dra_conformance.components import readiness
 from dra_conformance.components.context import RunContext
 from dra_conformance.core.component_spec import WEBHOOK_PLACEHOLDERS, ComponentSpec, fill
@@ -165,7 +166,7 @@ class WebhookComponent:
         if self._spec.in_process:
             self._start_reference(wanted)
         else:
-            self._start_process(",".join(f"{gate}={str(on).lower()}" for gate, on in wanted.items()))
+            self._start_process(gate_list(wanted))
 
     def release(self) -> None:
         """End the use by a scenario: the webhook continues to run, for later scenarios with the same gates."""

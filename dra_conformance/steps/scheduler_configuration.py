@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from dra_api.feature_gates import gate_list
 from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
@@ -32,7 +33,7 @@ def restart(world: World) -> None:
     """
     configuration = world.state(Configuration)
     world.cleanup.callback(world.components.kill, "scheduler")
-    gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in configuration.gates.items())
+    gates = gate_list(configuration.gates)
     world.components.restart(
         "scheduler",
         settings=configuration.settings,

@@ -6,6 +6,7 @@ import pytest
 
 from dra_api.feature_gate_table import DRA_GATES
 from dra_api.feature_gates import ALLOCATOR_FEATURES, GATES, FeatureGateError, effective_gates, known_gates, parse_gates
+from dra_conformance.core.option_table import CHECKED_RELEASES
 from tools.gen_feature_gates import entry_for
 
 
@@ -68,6 +69,10 @@ def test_gates_that_a_server_refuses(release: str, overrides: dict[str, bool], m
 
 def test_a_release_without_checks_of_dependencies() -> None:
     assert effective_gates("1.34", {"DRAResourceClaimDeviceStatus": False, "DRADeviceBindingConditions": True})
+
+
+def test_the_table_has_the_releases_that_the_suite_covers() -> None:
+    assert tuple(DRA_GATES) == CHECKED_RELEASES
 
 
 def test_releases_outside_the_table_are_refused() -> None:

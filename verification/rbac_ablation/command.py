@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from dra_api.client import KubeClient
+from dra_api.feature_gates import gate_list
 from dra_api.objects import (
     CONFIG_MAPS,
     EVENTS,
@@ -67,7 +68,7 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
     if not (bin_dir / "kube-apiserver").exists():
         return absent(f"there is no kube-apiserver in {bin_dir.name}/, so the printed roles were not tried")
     with tempfile.TemporaryDirectory(prefix="dra-access-") as folder:
-        gates = ",".join(f"{name}={str(value).lower()}" for name, value in GATES.items())
+        gates = gate_list(GATES)
         log = rehearse(Path(folder), "--feature-gates", gates)
         problems = [str(each) for each in check.differences(check.needs([log]))]
         uses = scenarios_by_need(log)
