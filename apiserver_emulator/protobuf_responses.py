@@ -87,7 +87,7 @@ def check_accepted(request: Request, verb: str, *, custom: bool) -> None:
         return
     wanted = {choice.partition(";")[0].strip() for choice in accept.split(",")}
     if not wanted & {"*/*", *ACCEPTED}:
-        streams = (f"{JSON};stream=watch", f"{PROTOBUF};stream=watch") if verb in ("list", "watch") else ()
+        streams = (f"{JSON};stream=watch", STREAM) if verb in ("list", "watch") else ()
         offered = ", ".join((*ACCEPTED, *streams))
         raise StatusError(
             406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {offered}", details={}

@@ -183,10 +183,6 @@ class Controllers:
         """Record an unexpected error. No task is retried, so a refusal leaves its work undone for good."""
         if isinstance(error, StatusError) and (error.reason in _EXPECTED or _namespace_terminates(error)):
             return
-        if isinstance(error, StatusError) and task.name == "root-ca":
-            # An admission webhook may refuse the ConfigMap. A real publisher tries again; this one does when the
-            # namespace or the ConfigMap changes.
-            return
         self._failures.record(str(task), error)
 
 

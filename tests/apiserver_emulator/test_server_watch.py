@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from apiserver_emulator import ApiServerEmulator
+from apiserver_emulator.controllers.root_ca import ROOT_CA
 from apiserver_emulator.store import Store
 from apiserver_emulator.watch_stream import WatchStream
 from dra_api.client import KubeClient
@@ -28,7 +29,7 @@ def config_map(name: str, *, labels: dict[str, str] | None = None) -> Obj:
 
 def open_watch(transport: Transport, *query: tuple[str, str], path: str = PATH) -> Stream:
     # Not the root certificate, which a controller creates in each namespace.
-    others = ("fieldSelector", "metadata.name!=kube-root-ca.crt")
+    others = ("fieldSelector", f"metadata.name!={ROOT_CA}")
     stream = transport.stream(path, query=[("watch", "true"), others, *query], timeout=10)
     assert not isinstance(stream, Response), stream
     return stream

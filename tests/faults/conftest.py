@@ -22,6 +22,8 @@ def points() -> FaultPoints:
 @pytest.fixture
 def plane(tmp_path: Path) -> Iterator[ApiServerEmulator]:
     with ApiServerEmulator(directory=tmp_path / "plane", seed=1) as found:
+        # The controllers first create the root certificate in each namespace.
+        assert found.server.controllers.wait_idle(10.0)
         yield found
 
 

@@ -16,6 +16,7 @@ import orjson
 
 from apiserver_emulator.decoding import PROTOBUF
 from apiserver_emulator.protobuf import MAGIC, ProtobufError, decode, decode_events, encode
+from apiserver_emulator.protobuf_responses import STREAM
 from dra_api.clock import RealClock, timestamp
 from dra_api.transport import Response, Transport, TransportError
 from verification.fidelity import masks
@@ -241,7 +242,7 @@ def _parsed(answer: Response | str) -> Any:
     if isinstance(answer, str):
         return None
     try:
-        if answer.headers.get("content-type") == f"{PROTOBUF};stream=watch":
+        if answer.headers.get("content-type") == STREAM:
             return [{"type": kind, "object": found} for kind, found in decode_events(answer.body)]
         return decode(answer.body) if answer.body.startswith(MAGIC) else orjson.loads(answer.body)
     except (orjson.JSONDecodeError, ProtobufError):
