@@ -1,9 +1,12 @@
-"""The error of a component that cannot start, for a reason that its user can fix."""
+"""Errors of components: one that its user can fix, and the difference between failed requests and bugs."""
 
 from __future__ import annotations
 
-from dra_api.client import KubeClient
+import logging
+
+from dra_api.client import ApiError, KubeClient
 from dra_api.objects import Resource
+from dra_api.transport import TransportError
 
 
 class ComponentError(Exception):
@@ -20,3 +23,9 @@ def require_served(client: KubeClient, resource: Resource) -> None:
         client.require(resource)
     except LookupError as error:
         raise ComponentError(str(error)) from error
+
+
+def log_failed(log: logging.Logger, what: str, error: Exception, *, level: int) -> None:
+    """Log at `level` what a request can raise, and everything else as a bug, with its traceback."""
+    expected = isinstance(error, (ApiError, TransportError, OSError))
+    log.log(level if expected else logging.ERROR, "%s: %s", what, error, exc_info=not expected)

@@ -14,11 +14,10 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, TypeVar
 
-from dra_api.client import ApiError
 from dra_api.clock import Clock
 from dra_api.informer import Informer
-from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
+from reference_impl.errors import log_failed
 from reference_impl.recorder import EventRecorder
 
 log = logging.getLogger(__name__)
@@ -93,15 +92,7 @@ class Loop(Generic[K]):
             try:
                 self._reconcile(key)
             except Exception as error:  # even a bug must cost one key, not the worker
-                expected = isinstance(error, (ApiError, TransportError, OSError))
-                log.log(
-                    logging.INFO if expected else logging.ERROR,
-                    "%s: %s: %s",
-                    self.name,
-                    key,
-                    error,
-                    exc_info=not expected,
-                )
+                log_failed(log, f"{self.name}: {key}", error, level=logging.INFO)
                 self.queue.add_rate_limited(key)
             else:
                 self.queue.forget(key)

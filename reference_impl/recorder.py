@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from dra_api.client import ApiError, KubeClient, NotFound
+from dra_api.client import KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
 from dra_api.objects import EVENTS, Obj, name_of, namespace_of, uid_of
 from dra_api.threads import started
-from dra_api.transport import TransportError
+from reference_impl.errors import log_failed
 
 log = logging.getLogger(__name__)
 
@@ -125,9 +125,7 @@ class EventRecorder:
             try:
                 self._write(event)
             except Exception as error:  # even a bug must cost one event, not all later ones
-                expected = isinstance(error, (ApiError, TransportError, OSError))
-                level = logging.DEBUG if expected else logging.ERROR
-                log.log(level, "%s: event %s: %s", self.component, event.reason, error, exc_info=not expected)
+                log_failed(log, f"{self.component}: event {event.reason}", error, level=logging.DEBUG)
             finally:
                 with self._condition:
                     self._writing = False

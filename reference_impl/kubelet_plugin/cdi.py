@@ -63,7 +63,7 @@ class CdiFolder:
         }
         self.root.mkdir(exist_ok=True)
         data = orjson.dumps(spec, option=orjson.OPT_INDENT_2) + b"\n"
-        # Not synced: after a power failure the checkpoint has no claims, and the specs are removed at start.
+        # Not synced: the claims of an earlier boot are dropped, so nothing uses a spec from before a power failure.
         write_atomically(self.path(claim_uid), data, mode=_MODE, sync=False)
 
     def remove(self, claim_uid: str) -> None:
