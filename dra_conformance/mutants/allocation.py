@@ -103,13 +103,18 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.taken:Taken.remove", lambda self, results: None)
 
 
-@mutant("deallocated-claim-wakes-nobody", rule="DRA-126")
+@mutant("deallocation-not-noticed", rule="DRA-126")
 def _(patch: Patch) -> None:
     """Pods wait for the end of other pods; the deallocation of a claim is not noticed."""
-    patch.wrap(
-        "reference_impl.scheduler.claim_ledger:ClaimLedger.set_status",
-        lambda original: lambda self, key, allocation: bool(original(self, key, allocation)) and False,
-    )
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def set_status(self: Any, key: Any, allocation: Any) -> bool:
+            original(self, key, allocation)
+            return False
+
+        return set_status
+
+    patch.wrap("reference_impl.scheduler.claim_ledger:ClaimLedger.set_status", make)
 
 
 @mutant("new-slice-ignored", rule="DRA-127")

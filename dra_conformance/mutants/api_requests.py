@@ -115,7 +115,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_APPLY}:apply", make)
 
 
-@mutant("apply-keeps-what-nobody-applies", rule="DRA-394")
+@mutant("apply-keeps-unapplied-fields", rule="DRA-394")
 def _(patch: Patch) -> None:
     """A field that its manager no longer applies stays."""
     patch.replace(f"{_APPLY}:_prune", lambda merged, *args: merged)

@@ -10,6 +10,7 @@ from typing import Any
 from dra_api.client import ApiError
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.binder_patches import ignore_claim_errors, skip_attempts
 from reference_impl.binder.failure import BindFailure
 
 BINDER = "reference_impl.binder.reconcile:Binder"
@@ -70,14 +71,11 @@ def _(patch: Patch) -> None:
 @mutant("binder-failed-is-final", rule="KAI-133")
 def _(patch: Patch) -> None:
     """A Failed BindRequest is never retried."""
-    patch.wrap(f"{BINDER}.needs_attempt", _never_after_failure)
+    skip_attempts(patch, _has_failed)
 
 
-def _never_after_failure(original: Any) -> Any:
-    def needs_attempt(self: Any, request: Obj) -> bool:
-        return (request.get("status") or {}).get("phase") != "Failed" and bool(original(self, request))
-
-    return needs_attempt
+def _has_failed(binder: Any, request: Obj) -> bool:
+    return (request.get("status") or {}).get("phase") == "Failed"
 
 
 @mutant("binder-any-node", rule="KAI-134")
@@ -262,24 +260,14 @@ def _(patch: Patch) -> None:
 @mutant("binder-ignores-refused-claim-updates", rule="KAI-157")
 def _(patch: Patch) -> None:
     """A claim that cannot be updated is ignored."""
-    patch.wrap(f"{WRITER}.commit", _passing_over)
-
-
-def _passing_over(original: Any) -> Any:
-    def commit(self: Any, claim: Obj, *args: Any, **more: Any) -> Any:
-        try:
-            return original(self, claim, *args, **more)
-        except ApiError:
-            return claim
-
-    return commit
+    ignore_claim_errors(patch, lambda error: isinstance(error, ApiError))
 
 
 @mutant("binder-overfills-claims", rule="KAI-158")
 def _(patch: Patch) -> None:
     """The pod is bound without its reservation in a full claim."""
     patch.replace(f"{WRITER}.check_usable", lambda self, claim: None)
-    patch.wrap(f"{WRITER}.commit", _passing_over)
+    ignore_claim_errors(patch, lambda error: isinstance(error, ApiError))
 
 
 @mutant("binder-ignores-binding-errors", rule="KAI-160")
@@ -311,4 +299,4 @@ def _(patch: Patch) -> None:
 @mutant("binder-ignores-changes", rule="KAI-185")
 def _(patch: Patch) -> None:
     """A change of a Failed BindRequest is ignored."""
-    patch.wrap(f"{BINDER}.needs_attempt", _never_after_failure)
+    skip_attempts(patch, _has_failed)

@@ -8,6 +8,7 @@ from typing import Any
 
 from dra_api.objects import BIND_REQUESTS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.binder_patches import skip_attempts
 from reference_impl.binder.failure import BindFailure
 
 BINDER = "reference_impl.binder.reconcile:Binder"
@@ -207,7 +208,11 @@ def _(patch: Patch) -> None:
     patch.replace(f"{WRITER}.check_usable", lambda self, claim: None)
 
 
-@mutant("binder-adds-no-finalizer", rule="KAI-110b")
+@mutant(
+    "binder-adds-no-finalizer",
+    rule="KAI-110b",
+    scenario="bind_requests/binder_claims#a-claim-is-not-deleted-under-its-pod",
+)
 def _(patch: Patch) -> None:
     """Claims are allocated without delete protection, as by KAI 0.12 and 0.17."""
     patch.replace(f"{WRITER}.needs_finalizer", lambda self, claim: False)
@@ -273,7 +278,4 @@ def _(patch: Patch) -> None:
         return on_bind_request
 
     patch.wrap(f"{BINDER}._on_bind_request", wrapped)
-    patch.wrap(
-        f"{BINDER}.needs_attempt",
-        lambda original: lambda self, request: not deleted and original(self, request),
-    )
+    skip_attempts(patch, lambda binder, request: bool(deleted))

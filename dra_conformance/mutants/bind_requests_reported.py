@@ -9,6 +9,7 @@ from typing import Any
 from dra_api.client import ApiError
 from dra_api.objects import BIND_REQUESTS, PODS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.binder_patches import skip_attempts
 from reference_impl.binder.report import Outcome
 
 BINDER = "reference_impl.binder.reconcile:Binder"
@@ -174,14 +175,8 @@ def _(patch: Patch) -> None:
 
         return start
 
-    def needing(original: Any) -> Any:
-        def needs_attempt(self: Any, request: Obj) -> bool:
-            return request["metadata"]["uid"] not in self.backlog and bool(original(self, request))
-
-        return needs_attempt
-
     patch.wrap(f"{BINDER}.start", wrapped)
-    patch.wrap(f"{BINDER}.needs_attempt", needing)
+    skip_attempts(patch, lambda binder, request: request["metadata"]["uid"] in binder.backlog)
 
 
 @mutant("binder-deletes-done", rule="KAI-186")
@@ -282,11 +277,5 @@ def _(patch: Patch) -> None:
 
         return record
 
-    def asking(original: Any) -> Any:
-        def needs_attempt(self: Any, request: Obj) -> bool:
-            return request["metadata"]["uid"] not in dropped and bool(original(self, request))
-
-        return needs_attempt
-
     patch.wrap(f"{REPORTER}.record", recording)
-    patch.wrap(f"{BINDER}.needs_attempt", asking)
+    skip_attempts(patch, lambda binder, request: request["metadata"]["uid"] in dropped)

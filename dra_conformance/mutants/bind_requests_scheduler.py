@@ -9,12 +9,14 @@ from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.scheduler.cycle import Decision, Refusal
 from reference_impl.scheduler.pod_claims import NotReady
 
+_SCHEDULER = "reference_impl.scheduler.scheduler:Scheduler"
+
 
 @mutant("scheduler-schedules-claims-with-gate-off", rule="KAI-040")
 def _(patch: Patch) -> None:
     """With the gate off, claims are ignored and the pod is scheduled."""
     patch.wrap(
-        "reference_impl.scheduler.scheduler:Scheduler.refusal_without_dra",
+        f"{_SCHEDULER}.refusal_without_dra",
         lambda original: lambda self, pod: Decision(pod, next(iter(self.view.nodes))),
     )
 
@@ -29,7 +31,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """With the gate off, a waiting pod with claims has no condition."""
     patch.replace(
-        "reference_impl.scheduler.scheduler:Scheduler.refusal_without_dra",
+        f"{_SCHEDULER}.refusal_without_dra",
         lambda self, pod: Refusal("not now", silent=True),
     )
 
@@ -178,7 +180,7 @@ def _(patch: Patch) -> None:
 @mutant("scheduler-keeps-requests-to-gone-nodes", rule="KAI-073")
 def _(patch: Patch) -> None:
     """A BindRequest to a node that does not exist is kept."""
-    patch.replace("reference_impl.scheduler.scheduler:Scheduler._node_is_gone", lambda self, request: False)
+    patch.replace(f"{_SCHEDULER}._node_is_gone", lambda self, request: False)
 
 
 @mutant("scheduler-deletes-succeeded", rule="KAI-075")
@@ -246,9 +248,8 @@ def _(patch: Patch) -> None:
 
         return _schedule
 
-    scheduler = "reference_impl.scheduler.scheduler:Scheduler"
-    patch.wrap(f"{scheduler}._clean_up", cleaning)
-    patch.wrap(f"{scheduler}._schedule", scheduling)
+    patch.wrap(f"{_SCHEDULER}._clean_up", cleaning)
+    patch.wrap(f"{_SCHEDULER}._schedule", scheduling)
 
 
 @mutant("scheduler-uses-claims-in-deletion", rule="KAI-452")
@@ -277,9 +278,8 @@ def _(patch: Patch) -> None:
 
         return _schedule
 
-    scheduler = "reference_impl.scheduler.scheduler:Scheduler"
-    patch.wrap(f"{scheduler}._clean_up", cleaning)
-    patch.wrap(f"{scheduler}._schedule", scheduling)
+    patch.wrap(f"{_SCHEDULER}._clean_up", cleaning)
+    patch.wrap(f"{_SCHEDULER}._schedule", scheduling)
 
 
 @mutant(

@@ -8,6 +8,7 @@ from typing import Any
 from dra_api.client import ApiError, Conflict
 from dra_api.objects import BIND_REQUESTS, RESOURCE_CLAIMS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.binder_patches import ignore_claim_errors
 from reference_impl.binder.extended import is_extended_resource_claim
 from reference_impl.binder.failure import BindFailure
 from reference_impl.scheduler.cycle import Decision, Refusal
@@ -165,33 +166,16 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{BINDER}.plan_claim", wrapped)
 
 
-def _ignore(patch: Patch, wanted: Any) -> None:
-    """Let the binder go on if writing a claim fails as `wanted(error)` says."""
-
-    def wrapped(original: Any) -> Any:
-        def commit(self: Any, claim: Obj, *args: Any, **more: Any) -> Any:
-            try:
-                return original(self, claim, *args, **more)
-            except Exception as error:
-                if not wanted(error):
-                    raise
-                return claim
-
-        return commit
-
-    patch.wrap(f"{WRITER}.commit", wrapped)
-
-
 @mutant("binder-ignores-endless-conflicts", rule="KAI-155")
 def _(patch: Patch) -> None:
     """A claim that always conflicts is left as it is, and the pod is bound."""
-    _ignore(patch, lambda error: "was changed by others" in str(error))
+    ignore_claim_errors(patch, lambda error: "was changed by others" in str(error))
 
 
 @mutant("binder-ignores-server-errors", rule="KAI-157")
 def _(patch: Patch) -> None:
     """A claim whose update is answered with 500 counts as written."""
-    _ignore(patch, lambda error: getattr(error, "status", None) == 500)
+    ignore_claim_errors(patch, lambda error: getattr(error, "status", None) == 500)
 
 
 @mutant(
@@ -201,12 +185,8 @@ def _(patch: Patch) -> None:
 )
 def _(patch: Patch) -> None:
     """A pod is bound although its claim is being deleted and takes no more consumers."""
-
-    def check_usable(self: Any, claim: Obj) -> None:
-        return
-
-    patch.replace(f"{WRITER}.check_usable", check_usable)
-    _ignore(patch, lambda error: isinstance(error, ApiError))
+    patch.replace(f"{WRITER}.check_usable", lambda self, claim: None)
+    ignore_claim_errors(patch, lambda error: isinstance(error, ApiError))
 
 
 @mutant("binder-retries-every-second", rule="KAI-175")
@@ -459,18 +439,18 @@ def _(patch: Patch) -> None:
     def wrapped(original: Any) -> Any:
         def plan_claims(self: Any, request: Obj, pod: Obj, node: Obj) -> Any:
             planned = original(self, request, pod, node)
+            if not planned:
+                return planned
+            *first, last = planned
             bind = self.pod_writer.bind
 
             def late(*args: Any) -> None:
                 del self.pod_writer.bind
                 bind(*args)
-                last = planned_last[0]
                 self.claim_writer.commit(last.claim, pod, node, last.allocation, generated=last.generated)
 
-            planned_last = planned[-1:]
-            if planned_last:
-                self.pod_writer.bind = late
-            return planned[:-1]
+            self.pod_writer.bind = late
+            return first
 
         return plan_claims
 
