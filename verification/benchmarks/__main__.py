@@ -6,14 +6,14 @@ import os
 import platform
 import sys
 
-from verification.benchmarks import allocator, driver, nvml, peers, prepare, real, scheduling, whole
+from verification.benchmarks import allocator, driver, driver_comparison, nvml, prepare, real, scheduling, whole
 from verification.benchmarks.figures import show
 
 GROUPS = {
     "whole": ("Whole commands", whole.figures),
     "scheduling": ("Scheduling on the embedded control plane (medians of 3)", scheduling.figures),
     "prepare": (f"NodePrepareResources and back, {prepare.PAIRS} pairs one after the other", prepare.figures),
-    "peers": ("NodePrepareResources on kube-apiserver, drivers in turns", peers.figures),
+    "driver-comparison": ("NodePrepareResources on kube-apiserver, drivers in turns", driver_comparison.figures),
     "driver": ("The GPU driver under load", driver.figures),
     "real": ("Beside kube-scheduler, on the real control plane", real.figures),
     "nvml": ("The fake NVML through unmodified pynvml", nvml.figures),

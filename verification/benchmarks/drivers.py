@@ -133,7 +133,7 @@ def nvidia_driver(
         _kubelet(plane, name, root / "k") as kubelet,
     ):
         (kubelet.plugins_dir / GPU).mkdir(parents=True)
-        fake_root.complete(Path(node.driver_root))
+        fake_root.complete(node.driver_root)
         values = {
             "kubeconfig": str(plane.kubeconfig),
             "node": name,
@@ -143,12 +143,12 @@ def nvidia_driver(
             "driver_root": str(node.driver_root),
         }
         preset = nvidia("driver", "")
-        mounts = [*preset.mounts, *fake_root.shown_mounts(Path(node.driver_root))]
+        mounts = [*preset.mounts, *fake_root.shown_mounts(node.driver_root)]
         program = ManagedProcess(
             "nvidia",
             [fill(word, values) for word in preset.command if word != FLAGS],
             log_path=root / "driver.log",
-            env={**node.env(), **fake_root.environment(Path(node.driver_root)), "NAMESPACE": "default"},
+            env={**node.env(), **fake_root.environment(node.driver_root), "NAMESPACE": "default"},
             isolation=Isolation(reason="a measurement").with_mounts(mounts, view=view, root=True),
         )
         program.start()

@@ -38,10 +38,11 @@ from verification.benchmarks.figures import Figure, percentile
 
 _REFERENCE = "reference"
 _TURNS, _CALLS = 50, 8
-_EIGHTS = 25
-_WARM = 2
+_ROUNDS_OF_8 = 25
+_WARM_UP = 2
 _MANY = 64
-_MANIES = 5  # NVIDIA's driver needs many seconds for each
+_ROUNDS_OF_MANY = 5  # NVIDIA's driver needs many seconds for each
+_ENOUGH = 20  # values for a 99th percentile
 _ADMIN = {"metadata": {"labels": {"resource.kubernetes.io/admin-access": "true"}}}
 
 Start = Callable[..., AbstractContextManager[PluginHandle]]
@@ -60,7 +61,7 @@ class _Driver:
     failed: int = 0
 
 
-def _peers() -> dict[str, tuple[Start, str]]:
+def _drivers() -> dict[str, tuple[Start, str]]:
     found: dict[str, tuple[Start, str]] = {_REFERENCE: (own_process, GPU)}
     preset = nvidia("driver", "")
     if preset.missing():
@@ -86,36 +87,37 @@ def measure() -> dict[str, _Driver]:
         client = KubeClient(plane.transport())
         make_class(client)
         client.patch(NAMESPACES, "default", _ADMIN)
-        for number, (name, (start, driver)) in enumerate(_peers().items()):
+        for number, (name, (start, driver)) in enumerate(_drivers().items()):
             node = f"n{number}"
             plugin = ending.enter_context(start(plane, Path(folder) / node, name=node))
-
-            def claims(count: int, kind: str, node: str = node, driver: str = driver) -> list[ClaimRef]:
-                return [
-                    allocated(
-                        client,
-                        f"{node}-{kind}-{i}",
-                        node,
-                        f"gpu-{i % DEVICES}",
-                        driver_name=driver,
-                        admin=kind == "admin",
-                    )
-                    for i in range(count)
-                ]
-
-            found[name] = _Driver(plugin, claims(DEVICES, "own"), claims(_MANY, "admin"))
-        for turn in range(_TURNS + _WARM):
+            own = _claims(client, node, driver, DEVICES, admin=False)
+            found[name] = _Driver(plugin, own, _claims(client, node, driver, _MANY, admin=True))
+        for turn in range(_TURNS + _WARM_UP):
             for one in found.values():
                 times = [_pair(one.plugin, one.eight[0]) for _ in range(_CALLS)]
-                one.single += times if turn >= _WARM else []
-        for turn in range(_EIGHTS + _WARM):
+                one.single += times if turn >= _WARM_UP else []
+        for turn in range(_ROUNDS_OF_8 + _WARM_UP):
             for one in found.values():
                 last = _at_once(one, one.eight, pool)
-                one.last_of_eight += [last] if turn >= _WARM else []
-        for _ in range(_MANIES):
+                one.last_of_eight += [last] if turn >= _WARM_UP else []
+        for _ in range(_ROUNDS_OF_MANY):
             for one in found.values():
                 one.last_of_many.append(_at_once(one, one.many, pool))
     return found
+
+
+def _claims(client: KubeClient, node: str, driver: str, count: int, *, admin: bool) -> list[ClaimRef]:
+    return [
+        allocated(
+            client,
+            f"{node}-{'admin' if admin else 'own'}-{number}",
+            node,
+            f"gpu-{number % DEVICES}",
+            driver_name=driver,
+            admin=admin,
+        )
+        for number in range(count)
+    ]
 
 
 def _pair(plugin: PluginHandle, ref: ClaimRef) -> float:
@@ -149,18 +151,21 @@ def figures() -> list[Figure]:
         "last of 8 at once": lambda one: one.last_of_eight,
         f"last of {_MANY} at once": lambda one: one.last_of_many,
     }
-    calls = DEVICES * (_EIGHTS + _WARM) + _MANY * _MANIES
+    calls = DEVICES * (_ROUNDS_OF_8 + _WARM_UP) + _MANY * _ROUNDS_OF_MANY
     for name, one in found.items():
         if one.failed:
             print(f"  {name}: {one.failed} of {calls} calls at once failed")
     rows = []
     for what, times in kinds.items():
+        # A few values have no 99th percentile; the greatest is named as such.
+        last = "p99" if len(times(found[_REFERENCE])) >= _ENOUGH else "max"
         rows += [
-            Figure(f"{what}, {name}", "ms p50", times(one), note=f"p99 {percentile(times(one), 0.99):.3g} ms")
+            Figure(f"{what}, {name}", "ms p50", times(one), note=f"{last} {percentile(times(one), 0.99):.3g} ms")
             for name, one in found.items()
         ]
-        others = [times(one) for name, one in found.items() if name != _REFERENCE]
-        for share, label in ((0.5, "p50"), (0.99, "p99")) if others else ():
+        # A driver that refuses calls answers them soon; it is not the fastest.
+        others = [times(one) for name, one in found.items() if name != _REFERENCE and not one.failed]
+        for share, label in ((0.5, "p50"), (0.99, last)) if others else ():
             best = min(percentile(values, share) for values in others)
             ratio = percentile(times(found[_REFERENCE]), share) / best
             rows.append(Figure(f"{what}, {label}, reference / fastest other", "x", [ratio], aim="≤ 1"))
