@@ -24,13 +24,13 @@ Feature: Objects that change
   @DRA-126
   Scenario: A pod that waits for a device is scheduled when an unused claim is deallocated
     Given node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "left" for 1 of "gpu"
-    And a ResourceClaim "right" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "left" for 1 of "accelerator"
+    And a ResourceClaim "right" for 1 of "accelerator"
     And claim "left" holds the devices "dev-0" of "n1"
     And claim "right" holds the devices "dev-1" of "n1"
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     When a pod "one" using claim "first" is created
     Then pod "one" stays unbound
     # No pod is created, changed or deleted meanwhile.

@@ -55,9 +55,9 @@ Feature: Schedulers that bind pods themselves
   Scenario Outline: Of two allocations that fit no node, the unused one is removed (<order>)
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "<used>" for 1 of "gpu"
-    And a ResourceClaim "<unused>" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "<used>" for 1 of "accelerator"
+    And a ResourceClaim "<unused>" for 1 of "accelerator"
     And claim "<used>" holds the devices "dev-8" of "gone"
     And claim "<unused>" holds the devices "dev-9" of "gone"
     And a pod "other" without claims

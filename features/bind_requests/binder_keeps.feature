@@ -157,7 +157,7 @@ Feature: The binder keeps what others wrote
     And claim "claim" stays unallocated
 
   @KAI-141 @needs:faults
-  Scenario: A BindRequest that is sent to another node meanwhile binds its pod where its devices are
+  Scenario: A BindRequest whose node is changed during the binding binds its pod to the node of its devices
     Given node "n1" with 2 devices
     And node "n2" with 2 devices
     And a DeviceClass "accelerator" for those devices

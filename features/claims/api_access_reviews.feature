@@ -1,6 +1,6 @@
 @profile:api @component:control-plane @needs:own-control-plane
 Feature: Access reviews
-  Components ask the API server what a user may do. The answer is that of the roles that are bound to the user.
+  Components request access reviews. The response follows from the roles that are bound to the user.
 
   Background:
     Given the objects of the manifest "claims/access"
@@ -62,6 +62,6 @@ Feature: Access reviews
     Then the API server refuses it with 422 Invalid
 
     Examples:
-      | what                    | subject                 | access |
-      | of nobody               | {}                      | {verb: get, path: /some/path} |
-      | of nothing              | {user: alice-$(suffix)} | {} |
+      | what              | subject                 | access                        |
+      | without a subject | {}                      | {verb: get, path: /some/path} |
+      | without an access | {user: alice-$(suffix)} | {}                            |

@@ -115,7 +115,7 @@ Feature: What controllers rely on in the API server
       | x=3      |         |                                            |
 
   @DRA-398b
-  Scenario: A list of an exact version has the objects of then
+  Scenario: A list with resourceVersionMatch=Exact has the objects of that version
     Given the manifest "claims/claim"
     And the ResourceClaims "create a, create b"
     And a list of ResourceClaims

@@ -267,9 +267,9 @@ Feature: Scheduling while requests fail
   Scenario: A pod is bound although the writes of its claims conflict many times
     Given the scheduler binds pods itself
     And node "n1" with 3 devices
-    And a DeviceClass "gpu" for those devices
-    And a ResourceClaim "first" for 1 of "gpu"
-    And a ResourceClaim "second" for 1 of "gpu"
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
     And the API server answers 409 to the next 12 status updates of ResourceClaim
     When a pod "train" using claim "first, second" is created
     And every fault has affected a request

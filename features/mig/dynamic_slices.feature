@@ -45,7 +45,8 @@ Feature: Possible MIG devices are published before they exist
   @DRA-293
   Scenario: Every counter that a MIG device consumes is declared once in its pool
     Given node "n1" running the driver with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false" on the GPUs of "dgx-h100"
-    Then no two devices of one pool of the driver on "n1" share a name
+    Then every pool of the driver on "n1" comes to be complete
+    And no two devices of one pool of the driver on "n1" share a name
 
   @NV-039
   Scenario: Before Kubernetes 1.35 counters are in the slice of their devices
