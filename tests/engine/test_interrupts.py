@@ -29,10 +29,14 @@ def test_a_signal_while_an_event_is_written_waits_for_its_end(tmp_path: Path, in
 
     path = tmp_path / "events.jsonl"
     log = Interrupted(path)
-    log.emit(ClockAdvanced(advanced=1.0))
-    assert interrupts.signalled
+
+    def write() -> None:
+        log.emit(ClockAdvanced(advanced=1.0))
+        signal.pause()  # until the alarm, unless it has come already
+
     with pytest.raises(KeyboardInterrupt):
-        signal.pause()  # until the alarm
+        write()
+    assert interrupts.signalled
     log.close()
     assert log.difference() == ""
     assert path.read_bytes().count(b"\n") == 1

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from dra_conformance.engine.requirements.control_plane import BYPASS_HARNESS
 from dra_conformance.kubelet.real import requirements
 from verification.docker_engine import command, compare, docker, flags, image, place
 from verification.docker_engine.runs import Ended
@@ -75,12 +76,15 @@ class Told:
 
     image = f"{image.NAME}:v1.36.2"
 
-    def __init__(self, *statuses: dict[str, str]) -> None:
+    def __init__(self, *statuses: dict[str, str], reason: str = "why") -> None:
+        self._reason = reason
         self._reports = [self._report(each) for each in statuses]
         self.words: list[tuple[str, ...]] = []
 
     def _report(self, statuses: dict[str, str]) -> Ended:
-        rows = [{"id": name, "status": status, "reason": f"why {status}"} for name, status in statuses.items()]
+        rows = [
+            {"id": name, "status": status, "reason": f"{self._reason} {status}"} for name, status in statuses.items()
+        ]
         target = {"controlPlane": f"container in the place of k3s ({self.image}), started by the run"}
         return Ended(0, "", {"scenarios": rows, "target": {**target, "evidence": "evidence"}})
 
@@ -107,6 +111,13 @@ def test_verdicts_that_differ_twice_are_reported_and_others_are_unstable(
     assert told == ["f/a#x: passed on the container, failed on processes (why passed; why failed)"]
     assert runs.words[2] == ("--focus", r"^f/a\#x ", "--focus", r"^f/b\#y ")
     assert "unstable: f/b#y: passed on the container, failed on processes" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("reason", "differing"), [(BYPASS_HARNESS, 0), ("another reason", 1)])
+def test_a_container_cannot_have_faults_in_requests(reason: str, differing: int) -> None:
+    here, there = {"f/a#x": "passed", "f/b#y": "untestable"}, {"f/a#x": "passed", "f/b#y": "failed"}
+    runs = Told(here, there, here, there, reason=reason)
+    assert len(list(compare.look(runs))) == differing  # type: ignore[arg-type]
 
 
 def test_verdicts_that_were_not_repeated_are_reported() -> None:

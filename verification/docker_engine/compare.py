@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from dra_conformance.engine.requirements.control_plane import BYPASS_HARNESS
 from verification.docker_engine import image
 from verification.docker_engine.runs import Ended, Runs
 
@@ -18,7 +19,6 @@ _SELECTED = (
     *("--focus", "^claims/lifecycle#(a-pod-that-(names|was-created|is|ended-as)|a-running|the-claim|a-reservation)"),
     *("--focus", "^allocation/(alternatives|constraints)"),
 )
-_BEYOND = "do not pass through the harness"
 
 
 def look(runs: Runs) -> Iterator[str]:
@@ -55,7 +55,7 @@ def _differing(container: Ended, processes: Ended, *, among: set[str] | None = N
     for scenario in sorted(here.keys() | there.keys() | (among or set())):
         if here.get(scenario) == "not-applicable":
             continue  # what these scenarios need is not possible with the components of a cluster
-        if here.get(scenario) == "untestable" and _BEYOND in container.reason(scenario):
+        if here.get(scenario) == "untestable" and BYPASS_HARNESS in container.reason(scenario):
             continue  # faults are injected into requests of processes only
         if here.get(scenario) != there.get(scenario) or scenario not in here:
             why = "; ".join(filter(None, (container.reason(scenario), processes.reason(scenario))))
