@@ -508,6 +508,25 @@ class KubeClient:
             return obj
         return {"apiVersion": res.api_version, "kind": res.kind, **obj}
 
+    def raw(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: bytes | None = None,
+        query: Sequence[tuple[str, str]] = (),
+        content_type: str = "application/json",
+        accept: str = "",
+    ) -> Obj:
+        """Send a request that the other methods cannot express; return the object of its response. Raises ApiError."""
+        headers = {**self._headers, "Accept": accept} if accept else self._headers
+        answer = self.transport.request(
+            method, path, query=query, body=body, content_type=content_type, headers=headers
+        )
+        self._raise(answer, method, path)
+        parsed: Obj = orjson.loads(answer.body) if answer.body else {}
+        return parsed
+
     def _call(
         self,
         method: str,
@@ -517,17 +536,8 @@ class KubeClient:
         query: Sequence[tuple[str, str]] = (),
         content_type: str = "application/json",
     ) -> Obj:
-        answer = self.transport.request(
-            method,
-            path,
-            query=query,
-            body=None if body is None else orjson.dumps(body),
-            content_type=content_type,
-            headers=self._headers,
-        )
-        self._raise(answer, method, path)
-        parsed: Obj = orjson.loads(answer.body) if answer.body else {}
-        return parsed
+        data = None if body is None else orjson.dumps(body)
+        return self.raw(method, path, query=query, body=data, content_type=content_type)
 
     @staticmethod
     def _raise(answer: Response, method: str, path: str) -> None:

@@ -6,13 +6,12 @@ writes. One that ends by itself is reported when its component is needed the nex
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
 from dra_api.client import AlreadyExists, ApiError, KubeClient
 from dra_api.objects import CRDS, KNOWN, Obj, Resource, name_of
-from dra_conformance.components import readiness
+from dra_conformance.components import crds, readiness
 from dra_conformance.components.context import RunContext
 from dra_conformance.core import documents
 from dra_conformance.core.companions import PORT, CompanionProgram, Companions
@@ -20,8 +19,6 @@ from dra_conformance.core.component_spec import fill
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.core.events import ComponentChanged
 from dra_conformance.core.process import ManagedProcess
-
-_SERVED_SECONDS = 20.0
 
 
 class CompanionPrograms:
@@ -88,7 +85,7 @@ def read_manifests(companions: Companions) -> Iterator[tuple[Resource, Obj, Path
                 raise UsageError(f"companions: {path}: expected an object with metadata")
             resource = _resource(obj, kinds, path)
             if resource == CRDS:
-                defined = _defined(obj)
+                defined = crds.kind_of(obj)
                 kinds[defined.group, defined.kind] = defined
             yield resource, obj, path
 
@@ -104,7 +101,7 @@ def create_manifests(client: KubeClient, companions: Companions, *, run: RunCont
             problem = f"{obj.get('kind')} {name_of(obj)} was refused: {error.message}"
             raise TargetUnreachable(f"companions: {path}: {problem}") from None
         if resource == CRDS:
-            _wait_served(client, _defined(obj), run)
+            crds.wait_served(client, obj, run.log.clock)
 
 
 def _resource(obj: Obj, kinds: dict[tuple[str, str], Resource], path: Path) -> Resource:
@@ -117,24 +114,3 @@ def _resource(obj: Obj, kinds: dict[tuple[str, str], Resource], path: Path) -> R
             hint="Its CustomResourceDefinition must come in an earlier manifest.",
         )
     return known.at(version)
-
-
-def _defined(crd: Obj) -> Resource:
-    spec = crd["spec"]
-    return Resource(
-        spec["group"],
-        spec["versions"][0]["name"],
-        spec["names"]["plural"],
-        spec["names"]["kind"],
-        namespaced=spec.get("scope") != "Cluster",
-    )
-
-
-def _wait_served(client: KubeClient, kind: Resource, run: RunContext) -> None:
-    clock, never = run.log.clock, threading.Event()
-    deadline = clock.monotonic() + _SERVED_SECONDS
-    # A real API server takes a moment to serve a new kind, and reports no event for it.
-    while not client.serves(kind):
-        if clock.monotonic() > deadline:
-            raise TargetUnreachable(f"companions: {kind.plural}.{kind.group} is not served")
-        clock.wait(never, 0.02)

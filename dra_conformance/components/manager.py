@@ -227,5 +227,6 @@ class ComponentManager:
         self._processes[component] = process
         readiness.wait_ready(process, ready, clock=self._run.log.clock, patience=self._run.patience)
         if component == CONTROLLER and not flags and component not in self.came:
-            readiness.wait_running(process, clock=self._run.log.clock)
+            if not ready:
+                readiness.wait_running(process, clock=self._run.log.clock)
             self.came.add(component)

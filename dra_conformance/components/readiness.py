@@ -49,7 +49,7 @@ def wait_ready(process: ManagedProcess, url: str, *, clock: Clock, patience: flo
 def wait_running(process: ManagedProcess, *, clock: Clock) -> None:
     """Wait for a second, in which a program with wrong flags or without a file that it needs ends.
 
-    For a program without a sign of its readiness, before its first scenario: the program is then the cause, not a rule.
+    For a program without a readiness URL, before its first scenario: the program is then the cause, not a rule.
     Raises TargetUnreachable if the program ends.
     """
     deadline, never = clock.monotonic() + _RUNS_FOR, threading.Event()

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock
-from dra_api.objects import CRDS, Obj, Resource, name_of
+from dra_api.objects import CRDS, name_of
+from dra_conformance.components.crds import wait_served
 from dra_conformance.core import assets, documents
 from dra_conformance.core.errors import TargetUnreachable
-
-_TIMEOUT = 20.0
 
 
 def install(client: KubeClient, clock: Clock) -> None:
@@ -21,16 +18,4 @@ def install(client: KubeClient, clock: Clock) -> None:
                 client.create(CRDS, crd)
             except ApiError as error:
                 raise TargetUnreachable(f"the CRD {name_of(crd)} was rejected: {error.message}") from None
-            _wait_served(client, clock, crd)
-
-
-def _wait_served(client: KubeClient, clock: Clock, crd: Obj) -> None:
-    """Wait until a CRD is served; a real API server takes a moment to establish it."""
-    spec = crd["spec"]
-    kind = Resource(spec["group"], spec["versions"][0]["name"], spec["names"]["plural"], spec["names"]["kind"])
-    deadline = clock.monotonic() + _TIMEOUT
-    never = threading.Event()
-    while not client.serves(kind):
-        if clock.monotonic() > deadline:
-            raise TargetUnreachable(f"the CRD {name_of(crd)} was not served within {_TIMEOUT:.0f} s")
-        clock.wait(never, 0.02)
+            wait_served(client, crd, clock)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import threading
-
 from dra_api.objects import Obj, Resource
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import World
 from dra_conformance.steps.objects import attempt, value_of
-from dra_conformance.steps.users import REVIEWS, client_of
+from dra_conformance.steps.users import REVIEWS, client_of, comes_to_be_allowed
 
 OWN_REVIEWS = Resource(
     "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
@@ -44,12 +42,7 @@ def _(world: World, subject: str, access: str) -> None:
 def _(world: World, subject: str, access: str) -> None:
     """A SubjectAccessReview is allowed, at the latest after the run's patience: the authorizer has to receive roles."""
     review = _review(world, REVIEWS, _mapping(world, subject), _mapping(world, access))
-    deadline = world.log.clock.monotonic() + world.run.patience
-    while not (allowed := _allowed(world.client.create(REVIEWS, review))):
-        if world.log.clock.monotonic() > deadline:
-            break
-        # Polled: nothing reports when the authorizer has received a role.
-        world.log.clock.wait(threading.Event(), 0.05)
+    allowed = comes_to_be_allowed(world, review)
     world.check(allowed, "the access is allowed", expected=f"allowed: {review['spec']}", observed=f"allowed: {allowed}")
 
 

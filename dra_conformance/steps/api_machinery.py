@@ -16,7 +16,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
-from dra_conformance.steps.api_requests import Listed
+from dra_conformance.steps.api_requests import keep_names
 from dra_conformance.steps.api_validation import Warned
 from dra_conformance.steps.objects import Requests, attempt, draft, with_field
 
@@ -326,6 +326,8 @@ def _(world: World, selector: str, names: str, changes: str, events: str) -> Non
             if metadata["name"] == _LAST:
                 break
             (later if ended else first).append(f"{event.type} {metadata['name']}")
+        else:
+            later.append("the watch ended")
     wanted = sorted(f"ADDED {name}" for name in words(names))
     world.check(ended, "a bookmark ends the initial events", expected="a bookmark", observed=first)
     world.check(sorted(first) == wanted, "the watch begins with all objects", expected=wanted, observed=sorted(first))
@@ -336,15 +338,8 @@ def _(world: World, selector: str, names: str, changes: str, events: str) -> Non
 
 
 def _list_matching(world: World, match: str, version: str) -> None:
-    world.state(Listed).names = ["the list was refused"]
     query = [("resourceVersionMatch", match), *([("resourceVersion", version)] if version else [])]
-
-    def request() -> Obj:
-        found = world.client.page(RESOURCE_CLAIMS, world.namespace, query=query)
-        world.state(Listed).names = sorted(map(name_of, found.items))
-        return {}
-
-    attempt(world, request)
+    keep_names(world, lambda: world.client.page(RESOURCE_CLAIMS, world.namespace, query=query))
 
 
 @when("the ResourceClaims are listed with resourceVersionMatch {match:word}")

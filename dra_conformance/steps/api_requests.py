@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import cast
 
-from dra_api.client import PatchKind
+from dra_api.client import ObjList, PatchKind
 from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError
@@ -33,15 +33,22 @@ class Listed:
 # -- lists and collections ---------------------------------------------------------------------------------------------
 
 
-def _list(world: World, *, labels: str = "", fields: str = "") -> None:
+def keep_names(world: World, request: Callable[[], ObjList]) -> None:
+    """Request a list, which the API server may refuse, and keep the names in it."""
     world.state(Listed).names = ["the list was refused"]
 
-    def request() -> Obj:
-        found = world.client.list(RESOURCE_CLAIMS, world.namespace, label_selector=labels, field_selector=fields)
-        world.state(Listed).names = sorted(map(name_of, found.items))
+    def listed() -> Obj:
+        world.state(Listed).names = sorted(map(name_of, request().items))
         return {}
 
-    attempt(world, request)
+    attempt(world, listed)
+
+
+def _list(world: World, *, labels: str = "", fields: str = "") -> None:
+    keep_names(
+        world,
+        lambda: world.client.list(RESOURCE_CLAIMS, world.namespace, label_selector=labels, field_selector=fields),
+    )
 
 
 @when('the ResourceClaims with labels "{selector}" are listed')
@@ -77,12 +84,11 @@ def _(world: World, labels: str, fields: str) -> None:
 # -- patches -----------------------------------------------------------------------------------------------------------
 
 
-def _patch(world: World, kind: str, patch: object, **options: object) -> None:
+def _patch(world: World, kind: str, patch: object, *, subresource: str | None = None) -> None:
     if kind not in _PATCHES:
         raise SpecificationError(f"a patch is one of {', '.join(_PATCHES)}, not {kind!r}")
     obj = draft(world)
     resource = manifests.resource_of(obj)
-    subresource = cast("str | None", options.get("subresource"))
     attempt(
         world,
         lambda: world.client.patch(
@@ -141,7 +147,7 @@ def _(world: World, manager: str, fields: str) -> None:
 
 @when('manager "{manager}" applies to it by force: {fields}')
 def _(world: World, manager: str, fields: str) -> None:
-    """Apply fields as this manager, whoever has them."""
+    """Apply fields as this manager, and take over those of other managers."""
     _apply(world, manager, _fields_of(world, fields), force=True)
 
 

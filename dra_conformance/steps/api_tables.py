@@ -6,9 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import orjson
-
-from dra_api.client import error_from
 from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, Resource
 from dra_conformance.engine.vocabulary import then, when, words
 from dra_conformance.engine.world import World
@@ -28,16 +25,10 @@ def _list_as(
     world: World, form: str, resource: Resource, namespace: str | None, query: Sequence[tuple[str, str]] = ()
 ) -> None:
     path = resource.path(namespace)
-    headers = {
-        "User-Agent": world.client.user_agent,
-        "Accept": f"application/json;as={_FORMS.get(form, form)};v=v1;g=meta.k8s.io",
-    }
+    accept = f"application/json;as={_FORMS.get(form, form)};v=v1;g=meta.k8s.io"
 
     def request() -> Obj:
-        answer = world.client.transport.request("GET", path, query=query, headers=headers)
-        if answer.status >= 400:
-            raise error_from(answer.status, answer.body, request=f"GET {path}")
-        world.state(Shown).document = orjson.loads(answer.body)
+        world.state(Shown).document = world.client.raw("GET", path, query=query, accept=accept)
         return {}
 
     world.state(Shown).document = {}

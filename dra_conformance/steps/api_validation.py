@@ -8,7 +8,7 @@ from typing import Unpack
 
 import orjson
 
-from dra_api.client import error_from
+from dra_api.client import KubeClient
 from dra_api.objects import Obj
 from dra_api.transport import RequestOptions, Response, Transport, TransportAround
 from dra_conformance.core import manifests
@@ -60,17 +60,9 @@ def _(world: World, what: str, mode: str) -> None:
     resource = manifests.resource_of(draft(world))
     body, path = _body(world, what), resource.path(world.namespace)
     query = [] if mode == "default" else [("fieldValidation", mode)]
-    headers = {"User-Agent": world.client.user_agent, "Content-Type": "application/json"}
     transport = Warned(world.client.transport)
-
-    def request() -> Obj:
-        answer = transport.request("POST", path, query=query, body=body, headers=headers)
-        if answer.status >= 400:
-            raise error_from(answer.status, answer.body, request=f"POST {path}")
-        made: Obj = orjson.loads(answer.body)
-        return made
-
-    attempt(world, request)
+    client = KubeClient(transport, user_agent=world.client.user_agent)
+    attempt(world, lambda: client.raw("POST", path, query=query, body=body))
     world.state(Warnings).texts = transport.texts
 
 

@@ -1,4 +1,4 @@
-"""A sign of a binder that it has observed what the scenario wrote.
+"""A probe that shows that a binder has observed what the scenario wrote.
 
 A binder reads pods, nodes and BindRequests through one informer each, and these lag independently: a BindRequest may
 reach it before the pod that was created earlier. A correct binder fails such a BindRequest, for good if it has no
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from dra_api.objects import BIND_REQUESTS, NODES, PODS, Obj
 from dra_conformance.engine.world import World
-from dra_conformance.steps.pods import BY_HAND, pod_object
+from dra_conformance.steps.pods import BY_HAND, look_bound, pod_object
 
 _RETRIES = 10
 
@@ -29,7 +29,7 @@ class Signs:
 
 
 def wait_observed(world: World) -> None:
-    """Wait until a binder that is a program has observed all earlier writes of the scenario.
+    """Wait until a binder that is a program has observed all earlier creations of the scenario.
 
     Returns at once if nothing is new, for other binders, and in scenarios with faults, which would break the probe; and
     after the run's patience if the binder does not bind the probe: the steps that follow judge why.
@@ -47,7 +47,7 @@ def wait_observed(world: World) -> None:
     world.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
     pod = world.create(pod_object(world, name, [], scheduler=BY_HAND))
     world.create(request(name, world.namespace))
-    world.wait(lambda: (bool(((world.seen(PODS, name) or {}).get("spec") or {}).get("nodeName")), "not bound"))
+    world.wait(lambda: look_bound(world, name))
     world.client.delete_if_there(BIND_REQUESTS, name, world.namespace)
     world.client.delete_if_there(PODS, name, pod["metadata"]["namespace"])
     world.client.delete_if_there(NODES, name)

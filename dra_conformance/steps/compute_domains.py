@@ -159,7 +159,7 @@ def _(world: World) -> None:
             DAEMONS,
             KubeClient(world.run.component_transport("compute-domain-controller"), user_agent="simulated-imex-daemons"),
             world.clock,
-            revision=world.run.options.revision,
+            revision=world.run.options.protocol,
             settings={},
         )
         world.cleanup.callback(daemons.stop)

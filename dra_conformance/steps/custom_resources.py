@@ -28,12 +28,12 @@ def _(world: World) -> None:
     resource = _things(world)
     deadline = world.log.clock.monotonic() + world.run.patience
     while True:
-        headers = {"User-Agent": world.client.user_agent}
-        answer = world.client.transport.request("GET", resource.path(world.namespace), headers=headers)
-        if answer.status == 200:
+        try:
+            world.client.list(resource, world.namespace)
             return
-        if world.log.clock.monotonic() > deadline:
-            raise Untestable(f"the API server does not serve the kind of a new definition: {answer.status}")
+        except ApiError as error:
+            if world.log.clock.monotonic() > deadline:
+                raise Untestable(f"the API server does not serve the kind of a new definition: {error}") from error
         # Polled: nothing else reports that the handlers of a definition are installed.
         world.log.clock.wait(threading.Event(), 0.05)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dra_api.objects import NODES, RESOURCE_SLICES, Obj, name_of, uid_of
@@ -285,6 +287,10 @@ def _(world: World, node: str) -> None:
     world.check(not orphans, "slices are owned by the Node", expected=f"an owner with uid {uid}", observed=orphans)
 
 
+def _repeated(names: Sequence[str]) -> list[str]:
+    return sorted(name for name, times in Counter(names).items() if times > 1)
+
+
 @then('no two devices of one pool of the driver on "{node}" share a name')
 def _(world: World, node: str) -> None:
     """In the newest generation of a pool every name of a device or counter set is unique, and every consumed counter is
@@ -293,12 +299,10 @@ def _(world: World, node: str) -> None:
     wrong: list[str] = []
     for pool, several in newest(world.node(node).slices()).items():
         names = [device["name"] for obj in several for device in obj["spec"].get("devices") or ()]
-        wrong += [f"{pool}/{name} twice" for name in sorted({name for name in names if names.count(name) > 1})]
+        wrong += [f"{pool}/{name} twice" for name in _repeated(names)]
         counter_sets = [counters for obj in several for counters in obj["spec"].get("sharedCounters") or ()]
         sets = [counters["name"] for counters in counter_sets]
-        wrong += [
-            f"{pool}: counter set {name} twice" for name in sorted({name for name in sets if sets.count(name) > 1})
-        ]
+        wrong += [f"{pool}: counter set {name} twice" for name in _repeated(sets)]
         declared = {(counters["name"], counter) for counters in counter_sets for counter in counters["counters"]}
         wrong += [
             f"{pool}/{device['name']} consumes {use['counterSet']}/{counter}, which no slice declares"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dra_api.allocations import results_of
 from dra_api.client import AlreadyExists
 from dra_api.objects import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, uid_of
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
@@ -36,6 +37,7 @@ from dra_conformance.steps.mig import capability_minor
 from dra_conformance.steps.node_faults import CHANNEL_MODULE
 from dra_conformance.steps.proc_devices import character_devices
 from dra_conformance.steps.uids import CreatedDomains
+from reference_impl.errors import ComponentError
 
 GIVEN_WITHIN = 15.0
 """Least seconds to wait for a channel: all 2048 of them take long to write, and a driver has 45 for a call."""
@@ -61,9 +63,6 @@ class Starts:
 
 def start(world: World, alias: str, flags: str) -> str:
     """Start the ComputeDomain driver. Return why it ended; empty if it runs and is registered."""
-    # Imported here: a run against another driver does not need the reference.
-    from reference_impl.errors import ComponentError
-
     try:
         world.node(alias).start_fabric_plugin(flags.split())
     except (ComponentError, DriverEnded) as error:
@@ -108,9 +107,6 @@ def _(world: World, node: str, inventory: str) -> None:
     ensure_driver_namespace(world)
     component = world.node(node, inventory=inventory)
     component.start_kubelet()
-    # Imported here: a run against another driver does not need the reference.
-    from reference_impl.errors import ComponentError
-
     try:
         component.start_fabric_plugin(())
     except DriverEnded as error:
@@ -204,9 +200,6 @@ def check_driver_end(world: World, node: str, flags: str, name: str = "") -> Non
 @then('the ComputeDomain controller with "{flags}" does not start, naming "{name}"')
 def _(world: World, flags: str, name: str) -> None:
     """Restarted with these flags, the controller ends with an error that has this name."""
-    # Imported here: a run against another controller does not need the reference.
-    from reference_impl.errors import ComponentError
-
     problem = ""
     try:
         world.components.restart(CONTROLLER, flags=flags.split())
@@ -464,10 +457,10 @@ def _(world: World, claim: str) -> None:
 def _(world: World, claim: str, devices: str) -> None:
     """The call comes to return exactly these devices of the claim's allocation, with pool and request."""
     call = pending(world, claim)
-    status = world.get(RESOURCE_CLAIMS, claim).get("status") or {}
-    results = ((status.get("allocation") or {}).get("devices") or {}).get("results") or ()
     wanted = [
-        (result["request"], result["pool"], result["device"]) for result in results if result["driver"] == DOMAIN_DRIVER
+        (result["request"], result["pool"], result["device"])
+        for result in results_of(world.get(RESOURCE_CLAIMS, claim))
+        if result["driver"] == DOMAIN_DRIVER
     ]
     world.require(f"claim {claim} has {devices}", lambda: ([one[-1] for one in wanted] == words(devices), wanted))
 

@@ -9,8 +9,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-import orjson
-
 from dra_api.client import ApiError
 from dra_api.objects import KNOWN, RESOURCE_CLAIMS, Obj, Resource, name_of
 from dra_api.transport import TransportError
@@ -259,9 +257,10 @@ def _(world: World, kind: str, selector: str, path: str, value: str) -> None:
 def _(world: World, kind: str) -> None:
     """Discovery lists the resource of this kind in its version: namespaced, with the subresource status."""
     resource = resource_named(kind)
-    headers = {"User-Agent": world.client.user_agent}
-    answer = world.client.transport.request("GET", f"/apis/{resource.group}/{resource.version}", headers=headers)
-    served = orjson.loads(answer.body).get("resources") if answer.status == 200 else None
+    try:
+        served = world.client.raw("GET", f"/apis/{resource.group}/{resource.version}").get("resources")
+    except ApiError:
+        served = None
     listed = {str(one["name"]): one for one in served or ()}
     main, status = listed.get(resource.plural) or {}, listed.get(f"{resource.plural}/status") or {}
     ok = main.get("kind") == kind and main.get("namespaced") is True and bool(status)

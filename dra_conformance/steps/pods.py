@@ -9,7 +9,7 @@ from dra_api.clock import parse_timestamp
 from dra_api.objects import EVENTS, PODS, Obj, name_of, namespace_of, uid_of
 from dra_conformance.control_plane.own_objects import RUN_LABEL
 from dra_conformance.core import manifests
-from dra_conformance.core.errors import SpecificationError
+from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.kai_presets import QUEUE_LABEL, SCHEDULER_NAME
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
@@ -305,6 +305,11 @@ def event_problems(world: World, pod: str, event: dict[str, Any]) -> list[str]:
     return problems
 
 
+def events_with_reason(world: World, pod: str, reason: str) -> list[dict[str, Any]]:
+    """Return the events about the pod that have this reason."""
+    return [event for event in events_about(world, "Pod", pod) if event.get("reason") == reason]
+
+
 def event_text(event: dict[str, Any]) -> str:
     """Return the message of an event of either API group."""
     return str(event.get("message") or event.get("note") or "")
@@ -315,7 +320,7 @@ def _(world: World, reason: str, pod: str) -> None:
     """Wait until the event is counted up or recorded again, at most a second: recording it once is also correct."""
 
     def look() -> bool:
-        found = [event for event in events_about(world, "Pod", pod) if event.get("reason") == reason]
+        found = events_with_reason(world, pod, reason)
         return sum(int(event.get("count") or 1) for event in found) > 1
 
     world.log.wait_for(look, 1.0)
@@ -356,7 +361,7 @@ def _(world: World, pod: str, reason: str) -> None:
     """No event with this reason is recorded for the pod once the system is idle."""
 
     def look() -> Seen:
-        found = [event_text(event) for event in events_about(world, "Pod", pod) if event.get("reason") == reason]
+        found = [event_text(event) for event in events_with_reason(world, pod, reason)]
         return not found, found or "no such event"
 
     world.stays(f"no event {reason} for {pod}", look, expected="no such event")
@@ -365,7 +370,9 @@ def _(world: World, pod: str, reason: str) -> None:
 @when('the event "{reason}" of pod "{pod}" is deleted')
 def _(world: World, reason: str, pod: str) -> None:
     """Delete the events with this reason about the pod, as the API server does when they expire."""
-    found = [event for event in events_about(world, "Pod", pod) if event.get("reason") == reason]
+    found = events_with_reason(world, pod, reason)
+    if not found:
+        raise Untestable(f"there is no event {reason} of pod {pod} to delete")
     for event in found:
         world.client.delete(EVENTS, name_of(event), namespace_of(event))
     gone = {uid_of(event) for event in found}
@@ -392,7 +399,7 @@ def _(world: World, reason: str, pod: str, count: int, seconds: int) -> None:
 
 def _count_attempts(world: World, reason: str, pod: str, count: int, *, apart: timedelta = timedelta()) -> None:
     def look() -> Seen:
-        found = [event for event in events_about(world, "Pod", pod) if event.get("reason") == reason]
+        found = events_with_reason(world, pod, reason)
         messages = [event_text(event) for event in found]
         seen = [(event_text(one), _attempts(one), one.get("firstTimestamp"), one.get("lastTimestamp")) for one in found]
         problems = [problem for event in found for problem in event_problems(world, pod, event)]

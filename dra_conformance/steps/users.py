@@ -145,6 +145,11 @@ def _comes_to_be_allowed(world: World, user: str, verb: str, resource: str, name
         "kind": REVIEWS.kind,
         "spec": {"user": who.name, "groups": [who.group] if who.group else [], "resourceAttributes": attributes},
     }
+    return comes_to_be_allowed(world, review)
+
+
+def comes_to_be_allowed(world: World, review: Obj) -> bool:
+    """Create a SubjectAccessReview until it is allowed, at most for the run's patience; return whether it is."""
     deadline = world.log.clock.monotonic() + world.run.patience
     while not (world.client.create(REVIEWS, review).get("status") or {}).get("allowed"):
         if world.log.clock.monotonic() > deadline:

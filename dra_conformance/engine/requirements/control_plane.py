@@ -14,6 +14,9 @@ _PASSING = re.compile(r"(?:.* after )?(\d+) seconds(?: pass)?(?: while claims wa
 _OLD_VERSION = re.compile(r'manifest "[^"]*-(v1beta\d)"')
 _LONGEST_WAIT = 180  # seconds that a scenario may wait for a program that uses real time
 
+BYPASS_HARNESS = "do not pass through the harness"
+"""In the reason why no faults can be injected into the requests of a component."""
+
 
 @requirement
 def own_control_plane(scenario: Scenario, target: Target) -> Unmet | None:
@@ -36,7 +39,7 @@ def faults(scenario: Scenario, target: Target) -> Unmet | None:
     for component in scenario.tags.components:
         spec = target.components.get(component)
         if component != "control-plane" and spec is not None and spec.kind in ("cluster", "socket"):
-            return untestable(f"the requests of the {component} ({spec.kind}) do not pass through the harness")
+            return untestable(f"the requests of the {component} ({spec.kind}) {BYPASS_HARNESS}")
     return None
 
 
