@@ -8,8 +8,9 @@ can report an error of the harness instead of a wrong verdict.
 from __future__ import annotations
 
 import threading
-import traceback
 from dataclasses import dataclass
+
+from dra_api.tracebacks import format_traceback
 
 LIMIT = 100
 """Failures kept; further ones are counted only, since a broken loop would fill the memory."""
@@ -41,7 +42,7 @@ class Failures:
             text = " ".join(str(error).split())
             name = type(error).__name__
             summary = f"{name}: {text}" if text else name
-            failure = Failure(source, summary, "".join(traceback.format_exception(error)))
+            failure = Failure(source, summary, format_traceback(error))
         else:
             failure = Failure(source, error)
         with self._lock:

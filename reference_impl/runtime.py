@@ -23,6 +23,7 @@ from dra_api.clock import Clock, RealClock
 from dra_api.component import Component
 from dra_api.feature_gates import RELATED, FeatureGateError, parse_gates
 from dra_api.kubeconfig import KubeconfigError
+from dra_api.tracebacks import PlainFormatter
 from dra_api.transport import HttpTransport, TransportError
 from reference_impl.errors import ComponentError
 
@@ -212,7 +213,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         command = load(name)
         args = make_parser(name, command).parse_args(arguments[1:])
         level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(args.verbose, 2)]
-        logging.basicConfig(level=level, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(PlainFormatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(level=level, handlers=[handler])
         if args.until_stdin_closes:
             _stop_at_end_of_stdin(stopped)
         clock = RealClock()

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dra_api.tracebacks import format_traceback
+
 _OWN = "dra_conformance"
 _OTHERS = ("reference_impl", "dra_conformance.mutants")
 log = logging.getLogger("reference_impl.threads")
@@ -65,7 +67,7 @@ class ThreadFailures:
             log.error("%s", message, exc_info=error)
             return
         with self._lock:
-            self._failures.append(HarnessFailure(message, "".join(traceback.format_exception(error))))
+            self._failures.append(HarnessFailure(message, format_traceback(error)))
 
 
 def is_raised_by(error: BaseException, package: str) -> bool:

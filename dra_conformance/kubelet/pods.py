@@ -10,7 +10,6 @@ DRA-275 to DRA-277, DRA-280, DRA-295 to DRA-301.
 from __future__ import annotations
 
 import threading
-import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -20,6 +19,7 @@ from dra_api.clock import Clock, timestamp
 from dra_api.informer import Change, Informer
 from dra_api.objects import PODS, Obj, name_of, namespace_of, uid_of
 from dra_api.threads import report_exception
+from dra_api.tracebacks import format_traceback
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from dra_conformance.core.events import KubeletCdi, KubeletPod, KubeletProblem
@@ -223,7 +223,7 @@ class PodWorkers:
                 self._failed(uid, str(error))
             except Exception as error:
                 message = f"unexpected {type(error).__name__}: {error}"
-                self._record(KubeletProblem(about="pod", uid=uid, message=message, traceback=traceback.format_exc()))
+                self._record(KubeletProblem(about="pod", uid=uid, message=message, traceback=format_traceback(error)))
                 report_exception(error)
                 self._failed(uid, message)
             else:

@@ -230,7 +230,12 @@ def _(patch: Patch) -> None:
 @mutant("unused-claim-deallocated", rule="DRA-113")
 def _(patch: Patch) -> None:
     """A claim that was never reserved is deallocated."""
-    patch.replace(f"{_CONTROLLER}.is_ending", lambda self, claim: self.is_protected(claim))
+
+    def is_ending(self: Any, claim: Obj) -> bool:
+        # Without an allocation, the finalizer may be that of an allocation which is being written.
+        return self.is_protected(claim) and "allocation" in (claim.get("status") or {})
+
+    patch.replace(f"{_CONTROLLER}.is_ending", is_ending)
 
 
 @mutant("deleted-claim-never-ends", rule="DRA-114")

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 
+from dra_api.tracebacks import format_traceback
 from dra_conformance.core import assets, features, gherkin_documents
 from dra_conformance.core.configuration import options_of
 from dra_conformance.core.errors import (
@@ -106,6 +107,9 @@ def pytest_configure(config: pytest.Config) -> None:
     progress = None if quiet else Progress(order.options.progress)
     state = Session(run, is_worker=bool(worker_input), has_workers=has_workers, progress=progress, seconds=seconds)
     config.stash[STATE] = state
+    if not config.pluginmanager.has_plugin("terminal"):
+        # Nobody reads pytest's own tracebacks; it parses source code for them, see dra_api.tracebacks.
+        config.option.tbstyle = "no"
     if has_workers and config.option.maxschedchunk is None:
         config.option.maxschedchunk = 1  # one queue for all workers, from which each takes one scenario after the other
     state.interrupts.install()
@@ -428,7 +432,7 @@ def _judge(
         state.failed_step = state.world.checks.step if state.world is not None and call.when == "call" else ""
     if status is Status.ERROR and not isinstance(error, SuiteError):
         # The end of a traceback names the error.
-        state.run.log.emit(Traceback(text=str(excinfo.getrepr(style="long"))[-6000:]))
+        state.run.log.emit(Traceback(text=format_traceback(error)[-6000:]))
     if call.when == "call":
         # The traceback shows code of the suite, which helps only if the suite is at fault.
         report.longrepr = f"{reason}" if status is not Status.ERROR else report.longrepr

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import time
-import traceback
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from dra_api.tracebacks import format_traceback
 from dra_conformance.core import features
 from dra_conformance.core.errors import ExitCode, SuiteError
 from dra_conformance.core.events import CallsMade, ProblemFound, RunFinished, RunPlanned, Traceback, WorkerFinished
@@ -119,7 +119,7 @@ def finish(state: Session) -> Report | None:
         run.stop()
     except Exception as error:
         # An interrupt leaves a component half started, and its stop then fails: the run is interrupted, not broken.
-        run.log.emit(Traceback(text=traceback.format_exc()[-6000:]))
+        run.log.emit(Traceback(text=format_traceback(error)[-6000:]))
         if not state.interrupted:
             state.fail(SuiteError(f"the components did not stop: {type(error).__name__}: {error}"))
     for failure in run.take_failures():  # after the last scenario

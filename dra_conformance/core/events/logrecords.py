@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 
+from dra_api.tracebacks import PlainFormatter
 from dra_conformance.core.events.kinds import LogRecord
 from dra_conformance.core.events.log import EventLog
 
@@ -17,7 +18,7 @@ class LogRecords(logging.Handler):
     def __init__(self, log: EventLog) -> None:
         super().__init__(logging.WARNING)
         self._log = log
-        self.setFormatter(logging.Formatter("%(message)s"))
+        self.setFormatter(PlainFormatter("%(message)s"))
 
     def attach(self) -> None:
         """Add the handler to the loggers of all packages of the project."""
