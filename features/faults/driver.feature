@@ -87,11 +87,16 @@ Feature: A driver whose requests fail
   Scenario: The record of an unfinished claim stays if the claim cannot be read at start
     Given node "n1" running the driver
     And a ResourceClaim "there" allocated a device that the driver on "n1" does not have
+    And a ResourceClaim "gone" allocated a device that the driver on "n1" does not have
     When claim "there" is prepared on "n1"
+    And claim "gone" is prepared on "n1"
+    And the claim "gone" is deleted although it is in use
     Given the API server answers 500 to the next 1 readings of the ResourceClaim "there"
     When the driver on "n1" is restarted
     And every fault has affected a request
-    Then the driver on "n1" has a record of claim "there"
+    # The driver has decided about its unfinished claims.
+    Then the driver on "n1" comes to have no record of claim "gone"
+    And the driver on "n1" has a record of claim "there"
 
   @DRA-372 @gate:DRADeviceTaints @driver-gate:NVMLDeviceHealthCheck @needs:gpu-driver @needs:fake-nvml
   Scenario Outline: A taint is published when the API server <does> the update of the slice
