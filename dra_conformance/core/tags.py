@@ -51,6 +51,7 @@ NEEDS: tuple[str, ...] = (
     "compute-domain-flags",
     "compute-domain-plugin-flags",
     "kai",
+    "pod-groups",
     "direct-binding",
     "scheduler-gates",
     "scheduler-arguments",

@@ -9,6 +9,7 @@ from dra_api.objects import (
     DEVICE_CLASSES,
     EVENTS,
     NODES,
+    POD_GROUPS,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
@@ -25,5 +26,5 @@ ALWAYS: tuple[Resource, ...] = (
     RESOURCE_SLICES,
     DEVICE_CLASSES,
 )
-OPTIONAL: tuple[Resource, ...] = (BIND_REQUESTS, COMPUTE_DOMAINS, COMPUTE_DOMAIN_CLIQUES)
+OPTIONAL: tuple[Resource, ...] = (BIND_REQUESTS, POD_GROUPS, COMPUTE_DOMAINS, COMPUTE_DOMAIN_CLIQUES)
 """Watched if the control plane serves them."""

@@ -153,14 +153,21 @@ class ClusterView:
     def settle(self, pod: PodKey) -> None:
         """End the assumption about a pod: from now on only the state in the API server counts."""
         with self.lock:
-            assumed = self._assumed.pop(pod, None)
-            if assumed is None:
-                return
-            uid, _, claims = assumed
-            freed = self.ledger.drop_assumed(uid, set(claims))
-            moved = self._place(pod)
-        if freed or moved:
+            freed = self.retract(pod)
+        if freed:
             self._listener("room", pod)
+
+    def retract(self, pod: PodKey) -> bool:
+        """End the assumption about a pod without waking others. Return whether there is more room than before.
+
+        For a decision that was never enqueued: nobody else has seen it. Needs the lock.
+        """
+        assumed = self._assumed.pop(pod, None)
+        if assumed is None:
+            return False
+        uid, _, claims = assumed
+        freed = self.ledger.drop_assumed(uid, set(claims))
+        return self._place(pod) or freed
 
     # -- changes from the API server ---------------------------------------------------------------------------------
 

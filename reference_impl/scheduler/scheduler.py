@@ -21,12 +21,14 @@ from dra_api.objects import (
     DEVICE_CLASSES,
     DEVICE_TAINT_RULES,
     NODES,
+    POD_GROUPS,
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
     TAINT_RULE_VERSIONS,
     Obj,
     Resource,
+    key_of,
     meta,
     name_of,
     namespace_of,
@@ -40,6 +42,7 @@ from reference_impl.scheduler.binding_queue import BindingQueue
 from reference_impl.scheduler.cluster_view import ChangeKind, ClusterView, PodKey, is_terminal
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
 from reference_impl.scheduler.engines import engine_for
+from reference_impl.scheduler.gangs import Gangs, Plan
 from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
 from reference_impl.scheduler.publish import BindRequestPublisher, DirectPublisher, Publisher
 from reference_impl.scheduler.waiting import Waiting
@@ -89,6 +92,9 @@ class Scheduler:
         self._failures: dict[PodKey, int] = {}
         self._not_before: dict[PodKey, float] = {}
         self._started = False
+        # Only with BindRequests, and if PodGroups are served.
+        self._gangs: Gangs | None = None
+        self._changes = 0
 
     # -- start and stop --------------------------------------------------------------------------------------------
 
@@ -115,8 +121,17 @@ class Scheduler:
                     "BindRequest CRD, or let the scheduler bind pods itself (--publish=direct)"
                 )
             requests = self._follow(BIND_REQUESTS, self.view.on_bind_request)
+            if self._client.serves(POD_GROUPS):
+                self._gangs = Gangs(
+                    self.view, decide=self._decide, may_place=self._may_place, wake=self._queue.queue.add
+                )
+                self._follow(POD_GROUPS, self._gangs.on_group)
         # Pods come last: what they need to be judged by is then there.
-        self._follow(PODS, self.view.on_pod)
+        pods = Informer(self._client, PODS, clock=self._clock)
+        if self._gangs is not None:
+            pods.on_change(self._gangs.on_pod)
+        pods.on_change(self.view.on_pod)
+        self._informers.append(pods)
         self._recorder.start()
         self._binding_queue.start(self._make_publisher(requests, claims))
         self._queue.start()
@@ -156,6 +171,8 @@ class Scheduler:
 
     def _on_view_change(self, what: ChangeKind, key: tuple[str, str]) -> None:
         """Queue the pods that a change of the view may concern."""
+        with self._lock:
+            self._changes += 1
         if what in ("pod", "bind-request"):
             # Without back-off: the change concerns this pod, so the reason of its last refusal may be gone.
             self._queue.queue.add(key)
@@ -217,29 +234,44 @@ class Scheduler:
                     stale.append(request)
                 else:
                     live = True
-            # Not decided now: the stale request is deleted first, which must not happen under the view's lock.
-            if stale:
-                outcome: Decision | Refusal | None = None
-            elif live:
+            if live and not stale:
                 return
-            elif pod_claims.references(pod) and not self.dra_enabled:
-                outcome = self.refusal_without_dra(pod)
-            else:
-                outcome = self.cycle.decide(pod)
-                if isinstance(outcome, Decision):
-                    # Under the same lock as the decision, so that the next decision finds these devices in use.
-                    self.view.assume(pod, outcome.node, outcome.allocations)
-            if isinstance(outcome, Refusal):
+            # Not decided now: the stale request is deleted first, which must not happen under the view's lock.
+            plan = Plan() if stale else self._plan(pod)
+            for waiting, refusal in plan.refusals:
                 # Under the same lock as the decision, so that the pod is woken by every change after it.
-                self._wait(key, pod, for_own_claims=outcome.for_own_claims)
+                self._wait(key_of(waiting), waiting, for_own_claims=refusal.for_own_claims)
         if stale:
             self._clean_up(key, pod, stale)
-        elif isinstance(outcome, Decision):
+        for decision in plan.decisions:
+            decided = key_of(decision.pod)
             with self._lock:
-                self._waiting.remove(key)
-            self._binding_queue.enqueue(key, outcome)
-        elif outcome is not None:
-            self._refused(key, pod, outcome)
+                self._waiting.remove(decided)
+            self._binding_queue.enqueue(decided, decision)
+        for later in plan.next:
+            self._queue.queue.add(later)
+        for waiting, refusal in plan.refusals:
+            self._refused(key_of(waiting), waiting, refusal)
+
+    def _plan(self, pod: Obj) -> Plan:
+        """Decide about a pod, or about the gang that it belongs to. Needs the view's lock."""
+        if self._gangs is not None and (plan := self._gangs.plan(pod, self._changes)) is not None:
+            return plan
+        outcome = self._decide(pod)
+        if isinstance(outcome, Refusal):
+            return Plan(refusals=((pod, outcome),))
+        # Under the same lock as the decision, so that the next decision finds these devices in use.
+        self.view.assume(pod, outcome.node, outcome.allocations)
+        return Plan(decisions=(outcome,))
+
+    def _decide(self, pod: Obj) -> Decision | Refusal:
+        if pod_claims.references(pod) and not self.dra_enabled:
+            return self.refusal_without_dra(pod)
+        return self.cycle.decide(pod)
+
+    def _may_place(self, pod: Obj) -> bool:
+        """Return whether a pod waits for this scheduler, and not for its back-off after a failed decision."""
+        return self.is_ours(pod) and self._not_before.get(key_of(pod), 0.0) <= self._clock.monotonic()
 
     def _node_is_gone(self, request: Obj) -> bool:
         """Return whether the node of a BindRequest is gone: the request then is stale in any phase (KAI-073)."""

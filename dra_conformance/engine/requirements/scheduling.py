@@ -28,6 +28,14 @@ def kai(scenario: Scenario, target: Target) -> Unmet | None:
 
 
 @requirement
+def pod_groups(scenario: Scenario, target: Target) -> Unmet | None:
+    """KAI's PodGroup API."""
+    if "podgroups" in target.missing_apis:
+        return not_applicable("the control plane does not serve PodGroups of scheduling.run.ai")
+    return None
+
+
+@requirement
 def direct_binding(scenario: Scenario, target: Target) -> Unmet | None:
     """A scheduler that binds pods itself."""
     scheduler = target.components["scheduler"]
