@@ -57,6 +57,7 @@ class HealthDriver:
         self._lock = threading.Lock()
         self._feed = HealthFeed()
         self._health = {device: DeviceHealth(pool, device, HealthStatus.HEALTHY) for device in devices}
+        self._elsewhere: list[DeviceHealth] = []
         folder = plugins_dir / name
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._server = PluginServer(self, name, folder / "dra.sock", registration_dir / f"{name}-reg.sock", clock=clock)
@@ -80,6 +81,16 @@ class HealthDriver:
         self._health[device] = replace(held, health=health, message=message, timeout_seconds=timeout_seconds)
         self._report()
 
+    def add_pool(self, pool: str, health: HealthStatus) -> None:
+        """Report devices with the names of the driver's own in another pool too, which keep this health."""
+        self._elsewhere += [DeviceHealth(pool, device, health) for device in self._health]
+        self._report()
+
+    def report_none(self) -> None:
+        """Send one report without devices."""
+        with self._lock:
+            self._feed.publish([])
+
     def end_streams(self) -> None:
         """End every health stream, and every new one at once, until `take_streams`."""
         with self._lock:
@@ -95,7 +106,8 @@ class HealthDriver:
     def _report(self) -> None:
         now = int(self._clock.now().timestamp())
         with self._lock:
-            self._feed.publish([replace(device, last_updated=now) for device in self._health.values()])
+            several = [*self._elsewhere, *self._health.values()]
+            self._feed.publish([replace(device, last_updated=now) for device in several])
 
     # -- the plugin's services -------------------------------------------------------------------------------------
 
@@ -122,7 +134,7 @@ class HealthDriver:
         return PrepareResult(
             tuple(
                 PreparedDevice(
-                    (result["request"],), self.pool, result["device"], self.cdi_ids.get(result["device"], ())
+                    (result["request"],), result["pool"], result["device"], self.cdi_ids.get(result["device"], ())
                 )
                 for result in results_of(claim)
                 if result["driver"] == self.name

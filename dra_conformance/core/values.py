@@ -85,7 +85,7 @@ def expectation(text: str, now: datetime | None = None) -> Expectation:
     - `containing V`: a part of a text, items of a list, fields of a mapping; `without V`: none of it
     - `with the keys V`: a mapping that has exactly these keys
     - `other than V`; `in any order V`: lists as multisets; `as JSON V`: a text that is JSON
-    - `the present time`: an RFC 3339 time within a minute of `now`
+    - `the present time`, `an earlier time`: an RFC 3339 time within a minute of `now`, or before that
     - anything else: a value, compared for equality
     """
     form, _, rest = text.partition(" ")
@@ -95,6 +95,8 @@ def expectation(text: str, now: datetime | None = None) -> Expectation:
         return Expectation(text, lambda seen: seen in (None, [], {}, ""))
     if text == "the present time":
         return Expectation(text, lambda seen: now is not None and _near(seen, now))
+    if text == "an earlier time":
+        return Expectation(text, lambda seen: now is not None and _before(seen, now))
     if form == "like":
         pattern = re.compile(str(parse_value(rest)))
         return Expectation(text, lambda seen: isinstance(seen, str) and pattern.fullmatch(seen) is not None)
@@ -111,6 +113,10 @@ def _bound(meets: Callable[[object, object], bool], wanted: object) -> Callable[
 
 def _near(seen: object, now: datetime) -> bool:
     return isinstance(seen, str) and abs(datetime.fromisoformat(seen) - now) <= _CLOCK_SLACK
+
+
+def _before(seen: object, now: datetime) -> bool:
+    return isinstance(seen, str) and now - datetime.fromisoformat(seen) > _CLOCK_SLACK
 
 
 def _as_json(seen: object, wanted: object) -> bool:

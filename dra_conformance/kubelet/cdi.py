@@ -135,6 +135,11 @@ class CDIRegistry:
         return "; ".join(parts)
 
 
+def cdi_folders(root: Path) -> tuple[Path, ...]:
+    """Return the CDI folders below a node's root, lowest priority first, as /etc/cdi and /var/run/cdi are."""
+    return root / "cdi", root / "cdi-2"
+
+
 def read_spec(path: Path, *, priority: int = 0) -> CDISpec:
     """Read and validate one file. Raises CDIError with all reasons when a runtime would not use it."""
     try:

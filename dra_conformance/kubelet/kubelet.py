@@ -16,6 +16,7 @@ from dra_api.clock import Clock, timestamp
 from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
 from dra_conformance.core.events import KubeletState
 from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
+from dra_conformance.kubelet.cdi import cdi_folders
 from dra_conformance.kubelet.claim_cache import ClaimCache, ClaimRecord
 from dra_conformance.kubelet.claims import ClaimManager
 from dra_conformance.kubelet.container_view import ContainerView
@@ -40,7 +41,7 @@ class Kubelet:
             mode 0700. Keep it short: a socket path has at most 107 bytes.
         log: receives every registration step, gRPC call and state change; see
         `dra_conformance.core.events.kinds.kubelet`. gates, timing: feature gates and delays.
-        cdi_roots: folders with CDI specifications, lowest priority first, if not `root/cdi`.
+        cdi_roots: folders with CDI specifications, lowest priority first, if not those of `cdi_folders`.
         registration_dir: if not below `root`.
         wipe_at_start: delete the node's slices at the start (rule DRA-285); False takes over a running node.
         programs: starts programs for some containers; the others are records.
@@ -69,7 +70,7 @@ class Kubelet:
         self.root = root
         self.registration_dir = registration_dir or root / "plugins_registry"
         self.plugins_dir = root / "plugins"
-        self.cdi_roots = tuple(cdi_roots) if cdi_roots is not None else (root / "cdi",)
+        self.cdi_roots = tuple(cdi_roots) if cdi_roots is not None else cdi_folders(root)
         self.state_dir = root / "state"
         self.runtime = Runtime(programs)
         self.gates = gates or Gates()
@@ -147,10 +148,6 @@ class Kubelet:
     def pod_error(self, namespace: str, pod: str) -> str:
         """Why a pod does not run or does not end; empty when nothing is wrong with it."""
         return self._alive().pods.error(namespace, pod)
-
-    def reconcile(self) -> None:
-        """Run a round of the 60 s reconcile loop now, in the caller's thread (rule DRA-277)."""
-        self._alive().pods.reconcile()
 
     def claims(self) -> list[ClaimRecord]:
         """The kubelet's records of claims, as they are in its checkpoint."""

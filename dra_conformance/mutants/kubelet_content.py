@@ -168,6 +168,18 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CDI}:validate_spec", make)
 
 
+@mutant("cdi-folders-of-one-priority", rule="DRA-271f")
+def _(patch: Patch) -> None:
+    """Every CDI specification has the priority of the first folder."""
+    patch.wrap(f"{CDI}:read_spec", lambda original: lambda path, **_: original(path))
+
+
+@mutant("cdi-device-of-the-first-folder", rule="DRA-271f")
+def _(patch: Patch) -> None:
+    """The folder that is read first wins."""
+    patch.wrap(f"{REGISTRY}.read", lambda original: lambda cls, folders: original(cls, folders[::-1]))
+
+
 @mutant("only-the-first-unresolvable-device-named", rule="DRA-271d")
 def _(patch: Patch) -> None:
     """The event of a pod names one CDI device that is in no specification, although there are several."""

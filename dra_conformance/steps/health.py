@@ -67,10 +67,15 @@ def start_health_driver(world: World, alias: str, count: int, *, name: str) -> H
 
 def report(world: World, device: str, node: str, health: str, *, message: str = "", seconds: int = 0) -> None:
     """Let the harness's driver report the health of one device."""
+    health_driver(world, node).say(device, health_of(health), message=message, timeout_seconds=seconds)
+
+
+def health_of(text: str) -> HealthStatus:
+    """Return the health that a step names. Raises SpecificationError for an unknown one."""
     known = {"Healthy": HealthStatus.HEALTHY, "Unhealthy": HealthStatus.UNHEALTHY, "Unknown": HealthStatus.UNKNOWN}
-    if health not in known:
-        raise SpecificationError(f"{health!r} is none of {', '.join(known)}")
-    health_driver(world, node).say(device, known[health], message=message, timeout_seconds=seconds)
+    if text not in known:
+        raise SpecificationError(f"{text!r} is none of {', '.join(known)}")
+    return known[text]
 
 
 def health_entries(pod: Obj | None, container: str = "") -> dict[str, list[Obj]]:
@@ -115,6 +120,12 @@ def _(world: World, node: str, count: int) -> None:
 def _(world: World, count: int, node: str) -> None:
     """Another driver of the harness, second-$(sim), whose devices have the same names and stay Healthy."""
     start_health_driver(world, node, count, name=f"second-{simulated_driver(world)}")
+
+
+@given('the driver of "{node}" reports the same devices of the pool "{pool}" as {health:word}')
+def _(world: World, node: str, pool: str, health: str) -> None:
+    """The harness's driver also reports devices with the names of its own in another pool, which has no slice."""
+    health_driver(world, node).add_pool(pool, health_of(health))
 
 
 @given('the devices "{devices}" of "{node}" share one CDI id')
@@ -175,12 +186,19 @@ def _(world: World, device: str, node: str, health: str) -> None:
 
 @when('device "{device}" of "{node}" is reported {health:word} with {details}')
 def _(world: World, device: str, node: str, health: str, details: str) -> None:
-    """The same with a `message`, a `timeout` in seconds, or a message of so many `letters` (YAML)."""
+    """The same with a `timeout` in seconds, or a `message` and so many `letters`, each of them a `letter` (YAML)."""
     given_details = manifests.parse_value(details)
-    if unknown := set(given_details) - {"message", "timeout", "letters"}:
+    if unknown := set(given_details) - {"message", "timeout", "letters", "letter"}:
         raise SpecificationError(f"a report of health has no {', '.join(sorted(unknown))}")
-    message = str(given_details.get("message", "")) + "x" * int(given_details.get("letters", 0))
+    letters = str(given_details.get("letter", "x")) * int(given_details.get("letters", 0))
+    message = str(given_details.get("message", "")) + letters
     report(world, device, node, health, message=message, seconds=int(given_details.get("timeout", 0)))
+
+
+@when('the driver of "{node}" reports the health of no device')
+def _(world: World, node: str) -> None:
+    """The harness's driver sends an empty list; its next report has all devices again."""
+    health_driver(world, node).report_none()
 
 
 @when('the driver of "{node}" that reports health {action:word}')

@@ -83,7 +83,8 @@ def create_reserved(world: World, pod: Obj, claims: list[str]) -> None:
 def _(world: World, pod: str, claims: str) -> None:
     """A pod with an entry for each claim and one more entry; its status does not list the claims yet."""
     several = words(claims)
-    entries = [by_template(name, "template") for name in (*several, _UNNEEDED)]
+    # Between the others, so that a kubelet that ends its list at this entry is detected.
+    entries = [by_template(name, "template") for name in (several[0], _UNNEEDED, *several[1:])]
     container = container_of("main", several)
     create_reserved(world, pod_object(world, pod, entries, scheduler=BY_HAND, containers=[container]), several)
     owner = {"apiVersion": "v1", "kind": "Pod", "name": pod, "uid": uid_of(world.get(PODS, pod)), "controller": True}

@@ -29,9 +29,12 @@ class CdiPods:
     devices: dict[str, dict[Path, str]] = field(default_factory=dict)
 
 
-def write_file(world: World, driver: str, name: str, text: str) -> Path:
-    """Write a file to the CDI folder of a scripted driver's node, and return its path."""
-    file = world.node(group(world, driver).node).kubelet.cdi_roots[0] / name
+def write_file(world: World, driver: str, name: str, text: str, *, folder: int = 0) -> Path:
+    """Write a file to a CDI folder of a scripted driver's node, and return its path.
+
+    Drivers use `folder` 0, which has the lowest priority.
+    """
+    file = world.node(group(world, driver).node).kubelet.cdi_roots[folder] / name
     rewrite(file, text)
     return file
 
@@ -54,6 +57,12 @@ def filled(driver: ScriptedDriver, text: str, device: str = "") -> str:
 def _(world: World, name: str, driver: str, text: str) -> None:
     """Write this text to a CDI file; `$(kind)` is the kind of the driver's devices."""
     write_file(world, driver, name, filled(scripted(world, driver), text))
+
+
+@given('the second CDI folder has the file "{name}" of the scripted driver "{driver}" with {text}')
+def _(world: World, name: str, driver: str, text: str) -> None:
+    """Write this text to a CDI file in the folder of higher priority; `$(kind)` is the kind of the driver's devices."""
+    write_file(world, driver, name, filled(scripted(world, driver), text), folder=1)
 
 
 @given('claim "{claim}" gets the CDI ids "{ids}" from the scripted driver "{driver}"')

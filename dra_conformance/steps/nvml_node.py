@@ -67,6 +67,12 @@ def _timeline(world: World) -> Path:
 # -- fault rules ---------------------------------------------------------------------------------------------------
 
 
+@when("fault rule {number:d} is cleared")
+def _(world: World, number: int) -> None:
+    """Remove one fault rule of the fake node; the rules are counted from 0, in the order of their places."""
+    world.nvml().node.clear_faults(number)
+
+
 @then("the fault rules have acted {times} times")
 def _(world: World, times: str) -> None:
     """Compare how often each fault rule has acted, in the order of the rules: `2, 0, 1`."""

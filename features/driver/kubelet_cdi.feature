@@ -162,3 +162,33 @@ Feature: Containers get the edits of valid CDI specifications
       | file        | /outer/bin/group | set          |
     And of the variables "UNUSED", container "main" of pod "train" on "n1" has only ""
     And of the variables "[BCDELS]*", container "none" of pod "train" on "n1" has only ""
+
+  @DRA-271f
+  Scenario: Of two CDI folders the later one declares the device
+    Given a ResourceClaim "a" with requests "big, small" allocated to the scripted driver "sim" on "n1"
+    And the scripted driver "sim" writes no CDI file for "a"
+    And the CDI file "a.json" of the scripted driver "sim" is {cdiVersion: 0.5.0, kind: $(kind), containerEdits: {env: [EARLIER=yes]}, devices: [{name: a-big, containerEdits: {env: [BIG=earlier]}}, {name: a-small, containerEdits: {env: [SMALL=earlier]}}]}
+    And the second CDI folder has the file "a.json" of the scripted driver "sim" with {cdiVersion: 0.5.0, kind: $(kind), containerEdits: {env: [LATER=yes]}, devices: [{name: a-big, containerEdits: {env: [BIG=later]}}]}
+    And a pod "train" with the reserved claims "a" and the containers:
+      | name | claims  |
+      | main | a       |
+      | big  | a/big   |
+    When pod "train" is bound by hand to "n1"
+    Then container "main" of pod "train" on "n1" has:
+      | kind     | name    | value   |
+      | variable | BIG     | later   |
+      | variable | SMALL   | earlier |
+      | variable | LATER   | yes     |
+      | variable | EARLIER | yes     |
+    And container "big" of pod "train" on "n1" has:
+      | kind     | name  | value |
+      | variable | BIG   | later |
+    And of the variables "[EL]A*ER", container "big" of pod "train" on "n1" has only "LATER"
+    # Two files of the later folder are in conflict, as those of the first are.
+    Given a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And the scripted driver "sim" writes no CDI file for "b"
+    And the second CDI folder has the file "b.json" of the scripted driver "sim" with {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: b-gpu, containerEdits: {env: [B=1]}}]}
+    And the second CDI folder has the file "c.json" of the scripted driver "sim" with {cdiVersion: 0.5.0, kind: $(kind), devices: [{name: b-gpu, containerEdits: {env: [B=1]}}]}
+    And a pod "twice" with the reserved claims "b"
+    When pod "twice" is bound by hand to "n1"
+    Then an event of pod "twice" says "dra.test/device=b-gpu"

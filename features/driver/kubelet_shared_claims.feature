@@ -403,6 +403,8 @@ Feature: The kubelet keeps claims of several pods and drivers apart
       | no owner          | null                                                                                   |
       | another pod       | [{apiVersion: v1, kind: Pod, name: other, uid: $(uid:other), controller: true}]    |
       | not as controller | [{apiVersion: v1, kind: Pod, name: train, uid: $(uid:train)}]                      |
+      # Garbage collection deletes the claim of a former pod, but not that of an owner whose kind it does not know.
+      | another uid       | [{apiVersion: dra.test/v1, kind: Pod, name: train, uid: 11111111-1111-1111-1111-111111111111, controller: true}] |
 
   @DRA-273b @needs:virtual-clock
   Scenario: A pod whose claim does not exist waits

@@ -46,6 +46,8 @@ Feature: The kubelet reports its node and the pods that use claims
       | status.containerStatuses[*].state.waiting.reason                 | [ContainerCreating, ContainerCreating] |
       | status.conditions[type=PodReadyToStartContainers][0].status      | "False"           |
       | status.conditions[type=Initialized][0].status                    | "True"            |
+      | status.conditions[type=Initialized][0].message                   | null              |
+      | status.conditions[type=Initialized][0].lastTransitionTime        | the present time  |
       | status.conditions[type=Ready][0].status                          | "False"           |
       | status.conditions[type=Ready][0].reason                          | ContainersNotReady |
       | status.conditions[type=Ready][0].lastTransitionTime              | the present time  |
@@ -65,12 +67,16 @@ Feature: The kubelet reports its node and the pods that use claims
       | firstTimestamp     | the present time                                       |
       | lastTimestamp      | the present time                                       |
       | count              | set                                                    |
-    When the scripted driver "sim" works
+    When 120 seconds pass
+    And the scripted driver "sim" works
     And 30 seconds pass
     Then pod "train" reaches phase Running [DRA-265b]
     And the Pod "train" has: [DRA-265b]
       | path                                                             | value             |
-      | status.startTime                                                 | set               |
+      | status.startTime                                                 | an earlier time   |
+      | status.conditions[type=Initialized][0].lastTransitionTime        | an earlier time   |
+      | status.conditions[type=Ready][0].lastTransitionTime              | the present time  |
+      | status.conditions[type=Ready][0].message                         | null              |
       | status.containerStatuses[*].ready                                | [true, true]      |
       | status.containerStatuses[*].started                              | [true, true]      |
       | status.containerStatuses[*].state.running.startedAt              | set               |

@@ -41,11 +41,14 @@ Feature: The pod status shows the health of devices
 
   @DRA-295 @DRA-298 @needs:virtual-clock
   Scenario: The health of a device of another driver does not change
-    Given node "n1" running a driver that reports the health of 1 devices
+    Given node "n1" running a driver that reports the health of 2 devices
     And a second driver that reports the health of 1 devices on "n1"
     And pod "train" runs on device "dev-0" of "n1"
+    And a ResourceClaim "own" for 1 of "gpu"
     And a ResourceClaim "other" for 1 of "gpu"
-    And a pod "beside" using claim "other"
+    And a pod "beside" using claim "own, other"
+    And claim "own" holds the devices "dev-1" of "n1"
+    And claim "own" is reserved by hand for pods "beside"
     And "status.allocation" of the ResourceClaim "other" is set to {devices: {results: [{request: gpu, driver: second-$(sim), pool: $(node:n1), device: dev-0}]}}
     And claim "other" is reserved by hand for pods "beside"
     When device "dev-0" of "n1" is reported Unhealthy
@@ -54,7 +57,21 @@ Feature: The pod status shows the health of devices
     Then pod "beside" shows the health "Healthy" for "claim:other" [DRA-295]
     When the driver of "n1" ends health streams
     Then pod "train" shows the health "Unknown" for "claim:train" [DRA-298]
+    And pod "beside" shows the health "Unknown" for "claim:own" [DRA-298]
     And pod "beside" still shows the health "Healthy" for "claim:other" [DRA-298]
+
+  @DRA-295
+  Scenario: Devices of one name in two pools have a health of their own
+    Given node "n1" running a driver that reports the health of 1 devices
+    And the driver of "n1" reports the same devices of the pool "spare" as Unhealthy
+    And pod "train" runs on device "dev-0" of "n1"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a pod "beside" using claim "other"
+    And "status.allocation" of the ResourceClaim "other" is set to {devices: {results: [{request: gpu, driver: $(sim), pool: spare, device: dev-0}]}}
+    And claim "other" is reserved by hand for pods "beside"
+    When pod "beside" is bound by hand to "n1"
+    Then pod "beside" shows the health "Unhealthy" for "claim:other"
+    And pod "train" still shows the health "Healthy" for "claim:train"
 
   @DRA-296
   Scenario: A container that uses one request shows the health of that request
@@ -71,6 +88,8 @@ Feature: The pod status shows the health of devices
     When device "dev-0" of "n1" is reported Unhealthy
     Then pod "train" shows the health "Unhealthy" for "claim:train"
     When 20 seconds pass
+    # A report without the device is none of the device.
+    And the driver of "n1" reports the health of no device
     Then pod "train" still shows the health "Unhealthy" for "claim:train"
     When 12 seconds pass
     Then pod "train" shows the health "Unknown" for "claim:train"
@@ -199,6 +218,9 @@ Feature: The pod status shows the health of devices
     Then pod "train" shows a health message like "x{1021}[.]{3}" for "claim:train"
     When device "dev-0" of "n1" is reported Unhealthy with {letters: 1024}
     Then pod "train" shows a health message like "x{1024}" for "claim:train"
+    # The limit is in bytes, and this letter has two.
+    When device "dev-0" of "n1" is reported Unhealthy with {message: x, letters: 600, letter: é}
+    Then pod "train" shows a health message like "xé{510}[.]{3}" for "claim:train"
 
   @DRA-299 @needs:own-kubelet
   Scenario: The pod status has no health messages without the feature gate for messages

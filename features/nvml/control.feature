@@ -61,6 +61,29 @@ Feature: Control of the fake NVML
       | nvmlDeviceGetBoardId(gpu3, &b)        | SUCCESS |
       | nvmlDeviceGetTemperature(gpu1, 0, &t) | UNKNOWN |
     And the fault rules have acted 1, 1 times
+    # The other rules stay, and the next one begins to count in the place of the one that is gone.
+    When fault rule 1 is cleared
+    And the fake node changes
+      """
+      - {at: 0, fault: {function: nvmlDeviceGetMinorNumber, error: UNKNOWN, gpu: 3}}
+      """
+    And fault rule 0 is cleared
+    And the fake node changes
+      """
+      - {at: 0, fault: {function: nvmlDeviceGetBoardId, error: TIMEOUT, gpu: 3, after: 1}}
+      """
+    Then these calls return
+      | call                                  | returns |
+      | nvmlDeviceGetTemperature(gpu1, 0, &t) | SUCCESS |
+      | nvmlDeviceGetMinorNumber(gpu3, &n)    | UNKNOWN |
+      | nvmlDeviceGetBoardId(gpu3, &b)        | SUCCESS |
+      | nvmlDeviceGetBoardId(gpu3, &b)        | TIMEOUT |
+    And the fault rules have acted 1, 1 times
+    When fault rule 1 is cleared
+    Then these calls return
+      | call                                  | returns |
+      | nvmlDeviceGetMinorNumber(gpu3, &n)    | SUCCESS |
+      | nvmlDeviceGetBoardId(gpu3, &b)        | TIMEOUT |
 
   @NVML-077 @needs:chosen-gpus
   Scenario: Fault rules with one seed act on the same calls

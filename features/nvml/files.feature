@@ -37,7 +37,7 @@ Feature: Files of the machine that belong to NVML's GPUs
       | capability fabric-imex-mgmt     | 4323                                     |
       | major number of nvidia-frontend | 195                                      |
       | device files that belong to no GPU | nvidia-caps, nvidia-caps-imex-channels, nvidia-modeset, nvidia-uvm, nvidia-uvm-tools, nvidiactl |
-      | device files of GPUs            | 1, 2, 3, 205                             |
+      | device files of GPUs            | 1, 3, 7, 205                             |
       | access of capability files      | DeviceFileMode: 256 DeviceFileModify: 1  |
       | instances that mig-minors lacks | none                                     |
       | other lines of the information file | PCIe, 52 bits, 0xfffffffffffff, No   |
@@ -57,7 +57,7 @@ Feature: Files of the machine that belong to NVML's GPUs
       | value                         | expected   |
       | GPUs below its PCIe root port | 3          |
       | PCIe root of its device       | pci0002:12 |
-      | sysfs local_cpulist           | 8-9        |
+      | sysfs local_cpulist           | 8-9,70-139 |
       | instances that mig-minors lacks | none     |
     And these values agree for every GPU
       | value                                               | expected                                               |
@@ -92,6 +92,13 @@ Feature: Files of the machine that belong to NVML's GPUs
       | MIG capabilities of its instances                        | /gi1 [0-9]+, gi1/ci0 [0-9]+, gi12 [0-9]+, gi12/ci0 [0-9]+, gi6 [0-9]+, gi6/ci0 [0-9]+/ |
       | device files of capabilities that no instance has        | none                                                                                   |
       | device files of capabilities that several instances have | none                                                                                   |
+    And these calls return
+      | call                                                  | returns |
+      | nvmlDeviceGetGpuInstanceById(gpu2, 1, &made)          | SUCCESS |
+      | nvmlGpuInstanceGetComputeInstanceById(made, 0, &part) | SUCCESS |
+      | nvmlComputeInstanceDestroy(part)                      | SUCCESS |
+      | nvmlGpuInstanceCreateComputeInstance(made, 0, &part)  | SUCCESS |
+      | nvmlGpuInstanceCreateComputeInstance(made, 0, &other) | SUCCESS |
     When the fake node changes
       """
       - {at: 0, reset: {gpu: 1}}
@@ -102,8 +109,10 @@ Feature: Files of the machine that belong to NVML's GPUs
       | GPU instances                                     | none     |
       | device files of capabilities that no instance has | none     |
     And these values agree for GPU 2
-      | value                             | expected                                                                               |
-      | MIG capabilities of its instances | /gi1 [0-9]+, gi1/ci0 [0-9]+, gi12 [0-9]+, gi12/ci0 [0-9]+, gi6 [0-9]+, gi6/ci0 [0-9]+/ |
+      | value                                                    | expected                                                                               |
+      | MIG capabilities of its instances                        | /gi1 [0-9]+, gi1/ci0 [0-9]+, gi1/ci1 [0-9]+, gi12 [0-9]+, gi12/ci0 [0-9]+, gi6 [0-9]+, gi6/ci0 [0-9]+/ |
+      | device files of capabilities that no instance has        | none                                                                                   |
+      | device files of capabilities that several instances have | none                                                                                   |
     When the fake node changes
       """
       - {at: 0, reset: {}}

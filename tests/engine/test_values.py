@@ -72,6 +72,7 @@ def test_a_path_that_selects_cannot_be_set(path: str) -> None:
         ("in any order [[b, a], [c]]", [[["c"], ["a", "b"]]], [[["a", "b", "c"]]]),
         ("as JSON [{a: 1}]", ['[{"a": 1}]'], ["[", None, [{"a": 1}]]),
         ("the present time", ["2026-01-02T03:04:35Z"], ["2026-01-02T03:06:00Z", None]),
+        ("an earlier time", ["2026-01-02T03:03:00Z"], ["2026-01-02T03:03:35Z", "2026-01-02T03:06:00Z", None]),
         ("null", [None], [[], ""]),
         ("{a: 1}", [{"a": 1}], [{"a": 1, "b": 2}]),
     ],

@@ -343,21 +343,9 @@ def test_a_pod_that_arrives_during_a_reconcile_round_keeps_its_claims(
         return read()
 
     monkeypatch.setattr(cache, "all", pod_arrives_first)
-    node.kubelet.reconcile()
+    life.pods.reconcile()
     assert arrived
     assert driver.unprepared == []
-
-
-def test_a_round_of_the_reconcile_loop_can_be_run_at_once(node: World) -> None:
-    driver = node.driver()
-    node.claim("c", "p")
-    running(node, "p", "c")
-    driver.unprepare_error["c"] = "busy"
-    node.api.force_delete("pods", "p")
-    node.log.wait(lambda: node.log.of("problem", about="unprepare"))
-    driver.unprepare_error.clear()
-    node.kubelet.reconcile()
-    assert node.kubelet.claims() == []
 
 
 def test_the_node_is_made_ready(node: World) -> None:

@@ -428,6 +428,17 @@ def test_a_fault_has_the_scenarios_of_all_its_lines(tiny: Path, monkeypatch: pyt
     assert reach.scenarios_for(made.mutant, seen).scenarios == ("a", "b")
 
 
+def test_a_fault_in_a_constant_has_the_scenarios_of_its_users(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(faults, "COMPONENTS", (Component("tiny", ("tiny",)),))
+    (tiny / "tiny/limits.py").write_text(
+        "LIMITS = {\n    1: 2,\n}\n\n\ndef limit():\n    for one in (\n        1,\n    ):\n        return LIMITS[one]\n"
+    )
+    constant = faults.edited(fault("1: 2", "1: 3", "tiny/limits.py"), tiny).mutant
+    assert (constant.in_function, constant.reached_at) == (False, (2, 1))
+    inner = faults.edited(fault("        1,", "        2,", "tiny/limits.py"), tiny).mutant
+    assert (inner.in_function, inner.reached_at) == (True, (8, 7))
+
+
 @pytest.mark.parametrize(
     ("old", "new", "path", "message"),
     [

@@ -7,6 +7,7 @@ of upstream, without the scenarios and mutants of the suite at hand.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -70,14 +71,15 @@ def edited(fault: Fault, root: Path = ROOT) -> Edited:
         raise FaultError(f"{fault.fault} ({fault.path}): its text occurs {count} times in the file, not once")
     changed = source.replace(fault.old, fault.new)
     try:
-        compile(changed, fault.path, "exec")
+        ast.parse(changed, fault.path)
     except SyntaxError as error:
         raise FaultError(f"{fault.fault} ({fault.path}): {error}") from error
     component = next((one for one in COMPONENTS if file in components.files_of(one, root)), None)
     if component is None:
         raise FaultError(f"{fault.fault}: {fault.path} belongs to no component")
     first = source[: source.index(fault.old)].count("\n") + 1
-    lines = tuple(range(first, first + len(fault.old.splitlines())))
+    lines = range(first, first + len(fault.old.splitlines()))
+    statement, in_function = _place(source, first)
     module = components.module_of(file, root)
     text = hashlib.sha256(f"{fault.old}\0{fault.new}".encode()).hexdigest()[:8]
     mutant = Mutant(
@@ -86,9 +88,9 @@ def edited(fault: Fault, root: Path = ROOT) -> Edited:
         module=module,
         path=fault.path,
         line=first,
-        reached_at=lines,
+        reached_at=tuple(dict.fromkeys((*lines, statement))),
         every_line=True,
-        in_function=True,
+        in_function=in_function,
         function=fault.fault,
         operator=OPERATOR,
         number=0,
@@ -96,3 +98,17 @@ def edited(fault: Fault, root: Path = ROOT) -> Edited:
         after=fault.new,
     )
     return Edited(mutant, changed)
+
+
+def _place(source: str, line: int) -> tuple[int, bool]:
+    """Return the first line of the innermost statement that has a line, and whether it is in a function.
+
+    Lines of constants have no code of their own, and those outside of functions run only in the first import.
+    """
+    around = [
+        node
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.stmt) and node.lineno <= line <= (node.end_lineno or node.lineno)
+    ]
+    in_function = any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) for node in around)
+    return max((node.lineno for node in around), default=line), in_function

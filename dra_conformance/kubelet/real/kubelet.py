@@ -18,6 +18,7 @@ from dra_api.objects import EVENTS, NODES, PODS, is_ready, uid_of
 from dra_conformance.core.events import KubeletProblem, KubeletState
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.calls import PluginHandle
+from dra_conformance.kubelet.cdi import cdi_folders
 from dra_conformance.kubelet.claim_cache import FILE_NAME, ClaimRecord, read_checkpoint
 from dra_conformance.kubelet.container_view import ContainerView
 from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
@@ -44,7 +45,8 @@ class RealKubelet:
         client: reads the node and its pods; the kubelet itself uses `kubeconfig`.
         kubeconfig: kubeconfig of system:node:NAME in group system:nodes.
         node_name: the Node object, which the kubelet creates.
-        root: the kubelet's root folder with `plugins_registry`, `plugins` and the checkpoint, as usual, and `cdi`.
+        root: the kubelet's root folder with `plugins_registry`, `plugins` and the checkpoint, as usual, and the CDI
+            folders.
         logs: the folder for the programs' output.
         log, poke: the run's event log; `poke` wakes waiters.
         wait: waits until a function returns something true, for at most so many seconds; returns its last value.
@@ -70,7 +72,7 @@ class RealKubelet:
         self.root = root
         self.registration_dir = root / "plugins_registry"
         self.plugins_dir = root / "plugins"
-        self.cdi_roots: tuple[Path, ...] = (root / "cdi",)
+        self.cdi_roots = cdi_folders(root)
         self._programs = programs
         self._client = client
         self._kubeconfig = kubeconfig
