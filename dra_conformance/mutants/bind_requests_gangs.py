@@ -203,6 +203,30 @@ def _(patch: Patch) -> None:
     )
 
 
+@mutant("gang-counts-pods-that-ended", rule="KAI-360")
+def _(patch: Patch) -> None:
+    """A pod that has failed counts for its gang, because it has a node."""
+    _counted(patch, lambda pod: bool(pod["spec"].get("nodeName")), right=True)
+
+
+@mutant("gang-counts-no-bound-pods", rule="KAI-376")
+def _(patch: Patch) -> None:
+    """A pod with a node and without a BindRequest does not count."""
+    _counted(patch, lambda pod: bool(pod["spec"].get("nodeName")), right=False)
+
+
+def _counted(patch: Patch, which: Any, *, right: bool) -> None:
+    """Count some pods as placed, or as not placed."""
+
+    def wrapped(original: Any) -> Any:
+        def is_placed(self: Any, pod: Obj) -> bool:
+            return right if which(pod) else bool(original(self, pod))
+
+        return is_placed
+
+    patch.wrap(f"{_GANGS}._is_placed", wrapped)
+
+
 @mutant("gang-counts-gated-pods", rule="KAI-361")
 def _(patch: Patch) -> None:
     """A pod with scheduling gates counts for its gang."""

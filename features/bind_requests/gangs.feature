@@ -126,6 +126,20 @@ Feature: Gangs get all of their BindRequests or none
     When a pod "fourth" of PodGroup "train" using template "one" is created
     Then 3 pods of PodGroup "train" get BindRequests, with a device each
 
+  @KAI-360
+  Scenario: A pod that has ended does not count for its gang
+    Given node "n1" with 6 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PodGroup "train" that needs 3 pods
+    And pods "ended" 1 to 1 of PodGroup "train" without claims
+    And pod "ended-1" is bound by hand to "n1"
+    And "status.phase" of the Pod "ended-1" is set to Failed
+    And pods "train" 1 to 2 of PodGroup "train" using template "one"
+    Then no pod of PodGroup "train" gets a BindRequest
+    When a pod "fourth" of PodGroup "train" using template "one" is created
+    Then 3 pods of PodGroup "train" get BindRequests, with a device each
+
   @KAI-360b
   Scenario: Pods wait for a PodGroup that does not exist yet
     Given node "n1" with 3 devices
@@ -191,6 +205,18 @@ Feature: Gangs get all of their BindRequests or none
     When the scheduler is started
     Then 3 pods of PodGroup "train" get BindRequests, with a device each
     And no BindRequest of PodGroup "train" was deleted
+
+  @KAI-376
+  Scenario: Pods that are bound count for their gang
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PodGroup "train" that needs 3 pods
+    And pods "bound" 1 to 2 of PodGroup "train" without claims
+    And pod "bound-1" is bound by hand to "n1"
+    And pod "bound-2" is bound by hand to "n1"
+    When a pod "last" of PodGroup "train" using template "one" is created
+    Then 1 pods of PodGroup "train" get BindRequests, with a device each
 
   @KAI-030 @component:binder
   Scenario: All pods of a gang are bound, each with a device of its own

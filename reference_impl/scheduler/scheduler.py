@@ -171,8 +171,9 @@ class Scheduler:
 
     def _on_view_change(self, what: ChangeKind, key: tuple[str, str]) -> None:
         """Queue the pods that a change of the view may concern."""
-        with self._lock:
-            self._changes += 1
+        if self._gangs is not None:
+            with self._lock:
+                self._changes += 1
         if what in ("pod", "bind-request"):
             # Without back-off: the change concerns this pod, so the reason of its last refusal may be gone.
             self._queue.queue.add(key)
