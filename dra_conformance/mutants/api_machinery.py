@@ -281,6 +281,33 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_COLLECTOR}.check_owners", make)
 
 
+@mutant("foreground-deletion-does-not-wait", rule="DRA-388b")
+def _(patch: Patch) -> None:
+    """An owner in foreground deletion goes before its dependents."""
+    patch.wrap(f"{_COLLECTOR}._blocks", lambda original: lambda *args: original(*args) and False)
+
+
+@mutant("foreground-deletion-waits-for-all", rule="DRA-388b")
+def _(patch: Patch) -> None:
+    """An owner in foreground deletion waits for dependents that do not block it."""
+
+    def make(original: _Function) -> _Function:
+        def blocks(self: Any, kind: Any, key: Any, uid: str) -> bool:
+            original(self, kind, key, uid)
+            found = self._core.store.get(kind, key)
+            return found is not None and any(owner["uid"] == uid for owner in found.obj["metadata"]["ownerReferences"])
+
+        return blocks
+
+    patch.wrap(f"{_COLLECTOR}._blocks", make)
+
+
+@mutant("orphan-deletion-frees-one-dependent", rule="DRA-388b")
+def _(patch: Patch) -> None:
+    """Of the dependents of an orphaning owner only the first is kept."""
+    patch.wrap("apiserver_emulator.store:Store.dependents", lambda original: lambda *args: original(*args)[:1])
+
+
 @mutant("reference-to-a-missing-owner-stays", rule="DRA-388")
 def _(patch: Patch) -> None:
     """The reference to a deleted owner stays in an object that has another owner."""

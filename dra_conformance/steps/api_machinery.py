@@ -19,6 +19,7 @@ from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.api_requests import keep_names
 from dra_conformance.steps.api_validation import Warned
 from dra_conformance.steps.objects import Requests, attempt, draft, with_field
+from dra_conformance.steps.pods import create_other_namespace
 
 _LAST = "last-of-the-watch"
 _INITIAL_EVENTS_END = "k8s.io/initial-events-end"
@@ -292,22 +293,38 @@ def _(world: World, selector: str, events: str) -> None:
 @then("a watch from each event delivers the events after it")
 def _(world: World) -> None:
     """Watches that resume at the resourceVersion of an event deliver the later events, none twice and none lost."""
-    _finish(world, "")
-    all_events = _watched(world, world.state(History).listed_version, "")
+    _resume(world, "")
+
+
+@then('a watch with labels "{selector}" from each event delivers the events after it')
+def _(world: World, selector: str) -> None:
+    """Watches with a selector resume, also at the resourceVersion of an object that ceased to match."""
+    _resume(world, selector)
+
+
+def _resume(world: World, selector: str) -> None:
+    _finish(world, selector)
+    all_events = _watched(world, world.state(History).listed_version, selector)
     if not all_events:
         raise Untestable("the watch delivers no event that another could resume from")
     for number, (event, version) in enumerate(all_events):
         wanted = [later for later, _ in all_events[number + 1 :]]
-        seen = [later for later, _ in _watched(world, version, "")]
+        seen = [later for later, _ in _watched(world, version, selector)]
         world.check(seen == wanted, f"a watch resumes after {event}", expected=wanted, observed=seen)
 
 
 @then('a watch with initial events and labels "{selector}" delivers "{names}", and after "{changes}" "{events}"')
 def _(world: World, selector: str, names: str, changes: str, events: str) -> None:
-    """A streaming list delivers these objects in any order, the bookmark of their end, and then these events."""
+    """A streaming list delivers these objects in any order, the bookmark of their end, and then these events.
+
+    Another namespace has a claim with the label x=1. A watch from the version of the bookmark delivers the events too.
+    """
     first: list[str] = []
     later: list[str] = []
-    ended = False
+    ended = ""
+    elsewhere = world.manifest("claims/claim")
+    elsewhere["metadata"] |= {"namespace": create_other_namespace(world), "labels": {"x": "1"}}
+    world.create(elsewhere)
     with world.client.watch(
         RESOURCE_CLAIMS,
         world.namespace,
@@ -319,7 +336,7 @@ def _(world: World, selector: str, names: str, changes: str, events: str) -> Non
             metadata = event.object["metadata"]
             if event.type == "BOOKMARK":
                 if not ended and (metadata.get("annotations") or {}).get(_INITIAL_EVENTS_END) == "true":
-                    ended = True
+                    ended = str(metadata["resourceVersion"])
                     _change(world, changes)
                     _finish(world, selector)
                 continue
@@ -329,9 +346,12 @@ def _(world: World, selector: str, names: str, changes: str, events: str) -> Non
         else:
             later.append("the watch ended")
     wanted = sorted(f"ADDED {name}" for name in words(names))
-    world.check(ended, "a bookmark ends the initial events", expected="a bookmark", observed=first)
+    world.check(bool(ended), "a bookmark ends the initial events", expected="a bookmark", observed=first)
     world.check(sorted(first) == wanted, "the watch begins with all objects", expected=wanted, observed=sorted(first))
     world.check(later == words(events), "the watch goes on", expected=words(events), observed=later)
+    resumed = [event for event, _ in _watched(world, ended, selector)]
+    same = resumed == words(events)
+    world.check(same, "a watch resumes at the bookmark", expected=words(events), observed=resumed)
 
 
 # -- lists of a version ------------------------------------------------------------------------------------------------

@@ -23,6 +23,34 @@ Feature: What controllers rely on in the API server
       | labels  |
       | deletes |
 
+  @DRA-380
+  Scenario: A dry run that deletes an object with a finalizer does not mark it
+    Given the manifest "claims/claim"
+    And "metadata.finalizers" is [example.com/a]
+    And it is created
+    When a dry run deletes it
+    Then the API server accepts it
+    And it is stored unchanged
+
+  @DRA-380
+  Scenario: A deletion takes dryRun from the query too
+    Given the manifest "claims/claim"
+    And it is created
+    When a dry run in the query deletes it
+    Then the API server accepts it
+    And it is stored unchanged
+
+  @DRA-380 @needs:own-control-plane
+  Scenario: A dry run that deletes a collection deletes nothing
+    Given the manifest "claims/claim"
+    And it is created
+    And the ResourceClaims "create other"
+    When a dry run deletes the collection of ResourceClaims
+    Then the API server accepts it
+    And it is stored unchanged
+    When the ResourceClaims with labels "" are listed
+    Then the list has the ResourceClaims "other, subject"
+
   @DRA-381
   Scenario Outline: A deletion with the <field> of a replaced object deletes nothing
     Given the manifest "claims/claim"
@@ -101,6 +129,7 @@ Feature: What controllers rely on in the API server
     And a list of ResourceClaims
     When the ResourceClaims "label b x=1, label a x=2, label b y=1, create c x=2, delete c, label a x=1, delete a"
     Then a watch from the list with labels "x=1" delivers "ADDED b, DELETED a, DELETED b, ADDED a, DELETED a"
+    And a watch with labels "x=1" from each event delivers the events after it
 
   @DRA-398
   Scenario Outline: A watch with initial events and labels "<selector>" delivers the objects, a bookmark and the changes
@@ -171,3 +200,42 @@ Feature: What controllers rely on in the API server
     Then it stays, owned by the claims "b"
     When the owner "b" is deleted and created again
     Then it is garbage-collected
+
+  @DRA-388b
+  Scenario: Foreground deletion keeps an owner until the dependents that block it are gone
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a, create b"
+    And ResourceClaims with owners:
+      | name  | owners | blocks | finalizer     |
+      | one   | a      | yes    |               |
+      | two   | a      | yes    | example.com/x |
+      | three | a, b   | yes    |               |
+      | four  | a      | no     | example.com/x |
+    When the ResourceClaim "a" is deleted with the propagation policy Foreground
+    Then the ResourceClaim "one" is gone
+    And the ResourceClaim "three" has "metadata.ownerReferences[*].name" [b]
+    And the ResourceClaim "two" has "metadata.deletionTimestamp" set
+    And the ResourceClaim "a" keeps "metadata.deletionTimestamp" set
+    When "metadata.finalizers" of the ResourceClaim "two" is set to null
+    Then the ResourceClaim "two" is gone
+    # The last one has a finalizer still, but does not block its owner.
+    And the ResourceClaim "a" is gone
+    And the ResourceClaim "four" has "metadata.deletionTimestamp" set
+    And the ResourceClaim "three" still exists
+    When "metadata.finalizers" of the ResourceClaim "four" is set to null
+    Then the ResourceClaim "four" is gone
+
+  @DRA-388b
+  Scenario: Orphan deletion keeps all dependents without the reference
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a, create b"
+    And ResourceClaims with owners:
+      | name  | owners | blocks | finalizer |
+      | one   | a      | yes    |           |
+      | two   | a, b   | no     |           |
+      | three | a      | no     |           |
+    When the ResourceClaim "a" is deleted with the propagation policy Orphan
+    Then the ResourceClaim "a" is gone
+    And the ResourceClaim "two" has "metadata.ownerReferences[*].name" [b]
+    And the ResourceClaim "one" keeps "metadata.ownerReferences" null
+    And the ResourceClaim "three" keeps "metadata.ownerReferences" null
