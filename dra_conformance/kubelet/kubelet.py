@@ -141,7 +141,7 @@ class Kubelet:
         """Let a pod's containers end by themselves once they run. Raises KubeletError for a pod not on this node."""
         self._alive().pods.finish(namespace, name, phase)
 
-    def wait_running(self, namespace: str, pod: str, timeout: float = 10.0) -> Mapping[str, ContainerView]:
+    def wait_running(self, namespace: str, pod: str, timeout: float) -> Mapping[str, ContainerView]:
         """Wait for a pod to run; return the view of each container. Raises KubeletError with the reason."""
         return self._alive().pods.wait_running(namespace, pod, timeout)
 

@@ -78,7 +78,7 @@ class NodeKubelet(Protocol):
         """A driver to be called directly, without pods."""
         ...
 
-    def wait_running(self, namespace: str, pod: str, timeout: float = 10.0) -> Mapping[str, ContainerView]:
+    def wait_running(self, namespace: str, pod: str, timeout: float) -> Mapping[str, ContainerView]:
         """Wait for a pod to run; return the view of each container. Raises KubeletError with the reason."""
         ...
 

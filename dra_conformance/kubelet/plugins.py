@@ -92,7 +92,7 @@ class PluginManager:
         timing: Timing,
         record: Record,
         on_instance: Callable[[PluginInstance, bool], None],
-        wipe_at_start: bool = True,
+        wipe_at_start: bool,
         shown_at: Mapping[Path, Path] | None = None,
     ) -> None:
         self._client = client

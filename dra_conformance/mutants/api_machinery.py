@@ -94,6 +94,35 @@ def _(patch: Patch) -> None:
     _without_metadata(patch, "resourceVersion")
 
 
+def _without_carried(patch: Patch, field: str) -> None:
+    """Store the value of a system field that an update has."""
+
+    def make(original: _Function) -> _Function:
+        def carry_over(new: Any, old: Any) -> None:
+            sent = new.get(field)
+            original(new, old)
+            if sent:
+                new[field] = sent
+
+        return carry_over
+
+    patch.wrap(f"{_UPDATE}:carry_over_metadata", make)
+
+
+@mutant("update-changes-generation", rule="DRA-382b")
+def _(patch: Patch) -> None:
+    """The generation of a client's copy is stored."""
+    _without_carried(patch, "generation")
+    patch.wrap("apiserver_emulator.dra.resource_slice:follow", lambda original: lambda new, old: None)
+
+
+@mutant("update-changes-creation-timestamp", rule="DRA-382b")
+def _(patch: Patch) -> None:
+    """The creationTimestamp of a client's copy is stored."""
+    _without_carried(patch, "creationTimestamp")
+    patch.replace("apiserver_emulator.metadata:_IMMUTABLE", ("name", "namespace", "uid"))
+
+
 @mutant("update-without-change-is-written", rule="DRA-383")
 def _(patch: Patch) -> None:
     """An update that changes nothing has a new resourceVersion and an event."""

@@ -85,6 +85,19 @@ Feature: What controllers rely on in the API server
       | uid             |
       | resourceVersion |
 
+  @DRA-382b
+  Scenario Outline: An update cannot change the <field> of an object
+    Given the manifest "claims/slice"
+    And it is created
+    When its "metadata.<field>" is updated to <value>
+    Then the API server accepts it
+    And it is stored unchanged
+
+    Examples:
+      | field             | value                  |
+      | creationTimestamp | "2020-01-02T03:04:05Z" |
+      | generation        | 7                      |
+
   @DRA-383
   Scenario: An update without a change keeps the resourceVersion and makes no event
     Given the manifest "claims/claim"

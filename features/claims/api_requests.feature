@@ -189,12 +189,17 @@ Feature: Selectors, patches and applies
     And its stored "metadata.labels" reads {a: first, b: first, both: same, c: second}
     When manager "two" applies to it by force: {metadata: {labels: {a: second, c: second, both: same}}}
     Then its "metadata.labels" reads {a: second, b: first, both: same, c: second}
+    # By force the field has one owner: the former one is in conflict, the new one is not.
+    When manager "two" applies to it: {metadata: {labels: {a: third, c: second, both: same}}}
+    Then its "metadata.labels" reads {a: third, b: first, both: same, c: second}
+    When manager "one" applies to it: {metadata: {labels: {a: first, b: first, both: same}}}
+    Then the API server refuses it with 409 Conflict
     When manager "one" applies to it: {metadata: {labels: {b: first}}}
-    Then its "metadata.labels" reads {a: second, b: first, both: same, c: second}
-    When manager "two" applies to it: {metadata: {labels: {a: second}}}
-    Then its "metadata.labels" reads {a: second, b: first}
+    Then its "metadata.labels" reads {a: third, b: first, both: same, c: second}
+    When manager "two" applies to it: {metadata: {labels: {a: third}}}
+    Then its "metadata.labels" reads {a: third, b: first}
     When manager "one" applies to it: {metadata: {}}
-    Then its "metadata.labels" reads {a: second}
+    Then its "metadata.labels" reads {a: third}
     And its "spec.devices.requests[0].name" reads r
 
   @DRA-394

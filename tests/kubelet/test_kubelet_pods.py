@@ -44,14 +44,14 @@ def test_a_claim_of_two_drivers_is_prepared_by_both(node: World) -> None:
     node.pod("p", "c", uses=["c/nic"])
     node.wait_phase("p", "Running")
     assert (len(one.prepared), len(two.prepared)) == (1, 1)
-    assert node.kubelet.wait_running("default", "p")["main"].cdi_devices == ("nic.example.com/nic=nic-0",)
+    assert node.kubelet.wait_running("default", "p", 10.0)["main"].cdi_devices == ("nic.example.com/nic=nic-0",)
 
 
 def test_the_container_sees_its_devices(node: World) -> None:
     node.driver()
     node.claim("c", "p")
     running(node, "p", "c")
-    view = node.kubelet.wait_running("default", "p")["main"]
+    view = node.kubelet.wait_running("default", "p", 10.0)["main"]
     assert view.cdi_devices == ("gpu.example.com/gpu=c",)
     assert view.env == {"COMMON": "yes", "DEVICE_C": "1"}
     assert view.device_paths() == ("/dev/c",)
@@ -72,7 +72,9 @@ def test_a_request_gets_its_own_devices_and_those_without_request(node: World) -
     ]
     node.pod("p", "c", containers=[*containers, {"name": "none"}])
     node.wait_phase("p", "Running")
-    ids = {n: [i.split("=")[1] for i in v.cdi_devices] for n, v in node.kubelet.wait_running("default", "p").items()}
+    ids = {
+        n: [i.split("=")[1] for i in v.cdi_devices] for n, v in node.kubelet.wait_running("default", "p", 10.0).items()
+    }
     assert ids == {"big": ["d0", "d2"], "sub": ["d1", "d2"], "all": ["d0", "d1", "d2"], "none": []}
 
 
@@ -266,7 +268,7 @@ def test_the_extended_resource_claim_counts_as_one_more(node: World) -> None:
     node.claim("ext", "q")
     node.api.put("pods", pod)
     node.wait_phase("q", "Running")
-    assert node.kubelet.wait_running("default", "q")["main"].cdi_devices == ("gpu.example.com/gpu=ext",)
+    assert node.kubelet.wait_running("default", "q", 10.0)["main"].cdi_devices == ("gpu.example.com/gpu=ext",)
     assert len(driver.prepared) == 1
 
 
@@ -287,13 +289,13 @@ def test_a_restart_keeps_running_pods_and_a_reboot_prepares_them_again(node: Wor
     running(node, "p", "c")
     node.kubelet.restart()
     node.kubelet.wait_registered(DRIVER)
-    assert node.kubelet.wait_running("default", "p")["main"].device_paths() == ("/dev/c",)
+    assert node.kubelet.wait_running("default", "p", 10.0)["main"].device_paths() == ("/dev/c",)
     assert len(driver.prepared) == 1
     (claim,) = node.kubelet.claims()
     assert claim.drivers[DRIVER][0].device_name == "dev-c"
     node.kubelet.reboot()
     node.log.wait(lambda: len(driver.prepared) == 2)
-    assert node.kubelet.wait_running("default", "p")["main"].device_paths() == ("/dev/c",)
+    assert node.kubelet.wait_running("default", "p", 10.0)["main"].device_paths() == ("/dev/c",)
 
 
 def test_a_pod_deleted_while_the_kubelet_is_down_is_unprepared_from_the_checkpoint(node: World) -> None:

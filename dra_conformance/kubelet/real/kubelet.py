@@ -149,7 +149,7 @@ class RealKubelet:
 
     # -- pods ------------------------------------------------------------------------------------------------------
 
-    def wait_running(self, namespace: str, pod: str, timeout: float = 10.0) -> Mapping[str, ContainerView]:
+    def wait_running(self, namespace: str, pod: str, timeout: float) -> Mapping[str, ContainerView]:
         """Wait for a pod to run; return the view from inside each container. Raises KubeletError with the reason."""
         messages: list[str] = []
 
