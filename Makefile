@@ -37,20 +37,34 @@ nvml-sanitized: $(DEV_READY) $(CLIENTS_READY)       ## the tests of the fake NVM
 	@echo "== nvml-sanitized"
 	@$(BIN)/python -m tests.fake_nvml.sanitized
 
-# Those of which profile gates-off judges what the API server drops, and those that depend on them.
-GATES_OFF := DRAConsumableCapacity DRADeviceTaints DRAPrioritizedList DRAExtendedResource DRADeviceBindingConditions \
-	DRAResourceClaimDeviceStatus DRAResourceClaimGranularStatusAuthorization DRAPartitionableDevices
+# The release of --kubernetes-version before the default one, and what it is judged on: what a control plane decides.
+PREVIOUS := 1.36
+PREVIOUS_PROFILES := api claim-lifecycle scheduler-core device-taints
+# Gates that scenarios need and that are off by default, in the default release and in the previous one.
+GATES_ON := DRAListTypeAttributes DRAOptionalNodeOperations
+PREVIOUS_GATES_ON := DRAListTypeAttributes DRADeviceTaintRules
+# Those of which profile gates-off judges what the API server drops, and those that depend on them. The default release
+# locks three of them, so the previous one is judged with these off.
+GATES_OFF := DRAConsumableCapacity DRADeviceTaints DRADeviceTaintRules DRADeviceBindingConditions \
+	DRAResourceClaimGranularStatusAuthorization DRAPartitionableDevices
+PREVIOUS_GATES_OFF := $(GATES_OFF) DRAPrioritizedList DRAExtendedResource DRAResourceClaimDeviceStatus
+gates = $(addprefix --feature-gates ,$(addsuffix =$(1),$(2)))
 suite: $(DEV_READY)       ## the executable specification, against the reference
 	@echo "== suite"
 	@$(BIN)/dra-conformance run -n 2 --require conformant
 	@$(BIN)/dra-conformance verify
-	@$(BIN)/dra-conformance run -n 2 --watch-lag 0.03 --seed 20261123 --require conformant --out dra-report/late
+	@$(BIN)/dra-conformance run -n 2 --watch-lag 0.03 --seed 20261123 $(call gates,true,$(GATES_ON)) \
+		--require conformant --out dra-report/late
 	@$(BIN)/python -m dra_conformance.rbac dra-report/events.jsonl
 	@$(BIN)/dra-conformance run -n 2 --profile fault-sweep --require conformant --out dra-report/sweep
 	@$(BIN)/dra-conformance run -n 2 --profile faults --profile fault-sweep --scheduler reference:publish=direct \
 		--require conformant --out dra-report/sweep-direct
-	@$(BIN)/dra-conformance run -n 2 --profile gates-off $(addprefix --feature-gates ,$(addsuffix =false,$(GATES_OFF))) \
+	@$(BIN)/dra-conformance run -n 2 --kubernetes-version $(PREVIOUS) $(call gates,true,$(PREVIOUS_GATES_ON)) \
+		$(addprefix --profile ,$(PREVIOUS_PROFILES)) --require conformant --out dra-report/previous
+	@$(BIN)/dra-conformance run -n 2 --profile gates-off $(call gates,false,$(GATES_OFF)) \
 		--require conformant --out dra-report/gates-off
+	@$(BIN)/dra-conformance run -n 2 --profile gates-off --kubernetes-version $(PREVIOUS) \
+		$(call gates,false,$(PREVIOUS_GATES_OFF)) --require conformant --out dra-report/gates-off-previous
 	@$(BIN)/python -m dra_conformance.faults $(addsuffix /events.jsonl,dra-report dra-report/sweep dra-report/sweep-direct)
 
 MUTANTS_SHARD ?= 1/3

@@ -22,6 +22,7 @@ from dra_api import certificates
 from dra_api.clock import Clock, RealClock
 from dra_api.feature_gates import effective_gates
 from dra_api.private_file import write_private
+from dra_api.releases import DEFAULT_RELEASE
 from dra_api.request import User
 
 SERVE_ALL: Mapping[str, str | bool] = {"api/all": True}
@@ -50,7 +51,7 @@ class ApiServerEmulator:
         self,
         *,
         directory: Path,
-        kubernetes_version: str = "1.36",
+        kubernetes_version: str = DEFAULT_RELEASE,
         feature_gates: Mapping[str, bool] | None = None,
         clock: Clock | None = None,
         seed: int | None = None,

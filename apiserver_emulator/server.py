@@ -37,6 +37,7 @@ from apiserver_emulator.resource_types import ResourceTable, ResourceType
 from apiserver_emulator.store import HISTORY, Store
 from apiserver_emulator.webhooks import ValidatingWebhooks
 from dra_api.clock import Clock, RealClock
+from dra_api.releases import DEFAULT_RELEASE
 from dra_api.request import Request, RequestInfo, User, request_info
 from dra_api.status import StatusError, method_not_allowed, not_found
 from dra_api.transport import Response
@@ -51,14 +52,14 @@ _JSON = {"content-type": "application/json"}
 class ApiServer:
     """One emulated API server.
 
-    `kubernetes_version` is a minor ("1.36"); `feature_gates` override the defaults of the release;
+    `kubernetes_version` is a minor ("1.37"); `feature_gates` override the defaults of the release;
     `seed` makes generated names repeatable; `history` bounds the events that a watch can be resumed from.
     """
 
     def __init__(
         self,
         *,
-        kubernetes_version: str = "1.36",
+        kubernetes_version: str = DEFAULT_RELEASE,
         feature_gates: Mapping[str, bool] | None = None,
         clock: Clock | None = None,
         seed: int | None = None,

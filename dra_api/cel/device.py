@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from typing import Any, Final, NamedTuple
 
 from ..quantity import Quantity, QuantityError
+from ..releases import DEFAULT_RELEASE
 from ..semver import SemVer, SemVerError
 from .ast import Expr
 from .checker import Checked, Environment, LiteralChecks, check
@@ -231,7 +232,7 @@ def _not_bool(value: Any) -> str:
 def compile_selector(
     expression: str,
     *,
-    version: str = "1.36",
+    version: str = DEFAULT_RELEASE,
     consumable_capacity: bool = True,
     list_type_attributes: bool = True,
     stored: bool = False,
@@ -256,7 +257,7 @@ def compile_selector(
 def _minor(version: str) -> int:
     parts = version.split(".")
     if len(parts) < 2 or not parts[1].isdigit():
-        raise ValueError(f"{version!r} is not a Kubernetes version; use for example '1.36'")
+        raise ValueError(f"{version!r} is not a Kubernetes version; use for example '1.37'")
     return int(parts[1])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from dra_api.releases import DEFAULT_RELEASE
 from dra_conformance.control_plane.binaries.build import build, build_containers
 from dra_conformance.control_plane.binaries.install import INDEX, RELEASES, Sources, download
 from dra_conformance.control_plane.binaries.programs import NEEDED, Wanted, folders, installed
@@ -41,7 +42,7 @@ def list_programs(bin_dir: str) -> int:
 
 
 @command.command("install")
-@click.argument("version", default="1.36")
+@click.argument("version", default=DEFAULT_RELEASE)
 @click.option("--build", "from_source", is_flag=True, help="Build from Go modules instead of downloading (needs Go).")
 @click.option("--containers", is_flag=True, help="Also build containerd, runc and the node program (needs Go).")
 @click.option("--index-url", default=None, metavar="URL", help="Use this index of envtest archives (a mirror).")
@@ -49,12 +50,12 @@ def list_programs(bin_dir: str) -> int:
 def install(version: str, from_source: bool, containers: bool, index_url: str | None, release_url: str | None) -> int:
     """Install the programs of a release into the cache.
 
-    VERSION is a minor release such as 1.36, which selects its newest patch release, or a full release such as 1.36.2.
+    VERSION is a minor release such as 1.37, which selects its newest patch release, or a full release such as 1.37.2.
 
     \b
     Examples:
       dra-conformance control-plane install 1.35
-      dra-conformance control-plane install 1.36.2 --build --containers    # what --kubelet kubelet needs
+      dra-conformance control-plane install 1.37.2 --build --containers    # what --kubelet kubelet needs
     """
     if from_source:
         folder = build(version, report=click.echo)
@@ -77,7 +78,9 @@ def install(version: str, from_source: bool, containers: bool, index_url: str | 
 )
 @click.option("--node-name", default="n1", metavar="NAME", show_default=True, help="Set the name of the Node object.")
 @click.option("--driver-name", default="", metavar="NAME", help="Create the plugin directory of this driver.")
-@click.option("--kubernetes-version", default="1.36", metavar="X.Y", show_default=True, help="Emulate this release.")
+@click.option(
+    "--kubernetes-version", default=DEFAULT_RELEASE, metavar="X.Y", show_default=True, help="Emulate this release."
+)
 @click.option(
     "--feature-gates", multiple=True, metavar="A=true,B=false", help="Set feature gates, as kube-apiserver's flag does."
 )

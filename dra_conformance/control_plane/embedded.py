@@ -114,5 +114,5 @@ class EmbeddedControlPlane:
         return user
 
     def version(self) -> str:
-        """Return the Kubernetes version that is emulated, such as v1.36."""
+        """Return the Kubernetes version that is emulated, such as v1.37."""
         return f"v{self._version}"

@@ -2,13 +2,15 @@
 
 The command line, the `--dra-...` options of pytest, the JSON Schema of dra-conformance.toml and the reference pages are
 generated from OPTIONS. Every pytest run of a user imports this module (pytest loads plugins by entry point), so it
-imports nothing but a few modules of the standard library.
+imports nothing but a few modules of the standard library and `dra_api.releases`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any, Literal
+
+from dra_api.releases import DEFAULT_RELEASE, RELEASES
 
 GROUPS: dict[str, str] = {
     "components": "Components",
@@ -20,7 +22,7 @@ GROUPS: dict[str, str] = {
 }
 """Headings of the options in the help text and on the reference pages, in this order."""
 
-CHECKED_RELEASES = ("1.34", "1.35", "1.36", "1.37")
+CHECKED_RELEASES = RELEASES
 """Kubernetes releases that the catalogue and the emulated API server cover."""
 
 NO_API = f"releases before {CHECKED_RELEASES[0]} have no resource.k8s.io/v1"
@@ -349,7 +351,7 @@ OPTIONS: tuple[Option, ...] = (
         name="kubernetes-version",
         help="Start or emulate this Kubernetes release (1.34 to 1.37).",
         group="control-plane",
-        default="1.36",
+        default=DEFAULT_RELEASE,
         metavar="X.Y",
         example="1.35",
         shared=True,

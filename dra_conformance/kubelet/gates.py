@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Gates:
-    """Feature gates that change how a kubelet handles claims; the defaults are those of 1.36.
+    """Feature gates that change how a kubelet handles claims; the defaults are those of 1.37.
 
     `resource_health_status`: watch device health and show it (ResourceHealthStatus, rule DRA-302).
     `resource_health_status_message`: show the message too (ResourceHealthStatusMessage, rule DRA-299).

@@ -40,47 +40,56 @@ def _look_up(obj: Any, path: tuple[str | int, ...]) -> Any:
 _REQUEST = ("devices", "requests", 0)
 
 
-def _off(gate: str) -> dict[str, Any]:
-    return {"profile": ("gates-off",), "feature_gates": (f"{gate}=false",)}
+# DRADeviceTaintRules, which is on by default since 1.37, needs it.
+_TAINTS_OFF = ("DRADeviceTaintRules=false", "DRADeviceTaints=false")
 
 
-@mutant("distinct-attribute-kept-without-gate", rule="DRA-025", **_off("DRAConsumableCapacity"))
+def _off(*gates: str) -> dict[str, Any]:
+    return {"profile": ("gates-off",), "feature_gates": gates}
+
+
+def _off_before_its_lock(*gates: str) -> dict[str, Any]:
+    """The same in the last release that lets these gates be off."""
+    return {**_off(*gates), "kubernetes_version": "1.36"}
+
+
+@mutant("distinct-attribute-kept-without-gate", rule="DRA-025", **_off("DRAConsumableCapacity=false"))
 def _(patch: Patch) -> None:
     """A claim keeps distinctAttribute although DRAConsumableCapacity is off."""
     _keeps(patch, f"{_DRA}.resource_claim:drop_disabled", ("devices", "constraints", 0, "distinctAttribute"))
 
 
-@mutant("tolerations-kept-without-gate", rule="DRA-037", **_off("DRADeviceTaints"))
+@mutant("tolerations-kept-without-gate", rule="DRA-037", **_off(*_TAINTS_OFF))
 def _(patch: Patch) -> None:
     """A claim keeps its tolerations although DRADeviceTaints is off."""
     _keeps(patch, f"{_DRA}.resource_claim:drop_disabled", (*_REQUEST, "exactly", "tolerations"))
 
 
-@mutant("template-tolerations-kept-without-gate", rule="DRA-037", **_off("DRADeviceTaints"))
+@mutant("template-tolerations-kept-without-gate", rule="DRA-037", **_off(*_TAINTS_OFF))
 def _(patch: Patch) -> None:
     """A template keeps the tolerations of its claims although DRADeviceTaints is off."""
     _keeps(patch, f"{_DRA}.resource_claim_template:drop_disabled", (*_REQUEST, "exactly", "tolerations"))
 
 
-@mutant("alternatives-kept-without-gate", rule="DRA-038", **_off("DRAPrioritizedList"))
+@mutant("alternatives-kept-without-gate", rule="DRA-038", **_off_before_its_lock("DRAPrioritizedList=false"))
 def _(patch: Patch) -> None:
     """A claim keeps its alternatives although DRAPrioritizedList is off."""
     _keeps(patch, f"{_DRA}.resource_claim:drop_disabled", (*_REQUEST, "firstAvailable"))
 
 
-@mutant("extended-resource-kept-without-gate", rule="DRA-043", **_off("DRAExtendedResource"))
+@mutant("extended-resource-kept-without-gate", rule="DRA-043", **_off_before_its_lock("DRAExtendedResource=false"))
 def _(patch: Patch) -> None:
     """A class keeps extendedResourceName although DRAExtendedResource is off."""
     _keeps(patch, f"{_DRA}.device_class:_drop_disabled", ("extendedResourceName",))
 
 
-@mutant("taints-kept-without-gate", rule="DRA-077", **_off("DRADeviceTaints"))
+@mutant("taints-kept-without-gate", rule="DRA-077", **_off(*_TAINTS_OFF))
 def _(patch: Patch) -> None:
     """A slice keeps the taints of its devices although DRADeviceTaints is off."""
     _keeps(patch, f"{_DRA}.resource_slice:drop_disabled", ("devices", 0, "taints"))
 
 
-@mutant("binding-to-node-kept-without-gate", rule="DRA-077", **_off("DRADeviceBindingConditions"))
+@mutant("binding-to-node-kept-without-gate", rule="DRA-077", **_off("DRADeviceBindingConditions=false"))
 def _(patch: Patch) -> None:
     """A slice keeps bindsToNode although DRADeviceBindingConditions is off."""
     _keeps(patch, f"{_DRA}.resource_slice:drop_disabled", ("devices", 0, "bindsToNode"))
@@ -89,8 +98,7 @@ def _(patch: Patch) -> None:
 @mutant(
     "disabled-field-drops-its-device",
     rule="DRA-077",
-    profile=("gates-off",),
-    feature_gates=("DRADeviceTaints=false", "DRAConsumableCapacity=false"),
+    **_off(*_TAINTS_OFF, "DRAConsumableCapacity=false"),
 )
 def _(patch: Patch) -> None:
     """A device with a disabled field is dropped from its slice."""
@@ -109,8 +117,7 @@ def _(patch: Patch) -> None:
 @mutant(
     "device-status-kept-without-gate",
     rule="DRA-095",
-    profile=("gates-off",),
-    feature_gates=(
+    **_off_before_its_lock(
         "DRAResourceClaimDeviceStatus=false",
         "DRADeviceBindingConditions=false",
         "DRAResourceClaimGranularStatusAuthorization=false",

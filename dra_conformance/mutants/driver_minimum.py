@@ -242,7 +242,12 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PUBLISHER}.plan", make)
 
 
-@mutant("dropped-fields-published-again", rule="DRA-292", feature_gates=("DRADeviceTaints=false",))
+@mutant(
+    "dropped-fields-published-again",
+    rule="DRA-292",
+    # DRADeviceTaintRules needs DRADeviceTaints.
+    feature_gates=("DRADeviceTaintRules=false", "DRADeviceTaints=false"),
+)
 def _(patch: Patch) -> None:
     """The driver compares stored slices with the wanted ones only, not with the result of its last update."""
 

@@ -1,7 +1,8 @@
-@profile:gates-off @component:control-plane @until:1.36
+@profile:gates-off @component:control-plane
 Feature: Fields of features that are switched off
   An API server drops the fields of a disabled feature before it validates an object. Run this chapter on a control
-  plane with the gates off: --profile gates-off --feature-gates DRAPrioritizedList=false,...
+  plane with the gates off: --profile gates-off --feature-gates DRADeviceTaints=false,... The gates DRAPrioritizedList,
+  DRAExtendedResource and DRAResourceClaimDeviceStatus are locked since 1.37: --kubernetes-version 1.36 judges them.
 
   Scenario Outline: <what> is dropped
     Given the manifest "<manifest>"
@@ -15,7 +16,7 @@ Feature: Fields of features that are switched off
       | a toleration of a claim           | claims/claim    | spec.devices.requests[0].exactly.tolerations      | [{key: k, operator: Exists}]              |
       | a toleration of a template        | claims/template | spec.spec.devices.requests[0].exactly.tolerations | [{key: k, operator: Exists}]              |
 
-    @DRA-043 @gate-off:DRAExtendedResource
+    @DRA-043 @gate-off:DRAExtendedResource @until:1.36
     Examples: extendedResourceName without DRAExtendedResource
       | what                              | manifest        | path                                              | value                                     |
       | the extended resource of a class  | claims/class    | spec.extendedResourceName                         | example.com/gpu                           |
@@ -53,12 +54,12 @@ Feature: Fields of features that are switched off
       | what                              | manifest        | path                     | value                                  | field                                      |
       | distinctAttribute alone           | claims/claim    | spec.devices.constraints | [{distinctAttribute: gpu.example.com/a}] | spec.devices.constraints[0].matchAttribute |
 
-    @DRA-038 @gate-off:DRAPrioritizedList
+    @DRA-038 @gate-off:DRAPrioritizedList @until:1.36
     Examples: a request that only has alternatives
       | what                              | manifest        | path                     | value                                              | field                    |
       | a request with alternatives alone | claims/claim    | spec.devices.requests[0] | {name: r, firstAvailable: [{name: s, deviceClassName: c}]} | spec.devices.requests[0] |
 
-  @DRA-095 @gate-off:DRAResourceClaimDeviceStatus
+  @DRA-095 @gate-off:DRAResourceClaimDeviceStatus @until:1.36
   Scenario: The device status of an allocated claim is dropped
     Given the manifest "claims/claim"
     And it is created

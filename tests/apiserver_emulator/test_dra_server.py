@@ -46,7 +46,10 @@ CREATES = [case for case in CASES if case.op == "create" and not case.gates]
 def transport(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Transport]:
     directory: Path = tmp_path_factory.mktemp("plane")
     gates = {name: value for name, value in ALL_ON.items() if name != "DRAAdminAccess"}
-    with ApiServerEmulator(directory=directory, feature_gates=gates, seed=1, https=False) as plane:
+    # The answers were observed on this release.
+    with ApiServerEmulator(
+        directory=directory, kubernetes_version="1.36", feature_gates=gates, seed=1, https=False
+    ) as plane:
         yield plane.transport()
 
 

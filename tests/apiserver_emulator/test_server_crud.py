@@ -360,7 +360,7 @@ def test_unknown_paths(transport: Transport) -> None:
 
 
 def test_discovery_has_both_shapes(transport: Transport) -> None:
-    assert json.loads(transport.request("GET", "/version").body)["minor"] == "36"
+    assert json.loads(transport.request("GET", "/version").body)["minor"] == "37"
     groups = json.loads(transport.request("GET", "/apis").body)["groups"]
     assert {g["name"] for g in groups} >= {"apps", "coordination.k8s.io", "apiextensions.k8s.io"}
     core = json.loads(transport.request("GET", "/api/v1").body)

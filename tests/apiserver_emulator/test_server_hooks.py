@@ -103,7 +103,7 @@ def test_a_server_restarts_with_other_gates_and_keeps_stored_fields(plane: ApiSe
     tainted = {**spec, "devices": [{"name": "d", "taints": [taint]}]}
     stored = client.create(RESOURCE_SLICES, {"metadata": {"name": "stored"}, "spec": tainted})
     plane.kill()
-    plane.restart(feature_gates={"DRADeviceTaints": False})
+    plane.restart(feature_gates={"DRADeviceTaintRules": False, "DRADeviceTaints": False})
     stored["metadata"]["labels"] = {"a": "b"}
     assert client.update(RESOURCE_SLICES, stored)["spec"]["devices"][0]["taints"] == [taint]
     new = client.create(RESOURCE_SLICES, {"metadata": {"name": "new"}, "spec": tainted})

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from dra_conformance.control_plane.binaries import BinariesControlPlane, ProgramsMissing, Wanted, find
+from verification.third_party.catalogue import KUBERNETES
 
 Pretend = Callable[..., Path]
 
@@ -32,11 +33,11 @@ def pretend() -> Pretend:
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BinariesControlPlane]:
     """A real control plane, started; without programs the test is skipped, and fails where CI promises them."""
     try:
-        find(Wanted("1.36"))
+        find(Wanted(KUBERNETES))
     except ProgramsMissing as error:
         if os.environ.get("CI", "").lower() == "true":
             raise
         pytest.skip(f"no real control plane on this machine: {error.message}")
     folder = tmp_path_factory.mktemp("plane")
-    with BinariesControlPlane(directory=folder / "api", logs=folder / "logs") as made:
+    with BinariesControlPlane(kubernetes_version=KUBERNETES, directory=folder / "api", logs=folder / "logs") as made:
         yield made

@@ -20,11 +20,12 @@ from dra_conformance.control_plane.binaries import BinariesControlPlane, flags
 from dra_conformance.control_plane.binaries.programs import NEEDED
 from dra_conformance.core.errors import TargetUnreachable
 from tests.control_plane.conftest import Pretend
+from verification.third_party.catalogue import KUBERNETES
 
 
 def pretended(pretend: Pretend, folder: Path, **bodies: str) -> BinariesControlPlane:
     for name in NEEDED:
-        pretend(folder / "bin", name, "v1.36.2", body=bodies.get(name.replace("-", "_"), "exec sleep 60"))
+        pretend(folder / "bin", name, "v1.37.2", body=bodies.get(name.replace("-", "_"), "exec sleep 60"))
     return BinariesControlPlane(directory=folder / "api", logs=folder / "logs", bin_dir=str(folder / "bin"))
 
 
@@ -150,7 +151,7 @@ def test_an_api_server_that_died_is_noticed_and_comes_back_with_its_data(real: B
 
 
 def test_stop_leaves_no_process_and_no_folder(real: BinariesControlPlane, tmp_path: Path) -> None:
-    plane = BinariesControlPlane(directory=tmp_path / "api", logs=tmp_path / "logs")
+    plane = BinariesControlPlane(kubernetes_version=KUBERNETES, directory=tmp_path / "api", logs=tmp_path / "logs")
     plane.start()
     assert _processes(tmp_path)
     plane.stop()
@@ -164,7 +165,8 @@ def test_a_harness_that_is_killed_takes_its_control_plane_along(real: BinariesCo
     program = (
         "import sys, signal, os; from pathlib import Path\n"
         "from dra_conformance.control_plane.binaries import BinariesControlPlane\n"
-        f"p = BinariesControlPlane(directory=Path({str(tmp_path / 'api')!r}), logs=Path({str(tmp_path / 'logs')!r}))\n"
+        f"p = BinariesControlPlane(kubernetes_version={KUBERNETES!r},"
+        f" directory=Path({str(tmp_path / 'api')!r}), logs=Path({str(tmp_path / 'logs')!r}))\n"
         "p.start(); os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", program], check=False, timeout=120, env={**os.environ})

@@ -53,7 +53,7 @@ def test_the_verified_program_has_the_same_name_and_links() -> None:
 
 @pytest.mark.parametrize("release", ["1", "1.36.2-rc.1", "main"])
 def test_only_releases_are_built(release: str) -> None:
-    with pytest.raises(UsageError, match=r"no release such as 1\.36 or 1\.36\.2"):
+    with pytest.raises(UsageError, match=r"no release such as 1\.37 or 1\.37\.2"):
         build(release)
 
 

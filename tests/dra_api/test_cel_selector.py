@@ -308,7 +308,7 @@ def test_one_compilation_serves_all() -> None:
 
 
 def test_a_wrong_version_says_what_to_write() -> None:
-    with pytest.raises(ValueError, match=r"for example '1\.36'"):
+    with pytest.raises(ValueError, match=r"for example '1\.37'"):
         compile_selector("true", version="latest")
 
 

@@ -158,6 +158,8 @@ def test_the_plugin_imports_nothing_but_the_table() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert set(done.stdout.split()) == {
+        "dra_api",
+        "dra_api.releases",
         "dra_conformance",
         "dra_conformance.core",
         "dra_conformance.core.option_table",

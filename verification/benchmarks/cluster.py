@@ -15,6 +15,7 @@ from dra_api.clock import RealClock
 from dra_api.objects import CRDS, DEVICE_CLASSES, NODES, RESOURCE_CLAIM_TEMPLATES, RESOURCE_SLICES
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.core import assets
+from verification.third_party.catalogue import KUBERNETES
 
 BIN = Path(__file__).resolve().parents[2] / "verification" / "bin"
 DRIVER = "bench.dra.test"
@@ -46,12 +47,19 @@ def api_server(*, real: bool) -> Iterator[ApiServerEmulator | BinariesControlPla
         return
     with tempfile.TemporaryDirectory(prefix="dra-bench-") as name:
         folder = Path(name)
-        programs = BinariesControlPlane(directory=folder / "api", logs=folder / "logs", bin_dir=str(BIN))
+        programs = programs_in_bin(folder)
         programs.start()
         try:
             yield programs
         finally:
             programs.stop()
+
+
+def programs_in_bin(folder: Path) -> BinariesControlPlane:
+    """The control plane that `make third-party` builds, not started, with its files and logs in `folder`."""
+    return BinariesControlPlane(
+        kubernetes_version=KUBERNETES, directory=folder / "api", logs=folder / "logs", bin_dir=str(BIN)
+    )
 
 
 def has_real_api_server() -> bool:

@@ -37,7 +37,7 @@ from dra_api.objects import NODES as NODE_OBJECTS
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.core import assets
 from dra_conformance.core.process import ManagedProcess
-from verification.benchmarks.cluster import BIN, embedded, pod, populate
+from verification.benchmarks.cluster import BIN, embedded, pod, populate, programs_in_bin
 from verification.benchmarks.figures import Figure, repeat
 
 NODES, DEVICES = 50, 8
@@ -102,7 +102,7 @@ SCHEDULERS: Mapping[str, Start] = {
 @contextmanager
 def real(folder: Path, *, nodes: int, devices: int) -> Iterator[tuple[BinariesControlPlane, KubeClient]]:
     """A fresh real control plane with nodes, slices, CRDs and the claim controller of kube-controller-manager."""
-    plane = BinariesControlPlane(directory=folder / "api", logs=folder / "logs", bin_dir=str(BIN))
+    plane = programs_in_bin(folder)
     with ExitStack() as ending:
         plane.start()
         ending.callback(plane.stop)
@@ -376,7 +376,7 @@ def _ready_embedded() -> float:
 def _ready_real() -> float:
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="dra-bench-") as name:
-        plane = BinariesControlPlane(directory=Path(name) / "api", logs=Path(name), bin_dir=str(BIN))
+        plane = programs_in_bin(Path(name))
         try:
             plane.start()
             return time.monotonic() - began

@@ -16,6 +16,7 @@ from typing import Any
 import orjson
 
 from verification.docker_engine.docker import Engine
+from verification.third_party.catalogue import KUBERNETES
 
 WITHOUT_REAPER = {"TESTCONTAINERS_RYUK_DISABLED": "true"}
 
@@ -80,9 +81,10 @@ class Runs:
         components: tuple[str, ...] = ("--scheduler", "kube-scheduler")
         for component in ("--claim-controller", "--taint-eviction"):
             components += (component, "kube-controller-manager")
-        return self.end(
-            *self._begin("--control-plane", "binaries", "--bin-dir", str(self.bin_dir), *components, *words)
-        )
+        return self.end(*self._begin("--control-plane", "binaries", *self._programs(), *components, *words))
+
+    def _programs(self) -> tuple[str, ...]:
+        return "--kubernetes-version", KUBERNETES, "--bin-dir", str(self.bin_dir)
 
     def left(self) -> list[str]:
         """Return what runs left, in the engine and on disk."""

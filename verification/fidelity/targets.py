@@ -15,8 +15,9 @@ from dra_api.feature_gates import optional_gates
 from dra_api.request import User
 from dra_api.transport import HttpTransport, Transport
 from dra_conformance.control_plane.binaries import BinariesControlPlane
+from verification.third_party.catalogue import KUBERNETES
 
-RELEASE = "1.36"
+RELEASE = KUBERNETES
 # Every alpha gate that adds fields or kinds to resource.k8s.io; beta gates are enabled by default.
 GATES = {
     "DRADeviceTaintRules": True,

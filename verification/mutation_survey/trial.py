@@ -32,12 +32,9 @@ ERRORS_MAX = 6
 
 VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
-    # Scenarios of behaviour that needs a newer or older release, or a gate that is off by default.
-    "newest": {
-        "kubernetes_version": "1.37",
-        "feature_gates": ("DRADeviceTaintRules=true", "DRAListTypeAttributes=true", "DRAOptionalNodeOperations=true"),
-    },
-    "gates": {"feature_gates": ("DRADeviceTaintRules=true", "DRAListTypeAttributes=true")},
+    # Scenarios of behaviour that needs an older release, or a gate that is off by default.
+    "gates": {"feature_gates": ("DRAListTypeAttributes=true", "DRAOptionalNodeOperations=true")},
+    "previous": {"kubernetes_version": "1.36", "feature_gates": ("DRADeviceTaintRules=true",)},
     "oldest": {"kubernetes_version": "1.34"},
     # Counters of partitionable devices in the form of that release, where their gate is off by default.
     "oldest-gates": {"kubernetes_version": "1.34", "feature_gates": ("DRAPartitionableDevices=true",)},

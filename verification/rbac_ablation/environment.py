@@ -22,6 +22,7 @@ from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.core import assets, documents
 from dra_conformance.rbac.roles import PREFIX
 from dra_conformance.rbac.table import HARNESS
+from verification.third_party.catalogue import KUBERNETES
 
 GATES = {"DRADeviceTaintRules": True}
 COMPONENTS = (
@@ -132,6 +133,7 @@ def reduced(cluster_role: Obj, group: str, resource: str, verb: str) -> list[Obj
 def stage(folder: Path, bin_dir: Path) -> Iterator[Environment]:
     """Start it and install the optional APIs, as an administrator would have. Raises TargetUnreachable."""
     plane = BinariesControlPlane(
+        kubernetes_version=KUBERNETES,
         directory=folder / "real",
         logs=folder / "logs",
         bin_dir=str(bin_dir),
@@ -149,7 +151,8 @@ def stage(folder: Path, bin_dir: Path) -> Iterator[Environment]:
 def rehearse(folder: Path, *options: str) -> Path:
     """Run the suite on the embedded control plane; its event log."""
     out = folder / "rehearsal"
-    _command("run", "--out", str(out), "--progress", "none", "--report", "json", *options)
+    release = ("--kubernetes-version", KUBERNETES)
+    _command("run", "--out", str(out), "--progress", "none", "--report", "json", *release, *options)
     return out / "events.jsonl"
 
 

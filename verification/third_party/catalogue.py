@@ -11,6 +11,8 @@ import yaml
 HERE = Path(__file__).resolve().parent
 BIN = HERE.parent / "bin"
 """The folder that `python -m verification build` fills."""
+KUBERNETES = "1.36"
+"""The release of the Kubernetes programs directly in BIN; those of others are in folders of it."""
 
 
 class Breaks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -39,7 +39,7 @@ def build(
     """
     found = _RELEASE.fullmatch(release)
     if not found:
-        raise UsageError(f"{release!r} is no release such as 1.36 or 1.36.2")
+        raise UsageError(f"{release!r} is no release such as 1.37 or 1.37.2")
     go = shutil.which("go")
     if go is None:
         raise UsageError(
@@ -73,7 +73,7 @@ def build_containers(version: str, *, environ: Mapping[str, str] | None = None, 
     """Build containerd, runc and the node program of `--kubelet kubelet` beside a cached control plane.
 
     Args:
-        version: a release that is in the cache, such as v1.36.2.
+        version: a release that is in the cache, such as v1.37.2.
         environ: environment that locates the cache, instead of this process's own.
         report: receives one line per program.
 

@@ -26,6 +26,7 @@ from dra_api.clock import RealClock
 from dra_api.feature_gates import known_gates
 from dra_api.objects import SERVICE_ACCOUNTS
 from dra_api.private_file import write_private
+from dra_api.releases import DEFAULT_RELEASE
 from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.base import ControlPlaneFailure
 from dra_conformance.control_plane.binaries import flags
@@ -48,7 +49,7 @@ _SYSTEM = {CONTROLLERS: "system:kube-controller-manager", SCHEDULER: "system:kub
 
 
 class BinariesControlPlane:
-    """A real control plane. `kubernetes_version` is a minor ("1.36") or a release ("1.36.2").
+    """A real control plane. `kubernetes_version` is a minor ("1.37") or a release ("1.37.2").
 
     `directory` is for all its files and is removed by `stop`; `logs` is for the programs' output and remains.
     `feature_gates` are for every program; `start` rejects unknown gates.
@@ -63,7 +64,7 @@ class BinariesControlPlane:
     def __init__(
         self,
         *,
-        kubernetes_version: str = "1.36",
+        kubernetes_version: str = DEFAULT_RELEASE,
         directory: Path,
         logs: Path,
         bin_dir: str = "",

@@ -12,7 +12,7 @@ _RELEASE = re.compile(r"v(\d+)\.(\d+)\.(\d+)")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Version:
-    """A Kubernetes minor version, such as 1.36."""
+    """A Kubernetes minor version, such as 1.37."""
 
     major: int
     minor: int
@@ -22,7 +22,7 @@ class Version:
         """Parse `1.36`, `v1.36.2` or `1.36+`. Raises ValueError for other text."""
         found = _FORM.fullmatch(text.strip())
         if not found:
-            raise ValueError(f"{text!r} is not a Kubernetes version such as 1.36")
+            raise ValueError(f"{text!r} is not a Kubernetes version such as 1.37")
         return cls(int(found[1]), int(found[2]))
 
     def __str__(self) -> str:

@@ -76,7 +76,7 @@ def find(release: str, *, bin_dir: str = "", environ: Mapping[str, str] | None =
         looked = ", ".join(str(place) for place in dict.fromkeys(places))
         raise TargetUnreachable(
             f"--kubelet kubelet: not found: {names}{seen}; looked in {looked} and on PATH",
-            hint="`dra-conformance control-plane install 1.36.2 --build --containers` builds them (needs Go).",
+            hint="`dra-conformance control-plane install 1.37.2 --build --containers` builds them (needs Go).",
         )
     return NodePrograms(
         paths,
