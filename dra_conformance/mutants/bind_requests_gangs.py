@@ -104,6 +104,24 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_GANGS}._together", wrapped)
 
 
+@mutant("gang-reports-one-pod", rule="KAI-470")
+def _(patch: Patch) -> None:
+    """Only one pod of a gang without room gets a condition."""
+
+    def wrapped(original: Any) -> Any:
+        def together(self: Any, *args: Any) -> Plan:
+            plan: Plan = original(self, *args)
+            refusals = tuple(
+                (pod, refusal if pod["metadata"]["name"].endswith("1") else replace(refusal, silent=True))
+                for pod, refusal in plan.refusals
+            )
+            return replace(plan, refusals=refusals)
+
+        return together
+
+    patch.wrap(f"{_GANGS}._together", wrapped)
+
+
 @mutant("gang-needs-its-minimum-anew", rule="KAI-031")
 @mutant("started-gang-needs-its-minimum-anew", rule="KAI-376")
 def _(patch: Patch) -> None:

@@ -63,6 +63,17 @@ Feature: Gangs get all of their BindRequests or none
     When the ResourceClaim "held" is deleted
     Then 3 pods of PodGroup "train" get BindRequests, with a device each [KAI-030]
 
+  @KAI-470
+  Scenario: Every pod of a gang without room is reported as unschedulable
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PodGroup "train" that needs 3 pods
+    And pods "train" 1 to 3 of PodGroup "train" using template "one"
+    Then the Pod "train-1" has condition PodScheduled False with reason "Unschedulable"
+    And the Pod "train-2" has condition PodScheduled False with reason "Unschedulable"
+    And the Pod "train-3" has condition PodScheduled False with reason "Unschedulable"
+
   @KAI-365
   Scenario: Pods above the minimum are placed as room allows
     Given node "n1" with 3 devices
