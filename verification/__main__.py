@@ -29,7 +29,7 @@ from verification.third_party.catalogue import BIN, load
 SEED = 20261122
 """The seed of the differential tests here. `make differential` explores others."""
 # Fewer for older releases, whose allocators no longer change.
-CASES, OLDER_CASES = 2000, 500
+CASES, OLDER_CASES, KARPENTER_CASES = 2000, 500, 3000
 _CI = frozenset({"fidelity", "differential", "differential 1.36"})
 """The checks of CI's fixed subset, beside the programs with `ci` in expected/*.yaml (.ci/README.md)."""
 _DIFFERENTIAL = "verification.differential"
@@ -54,6 +54,9 @@ def _commands() -> dict[str, tuple[float, list[str]]]:
         for release in ("1.34", "1.35", "1.36.2"):
             words = [_DIFFERENTIAL, "--cases", str(OLDER_CASES), "--bug-compatible", release, *seed]
             found[f"differential {release}"] = (10.0, words)
+    if (BIN / "dra-karpenter-allocator").exists():
+        words = [_DIFFERENTIAL, "--cases", str(KARPENTER_CASES), "--karpenter", *seed]
+        found["differential karpenter"] = (15.0, words)
     return found
 
 

@@ -2,7 +2,8 @@
 
 As many CEL expressions follow. Prints the cases, the seed and every disagreement that `known.yaml` does not explain,
 reduced and written to the output folder. The exit code is 1 if there is one. The same seed generates the same cases.
-`--replay FILE...` runs written cases instead; `--bug-compatible 1.36` gives the reference upstream's known deviations.
+`--replay FILE...` runs written cases instead; `--bug-compatible 1.36` gives the reference upstream's known deviations;
+`--karpenter` asks Karpenter's allocator instead of upstream's.
 """
 
 from __future__ import annotations
@@ -19,7 +20,16 @@ import orjson
 
 from dra_api.objects import Obj
 from reference_impl.scheduler.bug_compatible import RELEASES, Release, release
-from verification.differential import compare, expressions, generate, known, reduce, scenario
+from verification.differential import (
+    compare,
+    expressions,
+    generate,
+    karpenter,
+    karpenter_known,
+    known,
+    reduce,
+    scenario,
+)
 from verification.differential.compare import Disagreement
 from verification.differential.known import Known
 from verification.differential.rng import Dice
@@ -136,6 +146,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--upstream", type=Path, metavar="PROGRAM", help="another dra-allocator (default: the release's)"
     )
+    parser.add_argument("--karpenter", action="store_true", help="compare Karpenter's allocator with the reference")
     parser.add_argument(
         "--replay",
         type=Path,
@@ -146,10 +157,38 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def _karpenter(count: int, seed: str) -> int:
+    try:
+        with Upstream(karpenter.PROGRAM) as program:
+            print(f"differential: Karpenter {program.version}, seed {seed}", flush=True)
+            result = karpenter.compare(program, count, seed)
+    except UpstreamGone as error:
+        print(f"differential: {error}", file=sys.stderr)
+        return 1
+    entries = karpenter_known.load()
+    explained: Counter[str] = Counter()
+    for difference in result.differences:
+        name = karpenter_known.explain(entries, difference)
+        explained[name] += 1
+        if not name and explained[name] <= _PER_KIND:
+            print(f"  UNEXPLAINED {difference}\n  {orjson.dumps(difference.case).decode()}")
+    nodes = result.nodes.total()
+    print(
+        f"differential: {count} cases, {nodes} nodes: " + ", ".join(f"{n} {name}" for name, n in result.nodes.items())
+    )
+    print(f"  right on {nodes - len(result.differences)} nodes; unexplained: {explained['']}")
+    for name, number in explained.most_common():
+        if name:
+            print(f"  {number} {name}")
+    return 1 if explained[""] else 0
+
+
 def main() -> int:
     """Run the differential tests and return the exit code."""
     options = _options()
     seed = options.seed or secrets.token_hex(4)
+    if options.karpenter:
+        return _karpenter(options.cases, seed)
     try:
         with Upstream(options.upstream or program_of(options.bug_compatible or "")) as upstream:
             likeness = release(options.bug_compatible) if options.bug_compatible else None
