@@ -50,9 +50,11 @@ def load(path: Path = ENTRIES) -> list[Known]:
 def explain(entries: Sequence[Known], difference: Difference) -> str:
     """Return the id of the entry that explains a difference, several joined by ` + `, or an empty string."""
     changing = [entry for entry in entries if entry.change is not None]
-    for one in ([], *([entry] for entry in changing)):
-        if found := _explained(entries, difference, one):
-            return found
+    for entry in changing:
+        if _after(difference, [entry]) is None:
+            return entry.id
+    if found := _explained(entries, difference, []):
+        return found
     # Several at once: leave out each that is not needed.
     needed = changing
     for one in changing:
