@@ -148,6 +148,9 @@ Feature: Files of the machine that belong to NVML's GPUs
       | drivers/vfio-pci/bind         | GPU 2        | ENODEV  |
       | drivers/vfio-pci/unbind       | GPU 2        | ENODEV  |
       | drivers/nvidia/bind           | GPU 2        | ENODEV  |
+      | devices/GPU 3/driver_override | vfio-pci     | OK      |
+      | drivers/vfio-pci/bind         | GPU 3        | ENODEV  |
+      | devices/GPU 3/driver_override |              | OK      |
       | drivers/nvidia/unbind         | 0002:10:00.0 | ENODEV  |
       | drivers/nvidia/unbind         | GPU 2        | OK      |
       | drivers/nvidia/unbind         | GPU 2        | ENODEV  |
