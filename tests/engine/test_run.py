@@ -449,7 +449,7 @@ def test_a_cluster_behind_a_kubeconfig(cli: CommandLine, tmp_path: Path) -> None
         assert ended.code == ExitCode.OK, ended.out
         assert ended.statuses == {ROWS[0]: "passed", **dict.fromkeys(ROWS[1:], "filtered")}
         assert ended.report["evidenceClass"] == "rehearsal"
-        assert ended.report["target"]["kubernetesVersion"].startswith("v1.36")
+        assert ended.report["target"]["kubernetesVersion"].startswith("v1.37")
 
 
 FAILS_ONCE = """

@@ -13,6 +13,7 @@ from small_cluster import Cluster, FaultyTransport, condition, dead_after, fail_
 from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, uid_of
+from dra_api.releases import DEFAULT_RELEASE
 from dra_api.transport import Response, TransportError
 from reference_impl.binder import Binder, BinderOptions
 from reference_impl.binder.claims import DELETE_PROTECTION
@@ -21,8 +22,9 @@ OPTIONS = BinderOptions()
 
 
 @pytest.fixture
-def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    plane = ApiServerEmulator(directory=tmp_path, https=False)
+def cluster(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    release = getattr(request, "param", DEFAULT_RELEASE)  # a test names another one by an indirect parameter
+    plane = ApiServerEmulator(directory=tmp_path, https=False, kubernetes_version=release)
     plane.start()
     found = Cluster(plane.transport())
     try:
@@ -588,7 +590,12 @@ def test_an_extended_entry_without_allocation_is_the_reason_of_the_failure(clust
     assert reason == "extendedResourceClaimAllocation has no allocation"
 
 
-def test_a_failed_binding_removes_the_extended_claim(cluster: Cluster) -> None:
+@pytest.mark.parametrize(
+    ("cluster", "recorded"),
+    [("1.36", False), ("1.37", True)],  # the API server of 1.37 keeps a status that a write leaves out (#139876)
+    indirect=["cluster"],
+)
+def test_a_failed_binding_removes_the_extended_claim(cluster: Cluster, recorded: bool) -> None:
     transport = FaultyTransport(cluster.transport)
     transport.fault = fail_times(1, "POST", "/binding", lambda: refusal(500, "InternalError"))
     cluster.run(binder(cluster, transport=transport))
@@ -596,7 +603,7 @@ def test_a_failed_binding_removes_the_extended_claim(cluster: Cluster) -> None:
     cluster.bind_request("p", extendedResourceClaimAllocation=extended_entry(cluster))
     cluster.phase("p", "Failed")
     assert cluster.client.list(RESOURCE_CLAIMS, "default").items == []
-    assert not cluster.get(PODS, "p")["status"].get("extendedResourceClaimStatus")
+    assert bool(cluster.get(PODS, "p")["status"].get("extendedResourceClaimStatus")) is recorded
 
 
 def test_stop_may_be_called_twice_and_ends_all_threads(cluster: Cluster) -> None:

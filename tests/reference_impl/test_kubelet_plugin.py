@@ -247,7 +247,7 @@ def test_restart_removes_taints(lab: Bench) -> None:
 
 
 def test_dropped_taints_are_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with bench(tmp_path, feature_gates={"DRADeviceTaints": False}) as lab:
+    with bench(tmp_path, feature_gates={"DRADeviceTaints": False, "DRADeviceTaintRules": False}) as lab:
         lab.node("n1")
         plugin = lab.gpu_plugin("n1")
         lab.machines["n1"].inject_xid(0, 79)
