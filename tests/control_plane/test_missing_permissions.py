@@ -165,7 +165,7 @@ def test_each_request_is_sent_as_the_user_of_its_role(cluster: ApiServerEmulator
 
 
 def test_every_printed_permission_is_required() -> None:
-    """`python -m verification rbac --write` repairs it, on the real API server."""
+    """`python -m verification rbac --add` repairs it, on the real API server."""
     assert command.unlike({row.need for row in evidence.load()}) == []
 
 

@@ -1,5 +1,5 @@
-"""`python -m verification rbac [--all] [--removals N|all] [--write]`: verify that the printed roles suffice and are
-minimal.
+"""`python -m verification rbac [--all] [--removals N|all] [--write|--add]`: verify that the printed roles suffice and
+are minimal.
 
 1. Run the suite on the emulated control plane and compare the requests of each scenario with the permission table.
 2. Run scenarios that together use every permission (`--all`: every scenario) on a real API server, as a user with
@@ -8,7 +8,8 @@ minimal.
    All other objects must stay.
 4. Remove verbs one at a time from one role (a sample of 60, of N, or all). The scenario named in
    `verification/rbac_ablation/evidence.yaml`, or another that uses the permission, must fail and name it. `--write`
-   searches for these scenarios again and writes that file and docs/reference/rbac.md.
+   searches for these scenarios again and writes that file and docs/reference/rbac.md. `--add` does so only for printed
+   verbs without a row, and leaves out steps 2 and 3.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ from verification.rbac_ablation.evidence import Evidence
 from verification.rbac_ablation.roles import RoleUsers
 from verification.rbac_ablation.trial import CLEANS
 
-USAGE = "usage: python -m verification rbac [--all] [--removals N|all] [--write]"
+USAGE = "usage: python -m verification rbac [--all] [--removals N|all] [--write|--add]"
 # The seed is fixed, so that a failure can be repeated with the same sample.
 _SAMPLE, _SEED, _TRIES = 60, 1, 4
 # A run id in the form that real runs have.
@@ -57,8 +58,8 @@ _LEFT = "0123abcd"
 def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -> int:
     """Run the command and return its exit code. `absent` reports missing programs."""
     options = list(words)
-    every, write = "--all" in options, "--write" in options
-    options = [word for word in options if word not in ("--all", "--write")]
+    every, write, add = "--all" in options, "--write" in options, options == ["--add"]
+    options = [word for word in options if word not in ("--all", "--write") and not add]
     wanted = options[1] if options[:1] == ["--removals"] and len(options) == 2 else "" if options else str(_SAMPLE)
     if write and wanted == str(_SAMPLE):
         wanted = "all"
@@ -81,6 +82,8 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
                 uses = {need: [each for each in named if each in here] for need, named in uses.items()}
                 roles = RoleUsers(made, vendor.roles, printed_for=vendor.user)
                 known = {} if write else {row.need: row for row in evidence.load()}
+                if add:
+                    return _add_rows(made, roles, uses, known)
                 # Before any other run on this control plane: see ON_NEW.
                 untouched = ablation.search(
                     sorted(ablation.ON_NEW),
@@ -326,6 +329,27 @@ def _remove(
         silent = [line for line in found.problems if not any(f"not required: {need}" in line for need in chance)]
         return silent + (_run(made, who, more) if more else [])
     return problems + found.problems
+
+
+def _add_rows(
+    made: Environment, roles: RoleUsers, uses: Mapping[Need, Sequence[str]], known: Mapping[Need, Evidence]
+) -> int:
+    """Search for evidence of the permissions that have no row yet, and write it; return the exit code."""
+    needs = [need for need in roles.granted() if need not in known and need not in evidence.by_chance()]
+    found = ablation.search(
+        needs,
+        roles=roles,
+        uses={**uses, **_implied(needs, uses), **_only_here(made)},
+        known={},
+        admin=made.plane.kubeconfig,
+        folder=made.folder,
+        thoroughly=True,
+    )
+    evidence.save([*(row for need, row in known.items() if need in evidence.printed()), *found.rows])
+    print(f"access: {len(found.rows)} rows added")
+    for line in found.problems:
+        print(f"  {line}")
+    return 1 if found.problems else 0
 
 
 def unlike(known: Collection[Need]) -> list[str]:
