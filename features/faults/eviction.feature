@@ -31,6 +31,33 @@ Feature: An eviction whose requests fail
       | breaks the connection before      | deletions of Pod      |
       | answers 500 to                    | creations of Event    |
 
+  @DRA-370 @gate:DRADeviceTaintRules
+  Scenario Outline: A pod that a DeviceTaintRule selects is evicted when the API server <does> the rule's status update
+    Given node "n1" with 2 devices
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And pod "on-good" runs on device "dev-1" of "n1"
+    And the API server <does> the next 1 status updates of DeviceTaintRule
+    When a DeviceTaintRule "maintenance" is created with:
+      """
+      deviceSelector: {driver: $(sim), pool: $(node:n1), device: dev-0}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    And every fault has affected a request
+    Then pod "on-bad" is being deleted or gone
+    And the Pod "on-good" still exists
+
+    @profile:faults
+    Examples:
+      | does           |
+      | answers 500 to |
+
+    @profile:fault-sweep
+    Examples:
+      | does                         |
+      | answers 409 to               |
+      | loses its answers to         |
+      | breaks the connection before |
+
   @DRA-370 @needs:own-control-plane @disruptive
   Scenario Outline: A pod on a tainted device is evicted when the API server is killed during <what>
     Given node "n1" with 2 devices
