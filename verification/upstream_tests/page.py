@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from verification.upstream_tests.collect import SUITES
@@ -23,7 +23,7 @@ control plane. `dra-conformance explain RULE` prints the scenarios of a rule.
 
 A test is *judged* if the rules fail for a component that fails the test, *partly judged* if the rules leave out
 something that the test checks, and *not judged* for one of the reasons below. The comparison is made by reading the
-test and the scenarios; small differences between them can remain.
+test and the scenarios; small differences between them can remain. A SHOULD rule does not count towards a verdict.
 
 Not listed: unit tests of single packages, tests of declarative validation, and benchmarks. A title with ` > ` is that
 of a Ginkgo test below its containers; a test that upstream declares for several contexts has several titles. A title
@@ -43,11 +43,11 @@ _REGENERATE = """
 ## How to regenerate this page
 
 ```sh
-go mod init example.com/upstream                                        # in an empty folder
-go mod download -json k8s.io/kubernetes@{kubernetes}                        # prints the folder of the module, in Dir
+go mod init example.com/upstream  # in an empty folder
+go mod download -json k8s.io/kubernetes@{kubernetes}  # prints the folder of the module, in Dir
 go mod download -json k8s.io/dynamic-resource-allocation@{allocation}
-python -m verification.upstream_tests KUBERNETES_DIR ALLOCATION_DIR     # writes titles.yaml
-python -m tools.gen_upstream_tests                                      # writes this page
+python -m verification.upstream_tests KUBERNETES_DIR ALLOCATION_DIR  # writes titles.yaml
+python -m tools.gen_upstream_tests  # writes this page
 ```
 
 The last command fails if a title has no entry in `verification/upstream_tests/judged_by`, if an entry matches no title,
@@ -55,15 +55,15 @@ and if an entry names a rule that does not exist. `make docs` runs it too; it ne
 """
 
 
-def render(sections: Sequence[Section]) -> str:
-    """Return the page."""
+def render(sections: Sequence[Section], levels: Mapping[str, str]) -> str:
+    """Return the page. `levels` has the level of each rule."""
     versions = {one.file.module: one.file.version for one in sections}
     lines = [_HEAD, _counts(sections), _REASONS, *_reasons(sections)]
     lines.append(_REGENERATE.format(kubernetes=_of(versions, "kubernetes"), allocation=_of(versions, "allocation")))
     for suite in SUITES:
         own = [one for one in sections if one.file.suite == suite.name]
         lines.append(f"\n## {suite.title}\n")
-        lines += [_table(one) for one in own]
+        lines += [_table(one, levels) for one in own]
     return "".join(lines)
 
 
@@ -100,19 +100,20 @@ def _reasons(sections: Iterable[Section]) -> list[str]:
     return [f"| {reason} | {meaning} | {numbers[reason]} |\n" for reason, meaning in REASONS.items()]
 
 
-def _table(section: Section) -> str:
+def _table(section: Section, levels: Mapping[str, str]) -> str:
     """Return the table of one upstream file."""
     file = section.file
     source = f"`{file.path}` of {file.module} {file.version}"
     lines = [f"\n### {file.path.rpartition('/')[2]}\n\n{source}\n\n", "| Test | Rules, or the reason |\n|---|---|\n"]
-    lines += [f"| {_cell(row.title)} | {_cell(_verdict(row.entry))} |\n" for row in section.rows]
+    lines += [f"| {_cell(row.title)} | {_cell(_verdict(row.entry, levels))} |\n" for row in section.rows]
     return "".join(lines)
 
 
-def _verdict(entry: Entry) -> str:
-    """Return the last cell of a test."""
+def _verdict(entry: Entry, levels: Mapping[str, str]) -> str:
+    """Return the last cell of a test. Rules that do not count towards a verdict have their level."""
     if entry.rules:
-        return ", ".join(entry.rules) + (f"; not judged: {entry.lacks}" if entry.lacks else "")
+        rules = (one if levels[one] == "MUST" else f"{one} ({levels[one]})" for one in entry.rules)
+        return ", ".join(rules) + (f"; not judged: {entry.lacks}" if entry.lacks else "")
     gaps = f" ({', '.join(entry.gaps)})" if entry.gaps else ""
     return f"*{entry.reason}*: {entry.text}{gaps}"
 
