@@ -89,7 +89,7 @@ verify-third-party: $(DEV_READY)       ## run the suite against the built third-
 	@$(BIN)/python -m verification verify
 
 docs: $(DEV_READY)       ## build the documentation site in build/site (strict, no network)
-	@for page in reference catalogue tags events api; do $(BIN)/python -m tools.gen_$$page || exit 1; done
+	@for page in reference catalogue tags events api upstream_tests; do $(BIN)/python -m tools.gen_$$page || exit 1; done
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict -q
 
 verify-subset: $(DEV_READY)

@@ -15,7 +15,7 @@ from command_line import CommandLine
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.rules.catalogue import Catalogue
 from dra_conformance.core.status import Status, Verdict
-from tools import gen_api, gen_catalogue
+from tools import gen_api, gen_catalogue, gen_upstream_tests
 from tools.gen_catalogue import origin_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -77,6 +77,11 @@ def test_the_pages_of_the_catalogue_are_current(page: Path) -> None:
 
 def test_the_page_of_the_python_api_is_current() -> None:
     assert gen_api.PAGE.read_text() == gen_api.page(), "run `python -m tools.gen_api`"
+
+
+def test_the_page_of_upstream_tests_is_current() -> None:
+    current = gen_upstream_tests.PAGE.read_text() == gen_upstream_tests.page()
+    assert current, "run `python -m tools.gen_upstream_tests`"
 
 
 def test_the_site_builds_without_warnings(tmp_path: Path) -> None:
