@@ -8,7 +8,7 @@ from enum import StrEnum
 
 import msgspec
 
-from dra_conformance.core.status import ProfileStatus, Status, Verdict
+from dra_conformance.core.status import WORST_FIRST, ProfileStatus, Status, Verdict
 from dra_conformance.report.model import API_VERSION, ProfileResult, Report, RuleCounts
 from dra_conformance.report.profiles import JUDGED
 
@@ -101,8 +101,9 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     still_failing: tuple[str, ...]
 
     def of(self, change: Change) -> list[RuleChange]:
-        """Return the rules with this change, in the order of the report."""
-        return [rule for rule in self.rules if rule.change is change]
+        """Return the rules with this change: MUST rules and the worst new status first, else as in the report."""
+        found = [rule for rule in self.rules if rule.change is change]
+        return sorted(found, key=lambda rule: (rule.level != "MUST", WORST_FIRST.index(rule.new) if rule.new else 0))
 
 
 def compare(old: Report, new: Report) -> Comparison:

@@ -44,14 +44,18 @@ def headline(comparison: Comparison) -> str:
     return f"The runs differ in {', '.join(groups[:-1])}{' and ' * (len(groups) > 1)}{groups[-1]}"
 
 
-def rules_judged(counts: RuleCounts | None) -> str:
+def _rules_judged(counts: RuleCounts | None) -> str:
     """Return how many rules of a profile were judged."""
     return f"{counts.judged} of {counts.binding} rules judged" if counts else "not in the report"
 
 
-def profile_note(profile: ProfileChange) -> str:
+def _profile_note(profile: ProfileChange) -> str:
     """Return how many rules of a profile were judged in both reports, and whether its verdict got worse."""
-    judged = arrow(rules_judged(profile.old_rules), rules_judged(profile.new_rules))
+    old, new = profile.old_rules, profile.new_rules
+    if old and new and old.binding == new.binding and old.judged != new.judged:
+        judged = f"{old.judged} -> {new.judged} of {new.binding} rules judged"
+    else:
+        judged = arrow(_rules_judged(old), _rules_judged(new))
     return f"worse; {judged}" if profile.worse else judged
 
 
@@ -77,7 +81,7 @@ def _lines(comparison: Comparison, width: int) -> Iterator[str]:
     for number, profile in enumerate(comparison.profiles):
         lead = f"{'profiles' if number == 0 else '':<11}"
         status = arrow(_status(profile.old), _status(profile.new))
-        yield from _wrap(f"{one_line(profile.name)}  {status}  ({profile_note(profile)})", width, lead)
+        yield from _wrap(f"{one_line(profile.name)}  {status}  ({_profile_note(profile)})", width, lead)
     yield from _wrap(_verdict(comparison), width, "verdict    ")
     if comparison.of(Change.NEW_FAILURE):
         yield from _wrap("`dra-conformance summary NEW` prints expected and observed values", width, "failures   ")

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from dra_conformance.core.status import Status
+from dra_conformance.core.status import WORST_FIRST, Status
 from dra_conformance.report.comparison import BAD, Change, Comparison, RuleChange
 from dra_conformance.report.comparison_text import HEADINGS, headline
 from dra_conformance.report.history import target_name
@@ -22,7 +22,7 @@ _OPEN = 3  # failures that are not folded, if there are no more
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Failure:
-    """A rule that failed, the scenario and the check that show it, and other rules that failed for the same crash."""
+    """A rule that failed, the scenario and the check that show it, and the rules not judged because of it."""
 
     rule: RuleResult
     scenario: ScenarioResult | None
@@ -54,22 +54,29 @@ def compared(comparison: Comparison) -> str:
 
 
 def _failures(report: Report) -> Iterator[_Failure]:
-    """Yield the failed rules, MUST first. Rules whose scenarios ended with one crash are one failure."""
+    """Yield the failed rules, MUST first. Rules that only another failure kept from being judged belong to it."""
     scenarios = {scenario.id: scenario for scenario in report.scenarios}
-    failed = sorted((rule for rule in report.rules if rule.status in BAD), key=lambda rule: rule.level != "MUST")
-    crashes: dict[str, _Failure] = {}
-    for rule in failed:
+    failures: dict[str, _Failure] = {}
+    for rule in sorted((rule for rule in report.rules if rule.status in BAD), key=_order):
         bad = [scenarios[name] for name in rule.scenarios if name in scenarios and scenarios[name].status in BAD]
-        scenario = bad[0] if bad else None
-        crash = scenario.crash if scenario else ""
-        if crash and crash in crashes:
-            crashes[crash].more.append(rule.id)
+        shown: list[tuple[ScenarioResult, Check | None]] = [
+            (scenario, check) for scenario in bad for check in scenario.checks if check.status is Status.FAILED
+        ]
+        own = [(scenario, check) for scenario, check in shown if check and rule.id in check.rules]
+        scenario, check = next(iter(own or shown), (bad[0] if bad else None, None))
+        cause = (scenario.crash or ("" if own else scenario.id)) if scenario else ""
+        if cause in failures:
+            failures[cause].more.append(rule.id)
             continue
-        checks = scenario.checks if scenario else ()
-        broken = [check for check in checks if check.status is Status.FAILED]
-        check = next((check for check in broken if rule.id in check.rules), broken[0] if broken else None)
-        crashes[crash or rule.id] = _Failure(rule=rule, scenario=scenario, check=check)
-    yield from crashes.values()
+        failure = _Failure(rule=rule, scenario=scenario, check=check)
+        yield failure
+        for name in (scenario.crash, scenario.id) if scenario else ():
+            if name:
+                failures.setdefault(name, failure)
+
+
+def _order(rule: RuleResult) -> tuple[bool, int]:
+    return rule.level != "MUST", WORST_FIRST.index(rule.status)
 
 
 def _changes(change: Change, rules: list[RuleChange]) -> str:

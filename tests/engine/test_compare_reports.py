@@ -144,8 +144,7 @@ other changes (1)
 still failing (1)
   DRA-006
 
-profiles   driver-core  not-conformant  (6 of 7 rules judged -> 5 of 7 rules
-           judged)
+profiles   driver-core  not-conformant  (6 -> 5 of 7 rules judged)
 verdict    NOT-CONFORMANT  (regression)
 failures   `dra-conformance summary NEW` prints expected and observed values
 """
@@ -496,6 +495,17 @@ def test_a_summary_has_what_to_act_on() -> None:
     assert rows["rules"] == "1 passed, 1 failed"
     assert (rows["expected"], rows["observed"]) == ("<pre><code>a</code></pre>", "<pre><code>b</code></pre>")
     assert "--focus &#39;^probe/bad#bad &#39;" in rows["repeat"]
+
+
+def test_rules_that_a_failure_kept_from_being_judged_belong_to_it() -> None:
+    run = InventedRun().scenario(
+        "a", ["DRA-001", "DRA-002", "DRA-003"], status="failed", checks=[("DRA-003", False)], planned={}
+    )
+    page = markdown.summary(report_of(run.scenario("b", ["DRA-004"], status="failed")))
+    assert "### 4 failed rules" in page
+    assert re.findall(r"<summary>✗ <code>(DRA-\d+)</code>.*?:", page) == ["DRA-003", "DRA-004"]
+    assert "<code>DRA-003</code> <code>MUST</code> failed and 2 more rules for the same reason:" in page
+    assert "<code>DRA-001, DRA-002</code>" in page
 
 
 def test_rules_of_one_crash_are_one_failure() -> None:
