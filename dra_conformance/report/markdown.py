@@ -17,6 +17,7 @@ from dra_conformance.report.page_templates import template
 LARGEST = 60_000
 """The length of all blocks in characters, at most. GitHub accepts 65,536 in a comment, with what users add."""
 _ROWS = (50, 20, 5)  # rules of one table
+_MOST = 200  # failures to render: more cannot fit
 _OPEN = 3  # failures that are not folded, if there are no more
 
 
@@ -42,8 +43,8 @@ def summary(report: Report) -> str:
         [profile for profile in report.profile_results if not profile.deselected],
         sum(1 + len(failure.more) for failure in failures),
     )
-    folded = [_block("failure", failure, len(failures) <= _OPEN) for failure in failures]
-    return _fit([head, *folded], command="dra-conformance report")
+    folded = [_block("failure", failure, len(failures) <= _OPEN) for failure in failures[:_MOST]]
+    return _fit([head, *folded], command="dra-conformance report", left=len(failures) - len(folded))
 
 
 def compared(comparison: Comparison) -> str:
@@ -93,10 +94,10 @@ def _block(macro: str, *arguments: Any) -> str:
     return str(getattr(template("summary.md").module, macro)(*arguments)).strip("\n")
 
 
-def _fit(blocks: Iterable[str], *, command: str) -> str:
-    """Return the blocks that fit into the limit, and how many were left out."""
+def _fit(blocks: Iterable[str], *, command: str, left: int = 0) -> str:
+    """Return the blocks that fit into the limit, and how many were left out, with the `left` others."""
     shown: list[str] = []
-    left, length = 0, 0
+    length = 0
     for block in blocks:
         if length + len(block) + 2 > LARGEST:
             left += 1

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shutil
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,7 @@ from invented_runs import InventedRun
 from test_cli import run_command
 
 from dra_conformance.core import documents
-from dra_conformance.core.errors import ExitCode
+from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.core.status import ProfileStatus, Status, Verdict
 from dra_conformance.report import badge, build, comparison, history, markdown, stored
 from dra_conformance.report.comparison import Change, change_of, compare
@@ -450,6 +452,39 @@ def test_a_badge_that_cannot_be_written(capsys: pytest.CaptureFixture[str], tmp_
     code, out, err = run_command(capsys, "badge", path, "--out", str(tmp_path / "no" / "badge.svg"))
     assert (code, out) == (ExitCode.USAGE, "")
     assert err.startswith(f"error: cannot write {tmp_path}/no/badge.svg: No such file or directory\n")
+
+
+ODD = (None, "", -1, 10**30, 1e308, [], {}, True, "x" * 5000, "\n" * 50, "\x00", "passed", "{{ x }}", [[]], {"a": 1})
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every mapping or list below a value, each with one of its keys."""
+    pairs = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in list(pairs):
+        yield value, key
+        yield from places(inner)
+
+
+def test_a_report_with_random_values_is_read_or_refused(tmp_path: Path) -> None:
+    good, path, rng = old_and_new()[0], tmp_path / "r.json", random.Random(7)  # noqa: S311 - a test, with a fixed seed
+    read = 0
+    for _ in range(400):
+        plain = orjson.loads(orjson.dumps(to_plain(old_and_new()[1])))
+        holder, key = rng.choice(list(places(plain)))
+        holder[key] = rng.choice(ODD)
+        path.write_bytes(msgspec.json.encode(plain))
+        try:
+            report = stored.read(path)
+        except UsageError:
+            continue
+        read += 1
+        for found in (compare(good, report), compare(report, good)):
+            assert len(markdown.compared(found)) < 65_536
+            assert max(map(len, render(found, width=60).splitlines())) <= 60
+        assert len(markdown.summary(report)) < 65_536
+        ET.fromstring(badge.render(report))  # noqa: S314 - our own text
+        assert history.read([path])[1] == []
+    assert 50 < read < 350
 
 
 # Summary
