@@ -22,6 +22,7 @@ HEADINGS = {
 }
 _SINGLE = (Change.NEW_FAILURE, Change.FIXED)
 """The changes whose rules are shown one by one; the others are grouped by status and reason."""
+_SHOWN = 100  # rules of one change
 _NAMED = 12  # rules that one group names
 _GROUPS = 20  # groups of one change
 
@@ -107,14 +108,15 @@ def _status(status: ProfileStatus | None) -> str | None:
     return status.value if status else None
 
 
-def _single(rules: Iterable[RuleChange], width: int) -> Iterator[str]:
-    for rule in rules:
+def _single(rules: list[RuleChange], width: int) -> Iterator[str]:
+    for rule in rules[:_SHOWN]:
         mark = "✓" if rule.change is Change.FIXED else "✗" if rule.level == "MUST" else "!"
         status = arrow(rule.old, rule.new)
         yield from _wrap(f"{one_line(rule.id)} {one_line(rule.level)}  {status}", width, f"  {mark} ")
         yield from _wrap(one_line(rule.text), width, "      ")
         if rule.reason:
             yield from _wrap(f"reason: {one_line(rule.reason)}", width, "      ")
+    yield from _more(len(rules[_SHOWN:]), width)
 
 
 def _grouped(rules: Iterable[RuleChange], width: int) -> Iterator[str]:
@@ -125,8 +127,11 @@ def _grouped(rules: Iterable[RuleChange], width: int) -> Iterator[str]:
     for (status, reason), names in largest[:_GROUPS]:
         why = f": {one_line(reason)}" if reason else ""
         yield from _wrap(f"{len(names)} {status}{why} ({_names(names)})", width, "  ")
-    if left := sum(len(names) for _, names in largest[_GROUPS:]):
-        yield from _wrap(f"{left} more (--format json lists all)", width, "  ")
+    yield from _more(sum(len(names) for _, names in largest[_GROUPS:]), width)
+
+
+def _more(number: int, width: int) -> list[str]:
+    return _wrap(f"{number} more (--format json lists all)", width, "  ") if number else []
 
 
 def _names(names: Iterable[str]) -> str:

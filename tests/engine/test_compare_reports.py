@@ -516,6 +516,9 @@ def test_a_summary_is_shorter_than_a_comment_may_be(text: str) -> None:
     assert len(page) < 65_536
     assert "<b>new failures (400)</b>" in page
     assert "more</td></tr>" in page
+    lines = render(compare(passed, failed), width=80).splitlines()
+    assert len(lines) < 1_500
+    assert "  300 more (--format json lists all)" in lines
 
 
 def test_few_failures_are_open_and_many_are_folded() -> None:
