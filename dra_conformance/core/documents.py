@@ -10,7 +10,28 @@ import yaml
 
 from dra_conformance.core.errors import UsageError
 
-_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_MERGE = "tag:yaml.org,2002:merge"
+_MERGED_AT_ONCE = 100  # mappings below one `<<`
+_MERGED_KEYS = 10_000  # keys of one mapping with `<<`
+_Base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+class _Loader(_Base):  # type: ignore[misc]
+    """The safe loader with a limit on merge keys (`<<`): merges of merges grow exponentially."""
+
+    _merged = 0
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        sources = [value for key, value in node.value if key.tag == _MERGE]
+        if any(len(source.value) > _MERGED_AT_ONCE for source in sources if isinstance(source, yaml.SequenceNode)):
+            raise yaml.constructor.ConstructorError(None, None, "merges too many mappings", node.start_mark)
+        super().flatten_mapping(node)
+        if sources:
+            self._merged += len(node.value)
+            if len(node.value) > _MERGED_KEYS or self._merged > _MOST:
+                raise yaml.constructor.ConstructorError(None, None, "its merge keys expand too far", node.start_mark)
+
+
 _Dumper: type[yaml.SafeDumper] = type("_Dumper", (getattr(yaml, "CSafeDumper", yaml.SafeDumper),), {})
 # The C writer fails on text that UTF-8 cannot encode, as in the output of a program.
 _Dumper.add_representer(str, lambda dumper, text: dumper.represent_str(text.encode(errors="replace").decode()))
@@ -41,6 +62,9 @@ def load_all(text: str, *, where: str) -> list[Any]:
         place = f"{where}, line {mark.line + 1}" if mark else where
         problem = getattr(error, "problem", None) or str(error)
         raise UsageError(f"{place}: not valid YAML: {problem}") from None
+    except (ValueError, LookupError, AttributeError) as error:
+        # PyYAML's constructors raise these for a value that its type does not have: 2026-13-45, `!!bool x`, `!!int ""`.
+        raise UsageError(f"{where}: not valid YAML: a value is not of its type: {error}") from None
 
 
 _DEEPEST = 2_000  # levels of nesting

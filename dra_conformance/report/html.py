@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from pathlib import Path
-
-from jinja2 import Environment, FileSystemLoader, select_autoescape
-from markupsafe import Markup, escape
 
 from dra_conformance.core.status import WORST_FIRST, Status
 from dra_conformance.report.model import Report, ScenarioResult
+from dra_conformance.report.page_templates import template
 from dra_conformance.report.profiles import JUDGED
 
-_TEMPLATES = Path(__file__).parent / "templates"
 _SHOWN = JUDGED | {Status.ERROR, Status.UNTESTABLE}
 """The statuses of the main table of rules; the others are folded."""
 
@@ -29,25 +24,13 @@ def _failures(report: Report) -> list[ScenarioResult]:
     ]
 
 
-def _code(text: str) -> Markup:
-    """Return the escaped text with `words in backticks` as code."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped just here
-
-
 def render(report: Report) -> str:
     """Return the page."""
-    environment = Environment(
-        loader=FileSystemLoader(_TEMPLATES),
-        autoescape=select_autoescape(["html"]),
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters["code"] = _code
     judged = [rule for rule in report.rules if rule.status in _SHOWN]
     chapters: dict[str, list[ScenarioResult]] = defaultdict(list)
     for scenario in report.scenarios:
         chapters[scenario.chapter].append(scenario)
-    return environment.get_template("report.html").render(
+    return template("report.html").render(
         report=report,
         broken=_failures(report),
         chapters=chapters,

@@ -57,6 +57,11 @@ def run_command(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, st
             "error: no mutant matches\n  Run `dra-conformance mutants --list` for all mutants.\n",
         ),
         (["report", "nowhere"], "error: nowhere is not a report directory: events.jsonl is missing\n"),
+        (["summary"], "error: cannot read dra-report: No such file or directory\n  Name a report.json, a report.yaml"),
+        (["badge"], "error: cannot read dra-report: No such file or directory\n"),
+        (["diff", "nowhere", "."], "error: cannot read nowhere: No such file or directory\n"),
+        (["diff", "."], "error: Missing argument 'NEW'."),
+        (["history", "nowhere"], "error: nowhere is not a folder\n"),
         (["verify", "nowhere"], "error: nowhere has no finished run: events.jsonl is missing\n"),
     ],
 )
@@ -124,7 +129,7 @@ def test_without_a_command_help_is_shown(capsys: pytest.CaptureFixture[str]) -> 
     assert code == ExitCode.USAGE
     assert "Exit codes: 0 all scored checks passed" in out
     assert run_command(capsys, "--help")[0] == ExitCode.OK
-    for name in ("run", "list", "explain", "mutants", "report", "verify"):
+    for name in ("run", "list", "explain", "mutants", "report", "summary", "diff", "history", "badge", "verify"):
         code, out, _ = run_command(capsys, name, "--help")
         assert code == ExitCode.OK
         assert "Example" in out or name in ("verify",)

@@ -1,4 +1,4 @@
-"""The YAML of reports reads back as what was written."""
+"""The YAML of reports reads back as what was written, and a text that is not valid YAML is a usage error."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from dra_conformance.core import documents
+from dra_conformance.core.errors import UsageError
 
 _TEXTS = (
     *("", "a", "yes", "No", "~", "null", "-", "- a", "a: b", "a:b", "abc:", "a #b", "#", "1", "1.5", "0x1f", "1e3"),
@@ -53,3 +54,27 @@ def test_tuples_are_written_as_lists() -> None:
 def test_lists_and_mappings_are_indented_as_in_kubernetes_documents() -> None:
     value = {"spec": {"devices": [{"name": "a", "tags": ["x", "y z"]}], "count": 2}}
     assert documents.dump(value) == ("spec:\n  devices:\n  - name: a\n    tags:\n    - x\n    - y z\n  count: 2\n")
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["2026-13-45", "9" * 5000, "!!bool x", "!!int ''", "!!float x", "!!timestamp x", "\ud800", "[", "*a"],
+    ids=ascii,
+)
+def test_a_value_that_its_type_does_not_have_is_a_usage_error(value: str) -> None:
+    with pytest.raises(UsageError, match=r"^here.*: not valid YAML: "):
+        documents.load_all(f"a: {value}", where="here")
+
+
+@pytest.mark.parametrize("fan_out", [9, 101])
+def test_merge_keys_cannot_expand_without_bound(fan_out: int) -> None:
+    text = "a0: &a0 {x: 1}\n"
+    for level in range(1, 12):
+        text += f"a{level}: &a{level} {{<<: [{', '.join([f'*a{level - 1}'] * fan_out)}]}}\n"
+    with pytest.raises(UsageError, match=r"^here, line \d+: not valid YAML: (its merge keys|merges too many)"):
+        documents.load_all(text, where="here")
+
+
+def test_merge_keys_are_read() -> None:
+    (found,) = documents.load_all("a: &a {x: 1, y: 1}\nb: {<<: *a, y: 2}\nc: {<<: [*a, {z: 3}]}", where="here")
+    assert (found["b"], found["c"]) == ({"x": 1, "y": 2}, {"x": 1, "y": 1, "z": 3})
