@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from dra_api import regular_file
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.isolation import NONE, Isolation
 
@@ -115,7 +116,7 @@ class ManagedProcess:
         """Return the last lines of the output, for messages."""
         if not self.log_path.is_file():
             return ""
-        lines = self.log_path.read_bytes()[-_TAIL:].decode(errors="replace").splitlines()
+        lines = regular_file.tail(self.log_path, _TAIL).decode(errors="replace").splitlines()
         return "\n".join(lines[-count:])
 
     def last_words(self) -> str:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 
+from dra_api.regular_file import UnusableFileError
 from dra_api.tracebacks import format_traceback
 from dra_conformance.core import assets, features, gherkin_documents
 from dra_conformance.core.configuration import options_of
@@ -488,6 +489,8 @@ def _classify(error: BaseException, when: str, world: World | None) -> tuple[Sta
         return Status.UNTESTABLE, str(error) or "a precondition did not come about"
     if isinstance(error, NotApplicable):
         return Status.NOT_APPLICABLE, str(error)
+    if isinstance(error, UnusableFileError):
+        return Status.UNTESTABLE, f"the program under test has {error.filename}: {error.strerror}"
     if isinstance(error, SuiteError):
         return Status.ERROR, error.message
     where = f" in step: {world.checks.step}" if world is not None and when == "call" and world.checks.step else ""
