@@ -19,8 +19,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 import yaml
+from urllib3.exceptions import LocationParseError
+from urllib3.util import parse_url
 
 from dra_api import plain_kubeconfig, plain_yaml, regular_file
 
@@ -45,6 +48,7 @@ def loaded(path: Path | str | None = None, *, context: str | None = None) -> Ite
     simple = plain_kubeconfig.read(path, context=context, folder=folder)
     if simple is not None:
         try:
+            _require_url(simple.host)
             yield simple
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -65,6 +69,7 @@ def loaded(path: Path | str | None = None, *, context: str | None = None) -> Ite
             except Exception as error:  # the package raises its own errors, YAML's and OSError
                 where = str(path) if path else "KUBECONFIG or ~/.kube/config"
                 raise KubeconfigError(f"cannot use the kubeconfig ({where}): {error}") from error
+            _require_url(str(configuration.host))
             yield configuration
         finally:
             _forget(folder)
@@ -73,6 +78,15 @@ def loaded(path: Path | str | None = None, *, context: str | None = None) -> Ite
         configuration.refresh_api_key_hook = None
     if configuration.refresh_api_key_hook is not None:
         configuration.refresh_api_key_hook = _refreshing(configuration.refresh_api_key_hook, folder)
+
+
+def _require_url(server: str) -> None:
+    """Raise KubeconfigError if an address is not one that urllib3 and urllib can read."""
+    try:
+        parse_url(server)
+        urlsplit(server)
+    except (LocationParseError, ValueError) as error:
+        raise KubeconfigError(f"the kubeconfig has an invalid server {server!r}: {error}") from error
 
 
 def _require_harmless(path: Path | str | None) -> None:

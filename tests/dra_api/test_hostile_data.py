@@ -119,3 +119,20 @@ def test_kubeconfigs_with_an_ordinary_mistake_have_the_message_of_the_package(tm
         path.write_text(value)
         with pytest.raises(KubeconfigError, match="cannot use the kubeconfig"), loaded(path):
             pass
+
+
+@pytest.mark.parametrize("server", ["https://[::1", "https://127.0.0.1:99999", "https://a:b"])
+@pytest.mark.parametrize("user", [{"token": "t"}, {"username": "u", "password": "p"}], ids=["plain", "package"])
+def test_an_invalid_server_is_an_error_of_the_kubeconfig(tmp_path: Path, server: str, user: dict[str, str]) -> None:
+    path = tmp_path / "config"
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "users": [{"name": "u", "user": user}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    path.write_text(yaml.safe_dump(config))
+    with pytest.raises(KubeconfigError, match=r"invalid server|Invalid IPv6 URL"), loaded(path):
+        pass
