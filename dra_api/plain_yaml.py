@@ -70,8 +70,9 @@ def check(text: str | bytes) -> None:
         elif isinstance(event, yaml.AliasEvent):
             if any(anchor == event.anchor for anchor, _ in open_):
                 raise YAMLLimitError(f"document {document}: an alias contains itself")
-            size += sizes.get(event.anchor, 0)
-            added += sizes.get(event.anchor, 0)
+            expanded = sizes.get(event.anchor or "", 0)
+            size += expanded
+            added += expanded
             if added > _MOST:
                 raise YAMLLimitError(f"document {document}: its aliases expand to more than {_MOST} values")
         elif isinstance(event, yaml.DocumentStartEvent):

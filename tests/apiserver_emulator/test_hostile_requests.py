@@ -119,7 +119,8 @@ def test_many_requests_on_one_connection_are_served(connect: Callable[[], ssl.SS
             connection.sendall(request)
             answer = connection.recv(16384)
             while not answer.endswith(b"}"):
-                assert (more := connection.recv(16384))
+                more = connection.recv(16384)
+                assert more, answer
                 answer += more
             assert answer.startswith(b"HTTP/1.1 200")
 
