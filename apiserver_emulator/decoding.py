@@ -13,6 +13,8 @@ import orjson
 import yaml
 
 from apiserver_emulator import protobuf
+from dra_api import plain_yaml
+from dra_api.nesting import DEEPEST, json_too_deep
 from dra_api.status import StatusError, bad_request, unsupported_media_type
 
 Obj = dict[str, Any]
@@ -46,6 +48,7 @@ def decode_body(body: bytes, content_type: str, *, kind: str = "", look_for_dupl
         return Decoded(_yaml(body))
     if media != JSON:
         raise unsupported_media_type(content_type, BODY_TYPES)
+    require_shallow(body)
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -58,6 +61,12 @@ def decode_body(body: bytes, content_type: str, *, kind: str = "", look_for_dupl
         raise _unrecognized(body, kind, f"json: cannot unmarshal {json_type(found)} into Go value of type {_TYPE_META}")
     duplicates = _duplicates(body) if look_for_duplicates else []
     return Decoded(found, duplicates)
+
+
+def require_shallow(body: bytes) -> None:
+    """Raise 400 for JSON that is nested too deeply; the API server's own limit is 10,000 levels."""
+    if json_too_deep(body):
+        raise bad_request(f"json: exceeded max depth of {DEEPEST} levels")
 
 
 _TYPE_META = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
@@ -111,7 +120,7 @@ def _protobuf(body: bytes) -> Obj:
 
 def _yaml(body: bytes) -> Obj:
     try:
-        found = yaml.load(body, Loader=_Loader)  # noqa: S506 - a SafeLoader that keeps timestamps as text
+        found = plain_yaml.load(body, _Loader)
     except yaml.YAMLError as error:
         raise bad_request(f"error converting YAML to JSON: {error}") from error
     if not isinstance(found, dict):

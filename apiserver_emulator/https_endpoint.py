@@ -18,6 +18,7 @@ from urllib.parse import parse_qsl, unquote
 
 import uvicorn
 
+from apiserver_emulator.limited_protocol import LimitedProtocol
 from apiserver_emulator.protobuf_responses import Answer, ProtobufStream
 from apiserver_emulator.server import MAX_BODY, ApiServer
 from apiserver_emulator.watch_stream import ErrorStream, WatchStream
@@ -187,7 +188,7 @@ class HttpsEndpoint:
         self.url = f"https://{self._host}:{sock.getsockname()[1]}"
         config = uvicorn.Config(
             self._application,
-            http="httptools",
+            http=LimitedProtocol,
             loop="asyncio",
             ws="none",
             lifespan="off",

@@ -11,6 +11,7 @@ import jsonpatch
 import jsonpointer
 import orjson
 
+from apiserver_emulator.decoding import require_shallow
 from apiserver_emulator.schema_tree import Node
 from apiserver_emulator.strategic_merge import strategic_merge
 from dra_api.status import StatusError, bad_request
@@ -24,10 +25,13 @@ APPLY = "application/apply-patch+yaml"
 APPLY_CBOR = "application/apply-patch+cbor"
 
 MAX_OPERATIONS = 10_000
+MAX_COPIED = 3 << 20
+"""Bytes that the copy operations of a JSON patch may add, as upstream (JSONPatchMaxCopyBytes)."""
 
 
 def parse(kind: str, body: bytes) -> Any:
     """Decode a patch of a media type. Raises 400 or 413."""
+    require_shallow(body)
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError as error:
@@ -85,11 +89,19 @@ def apply(kind: str, obj: Obj, change: Any, node: Node | None) -> Obj:
 
 def _json_patch(obj: Obj, operations: list[Obj]) -> Obj:
     found: Any = obj
+    copied = 0
     try:
         for operation in operations:
             # One by one: whether a member is missing depends on the operations before.
             if (lenient := _as_upstream(found, operation)) is not None:
+                if lenient.get("op") == "copy":
+                    # Copies of copies grow without bound.
+                    copied += len(orjson.dumps(jsonpointer.resolve_pointer(found, lenient["from"])))
+                    if copied > MAX_COPIED:
+                        raise _rejected()
                 found = jsonpatch.JsonPatch([lenient]).apply(found, in_place=True)
+        # Raises TypeError for an object that operations have nested too deeply.
+        orjson.dumps(found)
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError) as error:
         raise _rejected() from error
     if not isinstance(found, dict):

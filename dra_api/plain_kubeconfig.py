@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from dra_api import plain_yaml, regular_file
 from dra_api.objects import Obj
 
 _CLUSTER = {"server", "certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify"}
@@ -54,7 +55,7 @@ def read(path: Path | str | None, *, context: str | None, folder: Path) -> Plain
         return None
     file = Path(path or os.environ.get("KUBECONFIG") or "~/.kube/config").expanduser()
     try:
-        found = yaml.load(file.read_bytes(), Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - safe
+        found = plain_yaml.load(regular_file.read(file))
         return _configuration(found, context, file.absolute().parent, folder)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, yaml.YAMLError):
         return None

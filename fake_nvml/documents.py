@@ -14,9 +14,8 @@ from typing import Any
 
 import yaml
 
+from dra_api import plain_yaml, regular_file
 from fake_nvml.errors import InventoryError
-
-_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C parser, where PyYAML has it
 
 Path_ = tuple[str | int, ...]
 
@@ -86,7 +85,7 @@ def read(path: Path) -> Document:
     Raises: InventoryError when it cannot be read, is not YAML, or repeats a key.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = regular_file.read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise InventoryError(f"{path}: cannot be read: {error}") from error
     return _parsed(path, text)
@@ -99,10 +98,12 @@ def _parsed(path: Path, text: str) -> Document:
     The key is the text, not the time of the file: two writes within a tick of the clock have the same time.
     """
     lines: dict[Path_, int] = {}
-    loader = _Loader(text)
+    loader = plain_yaml.Loader(text)
     try:
+        plain_yaml.check(text)
         root = loader.get_single_node()
-        data = _plain(path, loader, root, (), lines) if root is not None else None
+        with plain_yaml.valid_values():
+            data = _plain(path, loader, root, (), lines) if root is not None else None
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         line = f":{mark.line + 1}" if mark is not None else ""

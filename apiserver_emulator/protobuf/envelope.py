@@ -14,6 +14,7 @@ from apiserver_emulator.protobuf.descriptors import class_of_kind, message_class
 from apiserver_emulator.protobuf.errors import ProtobufError
 from apiserver_emulator.protobuf.reader import check_unknown, parse, read
 from apiserver_emulator.protobuf.writer import build
+from dra_api.nesting import DEEPEST, json_too_deep
 
 Obj = dict[str, Any]
 
@@ -39,6 +40,8 @@ def decode(body: bytes) -> Obj:
         raise ProtobufError(f"content encoding {envelope.contentEncoding} is not supported")
     api_version, kind = envelope.typeMeta.apiVersion, envelope.typeMeta.kind
     if envelope.contentType == "application/json":
+        if json_too_deep(envelope.raw):
+            raise ProtobufError(f"the JSON inside the envelope exceeds max depth of {DEEPEST} levels")
         found = json.loads(envelope.raw)
         if not isinstance(found, dict):
             raise ProtobufError("the JSON inside the envelope is not an object")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apiserver_emulator.protobuf.errors import ProtobufError
+from dra_api.nesting import DEEPEST, json_too_deep
 
 _META = "k8s.io.apimachinery.pkg.apis.meta.v1"
 _EXTENSIONS = "k8s.io.apiextensions_apiserver.pkg.apis.apiextensions.v1"
@@ -86,6 +87,8 @@ def _raw(field: str) -> Special:
         payload = getattr(message, field)
         if not payload:
             return NULL
+        if json_too_deep(payload):
+            raise ProtobufError(f"raw value exceeds max depth of {DEEPEST} levels")
         try:
             return json.loads(payload)
         except ValueError as error:

@@ -205,28 +205,28 @@ def quote(value: Any) -> str:
 
 def matches(value: Any, pattern: Any) -> bool:
     _text(value, pattern)
-    return compile_pattern(pattern).search(value) is not None
+    return compile_pattern(pattern).matches(value)
 
 
 def find(value: Any, pattern: Any) -> str:
     _text(value, pattern)
-    found = compile_pattern(pattern, prefix="Illegal regex: ").search(value)
-    return found.group() if found else ""
+    start, end = next(compile_pattern(pattern, prefix="Illegal regex: ").spans(value), (0, 0))
+    return str(value[start:end])
 
 
 def find_all(value: Any, pattern: Any, count: Any = -1) -> list[str]:
     _text(value, pattern)
     _int(count)
     out: list[str] = []
-    end = -1
-    for found in compile_pattern(pattern, prefix="Illegal regex: ").finditer(value):
+    last = -1
+    for start, end in compile_pattern(pattern, prefix="Illegal regex: ").spans(value):
         if 0 <= count <= len(out):
             break
         # Go drops an empty match right after a match; Python reports it.
-        if found.start() == found.end() == end:
+        if start == end == last:
             continue
-        end = found.end()
-        out.append(found.group())
+        last = end
+        out.append(value[start:end])
     return out
 
 

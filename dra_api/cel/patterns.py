@@ -2,8 +2,8 @@
 
 Kubernetes uses Go's regexp, which is RE2: linear time, no back references, no look-around. A pattern with those
 is rejected with Go's message. Others are rewritten so that Python's re returns the same matches (anchors,
-ASCII classes, POSIX classes, scoped flags). Matching time is Python's, not linear. Compiled patterns are kept in a
-bounded cache. Script names such as ``\\p{Greek}`` are not supported. Source: https://pkg.go.dev/regexp/syntax.
+ASCII classes, POSIX classes, scoped flags). Patterns on which Python would backtrack are matched in linear time by
+`linear`. Compiled patterns are kept in a bounded cache. Script names such as ``\\p{Greek}`` are not supported. Source: https://pkg.go.dev/regexp/syntax.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ import re
 import sys
 import unicodedata
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final, NoReturn
 
+from . import linear
 from .errors import CelRuntimeError
 
-__all__ = ["compile_pattern"]
+__all__ = ["Pattern", "compile_pattern"]
 
 Ranges = tuple[tuple[int, int], ...]
 
@@ -77,7 +79,25 @@ class _Flags:
     ungreedy: bool = False
 
 
-def compile_pattern(pattern: object, *, prefix: str = "") -> re.Pattern[str]:
+class Pattern:
+    """A compiled pattern."""
+
+    def __init__(self, translated: str) -> None:
+        self.compiled = re.compile(translated)
+        self._program = linear.Program(translated) if linear.needs_linear(translated) else None
+
+    def matches(self, text: str) -> bool:
+        """Whether the pattern matches anywhere in a text."""
+        return self.compiled.search(text) is not None if self._program is None else self._program.matches(text)
+
+    def spans(self, text: str) -> Iterator[tuple[int, int]]:
+        """Yield begin and end of each match, from left to right; an empty one can follow directly after another."""
+        if self._program is None:
+            return (found.span() for found in self.compiled.finditer(text))
+        return self._program.spans(text)
+
+
+def compile_pattern(pattern: object, *, prefix: str = "") -> Pattern:
     """Compile an RE2 pattern. Raises CelRuntimeError (message after ``prefix``) if Go rejects it."""
     if not isinstance(pattern, str):
         raise CelRuntimeError("no such overload")
@@ -88,14 +108,16 @@ def compile_pattern(pattern: object, *, prefix: str = "") -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=512)
-def _compile(pattern: str) -> re.Pattern[str]:
+def _compile(pattern: str) -> Pattern:
     try:
         translated = _Translator(pattern).run()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return re.compile(translated)
+            return Pattern(translated)
     except RecursionError:
         raise _Refused(f"expression nests too deeply: `{pattern}`") from None
+    except linear.TooLargeError:
+        raise _Refused(f"expression too large: `{pattern}`") from None
     except (re.error, OverflowError):
         raise _Refused(f"invalid regexp: `{pattern}`") from None
 

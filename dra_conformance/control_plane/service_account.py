@@ -10,6 +10,7 @@ from pathlib import Path
 
 import yaml
 
+from dra_api import plain_yaml, regular_file
 from dra_api.client import AlreadyExists, KubeClient
 from dra_api.objects import SERVICE_ACCOUNTS
 from dra_api.private_file import write_private
@@ -39,7 +40,7 @@ def write_kubeconfig(client: KubeClient, admin: Path, path: Path, *, name: str) 
         "spec": {"expirationSeconds": _EXPIRES_AFTER_S},
     }
     made = client.create(SERVICE_ACCOUNTS, request, subresource="token", name=_account(name))
-    config = yaml.safe_load(admin.read_text())
+    config = plain_yaml.load(regular_file.read(admin))
     current = next(one for one in config["contexts"] if one["name"] == config["current-context"])
     context = {"name": name, "context": {"cluster": current["context"]["cluster"], "user": name}}
     users = [{"name": name, "user": {"token": made["status"]["token"]}}]

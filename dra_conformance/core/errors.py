@@ -5,6 +5,7 @@ ExitCode is the only place in the project that defines an exit code.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterable
 from difflib import get_close_matches
 from enum import IntEnum
@@ -79,6 +80,16 @@ class Untestable(Exception):
 
 class NotApplicable(Exception):
     """The target has nothing that the rules of the scenario are about, for example only devices of another kind."""
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def cannot_write(error: OSError, folder: object = None) -> SuiteError:
+    """Return the error for a file that cannot be written: of the harness if the disk is full, else of the usage."""
+    kind = SuiteError if error.errno in _FULL else UsageError
+    where = error.filename or folder
+    return kind(f"cannot write to {where}: {error.strerror}", hint="Use --out for another directory.")
 
 
 def unknown(noun: str, value: str, choices: Iterable[str], *, spellings: Iterable[str] = ()) -> UsageError:

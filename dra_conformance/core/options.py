@@ -225,12 +225,25 @@ def _without_secrets(value: Any) -> Any:
     return [_without_secrets(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
-_SECRET = re.compile(r"(?i)((?:token|password|passwd|secret|api-?key)[\w-]*[= ]\s*)(?:'[^']*'|\"[^\"]*\"|\S+)")
+_VALUE = r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)"
+_SECRETS = (
+    # Before the rest: the word after Authorization is the scheme.
+    re.compile(rf"(?i)(\b(?:bearer|authorization:\s*(?:basic|bearer))\s+){_VALUE}"),
+    re.compile(r"(?i)((?:token|password|passwd|passphrase|secret|api-?key)[\w-]*[= ]\s*)(?:'[^']*'|\"[^\"]*\"|\S+)"),
+    re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"),
+    # A number is a port or a process.
+    re.compile(rf"((?<![\w-])-p[= ])(?!\d+\b|no:){_VALUE}"),
+)
 
 
 def redact(text: str) -> str:
-    """Replace secrets in a command line: the values of names that contain token, password, secret or API key."""
-    text = _SECRET.sub(r"\1***", text)
+    """Replace secrets in a command line.
+
+    These are the values of names that contain token, password, passphrase, secret or API key, of `-p`, of
+    Authorization headers, and the passwords of URLs.
+    """
+    for secret in _SECRETS:
+        text = secret.sub(r"\1***", text)
     home = os.path.expanduser("~")
     # With the home directory / every path would become one below ~.
     return text.replace(home + "/", "~/") if home not in ("/", "") else text

@@ -1,12 +1,14 @@
 """Starts, stops and kills programs.
 
-Each program runs in its own process group and writes its output to a file of the report directory. Its standard input
-is a pipe that closes when the harness exits, so that a program can detect this.
+Each program runs in its own process group and writes its output to a file of the report directory, which is limited
+(`output_limit`). Its standard input is a pipe that closes when the harness exits, so that a program can detect this.
+Processes that it leaves behind are killed and reported, see `started_programs`.
 """
 
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shutil
 import signal
@@ -14,10 +16,14 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from dra_api import regular_file
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.isolation import NONE, Isolation
+from dra_conformance.core.output_limit import OUTPUT_LIMIT
+from dra_conformance.core.started_programs import VARIABLE, kill_remaining, new_mark
 
 _TAIL, _LAST_LINES = 1 << 16, 400  # bytes and lines: enough for the stack after a panic
+_log = logging.getLogger(__name__)
 _LAST_WORDS = ("panic: ", "fatal error: ", "Error: ")
 
 
@@ -46,6 +52,7 @@ class ManagedProcess:
         self.isolation = isolation
         self._grace = grace
         self._process: subprocess.Popen[bytes] | None = None
+        self._mark = ""
 
     def start(self) -> None:
         """Start the program. Raises TargetUnreachable if it cannot be started."""
@@ -53,15 +60,16 @@ class ManagedProcess:
         program = self.command[0]
         if not (os.path.sep in program or shutil.which(program)):
             raise TargetUnreachable(f"{self.name}: no program {program!r} in PATH")
+        mark = self._mark or new_mark()
         # Appended: a program that is started again continues its log.
-        with self.log_path.open("ab") as output:
+        with open(self.log_path, "ab", opener=_private) as output:
             try:
                 self._process = subprocess.Popen(
                     self.isolation.command(self.command),
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env=self.isolation.environment({**os.environ, **self._env}),
+                    env=self.isolation.environment({**os.environ, **self._env, VARIABLE: mark}),
                     cwd=self._cwd,
                     # A group of its own: children are killed with the program, and Ctrl-C does not reach it.
                     start_new_session=True,
@@ -69,6 +77,9 @@ class ManagedProcess:
                 )
             except OSError as error:
                 raise TargetUnreachable(f"{self.name}: cannot start {program!r}: {error.strerror}") from None
+        if not self._mark:
+            self._mark = mark
+            OUTPUT_LIMIT.watch(self.log_path)
 
     @property
     def pid(self) -> int | None:
@@ -103,19 +114,25 @@ class ManagedProcess:
         self.kill()
 
     def kill(self) -> None:
-        """Send SIGKILL to the process group."""
+        """Send SIGKILL to the process group, and to processes that a program under test has moved out of it."""
         if self._process is None:
             return
         self._signal(signal.SIGKILL)
         self._process.wait()
         if self._process.stdin:
             self._process.stdin.close()
+        # Programs of the environment may leave processes on purpose: containerd leaves the containers.
+        if self._mark and self.isolation is not NONE:
+            self._kill_remaining()
+        if self._mark:
+            self._mark = ""
+            OUTPUT_LIMIT.release(self.log_path)
 
     def last_lines(self, count: int = 5) -> str:
         """Return the last lines of the output, for messages."""
         if not self.log_path.is_file():
             return ""
-        lines = self.log_path.read_bytes()[-_TAIL:].decode(errors="replace").splitlines()
+        lines = regular_file.tail(self.log_path, _TAIL).decode(errors="replace").splitlines()
         return "\n".join(lines[-count:])
 
     def last_words(self) -> str:
@@ -124,7 +141,16 @@ class ManagedProcess:
         found = [line for line in lines if line.startswith(_LAST_WORDS)]
         return (found or lines or ["no output"])[-1].strip()
 
+    def _kill_remaining(self) -> None:
+        if self._process is not None and (remaining := kill_remaining(self._mark, group=self._process.pid)):
+            _log.warning("%s: killed processes that it left behind: %s", self.name, "; ".join(remaining))
+
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
+
+
+def _private(path: str, flags: int) -> int:
+    """Open a file that only this user may read: the output of a program may have secrets."""
+    return os.open(path, flags, 0o600)

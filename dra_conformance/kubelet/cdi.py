@@ -17,13 +17,12 @@ import jsonschema_rs
 import orjson
 import yaml
 
+from dra_api import plain_yaml, regular_file
 from dra_conformance.kubelet.cdi_schema import CDI_SCHEMA_TEXT
 from dra_conformance.kubelet.errors import CDIError
 
 VERSIONS = ("0.3.0", "0.4.0", "0.5.0", "0.6.0", "0.7.0", "0.8.0", "1.0.0", "1.1.0")
 """The versions of the specification that a runtime accepts, oldest first; 0.1.0 and 0.2.0 are too old."""
-
-_Loader: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C implementation, if PyYAML has it
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +142,7 @@ def cdi_folders(root: Path) -> tuple[Path, ...]:
 def read_spec(path: Path, *, priority: int = 0) -> CDISpec:
     """Read and validate one file. Raises CDIError with all reasons when a runtime would not use it."""
     try:
-        document = _loaded(path.read_bytes())
+        document = _loaded(regular_file.read(path))
     except (OSError, UnicodeDecodeError) as error:
         raise CDIError(f"{path}: cannot be read: {error}", f"cannot be read: {error}") from None
     except yaml.YAMLError as error:
@@ -161,7 +160,7 @@ def _loaded(content: bytes) -> Any:
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
-        return yaml.load(content, Loader=_Loader)  # noqa: S506 - a safe loader
+        return plain_yaml.load(content)
 
 
 @cache

@@ -19,6 +19,7 @@ from typing import Any
 
 import orjson
 
+from dra_api import regular_file
 from dra_api.rpc import ClaimRef, PreparedDevice
 from dra_conformance.kubelet.errors import CheckpointCorrupt
 
@@ -141,12 +142,12 @@ class ClaimCache:
 def read_checkpoint(path: Path) -> list[ClaimRecord]:
     """The records in a checkpoint file. Raises CheckpointCorrupt."""
     try:
-        outer = orjson.loads(path.read_bytes())
+        outer = orjson.loads(regular_file.read(path))
         data = str(outer["Data"]).encode()
         if zlib.crc32(data) != outer["Checksum"]:
             raise CheckpointCorrupt(f"{path}: the checksum does not fit the data; remove the file to start anew")
         return [_from_state(state) for state in orjson.loads(data)["ClaimInfoStateList"]]
-    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (regular_file.UnusableFileError, orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         message = f"{path} is no checkpoint of a kubelet ({error}); remove the file to start anew"
         raise CheckpointCorrupt(message) from None
 

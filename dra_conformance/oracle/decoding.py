@@ -68,9 +68,12 @@ def decode(obj: Obj) -> DecodedObject | None:
 def _cleaned(value: Any) -> Any:
     """Return a copy without nulls and with times as text: the YAML loader turns some times into datetime objects."""
     if isinstance(value, dict):
-        return {key: _cleaned(inner) for key, inner in value.items() if inner is not None}
+        return {_cleaned(key): _cleaned(inner) for key, inner in value.items() if inner is not None}
     if isinstance(value, list):
         return [_cleaned(inner) for inner in value]
+    if isinstance(value, str):
+        # JSON can have halves of surrogate pairs, which are no text.
+        return value if value.isascii() else value.encode(errors="replace").decode()
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).isoformat()
     if isinstance(value, date):

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from dra_conformance.core.errors import ExitCode, UsageError
+from dra_conformance.core.errors import ExitCode, UsageError, cannot_write
+from dra_conformance.core.folder_lock import lock
 from dra_conformance.core.options import Order, RunOptions, to_json
 from dra_conformance.engine import preflight
 from dra_conformance.pytest_plugin import SUITE
@@ -51,11 +52,11 @@ def execute(
     handed = folder / ".order.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        held = lock(folder)
         handed.write_bytes(to_json(Order(options=options, command=command)))
     except OSError as error:
-        raise UsageError(
-            f"cannot write to {error.filename}: {error.strerror}", hint="Use --out for another directory."
-        ) from None
+        handed.unlink(missing_ok=True)
+        raise cannot_write(error, handed) from None
     # pytest would add the user's options and plugins to this run.
     aside = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}
     # Until the session installs its own handlers (pytest_plugin/interrupts.py).
@@ -71,6 +72,7 @@ def execute(
         os.environ.update(aside)
         handed.unlink(missing_ok=True)
         shutil.rmtree(temporary, ignore_errors=True)
+        os.close(held)
     return ExitCode.USAGE if code == pytest.ExitCode.USAGE_ERROR else int(code)
 
 

@@ -14,13 +14,14 @@ import shlex
 import sys
 import time
 from collections.abc import Generator, Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 
+from dra_api.regular_file import UnusableFileError
 from dra_api.tracebacks import format_traceback
 from dra_conformance.core import assets, features, gherkin_documents
 from dra_conformance.core.configuration import options_of
@@ -34,6 +35,7 @@ from dra_conformance.core.errors import (
     Untestable,
 )
 from dra_conformance.core.events import CallsMade, ScenarioFinished, ScenarioStarted, StepStarted, Traceback
+from dra_conformance.core.folder_lock import lock
 from dra_conformance.core.option_table import OPTIONS
 from dra_conformance.core.options import Order, RunOptions, from_json, redact
 from dra_conformance.core.process_pool import each
@@ -46,7 +48,7 @@ from dra_conformance.pytest_plugin.dry_run import dry_run
 from dra_conformance.pytest_plugin.longest_first import known_seconds, longest_first
 from dra_conformance.pytest_plugin.progress import Progress
 from dra_conformance.pytest_plugin.retries import Retries
-from dra_conformance.pytest_plugin.session import SCENARIO, SEAL, STATE, Follower, Session, finish, sealed
+from dra_conformance.pytest_plugin.session import LOG_FAILURE, SCENARIO, SEAL, STATE, Follower, Session, finish, sealed
 from dra_conformance.rbac import missing
 from dra_conformance.report import files
 from dra_conformance.steps.catalogue import catalogue
@@ -87,6 +89,8 @@ def pytest_configure(config: pytest.Config) -> None:
         else:
             program = order.options.component("driver").kind == "exec"
             seconds = known_seconds(folder, program=program)  # before `clear`, which removes the previous report
+            if not config.getoption("dra_options"):  # `dra-conformance run` has the lock
+                config.add_cleanup(partial(os.close, lock(folder)))
             files.clear(folder)
         run = Run(
             order.options,
@@ -408,6 +412,9 @@ def pytest_runtest_makereport(
     if call.when == "teardown":
         _report_missing_permissions(state, report)
         _report_failures(state, report)
+        if state.problem is None and state.run.log.failure is not None:
+            state.fail(state.run.log.failure)
+            item.session.shouldstop = state.run.log.failure.message
     state.attach_outcome(item, report)
     return report
 
@@ -438,7 +445,10 @@ def _judge(
         report.longrepr = f"{reason}" if status is not Status.ERROR else report.longrepr
         if state.world is not None:
             state.world.failed = True
-            state.world.save_evidence(state.run.folder / "failures" / item.stash[SCENARIO].id.replace("/", "."))
+            try:
+                state.world.save_evidence(state.run.folder / "failures" / item.stash[SCENARIO].id.replace("/", "."))
+            except OSError as error:
+                state.run.log.fail(error)
     if isinstance(error, TargetUnreachable):
         state.fail(error)
         item.session.shouldstop = error.message
@@ -488,6 +498,8 @@ def _classify(error: BaseException, when: str, world: World | None) -> tuple[Sta
         return Status.UNTESTABLE, str(error) or "a precondition did not come about"
     if isinstance(error, NotApplicable):
         return Status.NOT_APPLICABLE, str(error)
+    if isinstance(error, UnusableFileError):
+        return Status.UNTESTABLE, f"the program under test has {error.filename}: {error.strerror}"
     if isinstance(error, SuiteError):
         return Status.ERROR, error.message
     where = f" in step: {world.checks.step}" if world is not None and when == "call" and world.checks.step else ""
@@ -519,6 +531,8 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     report = finish(state)
     if state.is_worker:
         session.config.workeroutput[SEAL] = sealed(state)  # type: ignore[attr-defined]
+        if state.run.log.failure is not None:
+            session.config.workeroutput[LOG_FAILURE] = state.run.log.failure.message  # type: ignore[attr-defined]
     if report is not None:
         session.exitstatus = report.exit_code
 

@@ -18,7 +18,7 @@ import pytest
 
 from dra_api.tracebacks import format_traceback
 from dra_conformance.core import features
-from dra_conformance.core.errors import ExitCode, SuiteError
+from dra_conformance.core.errors import ExitCode, SuiteError, cannot_write
 from dra_conformance.core.events import CallsMade, ProblemFound, RunFinished, RunPlanned, Traceback, WorkerFinished
 from dra_conformance.core.events.chain import Seal, difference
 from dra_conformance.core.events.log import parse
@@ -34,6 +34,7 @@ STATE = pytest.StashKey["Session"]()
 SCENARIO = pytest.StashKey[features.Scenario]()
 OUTCOME = "dra-outcome"
 SEAL = "dra_seal"
+LOG_FAILURE = "dra_log_failure"
 _CHANGED_HINT = (
     "A program under test can do that if it runs as the user of the harness; see docs/explanation/evidence.md."
 )
@@ -134,8 +135,14 @@ def finish(state: Session) -> Report | None:
         leftovers += _merge(state)
     run.log.emit(RunFinished(interrupted=state.interrupted, leftovers=tuple(leftovers)))
     run.log.close()
+    if run.log.failure is not None and state.problem is None:
+        state.fail(run.log.failure)
     report = _report(state)
-    files.write_all(report, run.folder, run.options.report)
+    try:
+        files.write_all(report, run.folder, run.options.report)
+    except OSError as error:
+        print(f"error: {cannot_write(error, run.folder).message}", file=sys.stderr)
+        report = msgspec.structs.replace(report, exit_code=int(ExitCode.HARNESS_ERROR))
     if run.options.sign_key:
         try:
             files.write_signature(report, run.folder, Path(run.options.sign_key).expanduser())
@@ -168,12 +175,15 @@ def _merge(state: Session) -> list[str]:
     A log that differs from the worker's seal is not merged: its results are not the worker's.
     """
     seals = {node.gateway.id: getattr(node, "workeroutput", {}).get(SEAL) for node in state.workers}
+    failures = {node.gateway.id: getattr(node, "workeroutput", {}).get(LOG_FAILURE) for node in state.workers}
     leftovers: list[str] = []
     planned = False
     paths = {path.name.split(".")[1]: path for path in state.run.folder.glob("events.gw*.jsonl")}
     for worker in sorted({*paths, *(name for name, seal in seals.items() if seal)}):
         content = paths[worker].read_bytes() if worker in paths else b""
-        if changed := _changed(content, seals.get(worker), interrupted=state.interrupted):
+        if failed := failures.get(worker):
+            state.fail(SuiteError(failed))
+        elif changed := _changed(content, seals.get(worker), interrupted=state.interrupted):
             state.fail(SuiteError(f"the event log of worker {worker} cannot be used: {changed}", hint=_CHANGED_HINT))
         else:
             for event in parse(content, name=f"events.{worker}.jsonl"):

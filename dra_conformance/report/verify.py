@@ -61,7 +61,7 @@ def differences(computed: Report, folder: Path) -> list[str]:
         if expected.get(key) == written.get(key):
             continue
         if key in ("scenarios", "rules"):
-            found += _rows(key, expected.get(key) or [], written.get(key) or [])
+            found += _rows(key, expected.get(key) or [], written.get(key))
         else:
             found.append(f"{key}: the log has {expected.get(key)!r}, the report has {written.get(key)!r}")
     for name, text in files.render(computed).items():
@@ -75,9 +75,10 @@ def differences(computed: Report, folder: Path) -> list[str]:
     return found
 
 
-def _rows(key: str, expected: list[dict[str, object]], written: list[dict[str, object]]) -> list[str]:
-    ours = {row.get("id"): row for row in expected}
-    theirs = {row.get("id"): row for row in written if isinstance(row, dict)}
+def _rows(key: str, expected: list[dict[str, object]], written: object) -> list[str]:
+    ours = {str(row.get("id")): row for row in expected}
+    rows = written if isinstance(written, list) else []
+    theirs = {str(row.get("id")): row for row in rows if isinstance(row, dict)}
     differences = []
     for name in [*ours, *(name for name in theirs if name not in ours)]:
         if name not in theirs:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dra_api import regular_file
 from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
@@ -66,7 +67,7 @@ def specifications_of(world: World, uid: str) -> list[str]:
         f"{node.alias}: {path.name}"
         for node in world.nodes()
         for path in paths(world, node.alias)
-        if uid in path.name or uid.encode() in path.read_bytes()
+        if uid in path.name or uid.encode() in regular_file.read(path)
     )
 
 
@@ -97,7 +98,9 @@ def _(world: World, claim: str, node: str) -> None:
     own = {i.partition("=")[2] for device in answer_for(world, claim) for i in device.cdi_device_ids if uid in i}
     # JSON is YAML as well.
     defined = {
-        path.name: {str(device["name"]) for device in manifests.parse_value(path.read_text()).get("devices") or ()}
+        path.name: {
+            str(device["name"]) for device in manifests.parse_value(regular_file.read_text(path)).get("devices") or ()
+        }
         for path in paths(world, node)
     }
     found = {name: sorted(names) for name, names in defined.items() if names & own}

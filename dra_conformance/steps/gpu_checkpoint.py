@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from dra_api import regular_file
 from dra_conformance.components import fake_root
 from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.core.errors import SpecificationError, Untestable
@@ -50,7 +51,7 @@ def records(world: World, node: str, uid: str, driver: str = "") -> list[Path]:
     for path in sorted(folder.rglob("*")):
         # A driver may replace a file at any time.
         try:
-            if stat.S_ISREG(path.lstat().st_mode) and uid.encode() in path.read_bytes():
+            if stat.S_ISREG(path.lstat().st_mode) and uid.encode() in regular_file.read(path):
                 found.append(path)
         except FileNotFoundError:
             continue

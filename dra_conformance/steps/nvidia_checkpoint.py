@@ -12,6 +12,7 @@ from pathlib import Path
 
 import orjson
 
+from dra_api import regular_file
 from dra_api.objects import Obj
 from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.core import manifests
@@ -34,7 +35,7 @@ def checkpoint(world: World, node: str, driver: str = "") -> Path:
 
 def entries(path: Path) -> Obj:
     """Return the claims of a checkpoint, by uid."""
-    document = orjson.loads(path.read_bytes())
+    document = orjson.loads(regular_file.read(path))
     found: Obj = (document.get("v2") or {}).get("preparedClaims") or {}
     return found
 
@@ -82,7 +83,7 @@ def stored_sums(document: Obj) -> tuple[int | None, int | None]:
 
 def rewrite(path: Path, change: Callable[[Obj], object]) -> None:
     """Change the checkpoint of a stopped driver and correct its checksums. Raises Untestable for unknown checksums."""
-    document = orjson.loads(path.read_bytes())
+    document = orjson.loads(regular_file.read(path))
     known = next((sums for sums in (nvidia_sums, reference_sums) if sums(document) == stored_sums(document)), None)
     if known is None:
         raise Untestable(f"{path.name} has checksums of an unknown kind, so it cannot be changed")
@@ -122,7 +123,7 @@ def _(world: World, node: str, kind: str) -> None:
 @then('the checkpoint of the driver on "{node}" has claim "{claim}" as {state:word}')
 def _(world: World, node: str, claim: str, state: str) -> None:
     """checkpoint.json has the claim in this state in v2; completed claims are in v1 too, others are not."""
-    document = orjson.loads(checkpoint(world, node).read_bytes())
+    document = orjson.loads(regular_file.read(checkpoint(world, node)))
     uid = reference_to(world, claim).uid
     entry = (document.get("v2") or {}).get("preparedClaims", {}).get(uid) or {}
     found = {"v2": entry.get("checkpointState"), "v1": uid in (document.get("v1") or {}).get("preparedClaims", {})}
@@ -134,7 +135,7 @@ def _(world: World, node: str, claim: str, state: str) -> None:
 def _(world: World, node: str) -> None:
     """nodeBootID is that of /proc/sys/kernel/random/boot_id."""
     wanted = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    found = manifests.look_up(orjson.loads(checkpoint(world, node).read_bytes()), "v2.nodeBootID")
+    found = manifests.look_up(orjson.loads(regular_file.read(checkpoint(world, node))), "v2.nodeBootID")
     world.check(found == wanted, "boot id of the checkpoint", expected=wanted, observed=found)
 
 

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
+import yaml
 
+from dra_api import plain_yaml, regular_file
 from dra_api.objects import Obj
 from reference_impl.errors import ComponentError
 
@@ -57,11 +59,11 @@ class Inventory:
         shipped = _SHIPPED / f"{name}.yaml"
         path = shipped if shipped.is_file() else Path(name)
         try:
-            document = msgspec.yaml.decode(path.read_bytes(), type=_Document)
+            document = msgspec.convert(plain_yaml.load(regular_file.read(path)), _Document)
         except OSError as error:
             names = ", ".join(sorted(file.stem for file in _SHIPPED.glob("*.yaml")))
             raise ComponentError(f"--inventory {name}: {error.strerror}; give a file, or one of {names}") from error
-        except msgspec.DecodeError as error:
+        except (msgspec.ValidationError, yaml.YAMLError) as error:
             raise ComponentError(f"--inventory {name} is no inventory: {error}") from error
         entries: list[Obj] = msgspec.to_builtins(document.devices)
         edits = {entry["name"]: entry.pop("containerEdits", {}) for entry in entries}

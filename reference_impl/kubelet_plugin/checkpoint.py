@@ -20,6 +20,7 @@ from pathlib import Path
 
 import orjson
 
+from dra_api import regular_file
 from dra_api.objects import Obj
 from dra_api.rpc import PreparedDevice
 from reference_impl.errors import ComponentError
@@ -118,7 +119,7 @@ class Checkpoint:
 
     def _read(self) -> tuple[dict[str, ClaimEntry], str]:
         try:
-            data = self.path.read_bytes()
+            data = regular_file.read(self.path)
             known, claims, boot_id = self._decoded
             if data != known:
                 claims, boot_id = decode(data)
@@ -126,7 +127,7 @@ class Checkpoint:
             return dict(claims), boot_id
         except FileNotFoundError:
             return {}, ""
-        except _WrongError as error:
+        except (_WrongError, regular_file.UnusableFileError) as error:
             raise CorruptCheckpointError(
                 f"unable to get checkpoint: checkpoint is corrupted: {self.path}: {error}. Drain the node's pods "
                 "with GPUs and remove the file; claims that are still prepared are then prepared anew"

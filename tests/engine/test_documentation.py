@@ -56,6 +56,18 @@ def test_a_page_is_plain_text(page: Path) -> None:
     assert odd == [], f"{page.name} has characters that nobody sees, the first at {odd[0]}"
 
 
+def test_the_tests_of_hostile_targets_exist() -> None:
+    page = (ROOT / "docs/explanation/hostile-targets.md").read_text()
+    handled = page.partition("## Not handled")[0]
+    rows = [line for line in handled.splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 10
+    for row in rows:
+        named = re.findall(r"`(tests/[^`]+)::(test_[a-z_0-9]+)`", row)
+        assert named, f"no test is named in: {row}"
+        for file, test in named:
+            assert re.search(rf"^def {test}\(", (ROOT / file).read_text(), re.MULTILINE), f"{file} has no {test}"
+
+
 def test_readme_counts_the_rules() -> None:
     page = (ROOT / "README.md").read_text()
     counts = Counter(origin_of(rule) for rule in Catalogue.load())

@@ -136,6 +136,12 @@ def test_an_error_names_the_configuration_file(tmp_path: Path, text: str, messag
         ("exec:./p --password 'a b' --x", "exec:./p --password *** --x"),
         ("PASSWORD=abc ./p", "PASSWORD=*** ./p"),
         ("exec:./p --name=token", "exec:./p --name=token"),
+        ("exec:./p -p hunter2 --x", "exec:./p -p *** --x"),
+        ("exec:./p -p 8080 --top-p x -pq", "exec:./p -p 8080 --top-p x -pq"),
+        ("exec:./p -H 'Authorization: Bearer abc.def'", "exec:./p -H 'Authorization: Bearer ***'"),
+        ("exec:./p -H 'Authorization: Basic YTpi'", "exec:./p -H 'Authorization: Basic ***'"),
+        ("exec:./p https://me:hunter2@host:1/path", "exec:./p https://me:***@host:1/path"),
+        ("exec:./p https://host:1/me@x", "exec:./p https://host:1/me@x"),
     ],
 )
 def test_secrets_do_not_reach_the_log(text: str, seen: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -136,3 +137,35 @@ def test_the_view_merges_as_a_runtime_does(tmp_path: Path) -> None:
     (node,) = view.device_nodes
     assert (node.path, node.permissions, node.major) == ("/dev/gpu0", "rwm", None)
     assert view.mounts == (Mount("/top", "/b", ()), Mount("/deep/er/x", "/a", ("ro", "bind")))
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        ("brackets", "is nested too deeply"),
+        ("aliases", "its aliases expand to more than"),
+        ("fifo", "not a regular file"),
+        ("zero", "not a regular file"),
+        ("large", "larger than 16777216 bytes"),
+    ],
+)
+def test_a_hostile_specification_is_a_problem_of_its_file(tmp_path: Path, kind: str, reason: str) -> None:
+    (tmp_path / "good.json").write_text(json.dumps(GOOD))
+    path = tmp_path / "bad.yaml"
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "zero":
+        path.symlink_to("/dev/zero")
+    elif kind == "large":
+        path.touch()
+        os.truncate(path, 90 << 20)
+    elif kind == "brackets":
+        path.write_text("[" * 200_000)
+    else:
+        levels = (f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 20))
+        path.write_text("\n".join(["a0: &a0 [x]", *levels]))
+    registry = CDIRegistry.read([tmp_path])
+    assert "vendor.com/gpu=0" in registry.devices
+    (problem,) = registry.problems
+    assert problem.path == path
+    assert reason in str(problem)

@@ -253,6 +253,7 @@ def test_malformed_files_name_file_document_and_field(
         ("a: " + "[" * 200_000, "is nested too deeply"),
         ("- " * 200_000, "is nested too deeply"),
         ('{"a":' * 200_000, "document 1: is nested too deeply"),
+        ("kind: Pod\napiVersion: v1\nmetadata: {creationTimestamp: 2020-13-45}", "a value is not of the type"),
         ("a: 1\n---\nb: &b [1, *b]", "document 2: an alias contains itself"),
         (
             "a0: &a0 [1, 2]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)),
@@ -402,3 +403,12 @@ def test_refusals_of_simulate(tmp_path: Path, said: Said) -> None:
     code, text = said("simulate", write(tmp_path, cluster()[1:]))
     assert code == 4
     assert "the files contain no Node" in text
+
+
+def test_text_that_is_no_unicode_is_read(tmp_path: Path, said: Said) -> None:
+    objects = cluster()
+    objects[-1]["metadata"]["annotations"] = {"a": "\ud800"}
+    path = tmp_path / "all.json"
+    path.write_text(json.dumps({"kind": "List", "apiVersion": "v1", "items": objects}))
+    assert said("check", str(path))[0] == 0
+    assert said("simulate", str(path))[0] in (0, 5)

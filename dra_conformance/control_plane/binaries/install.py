@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import urllib3
 import yaml
 
+from dra_api import plain_yaml
 from dra_conformance.control_plane.binaries.programs import (
     API_SERVER,
     CONTROLLERS,
@@ -109,7 +110,10 @@ def put(made: Path, target: Path) -> None:
 
 def _archive(http: urllib3.PoolManager, wanted: Wanted, index: str) -> tuple[str, Mapping[str, Any]]:
     """Return the newest matching release of the index for this platform."""
-    content = yaml.safe_load(_text(http, index))
+    try:
+        content = plain_yaml.load(_text(http, index))
+    except yaml.YAMLError:
+        content = None
     releases = content.get("releases") if isinstance(content, dict) else None
     if not isinstance(releases, dict):
         raise TargetUnreachable(f"{index} is no index of envtest releases")

@@ -9,6 +9,7 @@ file changes no result, and `difference` finds the change.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from dra_api.clock import Clock, RealClock
-from dra_conformance.core.errors import UsageError
+from dra_conformance.core.errors import SuiteError, UsageError, cannot_write
 from dra_conformance.core.events import chain
 from dra_conformance.core.events.chain import Chain, Seal
 from dra_conformance.core.events.kinds import (
@@ -82,6 +83,8 @@ class EventLog:
         self._path = path
         self._chain = Chain()
         self._results = Results()
+        self.failure: SuiteError | None = None
+        """Why the file is incomplete; events are kept in memory then."""
         self._file = None
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -140,16 +143,28 @@ class EventLog:
 
     def _write(self, event: Event) -> Event:
         """Write an event as the next line of the chain, and return it with the digest of the line before."""
-        if self._file is None or self._file.closed:
+        if self._file is None or (self._file.closed and self.failure is None):
             return event
         linked = msgspec.structs.replace(event, prev=self._chain.head)
         line = encode(linked) + b"\n"
         self._chain.add(line)
         self._results.add(linked, line)
-        self._file.write(line)
-        if isinstance(event, _FLUSHED):
-            self._file.flush()
+        if self.failure is None:
+            try:
+                self._file.write(line)
+                if isinstance(event, _FLUSHED):
+                    self._file.flush()
+            except OSError as error:
+                self.fail(error)
         return linked
+
+    def fail(self, error: OSError) -> None:
+        """Keep further events in memory only, because a file of the run cannot be written. The run is then invalid."""
+        self.failure = self.failure or cannot_write(error, self._path)
+        if self._file is not None:
+            # Closes the file also if the rest of its buffer cannot be written.
+            with contextlib.suppress(OSError):
+                self._file.close()
 
     def seal(self) -> Seal:
         """Return the digests and the number of the lines written so far, from memory."""
@@ -163,7 +178,7 @@ class EventLog:
 
     def difference(self) -> str:
         """Return how the file differs from what was written, after `close`; empty if it does not."""
-        if self._path is None:
+        if self._path is None or self.failure is not None:
             return ""
         try:
             content = self._path.read_bytes()
@@ -204,8 +219,11 @@ class EventLog:
     def close(self) -> None:
         """Flush and close the file. Later events are kept in memory only."""
         with self.changed:
-            if self._file is not None:
-                self._file.close()
+            if self._file is not None and self.failure is None:
+                try:
+                    self._file.close()
+                except OSError as error:
+                    self.fail(error)
 
 
 def read(path: Path) -> Iterator[AnyEvent]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from dra_api import regular_file
 from dra_conformance.kubelet.cdi import CDIRegistry
 from dra_conformance.kubelet.container_view import ContainerView, DeviceNode, Mount
 from dra_conformance.kubelet.errors import KubeletError
@@ -26,7 +27,7 @@ def read(pod_logs: Path, *, namespace: str, pod: str, uid: str, container: str) 
     # The files are 0.log, 1.log, ...: one for each life of the container, so 10 comes after 9.
     logs = sorted(folder.glob("*.log"), key=lambda path: int(path.stem)) if folder.is_dir() else []
     for path in reversed(logs):
-        for line in reversed(path.read_text(errors="replace").splitlines()):
+        for line in reversed(regular_file.read(path).decode(errors="replace").splitlines()):
             _, _, text = line.partition(" stdout F ")  # CRI: time, stream, F for a full line, the line
             if text.startswith('{"sight"'):
                 found: Probe = orjson.loads(text)

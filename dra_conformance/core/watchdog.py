@@ -1,0 +1,66 @@
+"""Kills the programs of a harness that was killed: `watchdog.py MARK`, with a pipe of the harness as standard input.
+
+The kernel closes the pipe when the harness ends, however it ends. Every process with MARK in its environment is then
+killed, also those that have left their process group or session, and is named on standard error.
+
+Runs with `python -I -S` as a program of its own and imports nothing but the standard library.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+
+_ROUNDS = 20  # a process can fork while the others are killed
+
+
+def marked(mark: bytes) -> dict[int, str]:
+    """Return the processes with an entry of their environment that begins with a mark: command lines by id."""
+    found: dict[int, str] = {}
+    for name in os.listdir("/proc"):
+        # A process can end at any time, and those of other users are not readable.
+        with contextlib.suppress(OSError):
+            if not name.isdecimal() or int(name) == os.getpid():
+                continue
+            with open(f"/proc/{name}/environ", "rb") as file:
+                environment = b"\0" + file.read()
+            if b"\0" + mark in environment:
+                with open(f"/proc/{name}/cmdline", "rb") as file:
+                    words = file.read().split(b"\0")
+                found[int(name)] = b" ".join(words).decode(errors="replace").strip()[:200]
+    return found
+
+
+def kill_marked(mark: bytes, *, group: int = 0) -> dict[int, str]:
+    """Kill the processes with a mark until there is none. Return what was killed outside of a process group."""
+    killed: dict[int, str] = {}
+    for _ in range(_ROUNDS):
+        found = marked(mark)
+        for process, command in found.items():
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                # Those of the group have had the signal already, and may not have ended yet.
+                outside = os.getpgid(process) != group
+                os.kill(process, signal.SIGKILL)
+                if outside:
+                    killed[process] = command
+        if not found:
+            break
+    return killed
+
+
+def main() -> None:
+    """Wait for the end of the harness, then kill and name what it started."""
+    # The harness ignores interrupts of its terminal while it cleans up.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    sys.stdin.buffer.read()
+    for process, command in kill_marked(sys.argv[1].encode()).items():
+        # The terminal may be gone.
+        with contextlib.suppress(OSError):
+            print(f"dra-conformance: the run was killed; killed its process {process}: {command}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()
