@@ -104,6 +104,11 @@ def _(world: World, node: str, inventory: str) -> None:
 @given('node "{node}" running the ComputeDomain driver on the GPUs of "{inventory}"')
 def _(world: World, node: str, inventory: str) -> None:
     """A kubelet and the ComputeDomain driver; the GPUs report the NVLink clique of the node, if it is in one."""
+    run_domain_driver(world, node, inventory)
+
+
+def run_domain_driver(world: World, node: str, inventory: str) -> None:
+    """Start a kubelet and the ComputeDomain driver on a node, and wait until the driver publishes."""
     ensure_driver_namespace(world)
     component = world.node(node, inventory=inventory)
     component.start_kubelet()
@@ -456,6 +461,11 @@ def _(world: World, claim: str) -> None:
 @then('Prepare of claim "{claim}" returns "{devices}"')
 def _(world: World, claim: str, devices: str) -> None:
     """The call comes to return exactly these devices of the claim's allocation, with pool and request."""
+    check_prepared(world, claim, devices)
+
+
+def check_prepared(world: World, claim: str, devices: str) -> None:
+    """Check that the claim's call comes to return exactly these devices of its allocation."""
     call = pending(world, claim)
     wanted = [
         (result["request"], result["pool"], result["device"])
