@@ -15,7 +15,7 @@ from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, COMPUTE_DOMAINS, NODES, Obj, meta, namespace_of, uid_of
 from reference_impl.compute_domain import cliques, status
-from reference_impl.compute_domain.objects import DOMAIN_LABEL, NODE_CLIQUE_LABEL, domain_of, shown
+from reference_impl.compute_domain.objects import DOMAIN_LABEL, NODE_CLIQUE_LABEL, clique_name, domain_of, shown
 
 
 class PermanentError(Exception):
@@ -27,7 +27,10 @@ class NotYetError(Exception):
 
 
 class Membership:
-    """The fabric as one node sees it. `on_change` is called when a waiting claim may have become possible."""
+    """The fabric as one node sees it.
+
+    `clique_id` returns the node's clique; `on_change` is called when a waiting claim may have become possible.
+    """
 
     def __init__(
         self,
@@ -36,10 +39,13 @@ class Membership:
         clock: Clock,
         node_name: str,
         driver_namespace: str,
+        clique_id: Callable[[], str],
         on_change: Callable[[], None],
     ) -> None:
         self._client = client
         self._node_name = node_name
+        self._namespace = driver_namespace
+        self._clique_id = clique_id
         self._on_change = on_change
         self._lock = threading.Lock()
         self._domains = Informer(client, COMPUTE_DOMAINS, clock=clock)
@@ -79,9 +85,11 @@ class Membership:
             raise NotYetError(f"node {self._node_name} is not ready in ComputeDomain {shown(domain)} yet")
 
     def is_ready(self, domain: Obj) -> bool:
-        """Return whether the node is Ready in one of the domain's cliques; without cliques, in the domain's status."""
-        own = [clique for clique in self._cliques.list() if domain_of(clique) == uid_of(domain)]
-        return cliques.is_node_ready(own, self._node_name) or status.is_node_ready(domain, self._node_name)
+        """Return whether the node is Ready in the domain's clique of its own fabric, or in the domain's status."""
+        # An entry in another clique is left from the time when the node was in that one (rule NV-366).
+        own = self._cliques.get(clique_name(uid_of(domain), self._clique_id()), self._namespace)
+        in_clique = own is not None and cliques.is_node_ready([own], self._node_name)
+        return in_clique or status.is_node_ready(domain, self._node_name)
 
     # -- the node's label ------------------------------------------------------------------------------------------
 
