@@ -22,6 +22,7 @@ from dra_api.objects import (
 )
 from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
+from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.compute_domains import (
@@ -179,6 +180,17 @@ def _(world: World, name: str) -> None:
         return all(ok for ok, _ in seen.values()), {kind: observed for kind, (_, observed) in seen.items()}
 
     world.eventually(f"daemons of ComputeDomain {name}", look, expected=wanted)
+
+
+@given('the DaemonSet of ComputeDomain "{name}" is removed by hand')
+def _(world: World, name: str) -> None:
+    """Delete the DaemonSet of a domain together with its finalizers."""
+    found = daemon_objects(world, uid_of(domain(world, name)))["DaemonSet"]
+    if not found:
+        raise Untestable(f"ComputeDomain {name} has no DaemonSet")
+    for obj in found:
+        world.client.patch(DAEMON_SETS, name_of(obj), {"metadata": {"finalizers": None}}, DRIVER_NAMESPACE)
+        world.client.delete(DAEMON_SETS, name_of(obj), DRIVER_NAMESPACE)
 
 
 @then('the ComputeDomain "{name}" has nothing for daemons')

@@ -204,7 +204,13 @@ class ComputeDomainController:
         if not has_finalizer(domain):
             return
         self.remove_owned(uid_of(domain))
-        self.release_domain(domain)
+        # Another finalizer may keep an object. Its deletion wakes this domain again (rule NV-342).
+        if not self.has_owned(uid_of(domain)):
+            self.release_domain(domain)
+
+    def has_owned(self, domain_uid: str) -> bool:
+        """Return whether a template or a DaemonSet of a domain still exists."""
+        return any(self._labelled(resource, domain_uid) for resource in _OWNED)
 
     def remove_owned(self, domain_uid: str) -> None:
         """Delete templates, daemon objects and node labels of a domain. Raises if a request fails."""

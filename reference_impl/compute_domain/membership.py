@@ -15,7 +15,14 @@ from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, COMPUTE_DOMAINS, NODES, Obj, meta, namespace_of, uid_of
 from reference_impl.compute_domain import cliques, status
-from reference_impl.compute_domain.objects import DOMAIN_LABEL, NODE_CLIQUE_LABEL, clique_name, domain_of, shown
+from reference_impl.compute_domain.objects import (
+    DOMAIN_LABEL,
+    NODE_CLIQUE_LABEL,
+    clique_name,
+    domain_of,
+    is_deleting,
+    shown,
+)
 
 
 class PermanentError(Exception):
@@ -65,18 +72,27 @@ class Membership:
         for known in self._domains.by_index("uid", uid):
             return known
         # The kubelet may call before the watch delivers a new domain.
+        return self._stored_domain(uid)
+
+    def _stored_domain(self, uid: str) -> Obj | None:
         return next((found for found in self._client.list(COMPUTE_DOMAINS).items if uid_of(found) == uid), None)
 
     def check_domain(self, uid: str, *, claim_namespace: str) -> Obj:
-        """Return the domain that a channel claim names. Raises PermanentError (rules NV-158, NV-159)."""
-        domain = self.domain(uid)
-        if domain is None:
-            raise PermanentError(f"ComputeDomain not found: {uid}")
+        """Return the domain that a channel claim names. Raises PermanentError (rules NV-158, NV-159, NV-369)."""
+        domain = self.check_alive(self.domain(uid), uid)
         if namespace_of(domain) != claim_namespace:
             raise PermanentError(
                 f"the ResourceClaim's namespace is different than the ComputeDomain's namespace: "
                 f"{claim_namespace}, but {shown(domain)}"
             )
+        return domain
+
+    def check_alive(self, domain: Obj | None, uid: str) -> Obj:
+        """Return a domain that exists and is not being deleted. Raises PermanentError for another one."""
+        if domain is None:
+            raise PermanentError(f"ComputeDomain not found: {uid}")
+        if is_deleting(domain):
+            raise PermanentError(f"ComputeDomain {shown(domain)} is being deleted")
         return domain
 
     def check_ready(self, domain: Obj) -> None:
@@ -94,8 +110,9 @@ class Membership:
     # -- the node's label ------------------------------------------------------------------------------------------
 
     def join(self, uid: str) -> None:
-        """Label the own node for a domain, which starts a daemon there. Raises NotYetError if it has the label of
-        another.
+        """Label the own node for a domain, which starts a daemon there.
+
+        Raises NotYetError if the node has the label of another, PermanentError if the domain is gone.
         """
         with self._lock:
             node = self._client.get(NODES, self._node_name)
@@ -103,6 +120,8 @@ class Membership:
             if current == uid:
                 return
             self.check_free(current, uid)
+            # The watch may be behind a deletion, and nothing removes the label of a domain that is gone.
+            self.check_alive(self._stored_domain(uid), uid)
             self._label(node, {DOMAIN_LABEL: uid})
 
     def check_free(self, current: str, uid: str) -> None:
