@@ -103,3 +103,11 @@ def _(world: World, count: int, devices: str) -> None:
     """Each call comes to return exactly these devices of its claim's allocation."""
     for number in range(1, count + 1):
         check_prepared(world, f"rank-{number}", devices)
+
+
+@then('node "{node}" has no file called "{name}"')
+def _(world: World, node: str, name: str) -> None:
+    """Neither a file nor a folder below the folder of the fake node has this name."""
+    root = world.node(node).root
+    found = sorted(str(path.relative_to(root)) for path in root.rglob(name))
+    world.check(not found, f"files of {node} that are called {name}", expected="none", observed=found or "none")
