@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dra_api.objects import NODES, PODS
+from dra_api.objects import DAEMON_SETS, NODES, PODS, RESOURCE_CLAIM_TEMPLATES
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER, STATUS
 from dra_conformance.mutants.imex_controller import CLIQUES, LABEL
@@ -38,6 +38,17 @@ def _(patch: Patch) -> None:
             self._client.patch(NODES, node["metadata"]["name"], {"metadata": {"labels": {LABEL: None}}})
 
     patch.replace(f"{CONTROLLER}.remove_node_labels", remove)
+
+
+@mutant("templates-of-every-namespace-belong-to-a-domain", rule="NV-331")
+def _(patch: Patch) -> None:
+    """Every object with the label of a ComputeDomain keeps it, in whatever namespace it is."""
+
+    def owned(self: Any, uid: str) -> Any:
+        resources = (RESOURCE_CLAIM_TEMPLATES, DAEMON_SETS)
+        return [(resource, obj) for resource in resources for obj in self._labelled(resource, uid)]
+
+    patch.replace(f"{CONTROLLER}._owned", owned)
 
 
 @mutant("node-of-other-domain-refused-for-good", rule="NV-373")

@@ -7,9 +7,9 @@ from typing import Any
 
 from dra_api.objects import NODES
 from dra_conformance.engine.mutation import Patch, mutant
-from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, STATUS
+from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER, STATUS
 from dra_conformance.mutants.imex_controller import CLIQUES, LABEL
-from reference_impl.compute_domain.membership import NotYetError
+from reference_impl.compute_domain.membership import NotYetError, PermanentError
 
 DAEMONS = "reference_impl.compute_domain.daemon:SimulatedImexDaemons"
 
@@ -162,3 +162,38 @@ def _(patch: Patch) -> None:
         return run
 
     patch.wrap(f"{DAEMONS}._run", make)
+
+
+@mutant("claim-from-before-a-reboot-refused", rule="NV-377")
+def _(patch: Patch) -> None:
+    """A claim that was prepared before its node rebooted is refused."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        prepared: set[str] = set()
+
+        def prepare(self: Any, claim: Any) -> Any:
+            if claim.uid in prepared and self._checkpoint.get(claim.uid) is None:
+                raise PermanentError("the claim is of an earlier boot")
+            found = original(self, claim)
+            prepared.add(claim.uid)
+            return found
+
+        return prepare
+
+    patch.wrap(f"{PREPARER}.prepare", make)
+
+
+@mutant("channel-of-the-former-worker-stays-in-use", rule="NV-432")
+def _(patch: Patch) -> None:
+    """The channel of a node is for the first claim that has it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, uid: str, results: Any, held: Any) -> None:
+            original(self, uid, results, held)
+            self.first = getattr(self, "first", uid)
+            if self.first != uid:
+                raise NotYetError("the channel is in use")
+
+        return check
+
+    patch.wrap(f"{PREPARER}.check_overlap", make)

@@ -353,6 +353,23 @@ def _(world: World, node: str, name: str) -> None:
     world.cleanup.callback(remove_left, world, NO_DOMAIN, (world.namespace, DRIVER_NAMESPACE))
 
 
+@given('a copy of the claim template of ComputeDomain "{name}" in another namespace, kept by another finalizer')
+def _(world: World, name: str) -> None:
+    """A user creates the template of the domain's workloads, labels included, in a namespace of their own."""
+    owner = domain(world, name)
+    template_name = owner["spec"]["channel"]["resourceClaimTemplate"]["name"]
+    template = world.client.get(RESOURCE_CLAIM_TEMPLATES, template_name, namespace_of(owner))
+    namespace = create_other_namespace(world)
+    copied = {
+        "name": template_name,
+        "namespace": namespace,
+        "labels": meta(template)["labels"],
+        "finalizers": ["example.com/audit"],
+    }
+    world.client.create(RESOURCE_CLAIM_TEMPLATES, {"metadata": copied, "spec": template["spec"]})
+    world.cleanup.callback(remove_left, world, uid_of(owner), (namespace,))
+
+
 def left_of(world: World, uid: str, namespace: str) -> list[str]:
     """Return the objects, and the labels of nodes, that a domain left behind."""
     # From the API server: the harness's own watch may be behind the removal of a label.

@@ -77,3 +77,13 @@ Feature: Several ComputeDomains on the nodes of a rack
     And the ComputeDomain label of node "node-1" stays "foreign"
     And Unprepare of claim "rank-1" succeeds on the ComputeDomain driver of "node-1"
     And Unprepare of claim "rank-2" succeeds on the ComputeDomain driver of "node-2"
+
+  @NV-331
+  Scenario: A template with the labels of a ComputeDomain of another namespace does not hold up its deletion
+    Given a ComputeDomain "job" for 1 nodes
+    Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    And the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "job" has "status.status" NotReady
+    Given a copy of the claim template of ComputeDomain "job" in another namespace, kept by another finalizer
+    When the ComputeDomain "job" is deleted
+    Then nothing is left of the ComputeDomain "job"

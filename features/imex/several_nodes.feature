@@ -146,6 +146,45 @@ Feature: ComputeDomains over several nodes
     And the ComputeDomain "job" has "status.nodes" containing {name: $(node:node-3), index: 0, status: Ready} [NV-350]
     And the ComputeDomain "job" has "status.status" Ready [NV-350]
 
+  @NV-377 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario: A node that reboots comes back into its ComputeDomain
+    Given 2 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 2 nodes
+    And a channel claim for ComputeDomain "job" on each of 2 nodes
+    And the ComputeDomain driver on "node-1" has prepared claim "rank-1"
+    And the ComputeDomain driver on "node-2" has prepared claim "rank-2"
+    And the entries of nodes "node-1, node-2" in the cliques of ComputeDomain "job" are remembered
+    When the kernel of "node-1" starts again
+    And the daemon pod of node "node-1" in ComputeDomain "job" is deleted
+    And the ComputeDomain driver on "node-1" is restarted
+    # The kubelet of the node starts the same pod again.
+    And Prepare of claim "rank-1" is called on the ComputeDomain driver of "node-1"
+    Then Prepare of claim "rank-1" returns "channel-0"
+    And claim "rank-1" adds 1 channels on "node-1"
+    And the ComputeDomain label of node "node-1" stays "job"
+    And the entries of nodes "node-2" in the cliques of ComputeDomain "job" are the remembered ones
+    And the ComputeDomain "job" has "status.status" Ready
+
+  @NV-432 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario: A rank that is replaced on its node gets the channel of its predecessor
+    Given 2 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 2 nodes
+    And a channel claim for ComputeDomain "job" on each of 2 nodes
+    And a channel claim "new" on "node-1" for ComputeDomain "job"
+    And the ComputeDomain driver on "node-1" has prepared claim "rank-1"
+    And the ComputeDomain driver on "node-2" has prepared claim "rank-2"
+    And the entries of nodes "node-1, node-2" in the cliques of ComputeDomain "job" are remembered
+    # The successor is there before the predecessor is unprepared.
+    When Prepare of claim "new" is called on the ComputeDomain driver of "node-1"
+    Then Prepare of claim "new" has not succeeded yet
+    And Unprepare of claim "rank-1" succeeds on the ComputeDomain driver of "node-1"
+    And Prepare of claim "new" returns "channel-0"
+    And claim "new" adds 1 channels on "node-1"
+    And the ComputeDomain label of node "node-1" stays "job"
+    And the entries of nodes "node-2" in the cliques of ComputeDomain "job" are the remembered ones
+
   @NV-423 @NV-388 @NV-350 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario Outline: A job over <count> nodes gets a channel on each of them
     Given <count> nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
