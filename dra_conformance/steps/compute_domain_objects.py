@@ -21,6 +21,7 @@ from dra_api.objects import (
     uid_of,
 )
 from dra_conformance.components.node import DOMAIN_DRIVER
+from dra_conformance.control_plane.own_objects import CLEANER
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
@@ -32,6 +33,7 @@ from dra_conformance.steps.compute_domains import (
     domain_object,
     make_domain,
     remove_left,
+    remove_object,
 )
 from dra_conformance.steps.driver_claims import CONFIG_API
 from dra_conformance.steps.pods import create_other_namespace
@@ -184,13 +186,12 @@ def _(world: World, name: str) -> None:
 
 @given('the DaemonSet of ComputeDomain "{name}" is removed by hand')
 def _(world: World, name: str) -> None:
-    """Delete the DaemonSet of a domain together with its finalizers."""
+    """Delete the DaemonSet of a domain together with its finalizers, as the cleanup of a run does."""
     found = daemon_objects(world, uid_of(domain(world, name)))["DaemonSet"]
     if not found:
         raise Untestable(f"ComputeDomain {name} has no DaemonSet")
     for obj in found:
-        world.client.patch(DAEMON_SETS, name_of(obj), {"metadata": {"finalizers": None}}, DRIVER_NAMESPACE)
-        world.client.delete(DAEMON_SETS, name_of(obj), DRIVER_NAMESPACE)
+        remove_object(world.client.as_agent(CLEANER), DAEMON_SETS, obj)
 
 
 @then('the ComputeDomain "{name}" has nothing for daemons')

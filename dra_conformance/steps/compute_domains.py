@@ -111,10 +111,11 @@ def remove_left(world: World, uid: str, namespaces: Sequence[str]) -> None:
     ):
         for left in cleaner.list(resource, where).items:
             if (meta(left).get("labels") or {}).get(LABEL) == uid or uid_of(left) == uid:
-                _remove(cleaner, resource, left)
+                remove_object(cleaner, resource, left)
 
 
-def _remove(client: KubeClient, resource: Any, obj: Obj) -> None:
+def remove_object(client: KubeClient, resource: Any, obj: Obj) -> None:
+    """Delete an object together with its finalizers; one that is gone is fine."""
     try:
         if meta(obj).get("finalizers"):
             patch = {"metadata": {"finalizers": None}}
