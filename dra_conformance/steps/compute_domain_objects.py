@@ -21,7 +21,9 @@ from dra_api.objects import (
     uid_of,
 )
 from dra_conformance.components.node import DOMAIN_DRIVER
+from dra_conformance.control_plane.own_objects import CLEANER
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
+from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.compute_domains import (
@@ -31,6 +33,7 @@ from dra_conformance.steps.compute_domains import (
     domain_object,
     make_domain,
     remove_left,
+    remove_object,
 )
 from dra_conformance.steps.driver_claims import CONFIG_API
 from dra_conformance.steps.pods import create_other_namespace
@@ -179,6 +182,16 @@ def _(world: World, name: str) -> None:
         return all(ok for ok, _ in seen.values()), {kind: observed for kind, (_, observed) in seen.items()}
 
     world.eventually(f"daemons of ComputeDomain {name}", look, expected=wanted)
+
+
+@given('the DaemonSet of ComputeDomain "{name}" is removed by hand')
+def _(world: World, name: str) -> None:
+    """Delete the DaemonSet of a domain together with its finalizers, as the cleanup of a run does."""
+    found = daemon_objects(world, uid_of(domain(world, name)))["DaemonSet"]
+    if not found:
+        raise Untestable(f"ComputeDomain {name} has no DaemonSet")
+    for obj in found:
+        remove_object(world.client.as_agent(CLEANER), DAEMON_SETS, obj)
 
 
 @then('the ComputeDomain "{name}" has nothing for daemons')
@@ -339,6 +352,23 @@ def _(world: World, node: str, name: str) -> None:
         world.client.create(resource, {"metadata": copied, "spec": obj["spec"]})
     world.client.patch(NODES, world.name(node), {"metadata": {"labels": {LABEL: NO_DOMAIN}}})
     world.cleanup.callback(remove_left, world, NO_DOMAIN, (world.namespace, DRIVER_NAMESPACE))
+
+
+@given('a copy of the claim template of ComputeDomain "{name}" in another namespace, kept by another finalizer')
+def _(world: World, name: str) -> None:
+    """A user creates the template of the domain's workloads, labels included, in a namespace of their own."""
+    owner = domain(world, name)
+    template_name = owner["spec"]["channel"]["resourceClaimTemplate"]["name"]
+    template = world.client.get(RESOURCE_CLAIM_TEMPLATES, template_name, namespace_of(owner))
+    namespace = create_other_namespace(world)
+    copied = {
+        "name": template_name,
+        "namespace": namespace,
+        "labels": meta(template)["labels"],
+        "finalizers": ["example.com/audit"],
+    }
+    world.client.create(RESOURCE_CLAIM_TEMPLATES, {"metadata": copied, "spec": template["spec"]})
+    world.cleanup.callback(remove_left, world, uid_of(owner), (namespace,))
 
 
 def left_of(world: World, uid: str, namespace: str) -> list[str]:

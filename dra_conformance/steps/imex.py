@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from dra_api.allocations import results_of
 from dra_api.client import AlreadyExists
-from dra_api.objects import DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, uid_of
+from dra_api.objects import DEVICE_CLASSES, NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, uid_of
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
 from dra_conformance.components.node import DOMAIN_DRIVER, FABRIC_PLUGIN, DriverEnded
 from dra_conformance.core import manifests
@@ -25,6 +26,7 @@ from dra_conformance.steps.claim_users import allocate_in_use
 from dra_conformance.steps.claims import claim_object
 from dra_conformance.steps.compute_domain_objects import CLASSES, KINDS, NO_DOMAIN
 from dra_conformance.steps.compute_domains import (
+    CLIQUE_OF_NODE,
     advance,
     domain_object,
     ensure_driver_namespace,
@@ -104,9 +106,29 @@ def _(world: World, node: str, inventory: str) -> None:
 @given('node "{node}" running the ComputeDomain driver on the GPUs of "{inventory}"')
 def _(world: World, node: str, inventory: str) -> None:
     """A kubelet and the ComputeDomain driver; the GPUs report the NVLink clique of the node, if it is in one."""
+    run_domain_driver(world, node, inventory)
+
+
+@given('node "{node}" running the ComputeDomain driver on the GPUs of "{inventory}" in NVLink clique {clique:d}')
+def _(world: World, node: str, inventory: str, clique: int) -> None:
+    """The same, and the GPUs report this number as their clique in the cluster of the inventory."""
+    run_domain_driver(world, node, inventory, clique=clique)
+
+
+def run_domain_driver(world: World, node: str, inventory: str, *, clique: int | None = None) -> None:
+    """Start a kubelet and the ComputeDomain driver on a node, and wait until the driver publishes.
+
+    The Node has the label of its clique, from which the simulated daemons know it, whether the driver sets it or not.
+    """
     ensure_driver_namespace(world)
     component = world.node(node, inventory=inventory)
+    for index in range(len(component.gpus.gpus) if clique is not None else 0):
+        component.gpus.set(index, "fabric_clique_id", clique)
     component.start_kubelet()
+    if cluster := cluster_of(world, inventory):
+        number = clique_number(world, inventory) if clique is None else clique
+        labels = {CLIQUE_OF_NODE: f"{cluster}.{number}"}
+        world.client.patch(NODES, world.name(node), {"metadata": {"labels": labels}})
     try:
         component.start_fabric_plugin(())
     except DriverEnded as error:
@@ -117,6 +139,17 @@ def _(world: World, node: str, inventory: str) -> None:
     # Tracked, because the driver does not delete its slices when it stops.
     for obj in domain_slices(world, node):
         world.track(RESOURCE_SLICES, name_of(obj))
+
+
+def cluster_of(world: World, inventory: str) -> str:
+    """Return the cluster UUID of an inventory's GPUs; empty if they are in no cluster."""
+    cluster = world.run.inventory(inventory).gpus[0].cluster_uuid
+    return str(uuid.UUID(bytes=cluster)) if any(cluster) else ""
+
+
+def clique_number(world: World, inventory: str) -> int:
+    """Return the clique of an inventory's GPUs in their cluster."""
+    return int(world.run.inventory(inventory).gpus[0].value("fabric_clique_id"))
 
 
 @given('the ComputeDomain controller runs with "{flags}"')
@@ -456,6 +489,11 @@ def _(world: World, claim: str) -> None:
 @then('Prepare of claim "{claim}" returns "{devices}"')
 def _(world: World, claim: str, devices: str) -> None:
     """The call comes to return exactly these devices of the claim's allocation, with pool and request."""
+    check_prepared(world, claim, devices)
+
+
+def check_prepared(world: World, claim: str, devices: str) -> None:
+    """Check that the claim's call comes to return exactly these devices of its allocation."""
     call = pending(world, claim)
     wanted = [
         (result["request"], result["pool"], result["device"])

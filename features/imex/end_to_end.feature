@@ -19,3 +19,21 @@ Feature: From a ComputeDomain to a channel in a container
     And the ComputeDomain "job" has "status.status" Ready [NV-150]
     When pod "rank-0" is deleted
     Then the ComputeDomain label of node "n1" becomes "none" [NV-166]
+
+  @NV-446
+  Scenario: The pods of two ComputeDomains run on nodes of their own
+    Given the DeviceClass of IMEX channels
+    And node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And node "n2" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 2 nodes
+    And a ComputeDomain "other" for 1 nodes
+    When a pod "rank-0" using template "job-channel" is created
+    Then pod "rank-0" is bound
+    When a pod "other-0" using template "other-channel" is created
+    Then pods "rank-0" and "other-0" are bound to different nodes
+    When a pod "rank-1" using template "job-channel" is created
+    Then pod "rank-1" stays unbound
+    When pod "other-0" is deleted
+    Then pods "rank-0" and "rank-1" are bound to different nodes
+    And the ComputeDomain "job" has "status.status" Ready

@@ -204,11 +204,17 @@ class ComputeDomainController:
         if not has_finalizer(domain):
             return
         self.remove_owned(uid_of(domain))
-        self.release_domain(domain)
+        # Another finalizer may keep an object. Its deletion wakes this domain again (rule NV-342).
+        if not self.has_owned(uid_of(domain)):
+            self.release_domain(domain)
+
+    def has_owned(self, domain_uid: str) -> bool:
+        """Return whether a template or a DaemonSet of a domain still exists."""
+        return bool(self._owned(domain_uid))
 
     def remove_owned(self, domain_uid: str) -> None:
         """Delete templates, daemon objects and node labels of a domain. Raises if a request fails."""
-        owned = [(resource, obj) for resource in _OWNED for obj in self._labelled(resource, domain_uid)]
+        owned = self._owned(domain_uid)
         for resource, obj in owned:
             self._delete(resource, obj)
         self.remove_node_labels(domain_uid)
@@ -224,6 +230,17 @@ class ComputeDomainController:
     def release_domain(self, domain: Obj) -> None:
         """Take the finalizer off the domain itself: the last step."""
         self._release(COMPUTE_DOMAINS, domain)
+
+    def _owned(self, domain_uid: str) -> list[tuple[Resource, Obj]]:
+        """Return templates and DaemonSets with the label of a domain, from the namespaces of the domain and the driver.
+
+        An object in another namespace has the label from a user, who must not be able to hold the deletion up (rule
+        NV-331). Of a domain that is gone, the namespace is not known.
+        """
+        found = [(resource, obj) for resource in _OWNED for obj in self._labelled(resource, domain_uid)]
+        domains = self._informers[COMPUTE_DOMAINS].by_index("uid", domain_uid)
+        own = {self._namespace, *map(namespace_of, domains)}
+        return [(resource, obj) for resource, obj in found if not domains or namespace_of(obj) in own]
 
     def _labelled(self, resource: Resource, domain_uid: str) -> list[Obj]:
         return self._client.list(resource, label_selector=f"{DOMAIN_LABEL}={domain_uid}").items

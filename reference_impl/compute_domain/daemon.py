@@ -62,20 +62,14 @@ class _Daemon:
 
 
 class SimulatedImexDaemons:
-    """Simulates the daemons of all ComputeDomains.
+    """Simulates the daemons of all ComputeDomains. `namespace` is the driver's."""
 
-    `namespace` is the driver's. `address` gives a node's daemon its IP in the clique; the default is a documentation
-    address, since nothing connects to it.
-    """
-
-    def __init__(
-        self, client: KubeClient, *, clock: Clock, namespace: str = DRIVER_NAMESPACE, address: str = "192.0.2.1"
-    ) -> None:
+    def __init__(self, client: KubeClient, *, clock: Clock, namespace: str = DRIVER_NAMESPACE) -> None:
         self.name = "simulated IMEX daemons"
         self._client = client
         self._clock = clock
         self._namespace = namespace
-        self._address = address
+        self._pods_started = 0
         self._writer = CliqueWriter(self._client, namespace=namespace)
         self._informers = {
             DAEMON_SETS: self._informer(DAEMON_SETS, namespace=namespace),
@@ -157,7 +151,12 @@ class SimulatedImexDaemons:
             return  # the pod's empty label reports that to the controller (rule NV-152)
         try:
             self._writer.join(
-                domain_of(pod), clique_id, node=name_of(daemon.node), ip=self._address, ready=is_ready(pod), pod=pod
+                domain_of(pod),
+                clique_id,
+                node=name_of(daemon.node),
+                ip=pod["status"]["podIP"],
+                ready=is_ready(pod),
+                pod=pod,
             )
         except CliqueFullError as error:
             log.warning("node %s cannot join: %s", name_of(daemon.node), error)
@@ -188,7 +187,10 @@ class SimulatedImexDaemons:
         self._client.create(PODS, pod)
 
     def _run(self, pod: Obj) -> None:
-        status = {"phase": "Running", "podIP": self._address, "conditions": [{"type": "Ready", "status": "True"}]}
+        # Addresses for documentation, since nothing connects to them. Each new pod has one of its own.
+        address = f"192.0.2.{self._pods_started % 254 + 1}"
+        self._pods_started += 1
+        status = {"phase": "Running", "podIP": address, "conditions": [{"type": "Ready", "status": "True"}]}
         self._client.patch(PODS, name_of(pod), {"status": status}, namespace_of(pod), subresource="status")
 
     def _end(self, pod: Obj) -> None:

@@ -15,7 +15,14 @@ from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, COMPUTE_DOMAINS, NODES, Obj, meta, namespace_of, uid_of
 from reference_impl.compute_domain import cliques, status
-from reference_impl.compute_domain.objects import DOMAIN_LABEL, NODE_CLIQUE_LABEL, domain_of, shown
+from reference_impl.compute_domain.objects import (
+    DOMAIN_LABEL,
+    NODE_CLIQUE_LABEL,
+    clique_name,
+    domain_of,
+    is_deleting,
+    shown,
+)
 
 
 class PermanentError(Exception):
@@ -27,7 +34,10 @@ class NotYetError(Exception):
 
 
 class Membership:
-    """The fabric as one node sees it. `on_change` is called when a waiting claim may have become possible."""
+    """The fabric as one node sees it.
+
+    `clique_id` returns the node's clique; `on_change` is called when a waiting claim may have become possible.
+    """
 
     def __init__(
         self,
@@ -36,10 +46,13 @@ class Membership:
         clock: Clock,
         node_name: str,
         driver_namespace: str,
+        clique_id: Callable[[], str],
         on_change: Callable[[], None],
     ) -> None:
         self._client = client
         self._node_name = node_name
+        self._namespace = driver_namespace
+        self._clique_id = clique_id
         self._on_change = on_change
         self._lock = threading.Lock()
         self._domains = Informer(client, COMPUTE_DOMAINS, clock=clock)
@@ -59,18 +72,27 @@ class Membership:
         for known in self._domains.by_index("uid", uid):
             return known
         # The kubelet may call before the watch delivers a new domain.
+        return self._stored_domain(uid)
+
+    def _stored_domain(self, uid: str) -> Obj | None:
         return next((found for found in self._client.list(COMPUTE_DOMAINS).items if uid_of(found) == uid), None)
 
     def check_domain(self, uid: str, *, claim_namespace: str) -> Obj:
-        """Return the domain that a channel claim names. Raises PermanentError (rules NV-158, NV-159)."""
-        domain = self.domain(uid)
-        if domain is None:
-            raise PermanentError(f"ComputeDomain not found: {uid}")
+        """Return the domain that a channel claim names. Raises PermanentError (rules NV-158, NV-159, NV-369)."""
+        domain = self.check_alive(self.domain(uid), uid)
         if namespace_of(domain) != claim_namespace:
             raise PermanentError(
                 f"the ResourceClaim's namespace is different than the ComputeDomain's namespace: "
                 f"{claim_namespace}, but {shown(domain)}"
             )
+        return domain
+
+    def check_alive(self, domain: Obj | None, uid: str) -> Obj:
+        """Return a domain that exists and is not being deleted. Raises PermanentError for another one."""
+        if domain is None:
+            raise PermanentError(f"ComputeDomain not found: {uid}")
+        if is_deleting(domain):
+            raise PermanentError(f"ComputeDomain {shown(domain)} is being deleted")
         return domain
 
     def check_ready(self, domain: Obj) -> None:
@@ -79,15 +101,18 @@ class Membership:
             raise NotYetError(f"node {self._node_name} is not ready in ComputeDomain {shown(domain)} yet")
 
     def is_ready(self, domain: Obj) -> bool:
-        """Return whether the node is Ready in one of the domain's cliques; without cliques, in the domain's status."""
-        own = [clique for clique in self._cliques.list() if domain_of(clique) == uid_of(domain)]
-        return cliques.is_node_ready(own, self._node_name) or status.is_node_ready(domain, self._node_name)
+        """Return whether the node is Ready in the domain's clique of its own fabric, or in the domain's status."""
+        # An entry in another clique is left from the time when the node was in that one (rule NV-366).
+        own = self._cliques.get(clique_name(uid_of(domain), self._clique_id()), self._namespace)
+        in_clique = own is not None and cliques.is_node_ready([own], self._node_name)
+        return in_clique or status.is_node_ready(domain, self._node_name)
 
     # -- the node's label ------------------------------------------------------------------------------------------
 
     def join(self, uid: str) -> None:
-        """Label the own node for a domain, which starts a daemon there. Raises NotYetError if it has the label of
-        another.
+        """Label the own node for a domain, which starts a daemon there.
+
+        Raises NotYetError if the node has the label of another, PermanentError if the domain is gone.
         """
         with self._lock:
             node = self._client.get(NODES, self._node_name)
@@ -95,6 +120,8 @@ class Membership:
             if current == uid:
                 return
             self.check_free(current, uid)
+            # The watch may be behind a deletion, and nothing removes the label of a domain that is gone.
+            self.check_alive(self._stored_domain(uid), uid)
             self._label(node, {DOMAIN_LABEL: uid})
 
     def check_free(self, current: str, uid: str) -> None:

@@ -163,6 +163,7 @@ class ComputeDomainPlugin:
             clock=clock,
             node_name=node.node_name,
             driver_namespace=options.driver_namespace,
+            clique_id=lambda: self._clique_id,
             on_change=self._changed,
         )
         self._keeper: Loop[str] = Loop(

@@ -1,0 +1,82 @@
+"""Mutants of ComputeDomains and claims that cannot work: taken names, and domain ids that are paths."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_api.client import AlreadyExists
+from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.imex import CONTROLLER, PREPARER
+
+
+@mutant("taken-template-name-not-tried-again", rule="NV-330b")
+def _(patch: Patch) -> None:
+    """A ComputeDomain whose template name is taken gets no template any more."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def ensure(self: Any, domain: Any) -> None:
+            uid = domain["metadata"]["uid"]
+            given_up: set[str] = getattr(self, "given_up", set())
+            if uid in given_up:
+                return
+            try:
+                original(self, domain)
+            except AlreadyExists:
+                self.given_up = {*given_up, uid}
+
+        return ensure
+
+    patch.wrap(f"{CONTROLLER}.ensure_workload_template", make)
+
+
+@mutant("taken-template-name-stops-other-domains", rule="NV-330b")
+def _(patch: Patch) -> None:
+    """While the template name of a ComputeDomain is taken, no other one gets a template."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def ensure(self: Any, domain: Any) -> None:
+            uid = domain["metadata"]["uid"]
+            if getattr(self, "blocked_by", uid) != uid:
+                return
+            self.blocked_by = uid
+            original(self, domain)
+            del self.blocked_by
+
+        return ensure
+
+    patch.wrap(f"{CONTROLLER}.ensure_workload_template", make)
+
+
+@mutant("folder-of-any-domain-id", rule="NV-370")
+def _(patch: Patch) -> None:
+    """The folder of a daemon is created before its ComputeDomain is looked up."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def edits(self: Any, claim: Any, config: Any) -> Any:
+            (self._data_dir / "domains").mkdir(parents=True, exist_ok=True)
+            (self._data_dir / "domains" / config.domain_id).mkdir(exist_ok=True)
+            return original(self, claim, config)
+
+        return edits
+
+    patch.replace("reference_impl.kubelet_plugin.configs:validate_domain", lambda config: None)
+    patch.wrap(f"{PREPARER}.daemon_edits", make)
+
+
+@mutant("domain-id-checked-by-unprepare", rule="NV-371")
+def _(patch: Patch) -> None:
+    """Unprepare fails if the domainID of the claim is a path."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def unprepare(self: Any, uid: str) -> None:
+            entry = self._checkpoint.get(uid)
+            allocation = (entry.status.get("allocation") or {}) if entry else {}
+            for item in (allocation.get("devices") or {}).get("config") or ():
+                if "/" in item["opaque"]["parameters"].get("domainID", ""):
+                    raise ValueError("domainID must be a valid label value")
+            original(self, uid)
+
+        return unprepare
+
+    patch.wrap(f"{PREPARER}.unprepare", make)

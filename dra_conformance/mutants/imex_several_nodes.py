@@ -1,0 +1,199 @@
+"""Mutants of ComputeDomains over several nodes: status, claims of the nodes, and daemons that join and leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_api.objects import NODES
+from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER, STATUS
+from dra_conformance.mutants.imex_controller import CLIQUES, LABEL
+from reference_impl.compute_domain.membership import NotYetError, PermanentError
+
+DAEMONS = "reference_impl.compute_domain.daemon:SimulatedImexDaemons"
+
+
+@mutant("nodes-numbered-by-position-in-status", rule="NV-350")
+def _(patch: Patch) -> None:
+    """The index of a node in the status is its position among the nodes."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda *args: [{**node, "index": at} for at, node in enumerate(original(*args))]
+
+    patch.wrap(f"{STATUS}:nodes_of", make)
+
+
+@mutant("nodes-with-the-address-of-the-first-one", rule="NV-350")
+def _(patch: Patch) -> None:
+    """Every node in the status has the address of the first one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def nodes_of(*args: Any) -> Any:
+            found = original(*args)
+            return [{**node, "ipAddress": found[0]["ipAddress"]} for node in found]
+
+        return nodes_of
+
+    patch.wrap(f"{STATUS}:nodes_of", make)
+
+
+@mutant("status-of-the-last-node-counts", rule="NV-353")
+def _(patch: Patch) -> None:
+    """A ComputeDomain with enough nodes is as ready as the last one in its status."""
+
+    def global_status(domain: Any, nodes: Any) -> str:
+        enough = len(nodes) >= domain["spec"]["numNodes"]
+        return "Ready" if enough and (not nodes or nodes[-1]["status"] == "Ready") else "NotReady"
+
+    patch.replace(f"{STATUS}:global_status", global_status)
+
+
+@mutant("status-written-when-a-node-joins-or-leaves", rule="NV-353")
+def _(patch: Patch) -> None:
+    """The status is written only if the number of nodes has changed."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def update(self: Any, domain: Any) -> None:
+            listed = [len(one.get("nodes") or ()) for one in (domain.get("status") or {}, self.wanted_status(domain))]
+            if listed[0] != listed[1] or not listed[0]:
+                original(self, domain)
+
+        return update
+
+    patch.wrap(f"{CONTROLLER}.update_status", make)
+
+
+@mutant("channel-when-every-node-is-ready", rule="NV-362")
+def _(patch: Patch) -> None:
+    """A channel is prepared once all nodes of the ComputeDomain are ready."""
+
+    def ready(self: Any, domain: Any) -> bool:
+        own = [
+            entry
+            for clique in self._cliques.list()
+            if (clique["metadata"].get("labels") or {}).get(LABEL) == domain["metadata"]["uid"]
+            for entry in clique.get("daemons") or ()
+        ]
+        return bool(own) and all(entry.get("status") == "Ready" for entry in own)
+
+    patch.replace(f"{MEMBERSHIP}.is_ready", ready)
+
+
+@mutant("first-claim-labels-every-node", rule="NV-363")
+def _(patch: Patch) -> None:
+    """A channel claim labels all nodes that have no label of a ComputeDomain."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def join(self: Any, uid: str) -> None:
+            original(self, uid)
+            for node in self._client.list(NODES, label_selector=f"!{LABEL}").items:
+                self._client.patch(NODES, node["metadata"]["name"], {"metadata": {"labels": {LABEL: uid}}})
+
+        return join
+
+    patch.wrap(f"{MEMBERSHIP}.join", make)
+
+
+@mutant("every-daemon-has-index-0", rule="NV-388")
+def _(patch: Patch) -> None:
+    """Every daemon joins with index 0."""
+    patch.replace(f"{CLIQUES}:lowest_free_index", lambda daemons, *, limit=18: 0)
+
+
+@mutant("first-claim-waits-for-another-node", rule="NV-423")
+def _(patch: Patch) -> None:
+    """A node joins a ComputeDomain only once another node has joined."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def join(self: Any, uid: str) -> None:
+            if not self._client.list(NODES, label_selector=f"{LABEL}={uid}").items:
+                raise NotYetError("no other node has joined")
+            original(self, uid)
+
+        return join
+
+    patch.wrap(f"{MEMBERSHIP}.join", make)
+
+
+@mutant("channel-when-the-domain-is-ready", rule="NV-424")
+def _(patch: Patch) -> None:
+    """A channel is prepared once the status of the ComputeDomain is Ready."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def ready(self: Any, domain: Any) -> bool:
+            return bool(original(self, domain)) and (domain.get("status") or {}).get("status") == "Ready"
+
+        return ready
+
+    patch.wrap(f"{MEMBERSHIP}.is_ready", make)
+
+
+@mutant("unprepared-claim-takes-other-nodes-along", rule="NV-426")
+def _(patch: Patch) -> None:
+    """When a channel claim is unprepared, every node of its ComputeDomain loses the label."""
+
+    def leave(self: Any, uid: str) -> None:
+        for node in self._client.list(NODES, label_selector=f"{LABEL}={uid}").items:
+            self._client.patch(NODES, node["metadata"]["name"], {"metadata": {"labels": {LABEL: None}}})
+
+    patch.replace(f"{MEMBERSHIP}.leave", leave)
+
+
+@mutant("daemons-numbered-again-when-one-leaves", rule="NV-427")
+def _(patch: Patch) -> None:
+    """The daemons that are left in a clique are numbered again."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda daemons, nodes: [{**one, "index": at} for at, one in enumerate(original(daemons, nodes))]
+
+    patch.wrap(f"{CLIQUES}:without", make)
+
+
+@mutant("one-address-for-all-daemon-pods", rule="NV-431")
+def _(patch: Patch) -> None:
+    """A new daemon pod has the address of the former one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def run(self: Any, pod: Any) -> None:
+            self._pods_started = 0
+            original(self, pod)
+
+        return run
+
+    patch.wrap(f"{DAEMONS}._run", make)
+
+
+@mutant("claim-from-before-a-reboot-refused", rule="NV-377")
+def _(patch: Patch) -> None:
+    """A claim that was prepared before its node rebooted is refused."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        prepared: set[str] = set()
+
+        def prepare(self: Any, claim: Any) -> Any:
+            if claim.uid in prepared and self._checkpoint.get(claim.uid) is None:
+                raise PermanentError("the claim is of an earlier boot")
+            found = original(self, claim)
+            prepared.add(claim.uid)
+            return found
+
+        return prepare
+
+    patch.wrap(f"{PREPARER}.prepare", make)
+
+
+@mutant("channel-of-the-former-worker-stays-in-use", rule="NV-432")
+def _(patch: Patch) -> None:
+    """The channel of a node is for the first claim that has it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, uid: str, results: Any, held: Any) -> None:
+            original(self, uid, results, held)
+            self.first = getattr(self, "first", uid)
+            if self.first != uid:
+                raise NotYetError("the channel is in use")
+
+        return check
+
+    patch.wrap(f"{PREPARER}.check_overlap", make)

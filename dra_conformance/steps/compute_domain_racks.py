@@ -1,0 +1,113 @@
+"""ComputeDomains over many nodes: claims of each node, and the entries of nodes in the cliques over time.
+
+Steps that count nodes call them node-1 and on, and the channel claims on them rank-1 and on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, Obj, uid_of
+from dra_conformance.core.component_spec import DRIVER_NAMESPACE
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.compute_domains import LABEL, domain
+from dra_conformance.steps.imex import (
+    call_prepare,
+    check_prepared,
+    domain_claim,
+    domain_id,
+    run_domain_driver,
+)
+
+
+@dataclass(slots=True)
+class RememberedEntries:
+    """Entries of nodes in the cliques of a ComputeDomain, by the name of the domain and of the node."""
+
+    of_domain: dict[str, dict[str, Obj]] = field(default_factory=dict)
+
+
+def entries_of(world: World, name: str, nodes: str) -> dict[str, Obj]:
+    """Return the entries of these nodes in the cliques of a domain; a node without one is left out."""
+    selector = f"{LABEL}={uid_of(domain(world, name))}"
+    cliques = world.client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=selector).items
+    found = {entry["nodeName"]: entry for clique in cliques for entry in clique.get("daemons") or ()}
+    return {node: found[world.name(node)] for node in words(nodes) if world.name(node) in found}
+
+
+@given('the entries of nodes "{nodes}" in the cliques of ComputeDomain "{name}" are remembered')
+def _(world: World, nodes: str, name: str) -> None:
+    """Wait until each of these nodes is Ready in a clique, and keep the entries."""
+
+    def look() -> Seen:
+        found = entries_of(world, name, nodes)
+        return [found.get(node, {}).get("status") for node in words(nodes)] == ["Ready"] * len(words(nodes)), found
+
+    world.require(f"nodes {nodes} are ready in the cliques of ComputeDomain {name}", look)
+    world.state(RememberedEntries).of_domain[name] = entries_of(world, name, nodes)
+
+
+@then('the entries of nodes "{nodes}" in the cliques of ComputeDomain "{name}" are the remembered ones')
+def _(world: World, nodes: str, name: str) -> None:
+    """The entries have the remembered address, clique, index and status once the system is idle."""
+    remembered = world.state(RememberedEntries).of_domain[name]
+    wanted = {node: remembered[node] for node in words(nodes)}
+
+    def look() -> Seen:
+        found = entries_of(world, name, nodes)
+        return found == wanted, found
+
+    world.stays(f"entries of {nodes} in the cliques of ComputeDomain {name}", look, expected=wanted)
+
+
+@then('the entries of nodes "{nodes}" in the cliques of ComputeDomain "{name}" become Ready with other addresses')
+def _(world: World, nodes: str, name: str) -> None:
+    """Each of these nodes has a Ready entry whose address is not the remembered one, and no two have the same."""
+    before = world.state(RememberedEntries).of_domain[name]
+
+    def look() -> Seen:
+        found = entries_of(world, name, nodes)
+        ready = {node for node, entry in found.items() if entry.get("status") == "Ready"}
+        addresses = {entry["ipAddress"] for entry in found.values()}
+        old = {entry["ipAddress"] for entry in before.values()}
+        return ready == set(words(nodes)) and len(addresses) == len(ready) and not addresses & old, found
+
+    expected = "Ready entries with addresses of their own that no former entry had"
+    world.eventually(f"entries of {nodes} in the cliques of ComputeDomain {name}", look, expected=expected)
+
+
+@given('{count:d} nodes running the ComputeDomain driver on the GPUs of "{inventory}"')
+def _(world: World, count: int, inventory: str) -> None:
+    """Nodes with a kubelet and the ComputeDomain driver; the GPUs of all of them are in one NVLink clique."""
+    for number in range(1, count + 1):
+        run_domain_driver(world, f"node-{number}", inventory)
+
+
+@given('a channel claim for ComputeDomain "{name}" on each of {count:d} nodes')
+def _(world: World, name: str, count: int) -> None:
+    """Claims for channel-0 of the nodes, allocated by hand."""
+    for number in range(1, count + 1):
+        domain_claim(world, f"rank-{number}", f"node-{number}", "channel", {"domainID": domain_id(world, name)})
+
+
+@when("Prepare of the channel claims of {count:d} nodes is called on their ComputeDomain drivers")
+def _(world: World, count: int) -> None:
+    """Call Prepare of each claim on its node, without waiting for the responses."""
+    for number in range(1, count + 1):
+        call_prepare(world, [f"rank-{number}"], f"node-{number}")
+
+
+@then('Prepare of the channel claims of {count:d} nodes returns "{devices}"')
+def _(world: World, count: int, devices: str) -> None:
+    """Each call comes to return exactly these devices of its claim's allocation."""
+    for number in range(1, count + 1):
+        check_prepared(world, f"rank-{number}", devices)
+
+
+@then('node "{node}" has no file called "{name}"')
+def _(world: World, node: str, name: str) -> None:
+    """Neither a file nor a folder below the folder of the fake node has this name."""
+    root = world.node(node).root
+    found = sorted(str(path.relative_to(root)) for path in root.rglob(name))
+    world.check(not found, f"files of {node} that are called {name}", expected="none", observed=found or "none")

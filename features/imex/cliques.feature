@@ -1,0 +1,90 @@
+@profile:imex @component:compute-domain-controller @needs:compute-domain
+Feature: ComputeDomains over several NVLink cliques
+  A ComputeDomain can have nodes of several NVLink cliques, and nodes without a fabric. The daemons of each clique are
+  an IMEX domain of their own.
+
+  @NV-355
+  Scenario: The nodes of two cliques are numbered in their own clique, and all of them count
+    Given the IMEX daemons of ComputeDomains are simulated
+    And node "n1"
+    And node "n2"
+    And node "n3"
+    And node "n4"
+    And node "n5"
+    And "metadata.labels['nvidia.com/gpu.clique']" of the Node "n1" is set to rack-a.7
+    And "metadata.labels['nvidia.com/gpu.clique']" of the Node "n2" is set to rack-b.7
+    And "metadata.labels['nvidia.com/gpu.clique']" of the Node "n3" is set to rack-a.7
+    And "metadata.labels['nvidia.com/gpu.clique']" of the Node "n4" is set to rack-b.7
+    And a ComputeDomain "job" for 5 nodes
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n1" is set to $(uid:job)
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n2" is set to $(uid:job)
+    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n1), cliqueID: rack-a.7, index: 0, status: Ready}
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n2), cliqueID: rack-b.7, index: 0, status: Ready}
+    Given "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n3" is set to $(uid:job)
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n4" is set to $(uid:job)
+    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n3), cliqueID: rack-a.7, index: 1, status: Ready}
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n4), cliqueID: rack-b.7, index: 1, status: Ready}
+    And the ComputeDomain "job" keeps "status.status" NotReady
+    # The last one has no fabric.
+    Given "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n5" is set to $(uid:job)
+    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n5), cliqueID: "", index: -1, status: Ready}
+    And the ComputeDomain "job" has "status.status" Ready
+    # Every clique has lost a node, and another one is not ready in one of them.
+    Given "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n1" is set to null
+    Then the ComputeDomain "job" has "status.nodes" without {name: $(node:n1)}
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n3), cliqueID: rack-a.7, index: 1, status: Ready}
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n2), cliqueID: rack-b.7, index: 0, status: Ready}
+    And the ComputeDomain "job" has "status.status" NotReady
+
+  @NV-366 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario: An entry of the node in another clique does not count for its claim
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And node "n2" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node" in NVLink clique 5
+    And a ComputeDomain "job" for 2 nodes
+    # From now on nothing writes the status of the ComputeDomain.
+    And the compute-domain-controller is stopped
+    # Left from the time when the nodes were cabled otherwise.
+    And the ComputeDomain "job" has the daemons:
+      | node | pod  | clique                                 | status |
+      | n1   | none | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.5 | Ready  |
+      | n2   | none | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+    And a channel claim "rank-0" on "n1" for ComputeDomain "job"
+    And a channel claim "rank-1" on "n2" for ComputeDomain "job"
+    When Prepare of claim "rank-0" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "rank-1" is called on the ComputeDomain driver of "n2"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    And the ComputeDomain label of node "n2" becomes "job"
+    And Prepare of claim "rank-0" has not succeeded yet
+    And Prepare of claim "rank-1" has not succeeded yet
+    When the ComputeDomain "job" has the daemons:
+      | node | pod  | clique                                 | status |
+      | n2   | none | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.5 | Ready  |
+    Then Prepare of claim "rank-1" returns "channel-0"
+    And Prepare of claim "rank-0" has not succeeded yet
+    # So that the ComputeDomain can be deleted.
+    When the compute-domain-controller is started
+
+  @NV-367 @NV-355 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario: A job over two cliques and a node without a fabric has channels where there is a fabric
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And node "n2" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node" in NVLink clique 5
+    And node "n3" running the ComputeDomain driver on the GPUs of "dgx-h100"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 3 nodes
+    And a channel claim "rank-0" on "n1" for ComputeDomain "job"
+    And a channel claim "rank-1" on "n2" for ComputeDomain "job"
+    And a channel claim "rank-2" on "n3" for ComputeDomain "job"
+    When Prepare of claim "rank-0" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "rank-1" is called on the ComputeDomain driver of "n2"
+    And Prepare of claim "rank-2" is called on the ComputeDomain driver of "n3"
+    Then Prepare of claim "rank-0" returns "channel-0" [NV-367]
+    And Prepare of claim "rank-1" returns "channel-0" [NV-367]
+    And Prepare of claim "rank-2" returns "channel-0" [NV-367]
+    And claim "rank-0" adds 1 channels on "n1" [NV-367]
+    And claim "rank-1" adds 1 channels on "n2" [NV-367]
+    And the response for claim "rank-2" has the CDI ids: [NV-367]
+      | id |
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n1), cliqueID: 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2, index: 0, status: Ready} [NV-355]
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n2), cliqueID: 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.5, index: 0, status: Ready} [NV-355]
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n3), cliqueID: "", index: -1, status: Ready} [NV-355]
+    And the ComputeDomain "job" has "status.status" Ready [NV-355]

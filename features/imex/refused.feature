@@ -1,0 +1,38 @@
+@profile:imex @component:compute-domain-controller @needs:compute-domain
+Feature: ComputeDomains and claims that cannot work
+  A name that is taken and a claim that names no ComputeDomain are mistakes of one user. They harm no other job, and
+  can be corrected.
+
+  @NV-330b
+  Scenario: A ComputeDomain whose template name is taken gets its template once the name is free
+    Given a DeviceClass "gpu" selecting 'true'
+    And a ResourceClaimTemplate "job-channel" for 1 of "gpu"
+    And a ComputeDomain "job" for 2 nodes
+    And a ComputeDomain "other" for 2 nodes
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "other" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
+    When the ResourceClaimTemplate "job-channel" is deleted
+    # A controller that waits longer after each attempt gets an event.
+    When "metadata.annotations" of the ComputeDomain "job" is set to {example.com/note: corrected}
+    Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    When the ComputeDomain "job" is deleted
+    Then nothing is left of the ComputeDomain "job"
+
+  @NV-370 @NV-371 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario: A claim whose domain is a path is not prepared, and can be unprepared
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a daemon claim "bad" on "n1" for ComputeDomain "../escaped"
+    And a channel claim "lost" on "n1" for ComputeDomain "../escaped"
+    And a daemon claim "imexd" on "n1" for ComputeDomain "job"
+    When Prepare of claim "bad" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "lost" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "bad" has not succeeded yet [NV-370]
+    And Prepare of claim "lost" has not succeeded yet [NV-370]
+    And node "n1" has no file called "escaped" [NV-370]
+    And the ComputeDomain label of node "n1" stays "none" [NV-370]
+    When Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "imexd" returns "daemon-0" [NV-370]
+    And Unprepare of claim "bad" succeeds on the ComputeDomain driver of "n1" [NV-371]
+    And Unprepare of claim "lost" succeeds on the ComputeDomain driver of "n1" [NV-371]
