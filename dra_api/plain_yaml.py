@@ -26,15 +26,15 @@ class YAMLLimitError(yaml.YAMLError):
 
 def load(text: str | bytes, loader: type[yaml.SafeLoader] = Loader) -> Any:
     """Return the data of a text with one document. Raises yaml.YAMLError."""
-    check(text)
     with valid_values():
+        check(text)
         return yaml.load(text, Loader=loader)  # noqa: S506 - a safe loader
 
 
 def load_all(text: str | bytes) -> list[Any]:
     """Return the data of all documents of a text. Raises yaml.YAMLError."""
-    check(text)
     with valid_values():
+        check(text)
         return list(yaml.load_all(text, Loader=Loader))
 
 
@@ -44,7 +44,7 @@ def valid_values() -> Iterator[None]:
     try:
         yield
     except (ValueError, OverflowError, LookupError, AttributeError, TypeError) as error:
-        raise yaml.YAMLError(f"a value is not of the type of its tag or form: {error}") from error
+        raise yaml.YAMLError(f"a value is not of its type: {error}") from error
 
 
 def check(text: str | bytes) -> None:

@@ -33,9 +33,9 @@ MERGES = "a0: &a0 {k: v}\n" + "".join(f"a{n}: &a{n}\n  <<: [{','.join([f'*a{n - 
         ("a: &a " + "x" * 100_000 + "\nb: [" + "*a," * 100 + "]", "its aliases expand to more than"),
         ("a: &a {b: *a}", "an alias contains itself"),
         ("&a [x, *a]", "an alias contains itself"),
-        ("a: 2020-13-45", "a value is not of the type"),
-        ("!!int ''", "a value is not of the type"),
-        ("a: !!timestamp never", "a value is not of the type"),
+        ("a: 2020-13-45", "a value is not of its type"),
+        ("!!int ''", "a value is not of its type"),
+        ("a: !!timestamp never", "a value is not of its type"),
     ],
 )
 def test_yaml_over_a_limit_is_refused(text: str, reason: str) -> None:
