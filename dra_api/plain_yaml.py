@@ -24,7 +24,7 @@ class YAMLLimitError(yaml.YAMLError):
     """The text is YAML, but exceeds a limit."""
 
 
-def load(text: str | bytes, loader: type[yaml.SafeLoader] = Loader) -> Any:
+def load(text: str | bytes, loader: type[yaml.SafeLoader] | type[yaml.CSafeLoader] = Loader) -> Any:
     """Return the data of a text with one document. Raises yaml.YAMLError."""
     with valid_values():
         check(text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -55,7 +56,8 @@ def execute(
         held = lock(folder)
         handed.write_bytes(to_json(Order(options=options, command=command)))
     except OSError as error:
-        handed.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it may not exist
+            handed.unlink()
         raise cannot_write(error, handed) from None
     # pytest would add the user's options and plugins to this run.
     aside = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}

@@ -447,8 +447,8 @@ def _judge(
             state.world.failed = True
             try:
                 state.world.save_evidence(state.run.folder / "failures" / item.stash[SCENARIO].id.replace("/", "."))
-            except OSError as error:
-                state.run.log.fail(error)
+            except OSError as problem:
+                state.run.log.fail(problem)
     if isinstance(error, TargetUnreachable):
         state.fail(error)
         item.session.shouldstop = error.message

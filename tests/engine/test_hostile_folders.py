@@ -36,6 +36,16 @@ def test_a_full_disk_is_one_sentence_and_exit_code_3(cli: CommandLine, options: 
     assert "verdict    INVALID" in out, out + err
 
 
+def test_evidence_that_cannot_be_written_is_one_sentence_and_exit_code_3(cli: CommandLine) -> None:
+    folder = cli.folder / "dra-report"
+    folder.mkdir()
+    (folder / "failures").write_text("a file of the user")
+    ended = cli.suite(*cli.features("bad"))
+    assert ended.code == 3, ended.out
+    assert "cannot write to dra-report/failures" in ended.out
+    assert list(ended.statuses.values()) == ["failed"]
+
+
 def test_a_second_run_in_the_same_folder_refuses(cli: CommandLine) -> None:
     folder = cli.folder / "dra-report"
     folder.mkdir()

@@ -160,7 +160,7 @@ class EventLog:
 
     def fail(self, error: OSError) -> None:
         """Keep further events in memory only, because a file of the run cannot be written. The run is then invalid."""
-        self.failure = self.failure or cannot_write(error, self._path)
+        self.failure = self.failure or SuiteError(cannot_write(error, self._path).message)
         if self._file is not None:
             # Closes the file also if the rest of its buffer cannot be written.
             with contextlib.suppress(OSError):
