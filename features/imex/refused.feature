@@ -19,8 +19,8 @@ Feature: ComputeDomains and claims that cannot work
     When the ComputeDomain "job" is deleted
     Then nothing is left of the ComputeDomain "job"
 
-  @NV-370 @NV-371 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
-  Scenario: A claim whose domain is a path is not prepared, and can be unprepared
+  @NV-370 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario: A claim whose domain is a path is not prepared
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And a ComputeDomain "job" for 1 nodes
     And a daemon claim "bad" on "n1" for ComputeDomain "../escaped"
@@ -28,11 +28,25 @@ Feature: ComputeDomains and claims that cannot work
     And a daemon claim "imexd" on "n1" for ComputeDomain "job"
     When Prepare of claim "bad" is called on the ComputeDomain driver of "n1"
     And Prepare of claim "lost" is called on the ComputeDomain driver of "n1"
-    Then Prepare of claim "bad" has not succeeded yet [NV-370]
-    And Prepare of claim "lost" has not succeeded yet [NV-370]
-    And node "n1" has no file called "escaped" [NV-370]
-    And the ComputeDomain label of node "n1" stays "none" [NV-370]
+    Then Prepare of claim "bad" has not succeeded yet
+    And Prepare of claim "lost" has not succeeded yet
+    And node "n1" has no file called "escaped"
+    And the ComputeDomain label of node "n1" stays "none"
     When Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
-    Then Prepare of claim "imexd" returns "daemon-0" [NV-370]
-    And Unprepare of claim "bad" succeeds on the ComputeDomain driver of "n1" [NV-371]
-    And Unprepare of claim "lost" succeeds on the ComputeDomain driver of "n1" [NV-371]
+    Then Prepare of claim "imexd" returns "daemon-0"
+
+  @NV-371 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario: A claim that was not prepared because of its domain can be unprepared
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a daemon claim "bad" on "n1" for ComputeDomain "team/job"
+    And a channel claim "lost" on "n1" for ComputeDomain "team/job"
+    And a daemon claim "imexd" on "n1" for ComputeDomain "job"
+    When Prepare of claim "bad" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "lost" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "bad" has not succeeded yet
+    And Prepare of claim "lost" has not succeeded yet
+    And Unprepare of claim "lost" succeeds on the ComputeDomain driver of "n1"
+    And Unprepare of claim "bad" succeeds on the ComputeDomain driver of "n1"
+    When Prepare of claim "imexd" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "imexd" returns "daemon-0"
