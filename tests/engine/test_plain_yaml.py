@@ -71,7 +71,7 @@ def test_merge_keys_cannot_expand_without_bound(fan_out: int) -> None:
     text = "a0: &a0 {x: 1}\n"
     for level in range(1, 12):
         text += f"a{level}: &a{level} {{<<: [{', '.join([f'*a{level - 1}'] * fan_out)}]}}\n"
-    with pytest.raises(UsageError, match="^here, document 1: its aliases expand"):
+    with pytest.raises(UsageError, match=r"^here, document 1: its aliases expand"):
         documents.load_all(text, where="here")
 
 
