@@ -25,8 +25,14 @@ from apiserver_emulator.dra.checks import (
     unique,
 )
 from apiserver_emulator.dra.config import CONFIG_MAX, validate_configuration
+from apiserver_emulator.dra.node_operations import validate_skipped
 from apiserver_emulator.dra.node_selector import validate_node_selector
-from apiserver_emulator.dra.requests import RequestNames, admin_access_in_spec, consumable_capacity_in_spec
+from apiserver_emulator.dra.requests import (
+    RequestNames,
+    admin_access_in_spec,
+    consumable_capacity_in_spec,
+    validate_toleration,
+)
 from apiserver_emulator.dra.rules import Rules
 from dra_api.allocations import results_of_status
 from dra_api.status import FieldError, forbidden_field, invalid, not_supported, required, too_long, too_many
@@ -86,6 +92,9 @@ def drop_disabled_status(claim: Obj, old: Obj, rules: Rules) -> None:
     bound_before = any(name in r for r in results_of_status(before) for name in binding)
     if not rules.on("DRADeviceBindingConditions") and not bound_before:
         _drop(results_of_status(status), *binding)
+    skipped_before = any(r.get("skipNodeOperations") for r in results_of_status(before))
+    if not rules.on("DRAOptionalNodeOperations") and not skipped_before:
+        _drop(results_of_status(status), "skipNodeOperations")
 
 
 def _drop(entries: list[Obj], *names: str) -> None:
@@ -163,7 +172,7 @@ def _allocation(allocation: Obj, names: RequestNames, rules: Rules) -> list[Fiel
         devices.get("results") or [],
         f"{here}.results",
         RESULTS_MAX,
-        lambda result, at: _result(result, at, names),
+        lambda result, at: _result(result, at, names, rules),
     )
     found += each(
         devices.get("config") or [],
@@ -177,12 +186,16 @@ def _allocation(allocation: Obj, names: RequestNames, rules: Rules) -> list[Fiel
     return found
 
 
-def _result(result: Obj, path: str, names: RequestNames) -> list[FieldError]:
+def _result(result: Obj, path: str, names: RequestNames, rules: Rules) -> list[FieldError]:
     found = names.check(result.get("request", ""), f"{path}.request")
     found += driver_name(result.get("driver", ""), f"{path}.driver")
     found += pool_name(result.get("pool", ""), f"{path}.pool")
     found += label(result.get("device", ""), f"{path}.device")
     found += validate_binding_conditions(result, path)
+    if rules.minor >= 37:
+        for at, toleration in enumerate(result.get("tolerations") or ()):
+            found += validate_toleration(toleration, f"{path}.tolerations[{at}]")
+        found += validate_skipped(result.get("skipNodeOperations") or [], f"{path}.skipNodeOperations", rules)
     if result.get("shareID") is not None:
         found += uid(result["shareID"], f"{path}.shareID")
     return found

@@ -98,14 +98,15 @@ def _device(device: Obj, old: Obj | None, path: str, spec: Obj, rules: Rules) ->
         attributes, f"{path}.attributes", -1, rules=rules, check_key=qualified_name, check=validate_attribute
     )
     shared = bool(device.get("allowMultipleAllocations"))
-    found += mapping(
-        capacity,
-        f"{path}.capacity",
-        -1,
-        rules=rules,
-        check_key=qualified_name,
-        check=lambda entry, at: validate_capacity(entry, at, shared=shared, rules=rules),
-    )
+    if not unchanged_capacity(device, old, rules):
+        found += mapping(
+            capacity,
+            f"{path}.capacity",
+            -1,
+            rules=rules,
+            check_key=qualified_name,
+            check=lambda entry, at: validate_capacity(entry, at, shared=shared, rules=rules),
+        )
     taints = device.get("taints") or []
     # Unchanged taints are not validated again: an effect that this release does not define is kept.
     if old is None or rules.minor < 35 or not same(old.get("taints"), taints):
@@ -121,6 +122,11 @@ def _device(device: Obj, old: Obj | None, path: str, spec: Obj, rules: Rules) ->
     found += _nodes(device, path, per_device=bool(spec.get("perDeviceNodeSelection")))
     found += validate_binding_conditions(device, path)
     return found + _mappings(device, capacity, f"{path}.nodeAllocatableResourceMappings")
+
+
+def unchanged_capacity(device: Obj, old: Obj | None, rules: Rules) -> bool:
+    """Return whether the capacity map is not validated again: since 1.37 if it is the stored one (DRA-424)."""
+    return rules.minor >= 37 and old is not None and same(old.get("capacity"), device.get("capacity"))
 
 
 def _nodes(device: Obj, path: str, *, per_device: bool) -> list[FieldError]:

@@ -1,6 +1,7 @@
-"""Node operations that a slice's devices do without (1.37, gate DRAOptionalNodeOperations; DRA-082). Pure function.
+"""Node operations that a slice's devices do without (1.37, gate DRAOptionalNodeOperations). Pure function.
 
-Source: k8s.io/api/resource/v1 types.go of release 1.37 (documented values); its texts were not observed on a server.
+Source: pkg/apis/resource/validation/validation.go (validateSkipNodeOperations), k8s.io/api/resource/v1 types.go,
+release 1.37; rules DRA-082, DRA-404, DRA-405 and DRA-445.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ PREPARE = "NodePrepareResources"
 UNPREPARE = "NodeUnprepareResources"
 EVERYTHING = "*"
 _KNOWN = (EVERYTHING, PREPARE, UNPREPARE)
+_WITHOUT_CLEAN_UP = frozenset({UNPREPARE, EVERYTHING})
 
 
 def validate_skipped(operations: list[str], path: str, rules: Rules) -> list[FieldError]:
@@ -22,7 +24,7 @@ def validate_skipped(operations: list[str], path: str, rules: Rules) -> list[Fie
         return [] if operation in _KNOWN else [not_supported(here, operation, _KNOWN)]
 
     found = unique(operations, path, -1, check, key=str, key_field="", rules=rules)
-    if PREPARE in operations and not {UNPREPARE, EVERYTHING} & set(operations):
-        text = f"`{PREPARE}` may not be listed unless `{UNPREPARE}` or `{EVERYTHING}` is listed too"
+    if PREPARE in operations and not _WITHOUT_CLEAN_UP & set(operations):
+        text = f"{PREPARE} cannot be skipped unless {UNPREPARE} is also skipped"
         found.append(invalid(path, operations, text))
     return found

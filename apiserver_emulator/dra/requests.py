@@ -205,7 +205,7 @@ def _device_request(request: Obj, path: str, rules: Rules) -> list[FieldError]:
     found += validate_selectors(request.get("selectors") or [], f"{path}.selectors", rules)
     found += _allocation_mode(request, path)
     for at, toleration in enumerate(request.get("tolerations") or ()):
-        found += _toleration(toleration, f"{path}.tolerations[{at}]")
+        found += validate_toleration(toleration, f"{path}.tolerations[{at}]")
     return found
 
 
@@ -219,7 +219,8 @@ def _allocation_mode(request: Obj, path: str) -> list[FieldError]:
     return [not_supported(f"{path}.allocationMode", mode, ("All", "ExactCount"))]
 
 
-def _toleration(toleration: Obj, path: str) -> list[FieldError]:
+def validate_toleration(toleration: Obj, path: str) -> list[FieldError]:
+    """One toleration of a request, or of a result since 1.37."""
     key, value = toleration.get("key", ""), toleration.get("value", "")
     operator, effect = toleration.get("operator", ""), toleration.get("effect", "")
     found = label_name(key, f"{path}.key") if key else []

@@ -45,6 +45,8 @@ RETURNS_DELETED = frozenset(
         ("resource.k8s.io", "devicetaintrules"),
     }
 )
+# Those that do so in the versions before v1 only (DRA-453).
+RETURNS_DELETED_BEFORE_V1 = frozenset({("resource.k8s.io", "devicetaintrules")})
 CREATES_ON_UPDATE = frozenset(
     {
         ("", "events"),
@@ -137,7 +139,7 @@ class Writer:
         options = delete_options(request)
         ctx = self._core.context(request, info, dry_run=bool(options.get("dryRun")), options=options)
         record, gone = delete_object(self._core, resource, info, ctx, options)
-        if gone and resource.key not in RETURNS_DELETED:
+        if gone and not _returns_deleted(resource, info.version):
             details: Obj = {"name": info.name}
             if info.group:
                 details["group"] = info.group
@@ -183,3 +185,10 @@ class Writer:
             deleted,
         )
         return with_warnings(Response(200, {"content-type": "application/json"}, body), ctx)
+
+
+def _returns_deleted(resource: ResourceType, version: str) -> bool:
+    """Return whether DELETE of this version returns the deleted object instead of a Status."""
+    if version == "v1" and resource.key in RETURNS_DELETED_BEFORE_V1:
+        return False
+    return resource.key in RETURNS_DELETED

@@ -30,13 +30,15 @@ from dra_api.status import StatusError, conflict, invalid, invalid_object, not_f
 ATTEMPTS = 5  # retries of a patch after conflicting writes: upstream's MaxRetryWhenPatchConflicts
 
 # Kinds whose strategy has AllowUnconditionalUpdate false, like custom resources.
-_VERSION_ON_UPDATE = frozenset(
+VERSION_ON_UPDATE = frozenset(
     {
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations"),
         ("coordination.k8s.io", "leases"),
         ("resource.k8s.io", "resourcepoolstatusrequests"),
     }
 )
+# DeviceTaintRules have it in the versions after v1beta2 (DRA-452).
+VERSION_ON_UPDATE_SINCE_V1 = frozenset({("resource.k8s.io", "devicetaintrules")})
 
 
 def update_object(
@@ -86,6 +88,13 @@ def update_object(
     raise conflict(info.group, info.resource, info.name)
 
 
+def _needs_version(resource: ResourceType, version: str) -> bool:
+    """Return whether an update of the resource in this version must have a resourceVersion."""
+    if resource.key in VERSION_ON_UPDATE_SINCE_V1:
+        return version == "v1"
+    return resource.custom or resource.key in VERSION_ON_UPDATE
+
+
 def _prepare(
     core: Core,
     resource: ResourceType,
@@ -106,7 +115,7 @@ def _prepare(
     if wanted and not wanted.isdigit():
         raise StatusError(500, "", f"strconv.ParseUint: parsing {go_quote(wanted)}: invalid syntax")
     if not wanted:
-        if from_body and (resource.custom or resource.key in _VERSION_ON_UPDATE):
+        if from_body and _needs_version(resource, version):
             problem = invalid("metadata.resourceVersion", 0, "must be specified for an update")
             raise invalid_object(resource.group, resource.plural, info.name, [problem])
     elif wanted != old_meta["resourceVersion"]:

@@ -136,3 +136,31 @@ def _(patch: Patch) -> None:
         return drop
 
     patch.wrap(f"{_DRA}.resource_claim:drop_disabled_status", make)
+
+
+_DEFAULT_GATES: dict[str, Any] = {"profile": ("gates-off",), "kubernetes_version": "1.37"}
+
+
+@mutant("skipped-operations-kept-without-gate", rule="DRA-406", **_DEFAULT_GATES)
+def _(patch: Patch) -> None:
+    """A slice keeps skipNodeOperations although DRAOptionalNodeOperations is off."""
+    _keeps(patch, f"{_DRA}.resource_slice:drop_disabled", ("skipNodeOperations",))
+
+
+@mutant("derived-attributes-kept-without-gate", rule="DRA-443", **_DEFAULT_GATES)
+def _(patch: Patch) -> None:
+    """A claim keeps its derived attributes although DRADerivedAttributes is off."""
+    _keeps(patch, f"{_DRA}.resource_claim:drop_disabled", (*_REQUEST, "exactly", "derivedAttributes"))
+
+
+@mutant("derived-attributes-of-templates-kept-without-gate", rule="DRA-443", **_DEFAULT_GATES)
+def _(patch: Patch) -> None:
+    """A template keeps its derived attributes although DRADerivedAttributes is off."""
+    _keeps(patch, f"{_DRA}.resource_claim_template:drop_disabled", (*_REQUEST, "exactly", "derivedAttributes"))
+
+
+@mutant("skipped-operations-of-results-kept-without-gate", rule="DRA-446", **_DEFAULT_GATES)
+def _(patch: Patch) -> None:
+    """An allocation result keeps skipNodeOperations although DRAOptionalNodeOperations is off."""
+    path = ("status", "allocation", "devices", "results", 0, "skipNodeOperations")
+    _keeps(patch, f"{_DRA}.resource_claim:drop_disabled_status", path)

@@ -16,7 +16,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World
-from dra_conformance.steps.api_requests import keep_names
+from dra_conformance.steps.api_requests import keep_names, real_name, resources_named
 from dra_conformance.steps.api_validation import Warned
 from dra_conformance.steps.objects import Requests, attempt, draft, with_field
 from dra_conformance.steps.pods import create_other_namespace
@@ -217,10 +217,10 @@ def _(world: World) -> None:
 # -- watches -----------------------------------------------------------------------------------------------------------
 
 
-@given("a list of ResourceClaims")
-def _(world: World) -> None:
-    """List the ResourceClaims of the namespace: watches of later steps begin at its resourceVersion."""
-    found = world.client.list(RESOURCE_CLAIMS, world.namespace)
+@given("a list of {kinds:word}")
+def _(world: World, kinds: str) -> None:
+    """List the objects of a kind: watches of later steps begin at its resourceVersion."""
+    found = world.client.list(resources_named(kinds), world.namespace)
     world.state(History).listed_version = found.resource_version
 
 
@@ -288,6 +288,28 @@ def _(world: World, selector: str, events: str) -> None:
     wanted = words(events)
     seen = [event for event, _ in _watched(world, world.state(History).listed_version, selector)]
     world.check(seen == wanted, "the watch delivers every change once", expected=wanted, observed=seen)
+
+
+@then('a watch of {kinds:word} from the list with fields "{selector}" delivers "{events}"')
+def _(world: World, kinds: str, selector: str, events: str) -> None:
+    """A watch from the list's version delivers exactly these events up to the last one, which is the latest change."""
+    resource = resources_named(kinds)
+    changes = [event.split() for event in words(events)]
+    wanted = [f"{kind} {real_name(world, resource, name)}" for kind, name in changes]
+    seen: list[str] = []
+    with world.client.watch(
+        resource,
+        world.namespace,
+        resource_version=world.state(History).listed_version,
+        field_selector=world.text(selector),
+        timeout_seconds=_WATCH_SECONDS,
+    ) as watch:
+        for event in watch:
+            if event.type != "BOOKMARK":
+                seen.append(f"{event.type} {name_of(event.object)}")
+            if wanted[-1] in seen:
+                break
+    world.check(seen == wanted, "the watch delivers the selected changes", expected=wanted, observed=seen)
 
 
 @then("a watch from each event delivers the events after it")

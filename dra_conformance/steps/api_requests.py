@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from dra_api.client import ObjList, PatchKind
-from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of
+from dra_api.objects import RESOURCE_CLAIMS, Obj, Resource, name_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import then, when, words
 from dra_conformance.engine.world import World, show
-from dra_conformance.steps.objects import attempt, draft, value_of
+from dra_conformance.steps.objects import attempt, draft, resource_named, value_of
 
 _PATCHES = ("merge", "json", "strategic")
 
@@ -44,39 +44,52 @@ def keep_names(world: World, request: Callable[[], ObjList]) -> None:
     attempt(world, listed)
 
 
-def _list(world: World, *, labels: str = "", fields: str = "") -> None:
+def resources_named(kinds: str) -> Resource:
+    """Return the resource of a kind in the plural, such as ResourceClaims."""
+    return resource_named(kinds.removesuffix("s"))
+
+
+def real_name(world: World, resource: Resource, name: str) -> str:
+    """Return the name of an object in the cluster: cluster-scoped names are the scenario's own."""
+    return name if resource.namespaced else world.name(name)
+
+
+def _list(world: World, resource: Resource, *, labels: str = "", fields: str = "") -> None:
     keep_names(
         world,
-        lambda: world.client.list(RESOURCE_CLAIMS, world.namespace, label_selector=labels, field_selector=fields),
+        lambda: world.client.list(resource, world.namespace, label_selector=labels, field_selector=fields),
     )
 
 
 @when('the ResourceClaims with labels "{selector}" are listed')
 def _(world: World, selector: str) -> None:
     """List the claims of the namespace with a label selector."""
-    _list(world, labels=world.text(selector))
+    _list(world, RESOURCE_CLAIMS, labels=world.text(selector))
 
 
-@when('the ResourceClaims with fields "{selector}" are listed')
-def _(world: World, selector: str) -> None:
-    """List the claims of the namespace with a field selector."""
-    _list(world, fields=world.text(selector))
+@when('the {kinds:word} with fields "{selector}" are listed')
+def _(world: World, kinds: str, selector: str) -> None:
+    """List the objects of a kind with a field selector; those of the namespace if the kind has namespaces."""
+    _list(world, resources_named(kinds), fields=world.text(selector))
 
 
-@then('the list has the ResourceClaims "{names}"')
-def _(world: World, names: str) -> None:
-    """The last list has exactly these claims."""
-    wanted, seen = sorted(words(names)), world.state(Listed).names
+@then('the list has the {kinds:word} "{names}"')
+def _(world: World, kinds: str, names: str) -> None:
+    """The last list has exactly these objects."""
+    resource = resources_named(kinds)
+    wanted = sorted(real_name(world, resource, name) for name in words(names))
+    seen = world.state(Listed).names
     world.check(seen == wanted, "the list has the selected objects", expected=wanted, observed=seen)
 
 
-@when('the ResourceClaims with labels "{labels}" and fields "{fields}" are deleted')
-def _(world: World, labels: str, fields: str) -> None:
-    """Delete the collection of claims with these selectors; an empty one selects everything."""
+@when('the {kinds:word} with labels "{labels}" and fields "{fields}" are deleted')
+def _(world: World, kinds: str, labels: str, fields: str) -> None:
+    """Delete the collection of objects with these selectors; an empty one selects everything."""
+    resource, selected = resources_named(kinds), world.text(fields)
     attempt(
         world,
         lambda: world.client.delete_collection(
-            RESOURCE_CLAIMS, world.namespace, label_selector=labels, field_selector=fields
+            resource, world.namespace, label_selector=labels, field_selector=selected
         ),
     )
 

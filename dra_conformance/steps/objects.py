@@ -198,6 +198,14 @@ def _(world: World, reason: str, field: str) -> None:
     world.check(ok, "the request is invalid", expected=f"422 Invalid: {reason} at {field}", observed=_outcome(world))
 
 
+@then("the response is a {kind:word}")
+def _(world: World, kind: str) -> None:
+    """The last request succeeded, and the body of its response is an object of this kind."""
+    answer = world.state(Requests).answer
+    ok = answer is not None and answer.get("kind") == kind
+    world.check(ok, f"the response is a {kind}", expected=kind, observed=_outcome(world))
+
+
 @then('the refusal says "{text}"')
 def _(world: World, text: str) -> None:
     """The error message of the last request contains this text."""
@@ -256,14 +264,23 @@ def _(world: World, kind: str, selector: str, path: str, value: str) -> None:
 @then("the API server serves {kind:word} as a namespaced resource with a status of its own")
 def _(world: World, kind: str) -> None:
     """Discovery lists the resource of this kind in its version: namespaced, with the subresource status."""
-    resource = resource_named(kind)
+    _check_served(world, resource_named(kind))
+
+
+@then("the API server serves {kind:word} in version {version:word} as a cluster-scoped resource with its own status")
+def _(world: World, kind: str, version: str) -> None:
+    """Discovery lists the resource of this kind in a version: without namespaces, with the subresource status."""
+    _check_served(world, resource_named(kind).at(version))
+
+
+def _check_served(world: World, resource: Resource) -> None:
+    """Check that discovery lists a resource in its version, with its scope and the subresource status."""
+    kind, scope = resource.kind, "namespaced" if resource.namespaced else "cluster-scoped"
     try:
         served = world.client.raw("GET", f"/apis/{resource.group}/{resource.version}").get("resources")
     except ApiError:
         served = None
     listed = {str(one["name"]): one for one in served or ()}
     main, status = listed.get(resource.plural) or {}, listed.get(f"{resource.plural}/status") or {}
-    ok = main.get("kind") == kind and main.get("namespaced") is True and bool(status)
-    world.check(
-        ok, f"discovery lists {kind}", expected=f"{resource.plural}, namespaced, /status", observed=show(listed)
-    )
+    ok = main.get("kind") == kind and main.get("namespaced") is resource.namespaced and bool(status)
+    world.check(ok, f"discovery lists {kind}", expected=f"{resource.plural}, {scope}, /status", observed=show(listed))

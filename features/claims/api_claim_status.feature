@@ -51,6 +51,19 @@ Feature: API validation of the status of ResourceClaims
       | a device without pool                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.test, pool: "", device: d}]}}}    | Required | status.allocation.devices.results[0].pool    |
       | a device without name                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: ""}]}}}    | Invalid  | status.allocation.devices.results[0].device  |
 
+    @DRA-444 @since:1.37 @gate:DRADeviceTaints
+    Examples: tolerations of results are known
+      | what                                      | manifest     | value | reason | field |
+      | a toleration of unknown operator          | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d, tolerations: [{key: a, operator: Exists}]}, {request: r, driver: d.test, pool: p, device: e, tolerations: [{key: a, operator: Exists}, {key: b, operator: Near}]}]}}} | NotSupported | status.allocation.devices.results[1].tolerations[1].operator |
+      | a toleration of unknown effect            | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d, tolerations: [{key: a, operator: Exists, effect: Sometimes}]}, {request: r, driver: d.test, pool: p, device: e, tolerations: [{key: a, operator: Exists, effect: NoExecute}]}]}}} | NotSupported | status.allocation.devices.results[0].tolerations[0].effect |
+      | a toleration with a value for Exists      | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d, tolerations: [{key: a, operator: Exists, value: b}]}]}}} | Invalid | status.allocation.devices.results[0].tolerations[0].value |
+
+    @DRA-445 @since:1.37 @gate:DRAOptionalNodeOperations
+    Examples: preparation is not skipped alone
+      | what                                      | manifest     | value | reason | field |
+      | a device that skips preparation alone     | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d, skipNodeOperations: [NodePrepareResources, NodeUnprepareResources]}, {request: r, driver: d.test, pool: p, device: e, skipNodeOperations: [NodePrepareResources]}]}}} | Invalid | status.allocation.devices.results[1].skipNodeOperations |
+      | a device that skips an unknown operation  | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d, skipNodeOperations: [NodeGetHealth]}]}}} | NotSupported | status.allocation.devices.results[0].skipNodeOperations[0] |
+
     @DRA-089
     Examples: configuration has a source and known requests
       | what                                     | manifest     | value                                                                                                                 | reason       | field                                            |
@@ -62,6 +75,23 @@ Feature: API validation of the status of ResourceClaims
     Examples: admin access needs a labelled namespace
       | what                               | manifest     | value                                                                                                                | reason    | field                                            |
       | admin access in an unlabelled namespace | claims/claim | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: d, adminAccess: true}]}}}     | Forbidden | status.allocation.devices.results[0].adminAccess |
+
+  Scenario Outline: A result with <what> is stored as it was written
+    Given the manifest "claims/claim"
+    And it is created
+    When its status "status.allocation.devices.results" is updated to [{request: r, driver: d.test, pool: p, device: d, <field>: <value>}]
+    Then its "status.allocation.devices.results[0].<field>" reads <value>
+
+    @DRA-444 @since:1.37 @gate:DRADeviceTaints
+    Examples:
+      | what              | field       | value                                                                                       |
+      | known tolerations | tolerations | [{key: a, operator: Exists}, {key: b, operator: Equal, value: c, effect: NoSchedule}] |
+
+    @DRA-445 @since:1.37 @gate:DRAOptionalNodeOperations
+    Examples:
+      | what                     | field              | value                                          |
+      | two skipped operations   | skipNodeOperations | [NodePrepareResources, NodeUnprepareResources] |
+      | all operations skipped   | skipNodeOperations | ["*"]                                          |
 
   @DRA-088
   Scenario: More than 32 device results are refused

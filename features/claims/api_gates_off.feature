@@ -36,6 +36,24 @@ Feature: Fields of features that are switched off
       | what                              | manifest        | path                                              | value                                     |
       | a condition before binding        | claims/slice    | spec.devices[0].bindsToNode                       | true                                      |
 
+    @DRA-406 @gate-off:DRAOptionalNodeOperations @since:1.37
+    Examples: skipped operations without DRAOptionalNodeOperations
+      | what                              | manifest        | path                                              | value                                     |
+      | the skipped operations of a slice | claims/slice    | spec.skipNodeOperations                           | ["*"]                                     |
+
+    @DRA-443 @gate-off:DRADerivedAttributes @since:1.37
+    Examples: derived attributes without DRADerivedAttributes
+      | what                               | manifest        | path                                                    | value                                            |
+      | a derived attribute of a claim     | claims/claim    | spec.devices.requests[0].exactly.derivedAttributes      | [{name: derived.dra.test/one, expression: "1"}]  |
+      | a derived attribute of a template  | claims/template | spec.spec.devices.requests[0].exactly.derivedAttributes | [{name: derived.dra.test/one, expression: "1"}]  |
+
+  @DRA-446 @gate-off:DRAOptionalNodeOperations @since:1.37
+  Scenario: The skipped operations of an allocation result are dropped
+    Given the manifest "claims/claim"
+    And it is created
+    When its status "status.allocation.devices.results" is updated to [{request: r, driver: d.test, pool: p, device: d, skipNodeOperations: ["*"]}]
+    Then its "status.allocation.devices.results" reads [{request: r, driver: d.test, pool: p, device: d}]
+
   @DRA-077 @gate-off:DRADeviceTaints @gate-off:DRAConsumableCapacity
   Scenario: The second of two devices loses its disabled fields only
     Given the manifest "claims/slice"

@@ -160,6 +160,23 @@ Feature: API validation of ResourceSlices
       | what                          | manifest             | path                                     | value                                                    | reason    | field                                     |
       | valid values and a valid range | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1], validRange: {min: 1}}    | Forbidden | spec.devices[0].capacity[m].requestPolicy |
 
+    @DRA-082 @since:1.37 @gate:DRAOptionalNodeOperations
+    Examples: preparation is not skipped alone
+      | what                | manifest     | path                    | value                  | reason  | field                   |
+      | preparation skipped | claims/slice | spec.skipNodeOperations | [NodePrepareResources] | Invalid | spec.skipNodeOperations |
+
+    @DRA-404 @since:1.37 @gate:DRAOptionalNodeOperations
+    Examples: skipped operations are known
+      | what                                   | manifest     | path                    | value                                   | reason       | field                      |
+      | an unknown operation skipped           | claims/slice | spec.skipNodeOperations | [NodeUnprepareResources, NodeGetHealth] | NotSupported | spec.skipNodeOperations[1] |
+      | an operation in lower case skipped     | claims/slice | spec.skipNodeOperations | [nodeUnprepareResources]                | NotSupported | spec.skipNodeOperations[0] |
+
+    @DRA-405 @since:1.37 @gate:DRAOptionalNodeOperations
+    Examples: skipped operations are a set
+      | what                       | manifest     | path                    | value                                                                  | reason    | field                      |
+      | all operations twice       | claims/slice | spec.skipNodeOperations | ["*", "*"]                                                             | Duplicate | spec.skipNodeOperations[1] |
+      | an operation skipped twice | claims/slice | spec.skipNodeOperations | [NodePrepareResources, NodeUnprepareResources, NodeUnprepareResources] | Duplicate | spec.skipNodeOperations[2] |
+
     @DRA-076
     Examples: binding conditions come with failure conditions, and differ from them
       | what                                      | manifest     | path            | value                                                                                          | reason    | field                                        |
@@ -206,10 +223,36 @@ Feature: API validation of ResourceSlices
       | what                     | manifest             | path                                     | value                                              |
       | a range with steps       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 3, validRange: {min: 1, max: 9, step: 2}} |
 
+    @DRA-074b
+    Examples:
+      | what         | manifest             | path                                     | value                                       |
+      | steps of one | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: 1, step: 1}} |
+
+    @DRA-074c @since:1.37
+    Examples:
+      | what                                    | manifest             | path                                     | value                                       |
+      | a minimum of zero with steps            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 2, validRange: {min: 0, step: 2}} |
+      | the greatest number of 64 bits as bound | claims/shared-device | spec.devices[0].capacity.m               | {value: 30E, requestPolicy: {default: 1, validRange: {min: 1, max: '9223372036854775807', step: 2}}} |
+      | a negative minimum without steps        | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: -1}}         |
+
     @DRA-076
     Examples:
       | what                                       | manifest     | path            | value                                                                                                |
       | four binding conditions, four failure conditions | claims/slice | spec.devices[0] | {name: d, bindingConditions: [a, b, c, d], bindingFailureConditions: [e, f, g, h]}            |
+
+  @DRA-082 @since:1.37 @gate:DRAOptionalNodeOperations
+  Scenario Outline: A slice without <what> is stored as it was written
+    Given the manifest "claims/slice"
+    And "spec.skipNodeOperations" is <operations>
+    When it is created
+    Then its "spec.skipNodeOperations" reads <operations>
+
+    Examples:
+      | what                             | operations                                     |
+      | preparation and clean-up         | [NodePrepareResources, NodeUnprepareResources] |
+      | preparation and all others       | [NodePrepareResources, "*"]                    |
+      | clean-up                         | [NodeUnprepareResources]                       |
+      | any operation                    | ["*"]                                          |
 
   @gate:DRAPartitionableDevices
   Scenario Outline: With per-device node selection, a device with <what> is refused
@@ -398,6 +441,22 @@ Feature: API validation of ResourceSlices
       | generation, even downwards,      | spec.pool.generation | 0           |
       | devices                          | spec.devices         | [{name: e}] |
 
+  @DRA-424 @since:1.37 @gate:DRAConsumableCapacity
+  Scenario: A capacity is validated when it changes
+    Given the manifest "claims/shared-device"
+    And "spec.devices" is [{name: d, allowMultipleAllocations: true, capacity: {m: {value: 10, requestPolicy: {default: 1, validValues: [1, 2]}}}}, {name: e}]
+    And it is created
+    # The policy of a device that is not shared is Forbidden (DRA-072), but it is stored already.
+    When its "spec.devices[0].allowMultipleAllocations" is updated to null
+    Then the API server accepts it
+    When its "spec.devices[1].attributes" is updated to {a: {int: 1}}
+    Then the API server accepts it
+    And its "spec.devices[0].capacity.m.requestPolicy.default" reads "1"
+    When its "spec.devices[0].capacity.m.value" is updated to 11
+    Then the API server refuses it: Forbidden at "spec.devices[0].capacity[m].requestPolicy"
+    When its "spec.devices[1].capacity" is updated to {m: {value: 10, requestPolicy: {default: 1, validValues: [1, 2]}}}
+    Then the API server refuses it: Forbidden at "spec.devices[1].capacity[m].requestPolicy"
+
   @DRA-071
   Scenario: A taint without timeAdded gets the present time
     Given the manifest "claims/slice"
@@ -424,12 +483,102 @@ Feature: API validation of ResourceSlices
       | without an uppercase letter gets no warning | one-2.dra.test | does not warn |
 
   @DRA-079
-  Scenario Outline: Slices can be listed by <what>
+  Scenario Outline: A list of slices by <what> has exactly those
     Given the objects of the manifest "claims/slices-of-two-nodes"
-    Then listing all ResourceSlice objects with fields "<selector>" finds only those with "<path>" <value>
+    When the ResourceSlices with fields "<selector>" are listed
+    Then the list has the ResourceSlices "<names>"
 
     Examples:
-      | what            | selector                                                              | path          | value                  |
-      | node            | spec.nodeName=$(node:two)                                             | spec.nodeName | $(node:two)            |
-      | driver          | spec.driver=one-$(suffix).dra.test                                    | spec.driver   | one-$(suffix).dra.test |
-      | driver and node | spec.driver=two-$(suffix).dra.test,spec.nodeName=$(node:two)          | spec.driver   | two-$(suffix).dra.test |
+      | what                        | selector                                                                         | names      |
+      | node                        | spec.nodeName=$(node:two)                                                        | two, three |
+      | driver                      | spec.driver=one-$(suffix).dra.test                                               | one, two   |
+      | driver and node             | spec.driver=two-$(suffix).dra.test,spec.nodeName=$(node:two)                     | three      |
+      | node and driver             | spec.nodeName=$(node:two),spec.driver=one-$(suffix).dra.test                     | two        |
+      | driver and another node     | spec.driver=one-$(suffix).dra.test,spec.nodeName!=$(node:two)                    | one        |
+      | a driver that the node lacks | spec.driver=two-$(suffix).dra.test,spec.nodeName=$(node:one)                    |            |
+
+  Scenario Outline: A list of slices by <what> has those of the pool
+    Given the objects of the manifest "claims/slices-of-pools"
+    When the ResourceSlices with fields "<selector>" are listed
+    Then the list has the ResourceSlices "<names>"
+
+    @DRA-400 @since:1.37
+    Examples:
+      | what                           | selector                   | names    |
+      | pool                           | spec.pool.name=$(pool:pool) | one, two |
+      | a pool whose name begins alike | spec.pool.name=$(pool:pool)-3 | three    |
+      | a pool that no slice has       | spec.pool.name=$(pool:one) |          |
+
+    @DRA-401 @since:1.37
+    Examples:
+      | what                   | selector                                                                                 | names |
+      | pool and driver        | spec.pool.name=$(pool:pool),spec.driver=one-$(suffix).dra.test                           | one   |
+      | driver and pool        | spec.driver=two-$(suffix).dra.test,spec.pool.name=$(pool:pool)                           | two   |
+      | driver and other pools | spec.driver=one-$(suffix).dra.test,spec.pool.name!=$(pool:pool)                          | three |
+      | pool, driver and node  | spec.pool.name=$(pool:pool),spec.driver=one-$(suffix).dra.test,spec.nodeName=$(node:two) |       |
+
+  @DRA-400 @since:1.37
+  Scenario: A watch of a pool delivers the changes of its slices
+    Given a list of ResourceSlices
+    And the objects of the manifest "claims/slices-of-pools"
+    When the ResourceSlice "three" is deleted
+    And the ResourceSlice "pool" is deleted
+    And the ResourceSlice "two" is deleted
+    And the ResourceSlice "one" is deleted
+    Then a watch of ResourceSlices from the list with fields "spec.pool.name=$(pool:pool)" delivers "ADDED one, ADDED two, DELETED two, DELETED one"
+
+  @DRA-401 @since:1.37
+  Scenario: A watch of a driver's pool delivers the changes of its slices
+    Given a list of ResourceSlices
+    And the objects of the manifest "claims/slices-of-pools"
+    When the ResourceSlice "three" is deleted
+    And the ResourceSlice "two" is deleted
+    And the ResourceSlice "one" is deleted
+    Then a watch of ResourceSlices from the list with fields "spec.driver=one-$(suffix).dra.test,spec.pool.name=$(pool:pool)" delivers "ADDED one, DELETED one"
+
+  @needs:own-control-plane
+  Scenario Outline: The deletion of the slices of <what> deletes no others
+    Given the objects of the manifest "claims/slices-of-pools"
+    When the ResourceSlices with labels "" and fields "<selector>" are deleted
+    Then the API server accepts it
+    When the ResourceSlices with fields "spec.driver=one-$(suffix).dra.test" are listed
+    Then the list has the ResourceSlices "three"
+    When the ResourceSlices with fields "spec.driver=two-$(suffix).dra.test" are listed
+    Then the list has the ResourceSlices "<names>"
+
+    @DRA-400 @since:1.37
+    Examples:
+      | what   | selector                    | names |
+      | a pool | spec.pool.name=$(pool:pool) | pool  |
+
+    @DRA-401 @since:1.37
+    Examples:
+      | what            | selector                                                       | names     |
+      | a driver's pool | spec.pool.name=$(pool:pool),spec.driver=one-$(suffix).dra.test | pool, two |
+
+  Scenario Outline: A list of slices with the field selector <selector> is refused
+    Given the objects of the manifest "claims/slices-of-pools"
+    When the ResourceSlices with fields "<selector>" are listed
+    Then the API server refuses it with 400 BadRequest
+
+    @DRA-402
+    Examples: fields that are not supported
+      | selector                                             |
+      | spec.allNodes=true                                   |
+      | spec.pool=$(pool:pool)                               |
+      | spec.pool.generation=1                               |
+      | spec.driver=one-$(suffix).dra.test,spec.allNodes!=true |
+      | metadata.namespace=default                           |
+
+    @DRA-402 @until:1.36
+    Examples: a field that is supported since 1.37
+      | selector                    |
+      | spec.pool.name=$(pool:pool) |
+
+  @DRA-402 @needs:own-control-plane
+  Scenario: The deletion of slices by an unsupported field deletes none
+    Given the objects of the manifest "claims/slices-of-pools"
+    When the ResourceSlices with labels "" and fields "spec.driver=one-$(suffix).dra.test,spec.pool.generation=1" are deleted
+    Then the API server refuses it with 400 BadRequest
+    When the ResourceSlices with fields "spec.driver=one-$(suffix).dra.test" are listed
+    Then the list has the ResourceSlices "one, three"
