@@ -1,4 +1,4 @@
-@profile:api @component:control-plane @gate:DRADeviceTaintRules @since:1.37
+@profile:api @component:control-plane @gate:DRADeviceTaintRules @since:1.37 @needs:served-version
 Feature: DeviceTaintRules in v1
   DeviceTaintRules are part of v1 since Kubernetes 1.37. Clients of v1beta2 work on the same objects.
 
@@ -6,7 +6,7 @@ Feature: DeviceTaintRules in v1
   Scenario: DeviceTaintRules are served in v1
     Then the API server serves DeviceTaintRule in version v1 as a cluster-scoped resource with its own status
 
-  @DRA-451 @needs:served-version
+  @DRA-451
   Scenario Outline: A DeviceTaintRule of <version> is the same object in <other>
     Given the manifest "claims/taint-rule"
     And "apiVersion" is resource.k8s.io/<version>
@@ -26,6 +26,7 @@ Feature: DeviceTaintRules in v1
   @DRA-452
   Scenario: An update in v1 needs a resourceVersion
     Given the manifest "claims/taint-rule"
+    And "apiVersion" is resource.k8s.io/v1
     And it is created
     When its "metadata.resourceVersion" is updated to null
     Then the API server refuses it: Invalid at "metadata.resourceVersion"
@@ -35,7 +36,7 @@ Feature: DeviceTaintRules in v1
     When its "metadata.labels" is updated to {team: a}
     Then its "metadata.labels" reads {team: a}
 
-  @DRA-452 @needs:served-version
+  @DRA-452
   Scenario: An update in v1beta2 needs no resourceVersion
     Given the manifest "claims/taint-rule"
     And "apiVersion" is resource.k8s.io/v1beta2
@@ -46,12 +47,13 @@ Feature: DeviceTaintRules in v1
   @DRA-453
   Scenario: A deletion in v1 returns a Status
     Given the manifest "claims/taint-rule"
+    And "apiVersion" is resource.k8s.io/v1
     And it is created
     When it is deleted
     Then the response is a Status
     And it is not stored
 
-  @DRA-453 @needs:served-version
+  @DRA-453
   Scenario: A deletion in v1beta2 returns the deleted rule
     Given the manifest "claims/taint-rule"
     And "apiVersion" is resource.k8s.io/v1beta2

@@ -11,7 +11,7 @@ from dra_conformance.engine.target import Target, outside_this_process
 # A step that advances time, such as "30 seconds pass" or "... after 600 seconds".
 _PASSING = re.compile(r"(?:.* after )?(\d+) seconds(?: pass)?(?: while claims wait)?")
 # A step that names a manifest of an older version of resource.k8s.io; the file name ends in the version.
-_OLD_VERSION = re.compile(r'manifest "[^"]*-(v1beta\d)"')
+_NAMED_VERSION = re.compile(r'(?:manifest "[^"]*-(?=v1beta)|resource\.k8s\.io/|in version )(v1(?:beta\d)?)\b')
 _LONGEST_WAIT = 180  # seconds that a scenario may wait for a program that uses real time
 
 BYPASS_HARNESS = "do not pass through the harness"
@@ -65,8 +65,8 @@ def v1_shapes(scenario: Scenario, target: Target) -> Unmet | None:
 
 @requirement
 def served_version(scenario: Scenario, target: Target) -> Unmet | None:
-    """The older version of resource.k8s.io in which the scenario's manifest is written."""
-    named = {found for step in scenario.steps for found in _OLD_VERSION.findall(step.text)}
+    """The versions of resource.k8s.io that the scenario names, such as that of its manifest."""
+    named = {found for step in scenario.steps for found in _NAMED_VERSION.findall(step.text)}
     if lacking := sorted(named - set(target.resource_versions)):
         return not_applicable(f"uses resource.k8s.io/{lacking[0]}, which the control plane does not serve")
     return None
