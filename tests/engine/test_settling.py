@@ -35,8 +35,13 @@ WRITES = frozenset({"create", "update", "patch", "delete", "delete_collection", 
 READS = frozenset({"seen", "all_seen", "observer"})
 
 DOMAIN_DRIVER = 'imex: node "{node}" running the ComputeDomain driver on the GPUs of "{inventory}"'
+WAITS_FOR_DRIVER = "it writes before the driver starts, and then waits for the work of the driver"
 REASONS = {
-    DOMAIN_DRIVER: "it writes before the driver starts, and then waits for the work of the driver",
+    DOMAIN_DRIVER: WAITS_FOR_DRIVER,
+    DOMAIN_DRIVER + " in NVLink clique {clique:d}": WAITS_FOR_DRIVER,
+    'compute_domain_racks: {count:d} nodes running the ComputeDomain driver on the GPUs of "{inventory}"': (
+        WAITS_FOR_DRIVER
+    ),
     'sweeps: a pod using template "{template}" is created and deleted once for each write, and that '
     "write is {fault}": "each round is judged as the components left it, with watches broken on purpose",
 }

@@ -253,7 +253,7 @@ def test_malformed_files_name_file_document_and_field(
         ("a: " + "[" * 200_000, "is nested too deeply"),
         ("- " * 200_000, "is nested too deeply"),
         ('{"a":' * 200_000, "document 1: is nested too deeply"),
-        ("kind: Pod\napiVersion: v1\nmetadata: {creationTimestamp: 2020-13-45}", "a value is not of the type"),
+        ("kind: Pod\napiVersion: v1\nmetadata: {creationTimestamp: 2020-13-45}", "a value is not of its type"),
         ("a: 1\n---\nb: &b [1, *b]", "document 2: an alias contains itself"),
         (
             "a0: &a0 [1, 2]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)),
