@@ -55,7 +55,7 @@ class OutputLimit:
         while not empty.wait(_SECONDS):
             with self._lock:
                 for path in self._users:
-                    # A disk that is full, or a folder that is gone, is reported by whoever writes there.
+                    # The next write to a full disk or a missing folder reports it.
                     with contextlib.suppress(OSError):
                         self._shorten(path)
 
