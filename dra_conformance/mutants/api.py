@@ -454,13 +454,13 @@ def _(patch: Patch) -> None:
     _forget(patch, "claim", "Required", r".*\.operator")
 
 
-@mutant("one-attribute-for-each-constraint", rule="DRA-024")
+@mutant("one-attribute-for-each-constraint", rule="DRA-024", kubernetes_version="1.36")
 def _(patch: Patch) -> None:
     """A constraint with both attributes is refused, as the documentation says; releases accept it."""
     _refuse(patch, "claim", lambda obj: any(len(c.keys() - {"requests"}) > 1 for c in _constraints(obj)))
 
 
-@mutant("toleration-limit-16", rule="DRA-032")
+@mutant("toleration-limit-16", rule="DRA-032", kubernetes_version="1.36")
 def _(patch: Patch) -> None:
     """More than 16 tolerations are refused."""
     _refuse(

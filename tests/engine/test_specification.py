@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+from dra_api.releases import DEFAULT_RELEASE
 from dra_conformance.core import assets, documents, features, manifests, process_pool
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.core.rules import Catalogue
+from dra_conformance.core.rules.window import Version, outside
 from dra_conformance.engine import mutation, plan, vocabulary
 from dra_conformance.steps.catalogue import catalogue as step_catalogue
 
@@ -60,6 +62,17 @@ def test_every_mutant_breaks_a_rule_that_a_scenario_judges() -> None:
         if not judged[one.rule] or (one.scenario and one.scenario not in judged[one.rule])
     ]
     assert lost == []
+
+
+def test_every_mutant_runs_with_a_release_in_which_its_rule_holds() -> None:
+    """A rule that ended before the default release is not applicable there, so that nothing kills its mutant."""
+    known = catalogue()
+    wrong = {}
+    for one in mutation.load():
+        release = Version.parse(one.options.get("kubernetes_version", DEFAULT_RELEASE))
+        if why := outside(release, known[one.rule].since, known[one.rule].until):
+            wrong[one.id] = f"{one.rule} {why}"
+    assert wrong == {}
 
 
 class _Rehearsal(mutation.Patch):
