@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from dra_api import regular_file
 from dra_conformance.core import documents
 from dra_conformance.core.errors import UsageError
 from dra_conformance.core.events import SuiteInfo, TargetInfo
@@ -81,14 +82,12 @@ def _content(path: Path) -> bytes:
     if path.exists() and not path.is_file():
         raise UsageError(f"{path} is not a file", hint="Write the report to a file first.")
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST + 1)
+        return regular_file.read(path, limit=LARGEST)
+    except regular_file.UnusableFileError:
+        raise UsageError(f"{path} is not a report: it is larger than {LARGEST // 1024**2} MiB") from None
     except OSError as error:
         hint = "Name a report.json, a report.yaml, or the report directory of a run."
         raise UsageError(f"cannot read {path}: {error.strerror}", hint=hint) from None
-    if len(content) > LARGEST:
-        raise UsageError(f"{path} is not a report: it is larger than {LARGEST // 1024**2} MiB")
-    return content
 
 
 def _document(content: bytes, path: Path) -> Any:
