@@ -306,9 +306,7 @@ def _remove(
     needs = [need for need in roles.granted() if need not in ablation.ON_NEW and (write or need in known)]
     if count is not None:
         needs = sorted(random.Random(_SEED).sample(needs, min(count, len(needs))))  # noqa: S311
-    candidates = {**uses, **_implied(needs, uses), **_only_here(made)}
-    # The rehearsal never waits for a service account: the emulator creates it with the namespace.
-    candidates[HARNESS, "", "serviceaccounts", "watch"] = list(uses.get((HARNESS, "", "pods", "create"), ()))
+    candidates = _candidates(made, needs, uses)
     # Scenarios that passed with all permissions first: only they can prove anything.
     likeliest = {need: sorted(named, key=lambda each: each not in passed) for need, named in candidates.items()}
     found = ablation.search(
@@ -331,6 +329,16 @@ def _remove(
     return problems + found.problems
 
 
+def _candidates(
+    made: Environment, needs: Iterable[Need], uses: Mapping[Need, Sequence[str]]
+) -> dict[Need, Sequence[str]]:
+    """Return the scenarios that may require each permission, also if the rehearsal does not show its use."""
+    found = {**uses, **_implied(needs, uses), **_only_here(made)}
+    # The rehearsal never waits for a service account: the emulator creates it with the namespace.
+    found[HARNESS, "", "serviceaccounts", "watch"] = list(uses.get((HARNESS, "", "pods", "create"), ()))
+    return found
+
+
 def _add_rows(
     made: Environment, roles: RoleUsers, uses: Mapping[Need, Sequence[str]], known: Mapping[Need, Evidence]
 ) -> int:
@@ -339,7 +347,7 @@ def _add_rows(
     found = ablation.search(
         needs,
         roles=roles,
-        uses={**uses, **_implied(needs, uses), **_only_here(made)},
+        uses=_candidates(made, needs, uses),
         known={},
         admin=made.plane.kubeconfig,
         folder=made.folder,
