@@ -121,10 +121,10 @@ class ManagedProcess:
         self._process.wait()
         if self._process.stdin:
             self._process.stdin.close()
-        # Programs of the environment may leave processes on purpose: containerd leaves the containers.
-        if self._mark and self.isolation is not NONE:
-            self._kill_remaining()
         if self._mark:
+            # Programs of the environment may leave processes on purpose: containerd leaves the containers.
+            if self.isolation is not NONE:
+                self._kill_remaining()
             self._mark = ""
             OUTPUT_LIMIT.release(self.log_path)
 
