@@ -255,8 +255,9 @@ def _gpu_information(proc: Path, state: State, index: int, minor: int) -> None:
     text = {name: get_field(gpu, name)[0] for name in ("name", "uuid", "vbios_version", "irq_number")}
     (folder / "information").write_text(
         f"Model: \t\t {text['name']}\nIRQ:   \t\t {text['irq_number']}\nGPU UUID: \t {text['uuid']}\n"
-        f"Video BIOS: \t {text['vbios_version']}\nBus Type: \t PCIe\nDMA Size: \t 52 bits\n"
-        f"DMA Mask: \t 0xfffffffffffff\nBus Location: \t {bus}\nDevice Minor: \t {minor}\nGPU Excluded:\t No\n",
+        f"Video BIOS: \t {str(text['vbios_version']).lower()}\nBus Type: \t PCIe\nDMA Size: \t 52 bits\n"
+        f"DMA Mask: \t 0xfffffffffffff\nBus Location: \t {bus}\nDevice Minor: \t {minor}\n"
+        f"GPU Firmware: \t {state.driver_version.text.decode()}\nGPU Excluded:\t No\n",
         encoding="utf-8",
     )
 

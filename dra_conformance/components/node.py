@@ -133,6 +133,11 @@ class ScenarioNode:
         """Whether the node uses this machine's GPUs (`--nvml real`)."""
         return self.world.run.options.nvml == "real"
 
+    @property
+    def driver_root(self) -> Path:
+        """The directory of the NVIDIA driver's files: that of the fake node, or of this machine (`--driver-root`)."""
+        return Path(self.world.run.options.driver_root if self.real else self.gpus.driver_root)
+
     @staticmethod
     def _machine_nvml() -> Any:
         import fake_nvml  # deferred: only nodes with GPUs load the library
@@ -547,7 +552,7 @@ class ScenarioNode:
             plugins_dir=self.kubelet.plugins_dir,
             registrar_dir=self.kubelet.registration_dir,
             cdi_root=self.kubelet.cdi_roots[0],
-            driver_root=driver_root or (Path("/") if self.real else self.gpus.driver_root),
+            driver_root=driver_root or self.driver_root,
             driver_name=driver,
         )
 
@@ -583,7 +588,7 @@ class ScenarioNode:
         if any("{kubeconfig}" in word for word in command):
             values["kubeconfig"] = self._kubeconfig(target)
         if any(DRIVER_ROOT in word for word in command):
-            values["driver_root"] = "/" if self.real else str(self.gpus.driver_root)
+            values["driver_root"] = str(self.driver_root)
         return values
 
     def _namespace(self, target: str) -> str:

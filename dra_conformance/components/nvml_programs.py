@@ -149,6 +149,44 @@ for name in ("PersistenceMode", "ComputeMode"):  # set to the present value: a l
 print(", ".join(codes))
 """
 
+# On a busy machine a thread may begin its wait after the call that should find it waiting: hence several attempts.
+_BESIDE_A_WAIT: Final = """
+import ctypes, sys, threading, time
+library, call, expected = ctypes.CDLL(sys.argv[1]), sys.argv[2], sys.argv[3]
+library.nvmlInit_v2()
+handle, data = ctypes.c_void_p(), ctypes.create_string_buffer(64)
+library.nvmlDeviceGetHandleByIndex_v2(0, ctypes.byref(handle))
+for attempt in range(5):
+    events, more, outcome, began = ctypes.c_void_p(), ctypes.c_void_p(), [], threading.Event()
+    library.nvmlEventSetCreate(ctypes.byref(events))
+    library.nvmlDeviceRegisterEvents(handle, ctypes.c_ulonglong(8), events)
+    def wait():
+        began.set()
+        code = library.nvmlEventSetWait_v2(events, data, 600)
+        outcome.extend((code, time.monotonic()))
+    thread = threading.Thread(target=wait)
+    thread.start()
+    began.wait()
+    time.sleep(0.2)
+    code = {
+        "EventSetFree": lambda: library.nvmlEventSetFree(events),
+        "EventSetCreate": lambda: library.nvmlEventSetCreate(ctypes.byref(more)),
+        "RegisterEvents": lambda: library.nvmlDeviceRegisterEvents(handle, ctypes.c_ulonglong(8), events),
+        "Shutdown": lambda: library.nvmlShutdown(),
+        "DeviceGetCount": lambda: library.nvmlDeviceGetCount_v2(ctypes.byref(ctypes.c_uint())),
+        "Init": lambda: library.nvmlInit_v2(),
+    }[call]()
+    returned = time.monotonic()
+    thread.join()
+    when = "after" if returned > outcome[1] - 0.1 else "during"
+    if (when, outcome[0]) == (expected, 10):
+        break
+    library.nvmlInit_v2()
+print(f"{call} {code}, {when} the wait, which ends with {outcome[0]}")
+"""
+_AFTER: Final = ("EventSetFree", "EventSetCreate", "RegisterEvents", "Shutdown")
+_DURING: Final = ("DeviceGetCount", "Init")
+
 PROGRAMS: Final[Mapping[str, Program]] = {
     "load with RTLD_NOW": Program(_LOAD, ("RTLD_NOW",)),
     "load with RTLD_LAZY and RTLD_GLOBAL": Program(_LOAD, ("RTLD_LAZY",)),
@@ -158,5 +196,7 @@ PROGRAMS: Final[Mapping[str, Program]] = {
     "32 threads": Program(_THREADS, long=True),
     "count GPU instances of profile 19": Program(_COUNT, interactive=True),
     "set modes without privileges": Program(_SET_MODES, unprivileged=True),
+    **{f"{call} beside a wait": Program(_BESIDE_A_WAIT, (call, "after"), long=True) for call in _AFTER},
+    **{f"{call} beside a wait": Program(_BESIDE_A_WAIT, (call, "during"), long=True) for call in _DURING},
 }
 """All programs. RTLD_NOW is how C and Python load libraries, RTLD_LAZY with RTLD_GLOBAL how go-nvml does."""

@@ -1,6 +1,6 @@
-"""The recording of one NVIDIA H200 (driver 580.159.04, MIG off, PCI pass-through), and comparisons with it.
+"""The recordings of an H200 and an H100 (driver 580.159.04, MIG off, PCI pass-through), and comparisons with them.
 
-`fixtures/nvml` was recorded on that machine through nvidia-ml-py 13.610.43 and nvidia-smi; identities are blanked.
+`fixtures/nvml` was recorded on these machines through nvidia-ml-py and nvidia-smi; identities are blanked.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ import yaml
 
 from dra_conformance.core import assets
 
-BOARD: Final = 0x233510DE
-"""The PCI device id of the GPU that was recorded."""
+RECORDED: Final[Mapping[int, str]] = {0x233510DE: "h200", 0x233010DE: "h100"}
+"""The inventory of each recording, by PCI device id."""
 
 LIVE: Final[Mapping[str, tuple[float, float]]] = {
     "nvmlDeviceGetTemperature": (20, 60),
@@ -29,7 +29,7 @@ LIVE: Final[Mapping[str, tuple[float, float]]] = {
     "nvmlDeviceGetPcieThroughput": (0, 1e6),
     "nvmlDeviceGetClockInfo": (300, 3300),
 }
-"""Readings that change on a live GPU, with the range of a healthy idle H200."""
+"""Readings that change on a live GPU, with the range of a healthy idle GPU."""
 
 OWN: Final = frozenset({"nvmlDeviceGetUUID", "nvmlDeviceGetSerial", "nvmlDeviceGetPdi"})
 """Getters of the machine's identity, which is blanked in the recording."""
@@ -38,7 +38,7 @@ APART: Final[Mapping[str, str]] = {
     "nvmlDeviceGetViolationStatus": "three of its counters are live",
     "nvmlDeviceGetCurrentClockFreqs": "the recording's current clock had moved between two calls",
 }
-"""Getters that only tests/fake_nvml/test_nvml_h200.py compares, each with the reason."""
+"""Getters that only tests/fake_nvml/test_nvml_recorded.py compares, each with the reason."""
 
 CRASHED: Final = frozenset({"nvmlDeviceGetCapabilities", "nvmlDevicePowerSmoothingActivatePresetProfile"})
 """Calls that crashed pynvml's process on that machine: its wrapper passes a bare handle."""
@@ -55,9 +55,9 @@ CONSTANT: Final = (
 """Getters with the same value on every GPU of that board."""
 
 
-def recording() -> dict[str, Any]:
-    """Return the recording: getters with their value or error (for each argument), field values, MIG profiles."""
-    text = (assets.fixtures() / "nvml" / "h200_nvml.json").read_text(encoding="utf-8")
+def recording(inventory: str) -> dict[str, Any]:
+    """Return a recording: getters with their value or error (for each argument), field values, MIG profiles."""
+    text = (assets.fixtures() / "nvml" / f"{inventory}_nvml.json").read_text(encoding="utf-8")
     found: dict[str, Any] = json.loads(text)
     return found
 

@@ -348,6 +348,16 @@ OPTIONS: tuple[Option, ...] = (
         shared=True,
     ),
     Option(
+        name="driver-root",
+        help="Find this machine's NVIDIA driver below this directory (--nvml real).",
+        note="NVIDIA's GPU operator has it in /run/nvidia/driver.",
+        group="driver",
+        default="/",
+        metavar="DIR",
+        example="/run/nvidia/driver",
+        shared=True,
+    ),
+    Option(
         name="kubernetes-version",
         help="Start or emulate this Kubernetes release (1.34 to 1.37).",
         group="control-plane",

@@ -69,6 +69,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     revision: str = default_of("revision")
     inventory: str = default_of("inventory")
     nvml: str = default_of("nvml")
+    driver_root: str = default_of("driver-root")
     profile: tuple[str, ...] = default_of("profile")
     rule: tuple[str, ...] = default_of("rule")
     focus: tuple[str, ...] = default_of("focus")

@@ -37,6 +37,7 @@ ON_REQUEST = frozenset({"fault-sweep", "gates-off"})
 NEEDS: tuple[str, ...] = (
     "fake-nvml",
     "chosen-gpus",
+    "stand-in-nvml",
     "several-gpus",
     "seen-nvml",
     "virtual-clock",

@@ -67,6 +67,16 @@ def check(options: RunOptions) -> None:
     _inventory(options.inventory)
     if options.nvml == "real":
         machine_gpus()
+        if not Path(options.driver_root).is_dir():
+            raise UsageError(
+                f"--driver-root {options.driver_root}: no such directory",
+                hint="It has the NVIDIA driver's files in usr/lib64, lib64 or usr/lib/x86_64-linux-gnu.",
+            )
+    elif options.driver_root != "/":
+        raise UsageError(
+            "--driver-root: requires the GPUs of this machine (--nvml real)",
+            hint="The fake GPUs have a driver root of their own.",
+        )
     if options.driver_mount and not any(options.component(name).kind == "exec" for name in MOUNTED):
         raise UsageError("--driver-mount: requires a driver that the run starts (--driver exec:COMMAND)")
     if options.scheduler_name and options.component("scheduler").kind not in ("exec", "cluster"):
@@ -111,6 +121,11 @@ def _inventory(name: str) -> None:
         fake_nvml.Inventory.load(name)
     except InventoryError as error:
         raise UsageError(f"--inventory {name}: {error}") from None
+
+
+def inventory_gpus(name: str) -> int:
+    """Return the number of GPUs of an inventory that `_inventory` has accepted."""
+    return len(fake_nvml.Inventory.load(name).gpus)
 
 
 def machine_gpus() -> int:

@@ -23,7 +23,7 @@ class Target:
     `no_claim_webhook`: the reason why no webhook of an existing cluster validates claims; empty if one does.
     `resource_versions`: the versions of resource.k8s.io in which ResourceClaims are served, newest first.
     `nvml`: the library that the nvml scenarios test, `fake` or `real`.
-    `gpus`: number of GPUs of this machine, None for the fake library.
+    `gpus`: number of GPUs of this machine (`nvml` is `real`) or of the inventory; None if it is not known.
     `no_driver_view`: why this machine cannot show a program other files at paths that it has built in, or empty.
     `features`: the optional features that the target supports, and how each is known.
     """

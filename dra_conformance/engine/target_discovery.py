@@ -14,7 +14,7 @@ from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Release, Version
 from dra_conformance.engine import supported_features, target_isolation
 from dra_conformance.engine.observed import OPTIONAL
-from dra_conformance.engine.preflight import machine_gpus
+from dra_conformance.engine.preflight import inventory_gpus, machine_gpus
 from dra_conformance.engine.target import Target
 
 
@@ -89,7 +89,7 @@ def _target(
         revision=options.protocol,
         resource_versions=resource_versions,
         nvml=options.nvml,
-        gpus=machine_gpus() if options.nvml == "real" else None,
+        gpus=machine_gpus() if options.nvml == "real" else inventory_gpus(options.inventory),
         no_driver_view=target_isolation.no_driver_view(options),
         features=supported_features.find(options),
     )

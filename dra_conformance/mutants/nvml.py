@@ -426,11 +426,24 @@ def _(patch: Patch) -> None:
     patch.source("mig/mode.c", "    txn_publish(txn);\n    caps_follow(gpu);", "    txn_publish(txn);")
 
 
-@mutant("wait-on-freed-set-continues", rule="NVML-064", patience=2)
+@mutant("free-ends-a-wait", rule="NVML-064", patience=2)
 def _(patch: Patch) -> None:
-    """A wait on a set that is freed lasts until its timeout."""
-    line = "        event_set *s = set_find(handle, kind);\n        if (!fn_initialized())"
-    patch.source("events/event_sets.c", line, line.replace("set_find(handle, kind)", "&g_sets[0]"))
+    """A set is freed under a thread that waits on it."""
+    lines = "    event_set *s = set_find(set, KIND_EVENT_SET);\n    if (s != NULL) set_free(s);\n"
+    locked = f"    session_events_begin();\n{lines}    session_events_end();\n"
+    patch.source("events/events.c", locked, lines)
+
+
+@mutant("last-shutdown-ends-a-wait", rule="NVML-064", patience=2)
+def _(patch: Patch) -> None:
+    """The last nvmlShutdown does not wait for a thread that waits for an event."""
+    patch.source("state/session.c", "        if (last) session_events_begin();\n", "        last = false;\n")
+
+
+@mutant("version-of-nvml-needs-a-session", rule="NVML-011")
+def _(patch: Patch) -> None:
+    """nvmlSystemGetNVMLVersion is refused before nvmlInit."""
+    patch.source("system/system.c", "if (!fn_initialized() && session_node())", "if (false)")
 
 
 @mutant("shared-serial-returns-first-gpu", rule="NVML-022")

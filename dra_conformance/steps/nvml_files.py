@@ -98,7 +98,8 @@ def _(gpu: Gpu) -> object:
     """Return what /proc/driver/nvidia/gpus/*/information says about identities that NVML has as well."""
     found = _information(gpu)
     names = ("Model", "IRQ", "GPU UUID", "Video BIOS", "Bus Location", "Device Minor")
-    return [found.get(name, f"no {name}") for name in names]
+    values = {name: found.get(name, f"no {name}") for name in names}
+    return [value.upper() if name == "Video BIOS" else value for name, value in values.items()]
 
 
 @value("identities of the GPU by NVML")
@@ -109,7 +110,7 @@ def _(gpu: Gpu) -> object:
         nvml.nvmlDeviceGetName(handle),
         str(numbers[0]),
         nvml.nvmlDeviceGetUUID(handle),
-        nvml.nvmlDeviceGetVbiosVersion(handle),
+        nvml.nvmlDeviceGetVbiosVersion(handle).upper(),  # a hexadecimal number, in lower case in /proc
         pci_address(gpu),
         str(numbers[1]),
     ]

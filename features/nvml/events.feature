@@ -297,12 +297,17 @@ Feature: NVML's events
       | nvmlDeviceGetMemoryErrorCounter(0, 1, 2) | 1             |
       | nvmlDeviceGetMemoryErrorCounter(0, 0, 7) | NOT_SUPPORTED |
 
-  @NVML-064 @needs:fake-nvml
-  Scenario: Freeing an event set ends the waits on it
+  @NVML-064
+  Scenario Outline: <call> returns <when> the wait of another thread
     Given NVML
-    And an event set for the XIDs of every GPU
-    When a thread waits 60000 ms for an event
-    Then these calls return
-      | call                  | returns |
-      | nvmlEventSetFree(set) | SUCCESS |
-    And the wait ends with an error
+    When the program "<call> beside a wait" runs in another process
+    Then it prints "<call> 0, <when> the wait, which ends with 10"
+
+    Examples:
+      | call             | when   |
+      | EventSetFree     | after  |
+      | EventSetCreate   | after  |
+      | RegisterEvents   | after  |
+      | Shutdown         | after  |
+      | DeviceGetCount   | during |
+      | Init             | during |

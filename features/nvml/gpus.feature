@@ -338,9 +338,14 @@ Feature: NVML's GPUs
       | gb200-nvl72-node |
 
   @NVML-082 @needs:chosen-gpus
-  Scenario: Getters return the values that were recorded on an H200
-    Given NVML on the GPUs of "h200"
+  Scenario Outline: Getters return the values that were recorded on an <board>
+    Given NVML on the GPUs of "<inventory>"
     Then every getter returns the value that was recorded on the GPU's board
+
+    Examples:
+      | board | inventory |
+      | H200  | h200      |
+      | H100  | h100      |
 
   @NVML-082
   Scenario: Getters return the values that were recorded on this board

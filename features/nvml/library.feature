@@ -3,7 +3,7 @@ Feature: NVML as a shared library
   Programs in C, Go and Python load one shared library. How it treats versions, buffers and sessions does not depend on
   what is behind it, NVIDIA's driver or a file.
 
-  @NVML-001
+  @NVML-001 @needs:stand-in-nvml
   Scenario: The library exports every function that pynvml looks up
     Given NVML
     Then the library file has these properties
@@ -28,7 +28,7 @@ Feature: NVML as a shared library
       | property             | value |
       | undefined NVML names | none  |
 
-  @NVML-003 @needs:fake-nvml
+  @NVML-003 @needs:stand-in-nvml
   Scenario: The library exports names of NVML only
     Given NVML
     Then the library file has these properties
@@ -72,17 +72,17 @@ Feature: NVML as a shared library
   Scenario Outline: <function> rejects wrong versions and writes nothing
     Given NVML
     Then <function> returns for these versions of its structure
-      | version         | returns                   | structure |
-      | 0               | ARGUMENT_VERSION_MISMATCH | unchanged |
-      | 99              | ARGUMENT_VERSION_MISMATCH | unchanged |
-      | 8 bytes larger  | ARGUMENT_VERSION_MISMATCH | unchanged |
-      | 8 bytes smaller | ARGUMENT_VERSION_MISMATCH | unchanged |
+      | version         | returns | structure |
+      | 0               | <error> | unchanged |
+      | 99              | <error> | unchanged |
+      | 8 bytes larger  | <error> | unchanged |
+      | 8 bytes smaller | <error> | unchanged |
 
     Examples:
-      | function                             |
-      | nvmlDeviceGetMemoryInfo_v2           |
-      | nvmlDeviceGetGpuFabricInfoV          |
-      | nvmlDeviceGetGpuInstanceProfileInfoV |
+      | function                             | error                                            |
+      | nvmlDeviceGetMemoryInfo_v2           | FUNCTION_NOT_FOUND or ARGUMENT_VERSION_MISMATCH  |
+      | nvmlDeviceGetGpuFabricInfoV          | ARGUMENT_VERSION_MISMATCH                        |
+      | nvmlDeviceGetGpuInstanceProfileInfoV | INVALID_ARGUMENT or ARGUMENT_VERSION_MISMATCH    |
 
   @NVML-007
   Scenario Outline: <function> does not write beyond the caller's structure
@@ -230,13 +230,14 @@ Feature: NVML as a shared library
       | nvmlSystemGetNVMLVersion   |
 
   @NVML-011
-  Scenario: Before nvmlInit only nvmlErrorString works
+  Scenario: Before nvmlInit only nvmlErrorString and nvmlSystemGetNVMLVersion work
     Given NVML that is not initialised
     Then these calls return
       | call                                   | returns         |
       | nvmlDeviceGetCount_v2(&count)          | UNINITIALIZED   |
       | nvmlDeviceGetHandleByIndex_v2(0, &gpu) | UNINITIALIZED   |
       | nvmlSystemGetDriverVersion(buffer, 80) | UNINITIALIZED   |
+      | nvmlSystemGetNVMLVersion(buffer, 80)   | SUCCESS         |
       | nvmlEventSetCreate(&set)               | UNINITIALIZED   |
       | nvmlShutdown()                         | UNINITIALIZED   |
       | nvmlErrorString(0)                     | "Success"       |

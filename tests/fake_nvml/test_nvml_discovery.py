@@ -67,9 +67,9 @@ def test_lookups_that_fail(make_node: Make, nvml: Load) -> None:
         (lib.nvmlDeviceGetHandleByIndex, 8, lib.NVMLError_InvalidArgument),
         (lib.nvmlDeviceGetHandleByUUID, "GPU-00000000-0000-0000-0000-000000000000", lib.NVMLError_NotFound),
         (lib.nvmlDeviceGetHandleByUUID, "MIG-00000000-0000-0000-0000-000000000000", lib.NVMLError_NotFound),
-        (lib.nvmlDeviceGetHandleByUUID, "hello", lib.NVMLError_InvalidArgument),
+        (lib.nvmlDeviceGetHandleByUUID, "hello", lib.NVMLError_NotFound),
         (lib.nvmlDeviceGetHandleByPciBusId, "00000000:FF:1F.0", lib.NVMLError_NotFound),
-        (lib.nvmlDeviceGetHandleByPciBusId, "zz", lib.NVMLError_NotFound),
+        (lib.nvmlDeviceGetHandleByPciBusId, "zz", lib.NVMLError_InvalidArgument),
         (lib.nvmlDeviceGetHandleBySerial, b"xyz", lib.NVMLError_NotFound),
     ):
         with pytest.raises(error):

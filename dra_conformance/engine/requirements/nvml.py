@@ -8,6 +8,7 @@ from dra_conformance.engine.requirements.registry import Unmet, not_applicable, 
 from dra_conformance.engine.target import Target
 
 _SEVERAL_GPUS = 4
+_ALL_GPUS = 8
 
 
 @requirement
@@ -15,6 +16,8 @@ def fake_nvml(scenario: Scenario, target: Target) -> Unmet | None:
     """GPUs of the fake NVML library, which the scenario can choose and change."""
     if target.nvml == "real":
         return untestable("changes or chooses the GPUs, which is possible with the fake NVML only (--nvml fake)")
+    if target.gpus is not None and target.gpus < _ALL_GPUS:
+        return untestable(f"changes one of {_ALL_GPUS} GPUs; the inventory has {target.gpus} (--inventory)")
     if "nvml" in scenario.tags.components:  # the scenario calls the library itself, without a driver
         return None
     for component in NODE_PROGRAMS:
@@ -42,12 +45,21 @@ def chosen_gpus(scenario: Scenario, target: Target) -> Unmet | None:
 
 
 @requirement
+def stand_in_nvml(scenario: Scenario, target: Target) -> Unmet | None:
+    """A library in the place of NVIDIA's: one that is NVIDIA's own (--nvml real) has what its release has."""
+    if target.nvml == "real":
+        return not_applicable("is about a library in the place of NVIDIA's (--nvml real)")
+    return None
+
+
+@requirement
 def several_gpus(scenario: Scenario, target: Target) -> Unmet | None:
-    """At least four GPUs if they are this machine's (--nvml real)."""
+    """At least four GPUs, of this machine (--nvml real) or of the inventory."""
     if target.gpus is not None and target.gpus < _SEVERAL_GPUS:
         # The library of a machine with few GPUs cannot behave otherwise; a driver may run on other machines too.
+        where = "this machine has" if target.nvml == "real" else "the inventory has"
         return not_applicable(
-            f"needs {_SEVERAL_GPUS} GPUs; this machine has {target.gpus}", only=lambda rule: rule.component == "nvml"
+            f"needs {_SEVERAL_GPUS} GPUs; {where} {target.gpus}", only=lambda rule: rule.component == "nvml"
         )
     return None
 

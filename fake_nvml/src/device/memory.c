@@ -48,7 +48,7 @@ API nvmlReturn_t nvmlDeviceGetMemoryInfo_v2(handle_t device, nvmlMemory_v2_t *ou
     nvmlReturn_t rc = memory_of(__func__, device, &m);
     if (rc != OK) return rc;
     if (out == NULL) return E_INVALID_ARGUMENT;
-    if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_VERSION_MISMATCH;
+    if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_FUNCTION_NOT_FOUND; /* so says release 580 */
     out->total = m.total;
     out->reserved = m.reserved;
     out->free = m.free;

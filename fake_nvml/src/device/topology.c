@@ -33,15 +33,15 @@ API nvmlReturn_t nvmlDeviceGetMemoryAffinity(handle_t device, unsigned int words
     return rc;
 }
 
-enum { INTERNAL = 0, SINGLE_SWITCH = 10, HOST_BRIDGE = 30, NUMA_NODE = 40, SYSTEM = 50 };
+enum { SINGLE_SWITCH = 10, HOST_BRIDGE = 30, NUMA_NODE = 40, SYSTEM = 50 };
 
 static nvmlReturn_t ancestor(unsigned int a, unsigned int b, unsigned int *level) {
     fn_Gpu one, two;
     nvmlReturn_t rc = read_gpu(a, &one);
     if (rc == OK) rc = read_gpu(b, &two);
     if (rc != OK) return rc;
-    if (a == b) *level = INTERNAL;
-    else if (one.scalars[F_pcie_switch].rc == OK && two.scalars[F_pcie_switch].rc == OK &&
+    if (a == b) return E_NOT_SUPPORTED; /* recorded on one H100 */
+    if (one.scalars[F_pcie_switch].rc == OK && two.scalars[F_pcie_switch].rc == OK &&
              SCALAR(&one, pcie_switch) == SCALAR(&two, pcie_switch))
         *level = SINGLE_SWITCH;
     else *level = SCALAR(&one, numa_node) == SCALAR(&two, numa_node) ? NUMA_NODE : SYSTEM;
@@ -99,7 +99,8 @@ API nvmlReturn_t nvmlDeviceGetP2PStatus(handle_t first, handle_t second, unsigne
     if (rc == OK) rc = read_gpu(b.gpu, &two);
     if (rc != OK) return rc;
     bool linked = has_link(&one) && has_link(&two);
-    if (index == 2) *status = linked ? 0 : 5; /* NVLink: OK, or not supported */
+    if (a.gpu == b.gpu && index < 5) *status = 5; /* a GPU is no peer of itself: recorded on one H100 */
+    else if (index == 2) *status = linked ? 0 : 5; /* NVLink: OK, or not supported */
     else *status = 0;
     return OK;
 }

@@ -2,7 +2,7 @@
  *
  * Events are in the ring of the state file; a set has a cursor into it and a mask per GPU, in this process only. Waiting
  * is a futex sleep on the generation word, so an injection by another process wakes it at once. A sleep is cut into slices
- * of 100 ms, which bounds what a wake-up lost to a killed writer, a free or a shutdown can cost. */
+ * of 100 ms, which bounds what a wake-up lost to a killed writer can cost. */
 #define _GNU_SOURCE
 #include "events/event_sets.h"
 #include "state/values.h"
@@ -53,7 +53,6 @@ event_set *set_find(handle_t handle, enum handle_kind kind) {
 
 void set_free(event_set *s) {
     __atomic_store_n(&s->used, 0, __ATOMIC_RELEASE);
-    session_wake();
 }
 
 /* Takes the next event for this set, in order; false when there is none. Threads that wait on one set share its events. */

@@ -134,8 +134,7 @@ API nvmlReturn_t nvmlDeviceGetGpuInstances(handle_t device, unsigned int id, han
     nvmlReturn_t rc = mig_gpu(__func__, device, &h, &gpu);
     if (rc != OK) return rc;
     if (count == NULL || instances == NULL) return E_INVALID_ARGUMENT;
-    if (!SCALAR(&gpu, mig_mode_current)) return E_NOT_SUPPORTED;
-    const fn_Profile *p = mig_profile_by_id(&gpu, id);
+    const fn_Profile *p = mig_profile_by_id(&gpu, id); /* with MIG off there are none of a profile, which is no error */
     if (p == NULL) return mig_known_elsewhere(id) ? E_NOT_SUPPORTED : E_INVALID_ARGUMENT;
     unsigned int found = 0; /* callers size the array by instanceCount, which `fits` never exceeds */
     for (unsigned int gi = 0; gi < MAX_GPU_INSTANCES && found < p->instances; gi++)

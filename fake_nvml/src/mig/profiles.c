@@ -59,7 +59,7 @@ static nvmlReturn_t fill_profile(const fn_Profile *p, void *out) {
         info->capabilities = p->capabilities;
         return OK;
     }
-    return E_VERSION_MISMATCH;
+    return E_INVALID_ARGUMENT; /* not ARGUMENT_VERSION_MISMATCH: so says release 580 */
 }
 
 API nvmlReturn_t nvmlDeviceGetGpuInstanceProfileInfo(handle_t device, unsigned int profile, nvmlGpuInstanceProfileInfo_t *info) {

@@ -22,6 +22,7 @@ typedef struct {
     uint32_t lock;
     uint32_t references;
     uint32_t sessions; /* counts nvmlInit after nvmlShutdown: old event sets are not those of this session */
+    uint32_t events; /* the lock of session_events_begin */
     uint32_t reserved;
     uint64_t epoch;
 } fn_session_block;
@@ -49,16 +50,16 @@ __attribute__((destructor)) static void unload(void) {
     g_block = NULL;
 }
 
-static void lock(fn_session_block *b) {
+static void lock(uint32_t *word) {
     uint32_t free_word = 0;
-    while (!__atomic_compare_exchange_n(&b->lock, &free_word, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
-        syscall(SYS_futex, &b->lock, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
+    while (!__atomic_compare_exchange_n(word, &free_word, 1, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+        syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 1, NULL, NULL, 0);
         free_word = 0;
     }
 }
-static void unlock(fn_session_block *b) {
-    __atomic_store_n(&b->lock, 0, __ATOMIC_RELEASE);
-    syscall(SYS_futex, &b->lock, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+static void unlock(uint32_t *word) {
+    __atomic_store_n(word, 0, __ATOMIC_RELEASE);
+    syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
 const fn_map *fn_current(void) { return &g_map; }
@@ -67,9 +68,8 @@ bool fn_initialized(void) {
     return b != NULL && __atomic_load_n(&b->references, __ATOMIC_ACQUIRE) != 0;
 }
 unsigned int fn_session(void) { return g_block == NULL ? 0 : g_block->sessions; }
-void session_wake(void) {
-    if (g_map.header != NULL) syscall(SYS_futex, &g_map.header->gen, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
+void session_events_begin(void) { lock(&g_block->events); } /* after fn_enter, so the block exists */
+void session_events_end(void) { unlock(&g_block->events); }
 
 /* Binds this copy of the library to one node, regardless of the environment. Call it before nvmlInit. */
 API int fnvml_use_state(const char *path) {
@@ -131,10 +131,19 @@ static nvmlReturn_t attach(unsigned int flags) {
     return OK;
 }
 
+bool session_node(void) {
+    fn_session_block *b = block();
+    if (b == NULL) return false;
+    lock(&b->lock);
+    if (g_map.header == NULL) (void)attach(1);
+    unlock(&b->lock);
+    return g_map.header != NULL;
+}
+
 nvmlReturn_t session_init_begin(unsigned int flags) {
     fn_session_block *b = block();
     if (b == NULL) return E_MEMORY;
-    lock(b);
+    lock(&b->lock);
     if (b->references != 0) return OK;
     nvmlReturn_t rc = attach(flags);
     if (rc == OK) {
@@ -148,20 +157,23 @@ nvmlReturn_t session_init_end(nvmlReturn_t rc) {
     fn_session_block *b = g_block;
     if (b == NULL) return rc; /* no memory: begin did not lock */
     if (rc == OK) __atomic_add_fetch(&b->references, 1, __ATOMIC_RELEASE);
-    unlock(b);
+    unlock(&b->lock);
     return rc;
 }
 
 nvmlReturn_t session_shutdown(void) {
     fn_session_block *b = block();
     if (b == NULL) return E_MEMORY;
-    lock(b);
+    lock(&b->lock);
     nvmlReturn_t rc = E_UNINITIALIZED;
     if (b->references != 0) {
+        bool last = b->references == 1;
+        if (last) session_events_begin();
+        __atomic_sub_fetch(&b->references, 1, __ATOMIC_RELEASE);
+        if (last) session_events_end();
         rc = OK;
-        if (__atomic_sub_fetch(&b->references, 1, __ATOMIC_RELEASE) == 0) session_wake();
     }
-    unlock(b);
+    unlock(&b->lock);
     return rc;
 }
 

@@ -25,39 +25,45 @@ API const char *nvmlErrorString(nvmlReturn_t code) {
     case 14: return "Corrupted infoROM";
     case 15: return "GPU is lost";
     case 16: return "GPU requires reset";
-    case 17: return "The operating system has blocked the request.";
-    case 18: return "RM has detected an NVML/RM version mismatch.";
+    case 17: return "GPU access blocked by the operating system";
+    case 18: return "Driver/library version mismatch";
     case 19: return "In use by another client";
     case 20: return "Insufficient Memory";
     case 21: return "No data";
-    case 22: return "vgpu ecc not supported";
+    case 22: return "vGPU ECC not supported";
     case 23: return "Insufficient Resources";
-    case 24: return "Frequency not supported";
+    case 24: return "Invalid Frequency";
     case 25: return "Argument version mismatch";
-    case 26: return "Deprecated";
+    case 26: return "Requested functionality has been deprecated";
     case 27: return "System is not in ready state";
-    case 28: return "GPU not found";
-    case 29: return "Invalid state";
-    case 30: return "Reset type not supported";
+    case 28: return "No supported GPUs were found";
+    case 29: return "Resource not in correct state to perform requested operation";
+    case 30: return "Reset type is not supported for given device";
     default: return "Unknown Error";
     }
 }
 
-static nvmlReturn_t node_text(const char *function, size_t offset, char *buffer, unsigned int size) {
-    nvmlReturn_t rc = fn_enter(function);
-    if (rc != OK) return rc;
+static nvmlReturn_t text_at(size_t offset, char *buffer, unsigned int size) {
     if (buffer == NULL) return E_INVALID_ARGUMENT;
     fn_Text text;
-    rc = node_value(offset, &text, sizeof(text));
+    nvmlReturn_t rc = node_value(offset, &text, sizeof(text));
     if (rc == OK) rc = text.rc;
     text.text[STRING_SIZE - 1] = 0;
     return rc == OK ? copy_text(text.text, buffer, size) : rc;
 }
 
+static nvmlReturn_t node_text(const char *function, size_t offset, char *buffer, unsigned int size) {
+    nvmlReturn_t rc = fn_enter(function);
+    if (rc != OK) return rc;
+    return text_at(offset, buffer, size);
+}
+
 API nvmlReturn_t nvmlSystemGetDriverVersion(char *version, unsigned int length) {
     return node_text(__func__, offsetof(fn_State, driver_version), version, length);
 }
+/* The one version that can be asked for before nvmlInit (recorded on one H100). */
 API nvmlReturn_t nvmlSystemGetNVMLVersion(char *version, unsigned int length) {
+    if (!fn_initialized() && session_node()) return text_at(offsetof(fn_State, nvml_version), version, length);
     return node_text(__func__, offsetof(fn_State, nvml_version), version, length);
 }
 API nvmlReturn_t nvmlSystemGetDriverBranch(nvmlSystemDriverBranchInfo_v1_t *info, unsigned int length) {
@@ -168,7 +174,6 @@ static nvmlReturn_t by_uuid(const char *uuid, handle_t *device) {
         }
         return E_NOT_FOUND;
     }
-    if (strncmp(uuid, "GPU-", 4) != 0) return E_INVALID_ARGUMENT;
     for (unsigned int i = 0; i < count; i++) {
         char own[STRING_SIZE];
         if (read_text(i, S_uuid, own, sizeof(own)) == OK && strcmp(own, uuid) == 0) return hand_out(i, device);
@@ -255,7 +260,7 @@ static nvmlReturn_t by_bus_id(const char *function, const char *id, handle_t *de
     if (rc != OK) return rc;
     if (id == NULL || device == NULL) return E_INVALID_ARGUMENT;
     unsigned int want[3];
-    if (!parse_bus_id(id, &want[0], &want[1], &want[2])) return E_NOT_FOUND;
+    if (!parse_bus_id(id, &want[0], &want[1], &want[2])) return E_INVALID_ARGUMENT;
     for (unsigned int i = 0, count = gpu_count(); i < count; i++) {
         uint32_t own[3];
         rc = node_value(offsetof(fn_State, gpus) + i * sizeof(fn_Gpu) + offsetof(fn_Gpu, domain), own, sizeof(own));
