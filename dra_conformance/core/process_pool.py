@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import signal
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -53,7 +54,11 @@ def each(
                 item = waiting.pop()
                 receiver, sender = fork.Pipe(duplex=False)
                 process = fork.Process(target=_child, args=(function, item, sender))
-                process.start()
+                with warnings.catch_warnings():
+                    # Python 3.12 warns of forks beside threads. NVIDIA's library has some, and a child that uses it
+                    # initialises it anew.
+                    warnings.simplefilter("ignore", DeprecationWarning)
+                    process.start()
                 sender.close()  # so that the end of the child closes the pipe
                 seconds = limit(item) if callable(limit) else limit
                 running.append(_Child(item, process, receiver, time.monotonic() + seconds, seconds))
