@@ -177,6 +177,10 @@ class PluginServer:
             self._registration.start()
             undo.pop_all()
 
+    def start_registration(self) -> None:
+        """Register without a service, as a driver that is slow to listen; `start_service` serves."""
+        self._registration.start()
+
     def stop(self, *, grace: float | None = 1.0) -> None:
         """Remove the registration socket first, then end the service. Idempotent."""
         self._registration.stop(grace=grace)
@@ -191,7 +195,7 @@ class PluginServer:
         self._plugin.stop(grace=0.2)
 
     def start_service(self) -> None:
-        """Serve again after `stop_service`."""
+        """Serve after `stop_service` or `start_registration`."""
         self._plugin.start()
 
     def _dra_handler(self, version: codec.DRACodec) -> grpc.GenericRpcHandler[Any, Any]:
