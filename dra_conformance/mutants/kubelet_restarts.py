@@ -7,11 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from dra_api.allocations import results_of
 from dra_api.objects import PODS as POD_RESOURCE
 from dra_api.objects import uid_of
 from dra_api.rpc import RpcError
 from dra_conformance.engine.mutation import Patch, mutant
-from dra_conformance.kubelet.errors import KubeletError, RegistrationRefused
+from dra_conformance.kubelet.claims import pod_claims
+from dra_conformance.kubelet.errors import ClaimRefused, KubeletError, RegistrationRefused, UnprepareFailed
 from dra_conformance.mutants.kubelet import CLAIMS, INSTANCE, PLUGINS, PODS
 
 
@@ -138,3 +140,69 @@ def _(patch: Patch) -> None:
         return batch
 
     patch.wrap(f"{CLAIMS}._unprepare_batch", make)
+
+
+@mutant("claims-looked-up-in-the-status", rule="DRA-572")
+def _(patch: Patch) -> None:
+    """A pod does not end while its status does not list its claims from templates."""
+
+    def make(original: Any) -> Any:
+        def unprepare(self: Any, pod: Any, state: Any) -> None:
+            try:
+                pod_claims(pod)
+            except ClaimRefused as error:
+                raise UnprepareFailed(str(error)) from None
+            original(self, pod, state)
+
+        return unprepare
+
+    patch.wrap(f"{PODS}._unprepare", make)
+
+
+SKIPPED = "dra_conformance.kubelet.claims:_skipped"
+
+
+@mutant(
+    "skipped-words-compared",
+    rule="DRA-281",
+    kubernetes_version="1.37",
+    feature_gates=("DRAOptionalNodeOperations=true",),
+)
+def _(patch: Patch) -> None:
+    """An operation is skipped if every result has the same word for it, so that * and its name do not go together."""
+
+    def skipped(claim: Any, driver: str) -> tuple[str, ...]:
+        several = [set(one.get("skipNodeOperations") or ()) for one in results_of(claim) if one["driver"] == driver]
+        common = set.intersection(*several)
+        operations = ("NodePrepareResources", "NodeUnprepareResources")
+        return operations if "*" in common else tuple(one for one in operations if one in common)
+
+    patch.replace(SKIPPED, skipped)
+
+
+@mutant(
+    "skipped-operations-of-any-device",
+    rule="DRA-281",
+    kubernetes_version="1.37",
+    feature_gates=("DRAOptionalNodeOperations=true",),
+)
+def _(patch: Patch) -> None:
+    """An operation is skipped if one device of the driver skips it."""
+
+    def skipped(claim: Any, driver: str) -> tuple[str, ...]:
+        several = [set(one.get("skipNodeOperations") or ()) for one in results_of(claim) if one["driver"] == driver]
+        operations = ("NodePrepareResources", "NodeUnprepareResources")
+        return tuple(operation for operation in operations if any({"*", operation} & one for one in several))
+
+    patch.replace(SKIPPED, skipped)
+
+
+@mutant(
+    "operations-to-skip-ignored-without-gate",
+    rule="DRA-526",
+    kubernetes_version="1.37",
+    feature_gates=("DRAOptionalNodeOperations=true",),
+)
+def _(patch: Patch) -> None:
+    """A kubelet without the gate calls the driver although its devices skip the calls."""
+    patch.replace(SKIPPED, lambda claim, driver: ())

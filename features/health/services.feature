@@ -40,7 +40,7 @@ Feature: The kubelet watches the health service that a driver announces
     And pod "train" has shown the health "Healthy" for "claim:train"
     # An end without an error is no answer: the kubelet opens a second stream, which has one.
     When the driver of "n1" declines health streams
-    And 6 seconds pass
+    And 8 seconds pass
     Then the kubelet has opened 2 health streams of the driver of "n1"
     When the driver of "n1" accepts health streams
     And 60 seconds pass
