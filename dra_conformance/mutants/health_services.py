@@ -47,6 +47,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SERVER}.__init__", change)
 
 
+@mutant("older-health-service-omits-a-device", rule="DRA-295b")
+def _(patch: Patch) -> None:
+    """The first device is missing in the reports of v1alpha1, which a kubelet of 1.37 does not read."""
+
+    def make(original: Any) -> Any:
+        def encode(self: Any, devices: Any) -> Any:
+            return original(self, devices[1:] if self.service == HEALTH_V1ALPHA1 else devices)
+
+        return encode
+
+    patch.wrap("dra_api.rpc.codec:HealthCodec.encode", make)
+
+
 @mutant("every-driver-watched", rule="DRA-574")
 def _(patch: Patch) -> None:
     """The kubelet opens a health stream to a driver that announces none."""

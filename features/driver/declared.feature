@@ -24,3 +24,6 @@ Feature: Declared capabilities of a driver
     When 40 seconds pass
     Then the health of no device that the driver on "n1" streamed is out of date [DRA-295c]
     And the driver on "n1" gives the time of each health report [DRA-295d]
+    # Kubelets up to 1.36 read another version than later ones.
+    When each health service that the driver on "n1" announces is watched in place of the kubelet
+    Then each of these health services has reported every device that the driver publishes [DRA-295b]
