@@ -19,6 +19,7 @@ from dra_api.clock import Clock, RealClock
 from dra_api.rpc import codec
 from dra_api.rpc.types import (
     DRA_VERSIONS,
+    HEALTH_V1,
     V1,
     ClaimRef,
     PluginInfo,
@@ -296,12 +297,14 @@ class DRAPluginClient:
         )
         return answer
 
-    def watch_health(self) -> ServerStream:
-        """Call NodeWatchResources v1alpha1; return an iterator of `tuple[DeviceHealth, ...]` with `close()`.
+    def watch_health(self, version: str = HEALTH_V1) -> ServerStream:
+        """Call NodeWatchResources; return an iterator of `tuple[DeviceHealth, ...]` with `close()`.
 
-        UNIMPLEMENTED (an RpcError while iterating) means that the driver has no health service.
+        `version` is one of `HEALTH_VERSIONS`. UNIMPLEMENTED (an RpcError while iterating) means that the driver does
+        not serve it or has no health to report.
         """
-        return self.channel.stream(codec.HEALTH_SERVICE, "NodeWatchResources", codec.decode_health)
+        health = codec.HEALTH_CODECS[version]
+        return self.channel.stream(health.service, "NodeWatchResources", health.decode)
 
     def close(self) -> None:
         """Close the connection."""

@@ -11,9 +11,12 @@ from typing import Any
 
 from dra_api.rpc._generated.dra_v1 import api_pb2 as dra_v1
 from dra_api.rpc._generated.dra_v1beta1 import api_pb2 as dra_v1beta1
+from dra_api.rpc._generated.health_v1 import api_pb2 as health_v1
 from dra_api.rpc._generated.health_v1alpha1 import api_pb2 as health_v1alpha1
 from dra_api.rpc._generated.registration_v1 import api_pb2 as registration_v1
 from dra_api.rpc.types import (
+    HEALTH_V1,
+    HEALTH_V1ALPHA1,
     V1,
     V1BETA1,
     ClaimRef,
@@ -25,7 +28,6 @@ from dra_api.rpc.types import (
     RegistrationStatus,
 )
 
-HEALTH_SERVICE = "v1alpha1.DRAResourceHealth"
 REGISTRATION_SERVICE = "pluginregistration.Registration"
 
 
@@ -106,37 +108,49 @@ DRA_CODECS: Mapping[str, DRACodec] = {
 }
 
 
-def encode_health(devices: Sequence[DeviceHealth]) -> bytes:
-    """Return one message of the health stream."""
-    response = health_v1alpha1.NodeWatchResourcesResponse(
-        devices=[
-            health_v1alpha1.DeviceHealth(
-                device=health_v1alpha1.DeviceIdentifier(pool_name=d.pool_name, device_name=d.device_name),
-                health=health_v1alpha1.HealthStatus.Name(int(d.health)),
-                last_updated_time=d.last_updated,
-                health_check_timeout_seconds=d.timeout_seconds,
+@dataclass(frozen=True, slots=True)
+class HealthCodec:
+    """One version of the DRAResourceHealth service, which has the same name on the wire as in a registration."""
+
+    service: str
+    messages: Any
+
+    def encode(self, devices: Sequence[DeviceHealth]) -> bytes:
+        """Return one message of the health stream."""
+        response = self.messages.NodeWatchResourcesResponse(
+            devices=[
+                self.messages.DeviceHealth(
+                    device=self.messages.DeviceIdentifier(pool_name=d.pool_name, device_name=d.device_name),
+                    health=self.messages.HealthStatus.Name(int(d.health)),
+                    last_updated_time=d.last_updated,
+                    health_check_timeout_seconds=d.timeout_seconds,
+                    message=d.message,
+                )
+                for d in devices
+            ]
+        )
+        return bytes(response.SerializeToString())
+
+    def decode(self, data: bytes) -> tuple[DeviceHealth, ...]:
+        """Return the devices of a health message; an unknown health number becomes UNKNOWN."""
+        known = {int(status) for status in HealthStatus}
+        return tuple(
+            DeviceHealth(
+                pool_name=d.device.pool_name,
+                device_name=d.device.device_name,
+                health=HealthStatus(d.health) if d.health in known else HealthStatus.UNKNOWN,
+                last_updated=d.last_updated_time,
+                timeout_seconds=d.health_check_timeout_seconds,
                 message=d.message,
             )
-            for d in devices
-        ]
-    )
-    return bytes(response.SerializeToString())
-
-
-def decode_health(data: bytes) -> tuple[DeviceHealth, ...]:
-    """Return the devices of a health message; an unknown health number becomes UNKNOWN."""
-    known = {int(status) for status in HealthStatus}
-    return tuple(
-        DeviceHealth(
-            pool_name=d.device.pool_name,
-            device_name=d.device.device_name,
-            health=HealthStatus(d.health) if d.health in known else HealthStatus.UNKNOWN,
-            last_updated=d.last_updated_time,
-            timeout_seconds=d.health_check_timeout_seconds,
-            message=d.message,
+            for d in self.messages.NodeWatchResourcesResponse.FromString(data).devices
         )
-        for d in health_v1alpha1.NodeWatchResourcesResponse.FromString(data).devices
-    )
+
+
+HEALTH_CODECS: Mapping[str, HealthCodec] = {
+    HEALTH_V1: HealthCodec(HEALTH_V1, health_v1),
+    HEALTH_V1ALPHA1: HealthCodec(HEALTH_V1ALPHA1, health_v1alpha1),
+}
 
 
 def encode_info(info: PluginInfo) -> bytes:

@@ -1,4 +1,4 @@
-"""The driver's side of the sockets: v1, v1beta1 and health on one socket, registration on another.
+"""The driver's side of the sockets: DRA and health services on one socket, registration on another.
 
 `PluginServer` owns both sockets between `start` and `stop`, and removes only sockets that it created. A socket is bound
 under a hidden name and renamed when it listens and has mode 0600, so that no client connects too early.
@@ -25,8 +25,9 @@ from dra_api.rpc.client import check_socket_path
 from dra_api.rpc.types import (
     DRA_PLUGIN_TYPE,
     DRA_VERSIONS,
-    HEALTH_V1ALPHA1,
+    HEALTH_VERSIONS,
     DRADriver,
+    HealthNotSupported,
     HealthReporter,
     PluginInfo,
     RegistrationStatus,
@@ -102,7 +103,9 @@ class PluginServer:
         plugin_socket: the service socket, `…/plugins/<driver>/dra.sock`.
         registration_socket: in the kubelet's registration folder, `…/plugins_registry/<driver>-reg.sock`.
         versions: the DRA services to serve, in the order of registration: a kubelet uses the first that it knows
-            (rule DRA-258). The health service is added when the driver reports health.
+            (rule DRA-258).
+        health_versions: the health services to serve after those if the driver reports health; a kubelet uses the
+            newest that it knows (rule DRA-573).
         serialize: whether prepare and unprepare run one at a time (rule DRA-283).
         endpoint: the endpoint that GetInfo returns, if it is not the absolute path of `plugin_socket`.
         extra_versions: further version names to register without a service.
@@ -118,6 +121,7 @@ class PluginServer:
         registration_socket: Path | str,
         *,
         versions: Sequence[str] = DRA_VERSIONS,
+        health_versions: Sequence[str] = HEALTH_VERSIONS,
         serialize: bool = True,
         endpoint: str | None = None,
         extra_versions: Sequence[str] = (),
@@ -126,20 +130,24 @@ class PluginServer:
         unknown = [version for version in versions if version not in codec.DRA_CODECS]
         if unknown:
             raise ValueError(f"unknown DRA service {unknown[0]!r}; known: {', '.join(DRA_VERSIONS)}")
+        if strange := [version for version in health_versions if version not in codec.HEALTH_CODECS]:
+            raise ValueError(f"unknown health service {strange[0]!r}; known: {', '.join(HEALTH_VERSIONS)}")
         self.name = f"plugin {driver_name}"
         self.driver = driver
         self._clock: Clock = clock or RealClock()
         self._lock = threading.Lock() if serialize else nullcontext()
         self.before_registration: Callable[[str], None] = lambda method: None
         """Called with the method of each registration call; an exception fails the call."""
+        self.on_health_stream: Callable[[str], None] = lambda service: None
+        """Called with the service of each health stream that a kubelet opens."""
         self._notified = threading.Event()
         self._status: RegistrationStatus | None = None
         plugin_path = Path(plugin_socket).absolute()
         supported = list(versions)
         handlers = [self._dra_handler(codec.DRA_CODECS[version]) for version in versions]
         if isinstance(driver, HealthReporter):
-            supported.append(HEALTH_V1ALPHA1)
-            handlers.append(self._health_handler(driver))
+            supported += health_versions
+            handlers += [self._health_handler(driver, codec.HEALTH_CODECS[version]) for version in health_versions]
         self.info = PluginInfo(
             DRA_PLUGIN_TYPE, driver_name, endpoint or str(plugin_path), (*supported, *extra_versions)
         )
@@ -169,6 +177,10 @@ class PluginServer:
             self._registration.start()
             undo.pop_all()
 
+    def start_registration(self) -> None:
+        """Register without a service, as a driver that is slow to listen; `start_service` serves."""
+        self._registration.start()
+
     def stop(self, *, grace: float | None = 1.0) -> None:
         """Remove the registration socket first, then end the service. Idempotent."""
         self._registration.stop(grace=grace)
@@ -183,7 +195,7 @@ class PluginServer:
         self._plugin.stop(grace=0.2)
 
     def start_service(self) -> None:
-        """Serve again after `stop_service`."""
+        """Serve after `stop_service` or `start_registration`."""
         self._plugin.start()
 
     def _dra_handler(self, version: codec.DRACodec) -> grpc.GenericRpcHandler[Any, Any]:
@@ -205,8 +217,15 @@ class PluginServer:
             },
         )
 
-    def _health_handler(self, driver: HealthReporter) -> grpc.GenericRpcHandler[Any, Any]:
+    def _health_handler(self, driver: HealthReporter, version: codec.HealthCodec) -> grpc.GenericRpcHandler[Any, Any]:
         def watch(_: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+            self.on_health_stream(version.service)
+            try:
+                yield from reports(context)
+            except HealthNotSupported as error:
+                context.abort(grpc.StatusCode.UNIMPLEMENTED, str(error))
+
+        def reports(context: grpc.ServicerContext) -> Iterator[bytes]:
             source = driver.watch_health()
             close = getattr(source, "close", None)
             # A generator is left out: Python refuses to close one from another thread while it runs.
@@ -215,9 +234,9 @@ class PluginServer:
             for devices in source:
                 if not context.is_active():
                     return
-                yield codec.encode_health(devices)
+                yield version.encode(devices)
 
-        return _handlers(codec.HEALTH_SERVICE, {"NodeWatchResources": grpc.unary_stream_rpc_method_handler(watch)})
+        return _handlers(version.service, {"NodeWatchResources": grpc.unary_stream_rpc_method_handler(watch)})
 
     def _registration_handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         def get_info(_: bytes, context: grpc.ServicerContext) -> bytes:

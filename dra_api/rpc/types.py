@@ -1,7 +1,8 @@
 """Values that a kubelet and a DRA driver exchange over two Unix sockets.
 
 Frozen; `dra_api.rpc.codec` converts them to and from protobuf messages. Names follow the published services
-(k8s.io/kubelet v0.36.2: pkg/apis/dra/v1 and v1beta1, pkg/apis/dra-health/v1alpha1, pkg/apis/pluginregistration/v1).
+(k8s.io/kubelet v0.37.2: pkg/apis/dra/v1 and v1beta1, pkg/apis/dra-health/v1 and v1alpha1,
+pkg/apis/pluginregistration/v1).
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ DRA_PLUGIN_TYPE: Final = "DRAPlugin"
 
 V1: Final = "v1.DRAPlugin"
 V1BETA1: Final = "v1beta1.DRAPlugin"
+HEALTH_V1: Final = "v1.DRAResourceHealth"
 HEALTH_V1ALPHA1: Final = "v1alpha1.DRAResourceHealth"
 """Entries of a registration's `supported_versions`, as a driver spells them."""
 
 DRA_VERSIONS: Final = (V1, V1BETA1)
+HEALTH_VERSIONS: Final = (HEALTH_V1, HEALTH_V1ALPHA1)
+"""The versions of the health service, the newest first. Kubelets up to 1.36 know only v1alpha1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,12 +120,18 @@ class DRADriver(Protocol):
         ...
 
 
+class HealthNotSupported(Exception):
+    """Raised by a driver that announces a health service and has no health to report: UNIMPLEMENTED for the kubelet."""
+
+
 @runtime_checkable
 class HealthReporter(Protocol):
     """A driver that also reports device health; `dra_api.rpc.HealthFeed` implements it."""
 
     def watch_health(self) -> Iterator[Sequence[DeviceHealth]]:
         """Yield complete lists of all devices, one after each change, until the caller closes the stream.
+
+        Raises HealthNotSupported if the driver has no health to report.
 
         An iterator with a thread-safe `close()` ends at once when the kubelet disconnects. A generator blocks its
         thread until its next item.

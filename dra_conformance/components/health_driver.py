@@ -3,7 +3,7 @@
 It tests kubelets: the scenario, unlike a real driver's hardware, decides when health changes. A scenario starts it on a
 node with a kubelet and owns it.
 
-Source: k8s.io/kubelet dra-health v1alpha1; rules DRA-295 to DRA-302.
+Source: k8s.io/kubelet dra-health v1 and v1alpha1; rules DRA-295 to DRA-302, DRA-573 to DRA-578.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock
 from dra_api.objects import RESOURCE_CLAIMS, uid_of
 from dra_api.rpc import (
+    DRA_VERSIONS,
+    HEALTH_VERSIONS,
     ClaimRef,
     DeviceHealth,
     HealthFeed,
+    HealthNotSupported,
     HealthStatus,
     HealthSubscription,
     PluginServer,
@@ -36,6 +39,8 @@ class HealthDriver:
         client: reads the claims that the kubelet names.
         plugins_dir, registration_dir: the kubelet's folders.
         devices: the device names of the pool; all are Healthy at first.
+        announced: the health services in the response to GetInfo, in this order. Those that the suite implements are
+            served; if there is none, both are, and the kubelet does not know it.
     """
 
     def __init__(
@@ -48,19 +53,32 @@ class HealthDriver:
         plugins_dir: Path,
         registration_dir: Path,
         clock: Clock,
+        announced: Sequence[str] = HEALTH_VERSIONS,
     ) -> None:
         self.name = name
         self.pool = pool
         self.cdi_ids: dict[str, tuple[str, ...]] = {}
+        self.streams: list[str] = []
+        """The health service of each stream that the kubelet has opened."""
         self._client = client
         self._clock = clock
         self._lock = threading.Lock()
         self._feed = HealthFeed()
+        self._declines = False
         self._health = {device: DeviceHealth(pool, device, HealthStatus.HEALTHY) for device in devices}
         self._elsewhere: list[DeviceHealth] = []
         folder = plugins_dir / name
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._server = PluginServer(self, name, folder / "dra.sock", registration_dir / f"{name}-reg.sock", clock=clock)
+        self._server = PluginServer(
+            self,
+            name,
+            folder / "dra.sock",
+            registration_dir / f"{name}-reg.sock",
+            health_versions=[one for one in HEALTH_VERSIONS if one in announced or not announced],
+            clock=clock,
+        )
+        self._server.info = replace(self._server.info, supported_versions=(*DRA_VERSIONS, *announced))
+        self._server.on_health_stream = self.streams.append
 
     def start(self) -> None:
         """Serve, report all devices as Healthy, and register."""
@@ -96,9 +114,16 @@ class HealthDriver:
         with self._lock:
             self._feed.close()
 
+    def decline_streams(self) -> None:
+        """End every health stream, and every new one with UNIMPLEMENTED, until `take_streams`."""
+        with self._lock:
+            self._declines = True
+            self._feed.close()
+
     def take_streams(self) -> None:
         """Accept streams again, with the same list as before."""
         with self._lock:
+            self._declines = False
             # A closed feed ends every new stream, so a new feed is needed.
             self._feed = HealthFeed()
         self._report()
@@ -112,8 +137,10 @@ class HealthDriver:
     # -- the plugin's services -------------------------------------------------------------------------------------
 
     def watch_health(self) -> HealthSubscription:
-        """Return a new stream of complete lists."""
+        """Return a new stream of complete lists. Raises HealthNotSupported while the driver declines."""
         with self._lock:
+            if self._declines:
+                raise HealthNotSupported("this driver does not report health")
             return self._feed.watch_health()
 
     def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
@@ -134,7 +161,11 @@ class HealthDriver:
         return PrepareResult(
             tuple(
                 PreparedDevice(
-                    (result["request"],), result["pool"], result["device"], self.cdi_ids.get(result["device"], ())
+                    (result["request"],),
+                    result["pool"],
+                    result["device"],
+                    self.cdi_ids.get(result["device"], ()),
+                    result.get("shareID"),
                 )
                 for result in results_of(claim)
                 if result["driver"] == self.name

@@ -40,6 +40,7 @@ from dra_conformance.core.errors import StartFailed, TargetUnreachable, Untestab
 from dra_conformance.core.events import DriverChanged, KubeletCall, KubeletEvent, LogRecord, NvmlChanged
 from dra_conformance.core.isolation import NONE, Isolation
 from dra_conformance.core.process import ManagedProcess
+from dra_conformance.core.rules.window import Version
 from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.kubelet.node_kubelet import NodeKubelet
@@ -110,7 +111,13 @@ class ScenarioNode:
                 wipe_at_start=self.external_driver is None,
                 programs=self._programs() if self._simulates_mps else None,
                 shown_at=self._shown_at(),
+                negotiates_health=self._release() >= Version.parse("1.37"),
             )
+
+    def _release(self) -> Version:
+        """Return the release that the harness's own kubelet emulates: that of the control plane."""
+        plane = self.world.run.control_plane
+        return Version.parse(plane.version() if plane is not None else self.world.run.options.kubernetes_version)
 
     # -- GPUs ------------------------------------------------------------------------------------------------------
 

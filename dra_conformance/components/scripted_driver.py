@@ -112,8 +112,9 @@ class ScriptedDriver:
         announced: Sequence[str] = DRA_VERSIONS,
         plugin_type: str = DRA_PLUGIN_TYPE,
         endpoint: str | None = None,
+        serves: bool = True,
     ) -> None:
-        """Serve and register.
+        """Serve and register; without `serves`, register only.
 
         `announced` are the services in the response to GetInfo; all that the suite implements are served.
         """
@@ -128,7 +129,10 @@ class ScriptedDriver:
         )
         self.server.info = replace(self.server.info, type=plugin_type, supported_versions=tuple(announced))
         self.server.before_registration = self._register
-        self.server.start()
+        if serves:
+            self.server.start()
+        else:
+            self.server.start_registration()
 
     def _register(self, method: str) -> None:
         self.registration_calls.append(method)

@@ -21,7 +21,10 @@ T = TypeVar("T")
 
 
 class PluginInstance:
-    """One registered endpoint of a driver."""
+    """One registered endpoint of a driver.
+
+    `version` is the DRA service that is called, `health` the health service that is watched; empty: none.
+    """
 
     def __init__(
         self,
@@ -29,6 +32,7 @@ class PluginInstance:
         driver: str,
         endpoint: str,
         version: str,
+        health: str = "",
         registration_socket: Path,
         clock: Clock,
         record: Record,
@@ -37,6 +41,7 @@ class PluginInstance:
         self.driver = driver
         self.endpoint = endpoint
         self.version = version
+        self.health = health
         self.registration_socket = registration_socket
         self.client = DRAPluginClient(endpoint, version, clock=clock)
         self.stopping = threading.Event()

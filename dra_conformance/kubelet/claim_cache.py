@@ -166,6 +166,7 @@ def _to_state(record: ClaimRecord) -> dict[str, Any]:
                         "PoolName": device.pool_name,
                         "DeviceName": device.device_name,
                         "RequestNames": list(device.request_names),
+                        "ShareID": device.share_id,
                         "CDIDeviceIDs": list(device.cdi_device_ids),
                     }
                     for device in devices
@@ -188,6 +189,7 @@ def _from_state(state: dict[str, Any]) -> ClaimRecord:
                     pool_name=device["PoolName"],
                     device_name=device["DeviceName"],
                     cdi_device_ids=tuple(device["CDIDeviceIDs"] or ()),
+                    share_id=device.get("ShareID"),
                 )
                 for device in entry["Devices"] or ()
             )

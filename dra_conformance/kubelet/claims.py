@@ -142,8 +142,14 @@ class ClaimManager:
                 ref=ClaimRef(namespace_of(claim), uid_of(claim), name_of(claim)),
                 drivers={result["driver"]: () for result in results_of(claim)},
             )
+            skipped = {driver: _skipped(claim, driver) for driver in record.drivers}
             if self._gates.optional_node_operations:
-                record.skipped = {driver: _skipped(claim, driver) for driver in record.drivers}
+                record.skipped = skipped
+            elif any(skipped.values()):
+                # claiminfo.go (computeDriverStates), v1.37; rule DRA-526.
+                raise ClaimRefused(
+                    f"ResourceClaim {use.claim_name}: DRAOptionalNodeOperations feature gate is disabled on kubelet"
+                )
             for driver in record.to_call(_PREPARE):
                 # The result is not needed: this raises DriverNotRegistered before anything is recorded.
                 self._plugin(driver)

@@ -3,8 +3,8 @@
 `HealthWatcher` owns one thread and one stream for each registered instance, from `add` to `remove`. The cache is in
 memory only: after a restart of the kubelet every device is Unknown until the driver's first message.
 
-Source: pkg/kubelet/cm/dra/manager.go (HandleWatchResourcesStream, UpdateAllocatedResourcesStatus) and healthinfo.go,
-v1.36; rules DRA-295 to DRA-302.
+Source: pkg/kubelet/cm/dra/manager.go (HandleWatchResourcesStream, UpdateAllocatedResourcesStatus), healthinfo.go and
+plugin/dra_plugin_manager.go (add), v1.37; rules DRA-295 to DRA-302, DRA-573 to DRA-575.
 """
 
 from __future__ import annotations
@@ -106,10 +106,11 @@ class HealthCache:
 
 
 class HealthWatcher:
-    """Watches the health stream of every registered instance.
+    """Watches the health stream of every registered instance that has a health service.
 
     `on_change(driver)` is called when the state of the driver's devices may have changed. Expiry is up to the caller:
-    `HealthCache.holds` returns the time.
+    `HealthCache.holds` returns the time. `retries_unimplemented`: also retry a stream that the driver answers with
+    UNIMPLEMENTED, as a kubelet of 1.36 does; since 1.37 such a driver has no further stream (rule DRA-575).
     """
 
     def __init__(
@@ -119,8 +120,10 @@ class HealthWatcher:
         timing: Timing,
         record: Record,
         on_change: Callable[[str], None],
+        retries_unimplemented: bool = False,
     ) -> None:
         self.cache = HealthCache(clock, timing.health)
+        self._retries_unimplemented = retries_unimplemented
         self._clock = clock
         self._retry = timing.health_retry
         self._record = record
@@ -129,7 +132,9 @@ class HealthWatcher:
         self._threads: dict[int, threading.Thread] = {}
 
     def add(self, instance: PluginInstance) -> None:
-        """Follow an instance."""
+        """Follow an instance, unless it announces no health service (rule DRA-574)."""
+        if not instance.health:
+            return
         thread = threading.Thread(target=self._follow, args=(instance,), name=f"health-{instance.driver}", daemon=True)
         with self._lock:
             self._threads[id(instance)] = thread
@@ -153,30 +158,32 @@ class HealthWatcher:
     def _follow(self, instance: PluginInstance) -> None:
         reported = ""
         while not instance.stopping.is_set():
-            error, received = self._one_stream(instance)
+            error, received, supported = self._one_stream(instance)
             # Counted from the end of the stream; time that a scenario advances meanwhile counts too.
             due = self._clock.monotonic() + self._retry
             if (received or error != reported) and not instance.stopping.is_set():
-                # The kubelet retries every 5 s even if there is no health service; log that once.
+                # A kubelet of 1.36 retries every 5 s even if there is no health service; log that once.
                 self._record(KubeletHealth(step="stream ended", driver=instance.driver, reason=error))
                 reported = error
+            if not supported and not self._retries_unimplemented:
+                return
             self._clock.wait(instance.stopping, max(due - self._clock.monotonic(), 0.0))
 
-    def _one_stream(self, instance: PluginInstance) -> tuple[str, bool]:
-        """Read one stream to its end; return why it ended, and whether it ever sent a report."""
+    def _one_stream(self, instance: PluginInstance) -> tuple[str, bool, bool]:
+        """Read one stream to its end; return why it ended, whether it ever sent a report, and whether it is served."""
         received = False
         try:
-            for devices in instance.client.watch_health():
+            for devices in instance.client.watch_health(instance.health):
                 received = True
                 self._take(instance.driver, devices)
         except RpcError as error:
-            return f"{error.code}: {error.details}", received
+            return f"{error.code}: {error.details}", received, error.code != "UNIMPLEMENTED"
         finally:
             self.cache.clear(instance.driver)
             # Without a report nothing was known, so nothing has changed.
             if received and not instance.stopping.is_set():
                 self._on_change(instance.driver)
-        return "the driver ended the stream", received
+        return "the driver ended the stream", received, True
 
     def _take(self, driver: str, devices: Sequence[DeviceHealth]) -> None:
         self.cache.update(driver, devices)

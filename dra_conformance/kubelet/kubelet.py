@@ -45,6 +45,8 @@ class Kubelet:
         registration_dir: if not below `root`.
         wipe_at_start: delete the node's slices at the start (rule DRA-285); False takes over a running node.
         programs: starts programs for some containers; the others are records.
+        negotiates_health: handle health services as since 1.37 (rules DRA-573 to DRA-575). False: as a kubelet of 1.36,
+            which knows only v1alpha1 and calls it whatever a driver announces.
 
     `start` raises CheckpointCorrupt if the checkpoint cannot be read.
     """
@@ -64,6 +66,7 @@ class Kubelet:
         wipe_at_start: bool = True,
         programs: Programs | None = None,
         shown_at: Mapping[Path, Path] | None = None,
+        negotiates_health: bool = True,
     ) -> None:
         self.name = f"kubelet {node_name}"
         self.node_name = node_name
@@ -80,6 +83,7 @@ class Kubelet:
         self._record = recorder(log, node_name)
         self._wipe_at_start = wipe_at_start
         self._shown_at = dict(shown_at or {})
+        self._negotiates_health = negotiates_health
         self._life_lock = threading.RLock()
         self._life: _Life | None = None
 
@@ -231,6 +235,7 @@ class _Life:
             record=record,
             on_instance=self._on_instance,
             wipe_at_start=kubelet._wipe_at_start,
+            negotiates_health=kubelet._negotiates_health,
             shown_at=kubelet._shown_at,
         )
         self.claims = ClaimManager(
@@ -246,6 +251,7 @@ class _Life:
             timing=timing,
             record=record,
             on_change=self._on_health,
+            retries_unimplemented=not kubelet._negotiates_health,
         )
         self.pods = PodWorkers(
             client=client,

@@ -5,7 +5,8 @@ reports the outcome with NotifyRegistrationStatus. `PluginManager` owns the watc
 thread that deletes slices, and the connections to all instances, between `start` and `stop`.
 
 Source: pkg/kubelet/pluginmanager (handshake, retry), pkg/kubelet/cm/dra/plugin/dra_plugin_manager.go (version choice,
-several instances, wiping), v1.36; rules DRA-257 to DRA-262, DRA-273, DRA-285 to DRA-287.
+health service, several instances, wiping), v1.37; rules DRA-257 to DRA-262, DRA-273, DRA-285 to DRA-287, DRA-573,
+DRA-574.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from dra_api.objects import Obj, Resource, name_of, uid_of
 from dra_api.rpc import (
     DRA_PLUGIN_TYPE,
     DRA_VERSIONS,
+    HEALTH_V1ALPHA1,
+    HEALTH_VERSIONS,
     PluginInfo,
     RegistrationClient,
     RegistrationStatus,
@@ -58,6 +61,11 @@ def choose_version(versions: tuple[str, ...]) -> str:
     )
 
 
+def choose_health(versions: tuple[str, ...]) -> str:
+    """Return the newest health service that the plugin announces, whatever its order; empty if it announces none."""
+    return next((version for version in HEALTH_VERSIONS if version in versions), "")
+
+
 @dataclass(slots=True)
 class _Socket:
     """A socket in the registration folder: its file (to notice a successor of the same name) and how it fared."""
@@ -76,6 +84,8 @@ class PluginManager:
         node: the node's name.
         folder: the registration folder, which exists.
         wipe_at_start: delete the node's slices first, as every kubelet does when it starts (rule DRA-285).
+        negotiates_health: choose among the announced health services, as since 1.37 (rules DRA-573, DRA-574). Without
+            it every plugin is called with v1alpha1, as by a kubelet of 1.36.
         shown_at: folders of the node by the path at which a program in a mount namespace sees them; an endpoint below
             such a path is called in the folder.
         on_instance: called with every new instance, and with every removed one (second argument False).
@@ -93,6 +103,7 @@ class PluginManager:
         record: Record,
         on_instance: Callable[[PluginInstance, bool], None],
         wipe_at_start: bool,
+        negotiates_health: bool = True,
         shown_at: Mapping[Path, Path] | None = None,
     ) -> None:
         self._client = client
@@ -105,6 +116,7 @@ class PluginManager:
         self._record = record
         self._on_instance = on_instance
         self._wipe_at_start = wipe_at_start
+        self._negotiates_health = negotiates_health
         # Reentrant: `wait_registered` calls `explain` while it holds the lock.
         self._lock = threading.RLock()
         self.changed = threading.Condition(self._lock)
@@ -334,13 +346,18 @@ class PluginManager:
                 driver=info.name,
                 endpoint=endpoint,
                 version=version,
+                health=choose_health(info.supported_versions) if self._negotiates_health else HEALTH_V1ALPHA1,
                 registration_socket=path,
                 clock=self._clock,
                 record=self._record,
                 timeout=self._timing.call,
             )
             self._instances.setdefault(info.name, []).append(instance)
-        self._record(KubeletRegistration(step="registered", driver=info.name, endpoint=endpoint, service=version))
+        self._record(
+            KubeletRegistration(
+                step="registered", driver=info.name, endpoint=endpoint, service=version, health=instance.health
+            )
+        )
         instance.client.channel.on_connection(lambda connected: self._on_connection(instance, connected))
         self._on_instance(instance, True)
         return instance

@@ -437,13 +437,13 @@ def _(patch: Patch) -> None:
     patch.replace("dra_conformance.kubelet.health:HealthWatcher._one_stream", _ending_for_all)
 
 
-def _ending_for_all(self: Any, instance: Any) -> tuple[str, bool]:
+def _ending_for_all(self: Any, instance: Any) -> tuple[str, bool, bool]:
     """Read one stream, and report at its end that the devices of every driver have changed."""
     from dra_api.rpc import RpcError
 
     received, reason = False, "the driver ended the stream"
     try:
-        for devices in instance.client.watch_health():
+        for devices in instance.client.watch_health(instance.health):
             received = True
             self._take(instance.driver, devices)
     except RpcError as error:
@@ -454,7 +454,7 @@ def _ending_for_all(self: Any, instance: Any) -> tuple[str, bool]:
         if received and not instance.stopping.is_set():
             for driver in drivers:
                 self._on_change(driver)
-    return reason, received
+    return reason, received, True
 
 
 @mutant("no-third-stream", rule="DRA-298")
@@ -463,12 +463,12 @@ def _(patch: Patch) -> None:
     streams: dict[int, int] = {}
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def one_stream(self: Any, instance: Any) -> tuple[str, bool]:
+        def one_stream(self: Any, instance: Any) -> tuple[str, bool, bool]:
             if streams.get(id(instance), 0) >= 2:
-                return "enough", False
-            reason, received = original(self, instance)
+                return "enough", False, True
+            reason, received, supported = original(self, instance)
             streams[id(instance)] = streams.get(id(instance), 0) + received
-            return reason, received
+            return reason, received, supported
 
         return one_stream
 

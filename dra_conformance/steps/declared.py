@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import threading
+from contextlib import closing
 from dataclasses import dataclass, field
 
+from dra_api.rpc import HEALTH_VERSIONS, DRAPluginClient, RpcError
 from dra_conformance.core.declaration import parameters
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.driver_calls import prepare, problem_of, reference_to, unprepare
 from dra_conformance.steps.driver_claims import create_allocated
+from dra_conformance.steps.driver_life import endpoint_of, plugin_info
+
+_STREAM = 10.0  # seconds for all reports of a health stream
 
 
 @dataclass(slots=True)
@@ -18,6 +24,13 @@ class Samples:
 
     valid: dict[str, tuple[str, bool]] = field(default_factory=dict)
     invalid: dict[str, tuple[str, bool]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class HealthStreams:
+    """The devices that the stream of each health service has not reported, or the error that ended it."""
+
+    unreported: dict[str, list[str]] = field(default_factory=dict)
 
 
 @when('a claim with each declared sample configuration is prepared and unprepared on "{node}"')
@@ -72,6 +85,51 @@ def _(world: World, node: str) -> None:
         return names <= known, sorted(names - known) or "all"
 
     world.eventually("health of every device", look, expected="an entry for each", within=max(world.run.patience, 10.0))
+
+
+@when('each health service that the driver on "{node}" announces is watched in place of the kubelet')
+def _(world: World, node: str) -> None:
+    """Stop the kubelet, and open a stream of one version after the other until it has reported all devices."""
+    component = world.node(node)
+    info = plugin_info(world, component)
+    endpoint = endpoint_of(world, node, info)
+    published = {
+        (obj["spec"]["pool"]["name"], one["name"]) for obj in component.slices() for one in obj["spec"]["devices"]
+    }
+    # A kubelet has one stream at a time, so a driver need not serve two.
+    component.harness_kubelet.stop()
+    streams = world.state(HealthStreams)
+    for version in HEALTH_VERSIONS:
+        if version in info.supported_versions:
+            streams.unreported[version] = _unreported(world, endpoint, version, published)
+
+
+@then("each of these health services has reported every device that the driver publishes")
+def _(world: World) -> None:
+    """Every announced version that kubelets know, and at least one, has reported all devices within ten seconds."""
+    found = world.state(HealthStreams).unreported
+    ok = bool(found) and not any(found.values())
+    observed = found or "no health service is announced"
+    world.check(ok, "devices that a health service does not report", expected="none", observed=observed)
+
+
+def _unreported(world: World, endpoint: str, version: str, published: set[tuple[str, str]]) -> list[str]:
+    """Return the devices that the stream of a health service does not report, or the error that ended it."""
+    left = set(published)
+    with closing(DRAPluginClient(endpoint, clock=world.clock)) as client:
+        try:
+            stream = client.watch_health(version)
+            timer = threading.Timer(_STREAM, stream.close)
+            timer.start()
+            try:
+                while left and (devices := next(stream, None)) is not None:
+                    left -= {(one.pool_name, one.device_name) for one in devices}
+            finally:
+                timer.cancel()
+                stream.close()
+        except RpcError as error:
+            return [f"{error.code}: {error.details}"]
+    return sorted(f"{pool}/{device}" for pool, device in left)
 
 
 @then('the health of no device that the driver on "{node}" streamed is out of date')

@@ -5,10 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Sequence
 
 from dra_api.client import KubeClient
 from dra_api.objects import PODS, Obj
-from dra_api.rpc import HealthStatus
+from dra_api.rpc import HEALTH_VERSIONS, HealthStatus
 from dra_conformance.components.health_driver import HealthDriver
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
@@ -37,7 +38,9 @@ def health_driver(world: World, node: str) -> HealthDriver:
     return found
 
 
-def start_health_driver(world: World, alias: str, count: int, *, name: str) -> HealthDriver:
+def start_health_driver(
+    world: World, alias: str, count: int, *, name: str, announced: Sequence[str] = HEALTH_VERSIONS
+) -> HealthDriver:
     """Start a driver of the harness on a node with a kubelet, and publish the driver's slice."""
     node = world.node(alias)
     devices = plain_devices(count)
@@ -49,6 +52,7 @@ def start_health_driver(world: World, alias: str, count: int, *, name: str) -> H
         plugins_dir=node.kubelet.plugins_dir,
         registration_dir=node.kubelet.registration_dir,
         clock=world.clock,
+        announced=announced,
     )
     driver.start()
     world.cleanup.callback(driver.stop)
@@ -113,6 +117,15 @@ def _(world: World, node: str, count: int) -> None:
     """A kubelet and a driver of the harness, whose devices (dev-0 …) are all Healthy."""
     world.node(node).start_kubelet()
     driver = start_health_driver(world, node, count, name=simulated_driver(world))
+    world.state(HealthDrivers).of_node[node] = driver
+
+
+@given('node "{node}" running a driver that reports the health of {count:d} devices and announces "{services}"')
+def _(world: World, node: str, count: int, services: str) -> None:
+    """The same with these health services in this order; `none`: it serves all and announces none."""
+    world.node(node).start_kubelet()
+    announced = [] if services == "none" else words(services)
+    driver = start_health_driver(world, node, count, name=simulated_driver(world), announced=announced)
     world.state(HealthDrivers).of_node[node] = driver
 
 
@@ -217,14 +230,39 @@ def _(world: World, node: str, action: str) -> None:
 
 @when('the driver of "{node}" {action:word} health streams')
 def _(world: World, node: str, action: str) -> None:
-    """The harness's driver `ends` its health streams and rejects new ones, or `accepts` new ones again."""
+    """The harness's driver `ends` its health streams and new ones, `declines` new ones, or `accepts` them again."""
     match action:
         case "ends":
             health_driver(world, node).end_streams()
+        case "declines":
+            health_driver(world, node).decline_streams()
         case "accepts":
             health_driver(world, node).take_streams()
         case _:
-            raise SpecificationError(f"a driver ends or accepts health streams; it does not {action!r} them")
+            raise SpecificationError(f"a driver ends, declines or accepts health streams; it does not {action!r} them")
+
+
+@then('the kubelet has watched the driver of "{node}" through "{service}" and no other health service')
+def _(world: World, node: str, service: str) -> None:
+    """Every health stream that the kubelet has opened, and at least one, is of this service (`none`: no stream)."""
+    streams = health_driver(world, node).streams
+    wanted = set() if service == "none" else {service}
+
+    def look() -> Seen:
+        return set(streams) == wanted, list(streams) or "no stream"
+
+    world.stays("the health services that the kubelet watches", look, expected=sorted(wanted) or "no stream")
+
+
+@then('the kubelet has opened {count:d} health streams of the driver of "{node}"')
+def _(world: World, count: int, node: str) -> None:
+    """So many streams since the driver was started for the first time, also those that it declined."""
+    streams = health_driver(world, node).streams
+
+    def look() -> Seen:
+        return len(streams) == count, list(streams) or "no stream"
+
+    world.stays("health streams that the kubelet has opened", look, expected=f"{count} streams")
 
 
 @given('pod "{pod}" has shown the health "{health}" for "{entry}"')

@@ -183,6 +183,12 @@ def _(world: World, driver: str, node: str) -> None:
     made.start()
 
 
+@when('a scripted driver "{driver}" that does not serve yet registers on "{node}"')
+def _(world: World, driver: str, node: str) -> None:
+    """Start a scripted driver whose service socket does not exist before it `serves again`."""
+    make(world, driver, node).start(serves=False)
+
+
 @when('a scripted driver "{driver}" starts on "{node}" with the endpoint of its first instance')
 def _(world: World, driver: str, node: str) -> None:
     """Start a second registration socket that announces the first instance's endpoint."""
@@ -467,15 +473,15 @@ def _(world: World, method: str, driver: str, claims: str) -> None:
     world.stays(f"claims of the {method} calls", look, expected=f"calls for {wanted}")
 
 
-@then('the scripted driver "{driver}" receives another Prepare call for "{claim}"')
-def _(world: World, driver: str, claim: str) -> None:
-    """The kubelet retries: a second Prepare call for the claim arrives."""
+@then('the scripted driver "{driver}" receives another {method:word} call for "{claim}"')
+def _(world: World, driver: str, method: str, claim: str) -> None:
+    """The kubelet retries: a second Prepare or Unprepare call for the claim arrives."""
 
     def look() -> Seen:
-        seen = [call for call in all_calls(world, driver, "Prepare") if claim in {ref.name for ref in call}]
+        seen = [call for call in all_calls(world, driver, method) if claim in {ref.name for ref in call}]
         return len(seen) > 1, f"{len(seen)} calls"
 
-    world.eventually("Prepare is retried", look, expected="a second call")
+    world.eventually(f"{method} is retried", look, expected="a second call")
 
 
 @then('the scripted driver "{driver}" has received in this order: {calls}')

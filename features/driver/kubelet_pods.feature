@@ -212,6 +212,110 @@ Feature: The kubelet prepares claims for pods
     Then the scripted driver "sim" receives one Unprepare call for "a"
     And the scripted driver "sim" receives one Unprepare call for "b"
 
+  @DRA-280c @needs:virtual-clock
+  Scenario: A pod that is bound while its kubelet is stopped starts with the kubelet
+    Given a scripted driver "other" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated on "n1" to:
+      | request | driver |
+      | big     | sim    |
+      | small   | other  |
+    And a pod "before" with the reserved claims "a"
+    And a pod "train" with the reserved claims "a, b"
+    When pod "before" is bound by hand to "n1"
+    Then pod "before" reaches phase Running
+    When the kubelet of "n1" is stopped
+    And pod "train" is bound by hand to "n1"
+    And the kubelet of "n1" is started
+    And 60 seconds pass
+    Then pod "train" reaches phase Running
+    And pod "before" reaches phase Running
+    And of the variables "DEVICE_*", container "main" of pod "train" on "n1" has only "DEVICE_A_GPU, DEVICE_B_BIG, DEVICE_B_SMALL"
+    And the scripted driver "other" has received in this order: Prepare b
+
+  @DRA-280d @needs:virtual-clock
+  Scenario: The claims of a pod that was deleted while its kubelet was stopped are not prepared
+    Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "c" allocated to the scripted driver "sim" on "n1"
+    And a pod "started" with the reserved claims "a"
+    And a pod "train" with the reserved claims "b"
+    And a pod "kept" with the reserved claims "c"
+    And the scripted driver "sim" does not respond
+    When pod "started" is bound by hand to "n1"
+    Then the scripted driver "sim" receives one Prepare call for "a"
+    When the kubelet of "n1" is stopped
+    And pod "train" is bound by hand to "n1"
+    And pod "kept" is bound by hand to "n1"
+    And pod "started" is deleted
+    And pod "train" is deleted
+    And the scripted driver "sim" works
+    And the kubelet of "n1" is started
+    And 60 seconds pass
+    Then pod "kept" reaches phase Running
+    And the Pod "started" is gone
+    And the Pod "train" is gone
+    # The driver may have prepared the claim of the call that was interrupted.
+    And the scripted driver "sim" receives one Prepare call for "c"
+    And the scripted driver "sim" has received 2 Prepare calls
+    And every Unprepare call of the scripted driver "sim" is for "a"
+
+  @DRA-280e @needs:virtual-clock
+  Scenario Outline: A restarted kubelet prepares the claim of a pod again for which a driver <behaviour>
+    Given a scripted driver "other" on "n1"
+    And a ResourceClaim "a" allocated on "n1" to:
+      | request | driver |
+      | big     | sim    |
+      | small   | other  |
+    And a pod "train" with the reserved claims "a"
+    And the scripted driver "<slow>" <behaviour>
+    When pod "train" is bound by hand to "n1"
+    Then the scripted driver "<slow>" receives one Prepare call for "a"
+    And pod "train" does not run
+    When the kubelet of "n1" is restarted
+    And the scripted driver "<slow>" works
+    And 60 seconds pass
+    Then pod "train" reaches phase Running
+    And the scripted driver "<slow>" receives another Prepare call for "a"
+    And of the variables "DEVICE_*", container "main" of pod "train" on "n1" has only "DEVICE_A_BIG, DEVICE_A_SMALL"
+    When pod "train" is deleted
+    Then the Pod "train" is gone
+    And the scripted driver "sim" has received 1 Unprepare calls
+    And the scripted driver "other" has received 1 Unprepare calls
+
+    Examples:
+      | slow  | behaviour        |
+      | sim   | does not respond |
+      | other | does not respond |
+      | sim   | fails every call |
+
+  @DRA-280e @needs:virtual-clock
+  Scenario Outline: A restarted kubelet unprepares the claim of a pod again for which a driver <behaviour>
+    Given a scripted driver "other" on "n1"
+    And a ResourceClaim "a" allocated on "n1" to:
+      | request | driver |
+      | big     | sim    |
+      | small   | other  |
+    And a pod "train" with the reserved claims "a"
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    When the scripted driver "<slow>" <behaviour> in Unprepare
+    And pod "train" is deleted
+    Then the scripted driver "<slow>" receives one Unprepare call for "a"
+    And the Pod "train" keeps "metadata.name" train
+    When the kubelet of "n1" is restarted
+    And the scripted driver "<slow>" works
+    And 60 seconds pass
+    Then the Pod "train" is gone
+    And the scripted driver "<slow>" receives another Unprepare call for "a"
+    And the scripted driver "sim" has received 1 Prepare calls
+
+    Examples:
+      | slow  | behaviour        |
+      | sim   | does not respond |
+      | other | does not respond |
+      | other | fails every call |
+
   @DRA-270
   Scenario: The claims of pods are prepared again after a reboot
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"

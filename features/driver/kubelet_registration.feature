@@ -155,6 +155,49 @@ Feature: The kubelet registers drivers
     Then NotifyRegistrationStatus of the scripted driver "sim" has registered true and the error ""
     And the kubelet does not call the registration service of the scripted driver "hidden"
 
+  @DRA-257d @needs:virtual-clock
+  Scenario: A driver that registers before it serves is called once it serves
+    Given node "n1" with a kubelet
+    And a scripted driver "other" on "n1"
+    When a scripted driver "sim" that does not serve yet registers on "n1"
+    Then NotifyRegistrationStatus of the scripted driver "sim" has registered true and the error ""
+    Given a ResourceClaim "a" allocated on "n1" to:
+      | request | driver |
+      | big     | sim    |
+      | small   | other  |
+    And a ResourceClaim "b" allocated to the scripted driver "other" on "n1"
+    And a pod "train" with the reserved claims "a"
+    And a pod "beside" with the reserved claims "b"
+    When pod "train" is bound by hand to "n1"
+    And pod "beside" is bound by hand to "n1"
+    Then pod "beside" reaches phase Running
+    And pod "train" does not run
+    When the scripted driver "sim" serves again
+    And 60 seconds pass
+    Then pod "train" reaches phase Running
+    And of the variables "DEVICE_*", container "main" of pod "train" on "n1" has only "DEVICE_A_BIG, DEVICE_A_SMALL"
+    When the scripted driver "sim" stops to serve
+    And 40 seconds pass
+    And the scripted driver "sim" serves again
+    And 10 seconds pass
+    And pod "train" is deleted
+    Then the Pod "train" is gone
+    And the scripted driver "sim" has received in this order: Prepare a, Unprepare a
+
+  @DRA-286 @needs:virtual-clock
+  Scenario: The slices of a driver that registers and never serves are deleted
+    Given node "n1" with a kubelet
+    And a scripted driver "other" on "n1"
+    And a slice "own" of the scripted driver "sim" for "n1"
+    And a slice "beside" of the scripted driver "other" for "n1"
+    When a scripted driver "sim" that does not serve yet registers on "n1"
+    Then NotifyRegistrationStatus of the scripted driver "sim" has registered true and the error ""
+    When 20 seconds pass
+    Then the ResourceSlice "own" still exists
+    When 20 seconds pass
+    Then the ResourceSlice "own" is gone
+    And the ResourceSlice "beside" still exists
+
   @DRA-260b @DRA-257 @needs:virtual-clock
   Scenario: Drivers are registered again after a restart of the kubelet
     Given node "n1" with a kubelet

@@ -406,6 +406,31 @@ Feature: The kubelet keeps claims of several pods and drivers apart
       # Garbage collection deletes the claim of a former pod, but not that of an owner whose kind it does not know.
       | another uid       | [{apiVersion: dra.test/v1, kind: Pod, name: train, uid: 11111111-1111-1111-1111-111111111111, controller: true}] |
 
+  @DRA-572 @needs:virtual-clock
+  Scenario: Claims that the status of their pod does not list any more are unprepared
+    Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "c" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" that owns the claims "a, b" from templates
+    And a pod "late" that owns the claims "c" from templates
+    When the status of pod "train" lists its claims
+    And the status of pod "late" lists its claims
+    And pod "train" is bound by hand to "n1"
+    And pod "late" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    And pod "late" reaches phase Running
+    # As a client of an older release does, which does not know the field.
+    When "status.resourceClaimStatuses" of the Pod "train" is set to []
+    And "status.resourceClaimStatuses" of the Pod "late" is set to []
+    And pod "train" is deleted
+    Then the Pod "train" is gone
+    And the scripted driver "sim" receives one Unprepare call for "a, b"
+    When the kubelet of "n1" is restarted
+    And pod "late" is deleted
+    And 60 seconds pass
+    Then the Pod "late" is gone
+    And the scripted driver "sim" receives one Unprepare call for "c"
+
   @DRA-273b @needs:virtual-clock
   Scenario: A pod whose claim does not exist waits
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"

@@ -73,6 +73,33 @@ Feature: The pod status shows the health of devices
     Then pod "beside" shows the health "Unhealthy" for "claim:other"
     And pod "train" still shows the health "Healthy" for "claim:train"
 
+  @DRA-295
+  Scenario: Each share of a device shows the health of the device
+    Given node "n1" running a driver that reports the health of 2 devices
+    And a ResourceClaim "one" for 1 of "gpu"
+    And a ResourceClaim "two" for 1 of "gpu"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a pod "train" using claim "one"
+    And a pod "infer" using claim "two"
+    And a pod "beside" using claim "other"
+    And "status.allocation" of the ResourceClaim "one" is set to {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-0, shareID: 3a8ae4ba-5c58-4b3e-9c11-0d5c1e0f3a01}]}}
+    And "status.allocation" of the ResourceClaim "two" is set to {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-0, shareID: 3a8ae4ba-5c58-4b3e-9c11-0d5c1e0f3a02}]}}
+    And "status.allocation" of the ResourceClaim "other" is set to {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-1, shareID: 3a8ae4ba-5c58-4b3e-9c11-0d5c1e0f3a03}]}}
+    And claim "one" is reserved by hand for pods "train"
+    And claim "two" is reserved by hand for pods "infer"
+    And claim "other" is reserved by hand for pods "beside"
+    When pod "train" is bound by hand to "n1"
+    And pod "infer" is bound by hand to "n1"
+    And pod "beside" is bound by hand to "n1"
+    And device "dev-0" of "n1" is reported Unhealthy with {message: XID 48}
+    Then pod "train" shows the health "Unhealthy" for "claim:one"
+    And pod "infer" shows the health "Unhealthy" for "claim:two"
+    And pod "infer" shows a health message like "XID 48" for "claim:two"
+    And pod "beside" still shows the health "Healthy" for "claim:other"
+    When device "dev-0" of "n1" is reported Healthy
+    Then pod "train" shows the health "Healthy" for "claim:one"
+    And pod "infer" shows the health "Healthy" for "claim:two"
+
   @DRA-296
   Scenario: A container that uses one request shows the health of that request
     Given node "n1" running a driver that reports the health of 2 devices

@@ -16,13 +16,16 @@ import pytest
 import dra_api.rpc
 from dra_api.clock import AdvanceableClock
 from dra_api.rpc import (
+    HEALTH_V1,
     HEALTH_V1ALPHA1,
+    HEALTH_VERSIONS,
     V1,
     V1BETA1,
     ClaimRef,
     DeviceHealth,
     DRAPluginClient,
     HealthFeed,
+    HealthNotSupported,
     HealthStatus,
     PluginServer,
     PreparedDevice,
@@ -90,7 +93,7 @@ def test_registration_returns_name_endpoint_and_versions_in_order(server: Plugin
     with RegistrationClient(tmp_path / "r" / "t-reg.sock") as kubelet:
         info = kubelet.get_info()
         assert (info.type, info.name, info.endpoint) == ("DRAPlugin", "test.example.com", str(tmp_path / "p/dra.sock"))
-        assert info.supported_versions == (V1, V1BETA1, HEALTH_V1ALPHA1)
+        assert info.supported_versions == (V1, V1BETA1, HEALTH_V1, HEALTH_V1ALPHA1)
         kubelet.notify(RegistrationStatus(False, "no version in common"))
     assert server.wait_notified(5) == RegistrationStatus(False, "no version in common")
 
@@ -185,16 +188,49 @@ def _within(seconds: float, true: object) -> bool:
     return False
 
 
-def test_health_is_streamed_and_ends_when_hung_up(server: PluginServer, driver: Driver) -> None:
+@pytest.mark.parametrize("version", HEALTH_VERSIONS)
+def test_health_is_streamed_and_ends_when_hung_up(server: PluginServer, driver: Driver, version: str) -> None:
     sick = DeviceHealth("node-1", "gpu-0", HealthStatus.UNHEALTHY, 17, 5, "XID 79")
     with DRAPluginClient(server.info.endpoint) as client:
-        stream = client.watch_health()
+        stream = client.watch_health(version)
         driver.feed.publish([sick])
         assert next(stream) == (sick,)
         driver.feed.publish([])
         assert next(stream) == ()
         stream.close()
         assert list(stream) == []
+
+
+def test_only_the_chosen_health_services_are_announced_and_served(driver: Driver, tmp_path: Path) -> None:
+    called: list[str] = []
+    server = PluginServer(driver, "t", tmp_path / "d.sock", tmp_path / "t-reg.sock", health_versions=(HEALTH_V1,))
+    server.on_health_stream = called.append
+    assert server.info.supported_versions == (V1, V1BETA1, HEALTH_V1)
+    server.start()
+    with DRAPluginClient(server.info.endpoint) as client:
+        driver.feed.publish([])
+        with contextlib.closing(client.watch_health(HEALTH_V1)) as stream:
+            assert next(stream) == ()
+        with pytest.raises(RpcError, match="UNIMPLEMENTED"):
+            next(client.watch_health(HEALTH_V1ALPHA1))
+    server.stop(grace=0)
+    assert called == [HEALTH_V1]
+    with pytest.raises(ValueError, match="unknown health service 'v2'"):
+        PluginServer(driver, "t", tmp_path / "d.sock", tmp_path / "t-reg.sock", health_versions=("v2",))
+
+
+def test_a_driver_without_health_answers_unimplemented(driver: Driver, server: PluginServer) -> None:
+    def at_once() -> Iterator[Sequence[DeviceHealth]]:
+        raise HealthNotSupported("no monitoring")
+
+    def as_generator() -> Iterator[Sequence[DeviceHealth]]:
+        yield from at_once()
+
+    for behaviour in (at_once, as_generator):
+        driver.watch_health = behaviour  # type: ignore[method-assign]
+        with DRAPluginClient(server.info.endpoint) as client, pytest.raises(RpcError, match="no monitoring") as raised:
+            next(client.watch_health())
+        assert raised.value.code == "UNIMPLEMENTED"
 
 
 def test_a_server_that_stops_ends_a_silent_health_stream(server: PluginServer, driver: Driver) -> None:
@@ -273,7 +309,7 @@ def test_an_unknown_version_is_named(tmp_path: Path, driver: Driver) -> None:
         PluginServer(driver, "d", tmp_path / "s", tmp_path / "r", versions=["v9.DRAPlugin"])
 
 
-@pytest.mark.parametrize("name", ["dra_v1", "dra_v1beta1", "health_v1alpha1", "registration_v1"])
+@pytest.mark.parametrize("name", ["dra_v1", "dra_v1beta1", "health_v1", "health_v1alpha1", "registration_v1"])
 def test_generated_messages_are_those_of_the_proto(name: str) -> None:
     package = importlib.import_module(f"dra_api.rpc._generated.{name}.api_pb2")
     text = (Path(dra_api.rpc.__file__).parent / "proto" / f"{name}.proto").read_text()

@@ -16,7 +16,7 @@ from dra_api.clock import AdvanceableClock
 from dra_api.objects import PODS
 from dra_api.rpc import ClaimRef, DeviceHealth, HealthFeed, PluginServer, PreparedDevice, PrepareResult
 from dra_conformance.core.events import KubeletEvent
-from dra_conformance.kubelet import Gates, Kubelet, Timing
+from dra_conformance.kubelet import Kubelet
 
 NODE = "node-1"
 DRIVER = "gpu.example.com"
@@ -142,9 +142,9 @@ class World:
         self.servers: list[PluginServer] = []
         self.kubelet = self.make()
 
-    def make(self, *, gates: Gates | None = None, timing: Timing | None = None) -> Kubelet:
+    def make(self, **options: Any) -> Kubelet:
         client = KubeClient(self.api, user_agent="kubelet")
-        self.kubelet = Kubelet(client, self.clock, NODE, self.root, log=self.log, gates=gates, timing=timing)
+        self.kubelet = Kubelet(client, self.clock, NODE, self.root, log=self.log, **options)
         return self.kubelet
 
     def serve(self, driver: Driver, *, instance: str = "", start: bool = True, **options: Any) -> PluginServer:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 from kubelet_world import DRIVER, NODE, Driver, HealthyDriver, World
 
 from dra_api.clock import AdvanceableClock
-from dra_api.rpc import DeviceHealth, HealthStatus, PreparedDevice
+from dra_api.rpc import (
+    HEALTH_V1,
+    HEALTH_V1ALPHA1,
+    DeviceHealth,
+    HealthNotSupported,
+    HealthStatus,
+    PreparedDevice,
+)
 from dra_conformance.kubelet import Gates
 from dra_conformance.kubelet.health import HealthCache, cut_message
 
@@ -117,14 +126,57 @@ def test_the_message_gate_off_shows_no_message(world: World) -> None:
     assert "message" not in shown(world)[0]["resources"][0]
 
 
-def test_a_missing_health_service_is_reported_once(world: World) -> None:
+def test_a_driver_without_a_health_service_has_no_stream(world: World) -> None:
     world.kubelet.start()
     world.driver(Driver)
+    world.wait_connected()
+    assert world.log.of("registration", step="registered")[0].get("health", "") == ""
+    assert world.log.of("health") == []
+
+
+class WithoutReports(Driver):
+    """Announces its health services and has nothing to report."""
+
+    def watch_health(self) -> Iterator[Sequence[DeviceHealth]]:
+        raise HealthNotSupported("no monitoring")
+
+
+def streams_of_driver_without_reports(world: World) -> list[str]:
+    server = world.serve(WithoutReports(world.kubelet.cdi_roots[0]), start=False)
+    streams: list[str] = []
+    server.on_health_stream = streams.append
+    server.start()
     world.log.wait(lambda: world.log.of("health", step="stream ended"))
-    world.clock.advance(6)
-    world.clock.advance(6)
+    return streams
+
+
+def test_a_driver_without_reports_is_called_once(world: World) -> None:
+    world.kubelet.start()
+    streams = streams_of_driver_without_reports(world)
+    world.log.wait(lambda: not [one for one in threading.enumerate() if one.name == f"health-{DRIVER}"])
+    world.clock.advance(60)
     (ended,) = world.log.of("health")
     assert ended["reason"].startswith("UNIMPLEMENTED")
+    assert streams == [HEALTH_V1]
+
+
+def test_a_kubelet_of_1_36_calls_v1alpha1_again_and_again(world: World) -> None:
+    world.make(negotiates_health=False).start()
+    streams = streams_of_driver_without_reports(world)
+    world.clock.advance(6)
+    world.log.wait(lambda: streams == [HEALTH_V1ALPHA1, HEALTH_V1ALPHA1])
+
+
+@pytest.mark.parametrize("versions", [(HEALTH_V1,), (HEALTH_V1ALPHA1,), (HEALTH_V1ALPHA1, HEALTH_V1)])
+def test_health_is_read_through_any_announced_version(world: World, versions: tuple[str, ...]) -> None:
+    world.kubelet.start()
+    driver = HealthyDriver(world.kubelet.cdi_roots[0])
+    world.serve(driver, health_versions=versions)
+    driver.feed.publish([health("d0", HealthStatus.UNHEALTHY, message="XID 79", timeout_seconds=9)])
+    received = world.log.wait(lambda: world.log.of("health", step="received"))[0]["devices"][0]
+    assert (received["health"], received["message"], received["timeout_seconds"]) == ("UNHEALTHY", "XID 79", 9)
+    wanted = HEALTH_V1 if HEALTH_V1 in versions else HEALTH_V1ALPHA1
+    assert [one["health"] for one in world.log.of("registration", step="registered")] == [wanted]
 
 
 @pytest.mark.parametrize(

@@ -293,6 +293,7 @@ def test_a_restart_keeps_running_pods_and_a_reboot_prepares_them_again(node: Wor
     assert len(driver.prepared) == 1
     (claim,) = node.kubelet.claims()
     assert claim.drivers[DRIVER][0].device_name == "dev-c"
+    assert claim.drivers[DRIVER][0].share_id == "share-1"
     node.kubelet.reboot()
     node.log.wait(lambda: len(driver.prepared) == 2)
     assert node.kubelet.wait_running("default", "p", 10.0)["main"].device_paths() == ("/dev/c",)

@@ -14,7 +14,7 @@ import fake_nvml
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
 from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of
-from dra_api.rpc import DRA_VERSIONS, ClaimRef, HealthStatus, RegistrationClient, RpcError
+from dra_api.rpc import DRA_VERSIONS, HEALTH_VERSIONS, ClaimRef, HealthStatus, RegistrationClient, RpcError
 from dra_conformance.kubelet.cdi import validate_spec
 from reference_impl.kubelet_plugin.discovery import DiscoveryError
 from reference_impl.kubelet_plugin.options import OptionError
@@ -40,7 +40,7 @@ def test_registration_announces_all_services(lab: Bench) -> None:
         info = kubelet.get_info()
     assert (info.type, info.name) == ("DRAPlugin", "gpu.nvidia.com")
     assert info.endpoint == str(lab.base / "n1/p/gpu.nvidia.com/dra.sock")
-    assert info.supported_versions == ("v1.DRAPlugin", "v1beta1.DRAPlugin", "v1alpha1.DRAResourceHealth")
+    assert info.supported_versions == (*DRA_VERSIONS, *HEALTH_VERSIONS)
     assert stat.S_IMODE((lab.base / "n1/p/gpu.nvidia.com").stat().st_mode) == 0o700
 
 

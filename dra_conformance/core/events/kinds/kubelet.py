@@ -25,13 +25,18 @@ class KubeletState(KubeletEvent, tag="kubelet-state", frozen=True, kw_only=True)
 
 
 class KubeletRegistration(KubeletEvent, tag="kubelet-registration", frozen=True, kw_only=True):
-    """One step of a plugin's registration. `failed`: the plugin's response to NotifyRegistrationStatus."""
+    """One step of a plugin's registration.
+
+    `service` and `health` are the DRA and the health service that the kubelet calls; an empty `health`: no health is
+    read. `failed`: the plugin's response to NotifyRegistrationStatus.
+    """
 
     step: str
     socket: str = ""
     driver: str = ""
     endpoint: str = ""
     service: str = ""
+    health: str = ""
     type: str = ""
     versions: tuple[str, ...] = ()
     registered: bool | None = None

@@ -1,0 +1,1 @@
+"""Generated from proto/health_v1.proto; do not edit."""
