@@ -188,6 +188,16 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{MODULE}:_DAEMON_CONFIG", lambda text: text.replace("IMEX_NODE_CONFIG_FILE=/imexd/nodes.cfg\n", ""))
 
 
+@mutant("daemon-configuration-written-once", rule="NV-379")
+def _(patch: Patch) -> None:
+    """The configuration of a daemon is written only if the folder of its ComputeDomain has none."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda path, *what, **more: None if path.exists() else original(path, *what, **more)
+
+    patch.wrap(f"{MODULE}:write_atomically", make)
+
+
 @mutant("base-device-without-gpus", rule="NV-156")
 def _(patch: Patch) -> None:
     """The CDI device `all` has the control devices only."""

@@ -43,6 +43,7 @@ Feature: Daemons of ComputeDomains and aborted claims
       | IMEX_NODE_CONFIG_FILE=?*             |
       | IMEX_CMD_ENABLED=1                   |
       | IMEX_CMD_PORT=50005                  |
+      | IMEX_CMD_BIND_INTERFACE_IP=?*        |
 
   @NV-157 @NV-372 @component:compute-domain-plugin
   Scenario: A daemon is prepared for one ComputeDomain at a time
@@ -73,6 +74,24 @@ Feature: Daemons of ComputeDomains and aborted claims
     And claim "away" adds no device of the capability "fabric-imex-mgmt" on "n2" [NV-157]
     # The node joins a domain through channels only.
     And the ComputeDomain label of node "n2" stays "none" [NV-157]
+
+  @NV-379 @component:compute-domain-plugin
+  Scenario: The next daemon of a node starts from the configuration of the driver
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a daemon claim "imexd" on "n1" for ComputeDomain "job"
+    And a daemon claim "next" on "n1" for ComputeDomain "job"
+    And the ComputeDomain driver on "n1" has prepared claim "imexd"
+    # The folder is writable for the daemon.
+    And file "/imexd/imexd.cfg.tmpl" of a container with claim "imexd" on "n1" is overwritten with "SERVER_PORT=1"
+    Then Unprepare of claim "imexd" succeeds on the ComputeDomain driver of "n1"
+    When Prepare of claim "next" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "next" returns "daemon-0"
+    And file "/imexd/imexd.cfg.tmpl" of a container with claim "next" on "n1" has the lines:
+      | line                          |
+      | SERVER_PORT=50000             |
+      | IMEX_CMD_PORT=50005           |
+      | IMEX_CMD_BIND_INTERFACE_IP=?* |
 
   @NV-157b @component:compute-domain-plugin
   Scenario: A daemon claim for an unknown ComputeDomain is not prepared
