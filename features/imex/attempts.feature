@@ -33,6 +33,9 @@ Feature: Daemons of ComputeDomains and aborted claims
       | device node | /dev/nvidia0   | set   |
       | device node | /dev/nvidia3   | set   |
       | device node | /dev/nvidiactl | set   |
+      | device node | /dev/nvidia-modeset   | set |
+      | device node | /dev/nvidia-uvm       | set |
+      | device node | /dev/nvidia-uvm-tools | set |
       | variable    | NVIDIA_VISIBLE_DEVICES | void |
     And of the device nodes "/dev/nvidia[0-9]*", claim "imexd" adds only "/dev/nvidia0, /dev/nvidia1, /dev/nvidia2, /dev/nvidia3" on "n1" [NV-156]
     And claim "imexd" adds the device of the capability "fabric-imex-mgmt" on "n1" [NV-157]
