@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dra_api.objects import NODES
+from dra_api.objects import NODES, RESOURCE_CLAIMS
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CHANNELS, MEMBERSHIP, PREPARER
 from reference_impl.compute_domain import status as domain_status
@@ -230,6 +230,16 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim that is deleted while it waits keeps its entry and the label of its node."""
     patch.replace(f"{PREPARER}.is_gone", lambda self, uid, entry: False)
+
+
+@mutant("claims-cleaned-by-name", rule="NV-381")
+def _(patch: Patch) -> None:
+    """A claim is taken for the one that waited if it has the same name."""
+
+    def is_gone(self: Any, uid: str, entry: Any) -> bool:
+        return self._claims._client.find(RESOURCE_CLAIMS, entry.name, entry.namespace) is None
+
+    patch.replace(f"{PREPARER}.is_gone", is_gone)
 
 
 @mutant("waiting-claims-cleaned", rule="NV-381")

@@ -131,21 +131,31 @@ Feature: Daemons of ComputeDomains and aborted claims
   Scenario: A claim that is deleted while it waits is unprepared by its driver
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And node "n2" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
-    And a ComputeDomain "job" for 2 nodes
+    And node "n3" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 3 nodes
     And a channel claim "gone" on "n1" for ComputeDomain "job"
     And a channel claim "waits" on "n2" for ComputeDomain "job"
+    And a channel claim "renewed" on "n3" for ComputeDomain "job"
     When Prepare of claim "gone" is called on the ComputeDomain driver of "n1"
     And Prepare of claim "waits" is called on the ComputeDomain driver of "n2"
+    And Prepare of claim "renewed" is called on the ComputeDomain driver of "n3"
     Then the ComputeDomain label of node "n1" becomes "job"
     And the ComputeDomain label of node "n2" becomes "job"
+    And the ComputeDomain label of node "n3" becomes "job"
     When 46 seconds pass while claims wait
     Then Prepare of claim "gone" has failed
     And Prepare of claim "waits" has failed
+    And Prepare of claim "renewed" has failed
     When the ComputeDomain driver on "n1" is restarted
     And the ResourceClaim "gone" is deleted
     Then the ResourceClaim "gone" is gone
+    # Another claim has the name of the third one by then.
+    When the ResourceClaim "renewed" is deleted
+    Then the ResourceClaim "renewed" is gone
+    Given a channel claim "renewed" on "n3" for ComputeDomain "job"
     When 600 seconds pass
     Then the ComputeDomain label of node "n1" becomes "none"
+    And the ComputeDomain label of node "n3" becomes "none"
     And the ComputeDomain label of node "n2" stays "job"
     And the ComputeDomain driver on "n2" has a record of claim "waits"
 
