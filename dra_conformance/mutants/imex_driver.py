@@ -232,6 +232,39 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.is_gone", lambda self, uid, entry: False)
 
 
+@mutant("waiting-claims-aborted-at-start", rule="NV-381b")
+def _(patch: Patch) -> None:
+    """A driver that starts takes the claims that waited before for aborted ones."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def repair(self: Any) -> None:
+            original(self)
+            for uid, entry in list(self._checkpoint.claims().items()):
+                if entry.state is ClaimState.STARTED:
+                    self.remember_aborted(uid, entry)
+
+        return repair
+
+    patch.wrap(f"{PREPARER}.repair", make)
+
+
+@mutant("waiting-claims-unprepared-at-start", rule="NV-381b")
+def _(patch: Patch) -> None:
+    """A driver that starts takes its node out of the domains whose claims waited before."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def repair(self: Any) -> None:
+            original(self)
+            for uid, entry in list(self._checkpoint.claims().items()):
+                if entry.state is ClaimState.STARTED:
+                    self.leave_domains(uid, entry)
+                    self._checkpoint.drop(uid)
+
+        return repair
+
+    patch.wrap(f"{PREPARER}.repair", make)
+
+
 @mutant("claims-cleaned-by-name", rule="NV-381")
 def _(patch: Patch) -> None:
     """A claim is taken for the one that waited if it has the same name."""

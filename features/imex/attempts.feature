@@ -159,6 +159,28 @@ Feature: Daemons of ComputeDomains and aborted claims
     And the ComputeDomain label of node "n2" stays "job"
     And the ComputeDomain driver on "n2" has a record of claim "waits"
 
+  @NV-381b @component:compute-domain-plugin
+  Scenario: A claim that waits while its driver is restarted is prepared by a later call
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a ComputeDomain "other" for 1 nodes
+    And a channel claim "train" on "n1" for ComputeDomain "job"
+    And a channel claim "next" on "n1" for ComputeDomain "other"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    When the ComputeDomain driver on "n1" is restarted
+    Then Prepare of claim "train" has not succeeded yet
+    And the ComputeDomain label of node "n1" stays "job"
+    Given the IMEX daemons of ComputeDomains are simulated
+    When Prepare of claim "next" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" returns "channel-0"
+    And claim "train" adds 1 channels on "n1"
+    And Prepare of claim "next" has not succeeded yet
+    And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
+    And Prepare of claim "next" returns "channel-0"
+    And the ComputeDomain label of node "n1" becomes "other"
+
   @NV-167b @component:compute-domain-plugin
   Scenario: Unprepare of a claim that is not prepared succeeds
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
