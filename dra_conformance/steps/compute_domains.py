@@ -225,7 +225,9 @@ def _write_daemon_pod(world: World, uid: str, node: str, clique: str | None, *, 
         world.client.create(PODS, pod)
     if ready == "Pending":
         return
-    conditions = [{"type": "Ready", "status": str(ready == "Ready")}]
+    # As a kubelet writes them; Ready is one of several.
+    states = {"Initialized": True, "Ready": ready == "Ready", "PodScheduled": True}
+    conditions = [{"type": kind, "status": str(state)} for kind, state in states.items()]
     status = {"phase": "Running", "podIP": address_of(node), "conditions": conditions}
     world.client.patch(PODS, name, {"status": status}, namespace, subresource="status")
 

@@ -36,5 +36,6 @@ class HostImex:
         # As a word: NOT_READY holds the letters, too.
         if done.returncode != 0 or "READY" not in output.split():
             raise NotYetError(
-                f"the host's nvidia-imex is not ready: nvidia-imex-ctl exits with {done.returncode} and says {output[:300]!r}"
+                f"the host's nvidia-imex is not ready: nvidia-imex-ctl exits with {done.returncode} and says "
+                f"{output[:300]!r}"
             )
