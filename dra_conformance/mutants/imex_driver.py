@@ -390,6 +390,12 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.host_managed_edits", make)
 
 
+@mutant("imex-mode-has-another-name", rule="NV-018")
+def _(patch: Patch) -> None:
+    """The mode by default has another name, so that driverManaged is refused."""
+    patch.wrap("reference_impl.compute_domain.options:DRIVER_MANAGED", lambda name: f"{name}Imex")
+
+
 @mutant("unknown-imex-mode-accepted", rule="NV-018")
 def _(patch: Patch) -> None:
     """An unknown mode counts as driverManaged."""
