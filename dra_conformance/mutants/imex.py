@@ -631,6 +631,16 @@ def _(patch: Patch) -> None:
     patch.replace(f"{STATUS}:has_no_fabric", lambda pod: False)
 
 
+@mutant("any-condition-of-pod-makes-ready", rule="NV-152")
+def _(patch: Patch) -> None:
+    """A node without an NVLink fabric is Ready once any condition of its daemon pod is true."""
+
+    def is_ready(pod: Any) -> bool:
+        return any(one["status"] == "True" for one in pod["status"].get("conditions") or ())
+
+    patch.replace(f"{STATUS}:is_ready", is_ready)
+
+
 @mutant("node-without-fabric-always-ready", rule="NV-152")
 def _(patch: Patch) -> None:
     """Nodes without an NVLink fabric are Ready before their daemon pod is."""

@@ -13,11 +13,15 @@ from dra_api.objects import (
     NODES,
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
+    Obj,
     Resource,
+    meta,
+    uid_of,
 )
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, OBJECTS, STATUS, mix_domains
 from reference_impl.compute_domain.objects import CLIQUE_LABEL
+from reference_impl.compute_domain.status import dead_entries
 
 LABEL = "resource.nvidia.com/computeDomain"
 
@@ -379,6 +383,29 @@ def _(patch: Patch) -> None:
         f"{CLIQUES}:_with_owner",
         lambda original: lambda owners, pod: owners or original(owners, pod),
     )
+
+
+@mutant("owners-of-clique-are-no-pods", rule="NV-387")
+def _(patch: Patch) -> None:
+    """The owners of a clique have the uids of the pods, but another kind, so that the garbage collector finds none."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda owners, pod: [{**owner, "kind": "Job"} for owner in original(owners, pod)]
+
+    patch.wrap(f"{CLIQUES}:_with_owner", make)
+
+
+@mutant("pods-elsewhere-keep-entries", rule="NV-150b")
+def _(patch: Patch) -> None:
+    """An entry of a clique stays while a pod of any namespace has its node and the label of the ComputeDomain."""
+
+    def remove(self: Any, domain: Obj) -> None:
+        pods = self._client.list(PODS, label_selector=f"{LABEL}={uid_of(domain)}").items
+        for clique in self._cliques_of(domain):
+            if dead := dead_entries(clique, pods):
+                self._cliques_writer.leave(uid_of(domain), meta(clique)["labels"][CLIQUE_LABEL], dead)
+
+    patch.replace(f"{CONTROLLER}.remove_dead_entries", remove)
 
 
 def _every_namespace(resource: Resource) -> Callable[[Patch], None]:

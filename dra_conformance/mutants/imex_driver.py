@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dra_api.objects import NODES
+from dra_api.objects import NODES, RESOURCE_CLAIMS
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CHANNELS, MEMBERSHIP, PREPARER
 from reference_impl.compute_domain import status as domain_status
@@ -188,6 +188,16 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{MODULE}:_DAEMON_CONFIG", lambda text: text.replace("IMEX_NODE_CONFIG_FILE=/imexd/nodes.cfg\n", ""))
 
 
+@mutant("daemon-configuration-written-once", rule="NV-379")
+def _(patch: Patch) -> None:
+    """The configuration of a daemon is written only if the folder of its ComputeDomain has none."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda path, *what, **more: None if path.exists() else original(path, *what, **more)
+
+    patch.wrap(f"{MODULE}:write_atomically", make)
+
+
 @mutant("base-device-without-gpus", rule="NV-156")
 def _(patch: Patch) -> None:
     """The CDI device `all` has the control devices only."""
@@ -220,6 +230,49 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim that is deleted while it waits keeps its entry and the label of its node."""
     patch.replace(f"{PREPARER}.is_gone", lambda self, uid, entry: False)
+
+
+@mutant("waiting-claims-aborted-at-start", rule="NV-381b")
+def _(patch: Patch) -> None:
+    """A driver that starts takes the claims that waited before for aborted ones."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def repair(self: Any) -> None:
+            original(self)
+            for uid, entry in list(self._checkpoint.claims().items()):
+                if entry.state is ClaimState.STARTED:
+                    self.remember_aborted(uid, entry)
+
+        return repair
+
+    patch.wrap(f"{PREPARER}.repair", make)
+
+
+@mutant("waiting-claims-unprepared-at-start", rule="NV-381b")
+def _(patch: Patch) -> None:
+    """A driver that starts takes its node out of the domains whose claims waited before."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def repair(self: Any) -> None:
+            original(self)
+            for uid, entry in list(self._checkpoint.claims().items()):
+                if entry.state is ClaimState.STARTED:
+                    self.leave_domains(uid, entry)
+                    self._checkpoint.drop(uid)
+
+        return repair
+
+    patch.wrap(f"{PREPARER}.repair", make)
+
+
+@mutant("claims-cleaned-by-name", rule="NV-381")
+def _(patch: Patch) -> None:
+    """A claim is taken for the one that waited if it has the same name."""
+
+    def is_gone(self: Any, uid: str, entry: Any) -> bool:
+        return self._claims._client.find(RESOURCE_CLAIMS, entry.name, entry.namespace) is None
+
+    patch.replace(f"{PREPARER}.is_gone", is_gone)
 
 
 @mutant("waiting-claims-cleaned", rule="NV-381")
@@ -335,6 +388,12 @@ def _(patch: Patch) -> None:
         return edits
 
     patch.wrap(f"{PREPARER}.host_managed_edits", make)
+
+
+@mutant("imex-mode-has-another-name", rule="NV-018")
+def _(patch: Patch) -> None:
+    """The mode by default has another name, so that driverManaged is refused."""
+    patch.wrap("reference_impl.compute_domain.options:DRIVER_MANAGED", lambda name: f"{name}Imex")
 
 
 @mutant("unknown-imex-mode-accepted", rule="NV-018")

@@ -38,7 +38,9 @@ def entries_of(world: World, name: str, nodes: str) -> dict[str, Obj]:
 
 @given('the entries of nodes "{nodes}" in the cliques of ComputeDomain "{name}" are remembered')
 def _(world: World, nodes: str, name: str) -> None:
-    """Wait until each of these nodes is Ready in a clique, and keep the entries."""
+    """Wait until the system is idle and each of these nodes is Ready in a clique, and keep the entries."""
+    # The emulated kubelet of a node runs the simulated daemon as well, and can give its pod another address.
+    world.settle()
 
     def look() -> Seen:
         found = entries_of(world, name, nodes)

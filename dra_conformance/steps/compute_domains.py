@@ -225,7 +225,9 @@ def _write_daemon_pod(world: World, uid: str, node: str, clique: str | None, *, 
         world.client.create(PODS, pod)
     if ready == "Pending":
         return
-    conditions = [{"type": "Ready", "status": str(ready == "Ready")}]
+    # As a kubelet writes them; Ready is one of several.
+    states = {"Initialized": True, "Ready": ready == "Ready", "PodScheduled": True}
+    conditions = [{"type": kind, "status": str(state)} for kind, state in states.items()]
     status = {"phase": "Running", "podIP": address_of(node), "conditions": conditions}
     world.client.patch(PODS, name, {"status": status}, namespace, subresource="status")
 
@@ -331,14 +333,20 @@ def _(world: World, number: str, name: str, nodes: str) -> None:
         if found is None:
             return False, "no such clique"
         pods = world.client.list(PODS, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
-        node_of = {uid_of(pod): pod["spec"].get("nodeName") for pod in pods}
+        # The garbage collector deletes the clique at once if it finds no object of this kind and name with the uid.
+        node_of = {("v1", "Pod", name_of(pod), uid_of(pod)): pod["spec"].get("nodeName") for pod in pods}
         owners = meta(found).get("ownerReferences") or []
         labels = meta(found).get("labels") or {}
-        seen = sorted(str(node_of.get(owner["uid"])) for owner in owners if not owner.get("controller"))
+        seen = sorted(str(node_of.get(identity_of(owner))) for owner in owners if not owner.get("controller"))
         ok = seen == wanted and labels.get(LABEL) == uid and labels.get(CLIQUE_LABEL) == number
         return ok, {"owners": owners, "labels": labels}
 
     world.eventually(f"clique {number} of ComputeDomain {name}", look, expected={"owners": wanted})
+
+
+def identity_of(owner: Obj) -> tuple[str, str, str, str]:
+    """Return apiVersion, kind, name and uid of an owner reference."""
+    return owner["apiVersion"], owner["kind"], owner["name"], owner["uid"]
 
 
 def advance(world: World, seconds: float, *, within: float) -> None:

@@ -7,9 +7,9 @@ from fnmatch import fnmatch, fnmatchcase
 from pathlib import Path
 
 from dra_conformance.components.node import ScenarioNode
-from dra_conformance.core.errors import SpecificationError
+from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.values import expectation
-from dra_conformance.engine.vocabulary import then, words
+from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import World
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.container_view import ContainerView, Mount, build_view
@@ -146,6 +146,15 @@ def _(world: World, path: str, claim: str, node: str, datatable: list[list[str]]
     wanted = [row[0] for row in datatable[1:]]
     ok = all(any(fnmatchcase(line, pattern) for line in lines) for pattern in wanted)
     world.check(ok, f"lines of {path}", expected=wanted, observed=lines or "no file")
+
+
+@given('file "{path}" of a container with claim "{claim}" on "{node}" is overwritten with "{text}"')
+def _(world: World, path: str, claim: str, node: str, text: str) -> None:
+    """The container replaces the content of a file in a mount of the claim's devices by one line."""
+    found = host_path(view_of_claim(world, node, claim), path)
+    if found is None or not found.is_file():
+        raise Untestable(f"a container with claim {claim} has no file {path}")
+    found.write_text(f"{text}\n")
 
 
 @then('of the {kind} "{pattern}", claim "{claim}" adds only "{names}" on "{node}"')

@@ -233,13 +233,24 @@ def check_driver_end(world: World, node: str, flags: str, name: str = "") -> Non
 @then('the ComputeDomain controller with "{flags}" does not start, naming "{name}"')
 def _(world: World, flags: str, name: str) -> None:
     """Restarted with these flags, the controller ends with an error that has this name."""
-    problem = ""
+    check_end(world, f"the ComputeDomain controller does not start with {flags}", restart(world, flags), name)
+
+
+@then('the ComputeDomain controller with "{flags}" starts')
+def _(world: World, flags: str) -> None:
+    """Restarted with these flags, the controller runs, also for the rest of the scenario."""
+    problem = restart(world, flags)
+    what = f"the ComputeDomain controller starts with {flags}"
+    world.check(not problem, what, expected="it runs", observed=problem or "it runs")
+
+
+def restart(world: World, flags: str) -> str:
+    """Restart the controller with these flags, and return why it ended; empty if it runs."""
     try:
         world.components.restart(CONTROLLER, flags=flags.split())
-        problem = wait_end(world)
+        return wait_end(world)
     except ComponentError as error:
-        problem = str(error)
-    check_end(world, f"the ComputeDomain controller does not start with {flags}", problem, name)
+        return str(error)
 
 
 def wait_end(world: World) -> str:

@@ -33,6 +33,9 @@ Feature: Daemons of ComputeDomains and aborted claims
       | device node | /dev/nvidia0   | set   |
       | device node | /dev/nvidia3   | set   |
       | device node | /dev/nvidiactl | set   |
+      | device node | /dev/nvidia-modeset   | set |
+      | device node | /dev/nvidia-uvm       | set |
+      | device node | /dev/nvidia-uvm-tools | set |
       | variable    | NVIDIA_VISIBLE_DEVICES | void |
     And of the device nodes "/dev/nvidia[0-9]*", claim "imexd" adds only "/dev/nvidia0, /dev/nvidia1, /dev/nvidia2, /dev/nvidia3" on "n1" [NV-156]
     And claim "imexd" adds the device of the capability "fabric-imex-mgmt" on "n1" [NV-157]
@@ -43,6 +46,7 @@ Feature: Daemons of ComputeDomains and aborted claims
       | IMEX_NODE_CONFIG_FILE=?*             |
       | IMEX_CMD_ENABLED=1                   |
       | IMEX_CMD_PORT=50005                  |
+      | IMEX_CMD_BIND_INTERFACE_IP=?*        |
 
   @NV-157 @NV-372 @component:compute-domain-plugin
   Scenario: A daemon is prepared for one ComputeDomain at a time
@@ -73,6 +77,24 @@ Feature: Daemons of ComputeDomains and aborted claims
     And claim "away" adds no device of the capability "fabric-imex-mgmt" on "n2" [NV-157]
     # The node joins a domain through channels only.
     And the ComputeDomain label of node "n2" stays "none" [NV-157]
+
+  @NV-379 @component:compute-domain-plugin
+  Scenario: The next daemon of a node starts from the configuration of the driver
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a daemon claim "imexd" on "n1" for ComputeDomain "job"
+    And a daemon claim "next" on "n1" for ComputeDomain "job"
+    And the ComputeDomain driver on "n1" has prepared claim "imexd"
+    # The folder is writable for the daemon.
+    And file "/imexd/imexd.cfg.tmpl" of a container with claim "imexd" on "n1" is overwritten with "SERVER_PORT=1"
+    Then Unprepare of claim "imexd" succeeds on the ComputeDomain driver of "n1"
+    When Prepare of claim "next" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "next" returns "daemon-0"
+    And file "/imexd/imexd.cfg.tmpl" of a container with claim "next" on "n1" has the lines:
+      | line                          |
+      | SERVER_PORT=50000             |
+      | IMEX_CMD_PORT=50005           |
+      | IMEX_CMD_BIND_INTERFACE_IP=?* |
 
   @NV-157b @component:compute-domain-plugin
   Scenario: A daemon claim for an unknown ComputeDomain is not prepared
@@ -109,23 +131,55 @@ Feature: Daemons of ComputeDomains and aborted claims
   Scenario: A claim that is deleted while it waits is unprepared by its driver
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
     And node "n2" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
-    And a ComputeDomain "job" for 2 nodes
+    And node "n3" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 3 nodes
     And a channel claim "gone" on "n1" for ComputeDomain "job"
     And a channel claim "waits" on "n2" for ComputeDomain "job"
+    And a channel claim "renewed" on "n3" for ComputeDomain "job"
     When Prepare of claim "gone" is called on the ComputeDomain driver of "n1"
     And Prepare of claim "waits" is called on the ComputeDomain driver of "n2"
+    And Prepare of claim "renewed" is called on the ComputeDomain driver of "n3"
     Then the ComputeDomain label of node "n1" becomes "job"
     And the ComputeDomain label of node "n2" becomes "job"
+    And the ComputeDomain label of node "n3" becomes "job"
     When 46 seconds pass while claims wait
     Then Prepare of claim "gone" has failed
     And Prepare of claim "waits" has failed
+    And Prepare of claim "renewed" has failed
     When the ComputeDomain driver on "n1" is restarted
     And the ResourceClaim "gone" is deleted
     Then the ResourceClaim "gone" is gone
+    # Another claim has the name of the third one by then.
+    When the ResourceClaim "renewed" is deleted
+    Then the ResourceClaim "renewed" is gone
+    Given a channel claim "renewed" on "n3" for ComputeDomain "job"
     When 600 seconds pass
     Then the ComputeDomain label of node "n1" becomes "none"
+    And the ComputeDomain label of node "n3" becomes "none"
     And the ComputeDomain label of node "n2" stays "job"
     And the ComputeDomain driver on "n2" has a record of claim "waits"
+
+  @NV-381b @component:compute-domain-plugin
+  Scenario: A claim that waits while its driver is restarted is prepared by a later call
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a ComputeDomain "other" for 1 nodes
+    And a channel claim "train" on "n1" for ComputeDomain "job"
+    And a channel claim "next" on "n1" for ComputeDomain "other"
+    When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    When the ComputeDomain driver on "n1" is restarted
+    Then Prepare of claim "train" has not succeeded yet
+    And the ComputeDomain label of node "n1" stays "job"
+    Given the IMEX daemons of ComputeDomains are simulated
+    When Prepare of claim "next" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" returns "channel-0"
+    And claim "train" adds 1 channels on "n1"
+    And Prepare of claim "next" has not succeeded yet
+    And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
+    And Prepare of claim "next" returns "channel-0"
+    And the ComputeDomain label of node "n1" becomes "other"
 
   @NV-167b @component:compute-domain-plugin
   Scenario: Unprepare of a claim that is not prepared succeeds

@@ -224,6 +224,14 @@ Feature: The lifecycle of a ComputeDomain
       | n1   | Ready | 0      | Ready  |
     Then the ComputeDomain "job" has "status.status" Ready
     And the ComputeDomain "job" has "status.nodes" [{name: $(node:n1), ipAddress: 192.0.2.1, cliqueID: $(namespace).0, index: 0, status: Ready}]
+    # A pod there does not keep the entry of its node either.
+    Given the ComputeDomain "job" has daemons in the namespace of its workloads:
+      | node | pod   | clique | status |
+      | n3   | Ready | 0      |        |
+    When the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n3   | none  | 0      | Ready  |
+    Then the cliques of ComputeDomain "job" come to have the nodes "n1"
 
   @NV-152
   Scenario: A node without an NVLink fabric is listed with the readiness of its daemon pod

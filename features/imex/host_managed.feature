@@ -10,8 +10,8 @@ Feature: IMEX daemons that the administrator of the nodes runs
     And the ComputeDomain controller with "--imex-isolation=node" does not start, naming "isolation"
     And the ComputeDomain controller with "--imex-mode=other" does not start, naming "mode"
     # The values by default.
-    Given the ComputeDomain controller runs with "--imex-mode=driverManaged --imex-isolation=domain"
-    And a ComputeDomain "job" for 1 nodes
+    And the ComputeDomain controller with "--imex-mode=driverManaged --imex-isolation=domain" starts
+    Given a ComputeDomain "job" for 1 nodes
     Then the ComputeDomain "job" has "status.status" NotReady
 
   @NV-018b @component:compute-domain-plugin @needs:compute-domain-plugin-flags @needs:fake-nvml @needs:own-kubelet

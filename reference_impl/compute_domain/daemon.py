@@ -146,7 +146,6 @@ class SimulatedImexDaemons:
             # The plugin found the node's clique after the pod was made.
             patch = {"metadata": {"labels": {CLIQUE_LABEL: clique_id}}}
             pod = self._client.patch(PODS, name_of(pod), patch, namespace_of(pod))
-            self._informers[PODS].assume(pod)
         if not clique_id:
             return  # the pod's empty label reports that to the controller (rule NV-152)
         try:

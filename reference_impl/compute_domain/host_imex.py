@@ -32,9 +32,10 @@ class HostImex:
         done = subprocess.run(
             [str(program), "-q", f"--u={self._socket}"], capture_output=True, timeout=_TIMEOUT, check=False
         )
-        output = (done.stdout + done.stderr).decode(errors="replace").strip()[:300]
+        output = (done.stdout + done.stderr).decode(errors="replace").strip()
         # As a word: NOT_READY holds the letters, too.
         if done.returncode != 0 or "READY" not in output.split():
             raise NotYetError(
-                f"the host's nvidia-imex is not ready: nvidia-imex-ctl exits with {done.returncode} and says {output!r}"
+                f"the host's nvidia-imex is not ready: nvidia-imex-ctl exits with {done.returncode} and says "
+                f"{output[:300]!r}"
             )
