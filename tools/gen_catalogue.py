@@ -1,7 +1,8 @@
-"""Generate the reference pages of rules, profiles and steps: `python -m tools.gen_catalogue`."""
+"""Generate the pages of rules, profiles and steps, and the README's counts: `python -m tools.gen_catalogue`."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
@@ -11,7 +12,9 @@ from dra_conformance.core.rules.catalogue import Catalogue, Rule
 from dra_conformance.core.tags import ON_REQUEST, PROFILES
 from dra_conformance.steps.catalogue import catalogue as step_catalogue
 
-FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+ROOT = Path(__file__).parents[1]
+FOLDER = ROOT / "docs" / "reference"
+README = ROOT / "README.md"
 
 ORIGINS = {
     "DRA": "Kubernetes",
@@ -97,6 +100,15 @@ def steps_page() -> str:
     return "\n".join(lines) + "\n"
 
 
+def readme(rules: Iterable[Rule]) -> str:
+    """Return the text of README.md with the present number of rules, in its sentence and in its table by origin."""
+    counts = Counter(origin_of(rule.id) for rule in rules)
+    text = re.sub(r"(?<=against )\d+(?= rules)", str(counts.total()), README.read_text())
+    for origin, count in counts.items():
+        text = re.sub(rf"(?<=^\| {re.escape(origin)} \| )\d+(?= \|)", str(count), text, flags=re.MULTILINE)
+    return text
+
+
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
@@ -107,6 +119,7 @@ def pages() -> dict[Path, str]:
         FOLDER / "rules.md": rules_page(Catalogue.load().values()),
         FOLDER / "profiles.md": profiles_page(),
         FOLDER / "steps.md": steps_page(),
+        README: readme(Catalogue.load().values()),
     }
 
 
