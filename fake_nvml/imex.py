@@ -2,10 +2,10 @@
 
 `imex.py daemon -c FILE` takes the place of nvidia-imex: it reads the configuration and the nodes file, listens,
 connects to each node whose name it can resolve, connects again when a peer is lost, and resolves the names again on
-SIGUSR1 and every half minute. `imex.py control -c FILE -q` takes the place of nvidia-imex-ctl: it prints READY once the daemon of
-this node serves. With IMEX_WAIT_FOR_QUORUM=FULL that is when every node of the nodes file is connected; with NONE and
-RECOVERY, when the daemon listens. `-N` prints the state of each node. No memory is shared: only names, addresses,
-connections and signals are real.
+SIGUSR1 and every half minute. `imex.py control -c FILE -q` takes the place of nvidia-imex-ctl: it prints READY once
+the daemon of this node serves. With IMEX_WAIT_FOR_QUORUM=FULL that is when every node of the nodes file is connected;
+with NONE and RECOVERY, when the daemon listens. `-N` prints the state of each node. No memory is shared: only names,
+addresses, connections and signals are real.
 
 Names are resolved by the file of the variable SIMULATED_IMEX_HOSTS, else by the system. The daemon ends on SIGTERM, and
 within a second after its parent. One thread; the module needs the standard library only, and can be run as a file.
@@ -32,6 +32,7 @@ from pathlib import Path
 HOSTS = "SIMULATED_IMEX_HOSTS"
 """Variable with the path of the hosts file that names are resolved by."""
 NAME = "simulated nvidia-imex"
+SERVER_PORT, CONTROL_PORT = 50000, 50005
 
 _GREETING = b"simulated-imex\n"
 _RESOLVE_SECONDS = 30.0
@@ -58,8 +59,8 @@ class Settings:
         values = {key.strip(): value.strip() for key, equals, value in pairs if equals}
         return cls(
             address=values.get("BIND_INTERFACE_IP") or values.get("IMEX_CMD_BIND_INTERFACE_IP") or "",
-            server_port=int(values.get("SERVER_PORT") or 50000),
-            control_port=int(values.get("IMEX_CMD_PORT") or 50005),
+            server_port=int(values.get("SERVER_PORT") or SERVER_PORT),
+            control_port=int(values.get("IMEX_CMD_PORT") or CONTROL_PORT),
             nodes_file=Path(values.get("IMEX_NODE_CONFIG_FILE") or "/etc/nvidia-imex/nodes_config.cfg"),
             quorum=values.get("IMEX_WAIT_FOR_QUORUM") or "RECOVERY",
         )

@@ -36,6 +36,7 @@ AGENTS = {
     "dra-conformance-cleanup": CLEANUP,
     "health-driver": HARNESS,
     "simulated-deployments": HARNESS,
+    "simulated-daemon-pods": HARNESS,
     "simulated-imex-daemons": HARNESS,
     "kubelet": "kubelet",
     "gpu-kubelet-plugin": "driver",
@@ -45,6 +46,7 @@ AGENTS = {
     "reference-binder": "binder",
     "reference-taint-eviction": "taint-eviction",
     "reference-compute-domain-controller": "compute-domain-controller",
+    "reference-compute-domain-daemon": "compute-domain-controller",
     "reference-compute-domain-plugin": "compute-domain-controller",
 }
 """The role of each user agent of a run."""

@@ -57,6 +57,11 @@ def without(daemons: Sequence[Obj], nodes: set[str]) -> list[Obj]:
     return [daemon for daemon in daemons if daemon["nodeName"] not in nodes]
 
 
+def without_own(daemons: Sequence[Obj], *, node: str, ip: str) -> list[Obj]:
+    """Return the daemon list without a node's entry, unless that has another address."""
+    return [daemon for daemon in daemons if (daemon["nodeName"], daemon.get("ipAddress")) != (node, ip)]
+
+
 def is_node_ready(cliques: Sequence[Obj], node: str) -> bool:
     """Return whether any clique lists the node's daemon as ready."""
     return any(
@@ -109,7 +114,7 @@ class CliqueWriter:
         self._change(
             domain_uid,
             clique_id,
-            lambda daemons: [one for one in daemons if (one["nodeName"], one.get("ipAddress")) != (node, ip)],
+            lambda daemons: without_own(daemons, node=node, ip=ip),
             pod=None,
             make=False,
         )

@@ -45,7 +45,8 @@ class DaemonSettings:
     """What the pod and the CDI edits of its claim give to the daemon.
 
     `config_dir` has the template of nvidia-imex' configuration; `hosts_file` is the container's. `environment` is that
-    of nvidia-imex. `simulated_imex`: the simulated process runs in place of nvidia-imex.
+    of nvidia-imex, `imex_log` the file for its output (None: the daemon's own). `simulated_imex`: the simulated process
+    runs in place of nvidia-imex.
     """
 
     domain_uid: str
@@ -58,11 +59,18 @@ class DaemonSettings:
     config_dir: Path
     hosts_file: Path
     environment: Mapping[str, str]
+    imex_log: Path | None = None
     simulated_imex: bool = False
 
     @classmethod
     def read(
-        cls, environment: Mapping[str, str], *, config_dir: Path, hosts_file: Path, simulated_imex: bool = False
+        cls,
+        environment: Mapping[str, str],
+        *,
+        config_dir: Path,
+        hosts_file: Path,
+        imex_log: Path | None = None,
+        simulated_imex: bool = False,
     ) -> DaemonSettings:
         """Return the settings of a container. Raises ComponentError for a variable that is missing or invalid."""
         if not environment.get("COMPUTE_DOMAIN_UUID"):
@@ -87,6 +95,7 @@ class DaemonSettings:
             config_dir=config_dir,
             hosts_file=hosts_file,
             environment=environment,
+            imex_log=imex_log,
             simulated_imex=simulated_imex,
         )
 
@@ -116,6 +125,7 @@ class ImexDaemon:
             settings.config,
             clock=clock,
             environment=settings.environment,
+            output=settings.imex_log,
             simulated=settings.simulated_imex,
             on_failure=self.fail,
         )

@@ -60,5 +60,6 @@ def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Compone
     settings = DaemonSettings.read(
         os.environ, config_dir=args.config_dir, hosts_file=args.hosts_file, simulated_imex=args.simulated_imex
     )
-    # The same end as that of a pod that is deleted: the entry is removed.
-    return ImexDaemon(client, clock=clock, settings=settings, on_failure=lambda: signal.raise_signal(signal.SIGTERM))
+    # The same end as that of a pod that is deleted: the entry is removed. A signal to the process, not to the thread,
+    # wakes the main thread.
+    return ImexDaemon(client, clock=clock, settings=settings, on_failure=lambda: os.kill(os.getpid(), signal.SIGTERM))

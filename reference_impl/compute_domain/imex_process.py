@@ -16,6 +16,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 from dra_api.clock import Clock
@@ -40,7 +41,9 @@ def program(name: str, *, simulated: bool, environment: Mapping[str, str]) -> li
     """
     if simulated:
         part = "daemon" if name == PROGRAM else "control"
-        return [sys.executable, "-I", "-S", str(Path(imex.__file__)), part]
+        # The signal of an update must not end the process before it has a handler.
+        ignoring = ["/bin/sh", "-c", "trap '' USR1; exec \"$@\"", imex.NAME]
+        return [*ignoring, sys.executable, "-I", "-S", str(Path(imex.__file__)), part]
     found = shutil.which(name, path=environment.get("PATH"))
     if found is None:
         raise FileNotFoundError(f"{name} is not in PATH")
@@ -66,11 +69,16 @@ def check(config: Path, *, clique_id: str, simulated: bool, environment: Mapping
         )
     except (OSError, subprocess.SubprocessError) as error:
         return f"{CONTROL} cannot be run: {error}"
-    # All of the output: NOT_READY contains the word, and a warning before it means that something is wrong.
-    if done.returncode != 0 or done.stdout != b"READY\n":
+    if not reports_ready(done.returncode, done.stdout):
         said = done.stdout.decode(errors="replace").strip()[:300]
         return f"{CONTROL} exits with {done.returncode} and says {said!r}"
     return ""
+
+
+def reports_ready(code: int, output: bytes) -> bool:
+    """Return whether this exit code and output of nvidia-imex-ctl mean that the daemon is ready."""
+    # All of the output: NOT_READY contains the word, and a warning before it means that something is wrong.
+    return code == 0 and output == b"READY\n"
 
 
 class ImexProcess:
@@ -82,12 +90,14 @@ class ImexProcess:
         *,
         clock: Clock,
         environment: Mapping[str, str],
+        output: Path | None,
         simulated: bool,
         on_failure: Callable[[str], None],
     ) -> None:
         self._config = config
         self._clock = clock
         self._environment = dict(environment)
+        self._output = output
         self._simulated = simulated
         self._on_failure = on_failure
         self._lock = threading.Lock()
@@ -140,7 +150,10 @@ class ImexProcess:
     def _start(self) -> None:
         words = program(PROGRAM, simulated=self._simulated, environment=self._environment)
         command: Sequence[str] = [*words, "-c", str(self._config)]
-        self._process = subprocess.Popen(command, env=self._environment, stdin=subprocess.DEVNULL)
+        with self._output.open("ab") if self._output else nullcontext() as output:
+            self._process = subprocess.Popen(
+                command, env=self._environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
 
     def _watch(self) -> None:
         try:

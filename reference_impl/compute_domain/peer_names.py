@@ -1,7 +1,8 @@
 """The stable names of the daemons in one clique: nodes file and hosts file of nvidia-imex. Pure functions.
 
 A daemon is called `compute-domain-daemon-<index>` at every node of its clique. nvidia-imex reads all possible names
-once, from its nodes file; which of them exist, and at which address, is in the hosts file, which changes with the clique.
+once, from its nodes file. Which of them exist, and at which address, is in the hosts file, which changes with the
+clique.
 
 Source: cmd/compute-domain-daemon/dnsnames.go of kubernetes-sigs/dra-driver-nvidia-gpu at v0.5.0; rules NV-393 to
 NV-398.
