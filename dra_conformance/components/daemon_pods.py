@@ -209,11 +209,7 @@ class ExternalProgram:
     ) -> None:
         run = world.run
         self._environment = dict(environment)
-        if DAEMON not in run.components.came:
-            run.components.came.add(DAEMON)
-        kubeconfig = run.target_kubeconfig(DAEMON)
-        self._environment["KUBECONFIG"] = str(kubeconfig)
-        values = {"kubeconfig": str(kubeconfig), "config_dir": "/imexd", "hosts": "/etc/hosts"}
+        values = {"kubeconfig": environment["KUBECONFIG"], "config_dir": "/imexd", "hosts": "/etc/hosts"}
         self._command = [fill(word, values) for word in run.components.spec(DAEMON).command]
         self._isolation = self._isolated(world, files)
         self._process = ManagedProcess(
@@ -313,6 +309,7 @@ class DaemonContainer:
         self._clock: Clock = world.log.clock
         self._stopping = threading.Event()
         self._wake = threading.Event()
+        self._done = threading.Event()
         self._lock = threading.Lock()
         self._ended_at: float | None = None
         self._killed = False
@@ -335,6 +332,7 @@ class DaemonContainer:
                 program.stop()
                 observe(self._clock.monotonic() - begun)
             program.kill()
+        self._done.set()
         self._thread.join()
 
     def kill_program(self) -> None:
@@ -352,6 +350,8 @@ class DaemonContainer:
                 self._look()
                 self._clock.wait(self._wake, _PROBE_RUNNING if not self.problem else _PROBE_STARTING)
                 self._wake.clear()
+            # The kernel kills an isolated program when the thread that started it ends.
+            self._done.wait()
         except Exception as error:
             report_exception(error)
 
@@ -431,6 +431,9 @@ class DaemonPods:
         """Nodes whose containers do not get the CDI edits of the daemon's claim."""
         self.ends: dict[tuple[str, str], DaemonEnd] = {}
         """How daemons ended on SIGTERM, by node and uid of the ComputeDomain."""
+        external = world.run.components.spec(DAEMON).kind == "exec"
+        # Once: containers start at the same time, and each call writes the file again.
+        self._connection = {"KUBECONFIG": str(world.run.target_kubeconfig(DAEMON))} if external else {}
 
     def start(self) -> None:
         """Start to watch. DaemonSets that exist are handled too."""
@@ -555,12 +558,11 @@ class DaemonPods:
             found[entry["name"]] = fields.get(source, "") if source else str(entry.get("value", ""))
         domain_uid = str((meta(pod).get("labels") or {}).get(_LABEL))
         domain = next((one for one in self._client.list(COMPUTE_DOMAINS).items if uid_of(one) == domain_uid), {})
+        # What the harness needs in any case; the template's own values win.
+        found = {**self._connection, "POD_IP": address, "POD_NAME": name_of(pod), **found}
         if name_of(node) in self.without_edits:
-            return {"POD_IP": address, "POD_NAME": name_of(pod), **found}
+            return found
         return {
-            # What the harness needs in any case; the template's own values win.
-            "POD_IP": address,
-            "POD_NAME": name_of(pod),
             **found,
             "COMPUTE_DOMAIN_UUID": domain_uid,
             "COMPUTE_DOMAIN_NAME": str(meta(domain).get("name", "")) if domain else "",

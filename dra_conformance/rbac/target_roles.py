@@ -38,7 +38,7 @@ _DEVICE_STATUS: list[Obj] = [
     },
 ]
 _EITHER = {"update", "patch"}
-_SHARED = dict.fromkeys(("compute-domain-plugin", "compute-domain-daemon"), "compute-domain-controller")
+_SHARED = {"compute-domain-plugin": "compute-domain-controller"}
 """Components that have the role of another one in the permission table."""
 
 

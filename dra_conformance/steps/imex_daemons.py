@@ -33,8 +33,9 @@ from dra_conformance.steps.uids import CreatedDomains
 from fake_nvml import imex
 
 QUERY_SECONDS = 2.0
-READY_WITHIN = 20.0
-"""Least seconds to wait for programs: each daemon starts an IMEX process, and each check is a process, too."""
+READY_WITHIN, READY_FACTOR = 10.0, 4.0
+"""Least seconds to wait for programs, and how much longer they take than objects: each daemon starts an IMEX process,
+and each check is a process, too."""
 STAYS_SECONDS = 1.5
 """Seconds in which a container is checked at least once."""
 GRACE_SECONDS = 20.0
@@ -67,9 +68,14 @@ def uid_in(world: World, name: str) -> str:
     return uid_of(created) if created else uid_of(domain(world, name))
 
 
+def ready_within(world: World) -> float:
+    """Return the seconds to wait for programs."""
+    return max(READY_WITHIN, READY_FACTOR * world.run.patience)
+
+
 def eventually(world: World, what: str, look: Callable[[], Seen], *, expected: object) -> None:
     """Check that a condition comes to hold; programs are given more time than objects."""
-    world.eventually(what, look, expected=expected, within=max(READY_WITHIN, world.run.patience))
+    world.eventually(what, look, expected=expected, within=ready_within(world))
 
 
 def container_of(world: World, node: str, name: str) -> DaemonContainer:
@@ -171,7 +177,7 @@ def _(world: World, nodes: str, name: str) -> None:
 @given('the daemons of "{nodes}" have become ready in ComputeDomain "{name}"')
 def _(world: World, nodes: str, name: str) -> None:
     """The same, as a precondition; the IMEX processes are remembered."""
-    within = max(READY_WITHIN, world.run.patience)
+    within = ready_within(world)
     world.require(f"the daemons of {nodes} become ready", lambda: look_ready(world, words(nodes), name), within=within)
     for node in words(nodes):
         world.state(Daemons).remembered[name, node] = imex_of(world, node, name)
