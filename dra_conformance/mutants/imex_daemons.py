@@ -13,7 +13,7 @@ from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex_controller import CLIQUES, LABEL
 from dra_conformance.mutants.imex_several_nodes import DAEMON
 
-SETTINGS = "reference_impl.compute_domain.imex_daemon:DaemonSettings"
+MODULE = "reference_impl.compute_domain.imex_daemon"
 IMEX = "reference_impl.compute_domain.imex_process"
 PROCESS = f"{IMEX}:ImexProcess"
 NAMES = "reference_impl.compute_domain.peer_names"
@@ -270,11 +270,7 @@ def _(patch: Patch) -> None:
 @mutant("runs-without-cdi-edits", rule="NV-406")
 def _(patch: Patch) -> None:
     """A daemon without the CDI edits runs as on a node without a clique."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda environment, **named: original({"COMPUTE_DOMAIN_UUID": "unknown", **environment}, **named)
-
-    patch.wrap(f"{SETTINGS}.read", make)
+    patch.replace(f"{MODULE}:require_edits", lambda environment: None)
 
 
 @mutant("names-of-sixteen-daemons", rule="NV-425")
@@ -327,8 +323,8 @@ def _(patch: Patch) -> None:
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def joined(daemons: Any, *, node: str, ip: str, **named: Any) -> Any:
-            own = next((one for one in daemons if one["nodeName"] == node), {})
-            return original(daemons, node=node, ip=own.get("ipAddress") or ip, **named)
+            kept = [one["ipAddress"] for one in daemons if one["nodeName"] == node]
+            return original(daemons, node=node, ip=kept[0] if kept else ip, **named)
 
         return joined
 

@@ -82,9 +82,11 @@ def container_of(world: World, node: str, name: str) -> DaemonContainer:
     """Return the container that runs for a domain on a node. Raises Untestable if there is none."""
     uid = uid_in(world, name)
     pods = run_daemons(world)
-    found = lambda: pods.container(world.name(node), uid)  # noqa: E731
-    world.require(f"{node} has a daemon pod of ComputeDomain {name}", lambda: (found() is not None, "no pod"))
-    container = found()
+    world.require(
+        f"{node} has a daemon pod of ComputeDomain {name}",
+        lambda: (pods.container(world.name(node), uid) is not None, "no pod"),
+    )
+    container = pods.container(world.name(node), uid)
     if container is None:
         raise Untestable(f"the daemon pod of {node} in ComputeDomain {name} is gone")
     return container

@@ -73,11 +73,7 @@ class DaemonSettings:
         simulated_imex: bool = False,
     ) -> DaemonSettings:
         """Return the settings of a container. Raises ComponentError for a variable that is missing or invalid."""
-        if not environment.get("COMPUTE_DOMAIN_UUID"):
-            raise ComponentError(
-                "COMPUTE_DOMAIN_UUID is not set: the CDI edits of the daemon's claim were not applied; "
-                "is CDI enabled in the container runtime?"
-            )
+        require_edits(environment)
         names = ("NODE_NAME", "POD_NAME", "POD_NAMESPACE", "POD_IP")
         if missing := [name for name in names if not environment.get(name)]:
             raise ComponentError(f"{', '.join(missing)} not set: the pod's template has them as variables")
@@ -85,7 +81,7 @@ class DaemonSettings:
         if not limit.isdecimal() or int(limit) < 1:
             raise ComponentError(f"MAX_NODES_PER_IMEX_DOMAIN={limit!r} is not a number of nodes")
         return cls(
-            domain_uid=environment["COMPUTE_DOMAIN_UUID"],
+            domain_uid=environment.get("COMPUTE_DOMAIN_UUID") or "",
             clique_id=environment.get("CLIQUE_ID") or "",
             node_name=environment["NODE_NAME"],
             pod_name=environment["POD_NAME"],
@@ -103,6 +99,15 @@ class DaemonSettings:
     def config(self) -> Path:
         """The configuration file of nvidia-imex."""
         return self.config_dir / CONFIG
+
+
+def require_edits(environment: Mapping[str, str]) -> None:
+    """Raise ComponentError if the container lacks the CDI edits of the daemon's claim (rule NV-406)."""
+    if not environment.get("COMPUTE_DOMAIN_UUID"):
+        raise ComponentError(
+            "COMPUTE_DOMAIN_UUID is not set: the CDI edits of the daemon's claim were not applied; "
+            "is CDI enabled in the container runtime?"
+        )
 
 
 class ImexDaemon:
