@@ -41,9 +41,9 @@ Feature: Daemons of a ComputeDomain in their cliques
     And a ComputeDomain "other" for 1 nodes
     And nodes "n1, n3" join ComputeDomain "job"
     And nodes "n2" join ComputeDomain "other"
-    And the daemons of "n1, n3" have become ready in ComputeDomain "job"
-    And the daemons of "n2" have become ready in ComputeDomain "other"
-    Then the cliques of ComputeDomain "job" come to have the nodes "n1, n3" [NV-173]
+    Then the daemons of "n1, n3" are ready in ComputeDomain "job" [NV-429]
+    And the daemons of "n2" are ready in ComputeDomain "other" [NV-429]
+    And the cliques of ComputeDomain "job" come to have the nodes "n1, n3" [NV-173]
     And the cliques of ComputeDomain "other" come to have the nodes "n2" [NV-173]
     And the cliques of ComputeDomain "job" come to have 2 nodes with the indices 0 to 1 [NV-429]
     And the cliques of ComputeDomain "other" come to have 1 nodes with the indices 0 to 0 [NV-429]
