@@ -256,18 +256,30 @@ class ExternalProgram:
     def check(self) -> str:
         """Run the command with `check`."""
         try:
-            done = subprocess.run(
+            process = subprocess.Popen(
                 self._isolation.command([*self._command, "check"]),
-                check=False,
-                capture_output=True,
-                timeout=_PROBE_TIMEOUT,
-                env=self._isolation.environment({**os.environ, **self._environment}),
                 stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=self._isolation.environment({**os.environ, **self._environment}),
+                # A group of its own: what a check starts is killed with it.
+                start_new_session=True,
             )
-        except (OSError, subprocess.SubprocessError) as error:
+        except OSError as error:
             return str(error)
-        said = (done.stdout + done.stderr).decode(errors="replace").strip()[-300:]
-        return "" if done.returncode == 0 else f"exit code {done.returncode}: {said}"
+        said, problem = b"", ""
+        try:
+            said, _ = process.communicate(timeout=_PROBE_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            problem = f"the check takes more than {_PROBE_TIMEOUT:g} s"
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+        if problem or process.returncode == 0:
+            return problem
+        return f"exit code {process.returncode}: {said.decode(errors='replace').strip()[-300:]}"
 
 
 @dataclass(frozen=True, slots=True)
