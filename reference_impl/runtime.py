@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol, TypeGuard, cast
+from typing import Protocol, TypeGuard, cast, runtime_checkable
 
 from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock, RealClock
@@ -38,6 +38,7 @@ COMMANDS: Mapping[str, str] = {
     "inventory-plugin": "reference_impl.inventory_plugin.command",
     "compute-domain": "reference_impl.compute_domain.command",
     "compute-domain-plugin": "reference_impl.compute_domain.plugin_command",
+    "compute-domain-daemon": "reference_impl.compute_domain.imex_daemon_command",
     "imex-daemons": "reference_impl.compute_domain.daemon_command",
     "taint-eviction": "reference_impl.taint_eviction.command",
     "webhook": "reference_impl.webhook.command",
@@ -71,6 +72,22 @@ class StandaloneCommand(Protocol):
 def is_standalone(command: Command | StandaloneCommand) -> TypeGuard[StandaloneCommand]:
     """Return whether the component runs without an API server."""
     return hasattr(command, "build_alone")
+
+
+@runtime_checkable
+class FiniteCommand(Protocol):
+    """The `command` module of a component that has actions which end by themselves, such as a probe."""
+
+    def run_once(self, args: argparse.Namespace) -> int | None:
+        """Do such an action and return its exit code; None for the component itself."""
+        ...
+
+
+@runtime_checkable
+class Failing(Protocol):
+    """A component that can give up while it runs."""
+
+    failure: str
 
 
 def load(component: str) -> Command | StandaloneCommand:
@@ -187,7 +204,10 @@ def _run_connected(
 ) -> None:
     client = connect(args, name)
     try:
-        run_until_stopped(command.build(args, client, clock), stopped=stopped, clock=clock)
+        component = command.build(args, client, clock)
+        run_until_stopped(component, stopped=stopped, clock=clock)
+        if isinstance(component, Failing) and component.failure:
+            raise ComponentError(component.failure)
     finally:
         client.transport.close()
 
@@ -218,6 +238,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         logging.basicConfig(level=level, handlers=[handler])
         if args.until_stdin_closes:
             _stop_at_end_of_stdin(stopped)
+        if isinstance(command, FiniteCommand) and (code := command.run_once(args)) is not None:
+            return code
         clock = RealClock()
         if is_standalone(command):
             run_until_stopped(command.build_alone(args, clock), stopped=stopped, clock=clock)

@@ -1,6 +1,7 @@
 """Fake NVIDIA executable (a shell script) in a fake node's driver root; removed with the node.
 
-A script appends its arguments to `$0.log`, and fails while the file `$0.fails` exists.
+A script appends its arguments to `$0.log`, and fails while the file `$0.fails` exists. One that honours `$0.instead`
+runs the commands of this file instead.
 """
 
 from __future__ import annotations
@@ -34,6 +35,14 @@ class FakeExecutable:
         """Make the script succeed again. Raises FileNotFoundError if it did not fail."""
         self._fails.unlink()
 
+    def replace(self, script: str) -> None:
+        """Make a script that honours `$0.instead` run these commands from now on."""
+        self._instead.write_text(script)
+
+    def restore(self) -> None:
+        """Make the script do its own work again."""
+        self._instead.unlink(missing_ok=True)
+
     def recorded(self) -> list[str]:
         """Return the arguments of all calls, oldest first."""
         return self._log.read_text().splitlines() if self._log.is_file() else []
@@ -46,6 +55,10 @@ class FakeExecutable:
     @property
     def _log(self) -> Path:
         return self.path.with_name(f"{self.path.name}.log")
+
+    @property
+    def _instead(self) -> Path:
+        return self.path.with_name(f"{self.path.name}.instead")
 
     @property
     def _fails(self) -> Path:

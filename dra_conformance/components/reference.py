@@ -117,7 +117,7 @@ def build(
             parser = argparse.ArgumentParser()
             command.add_arguments(parser)
             return command.build(parser.parse_args(own_flags(flags)), client, clock)
-        case "compute-domain-daemon":
+        case "imex-daemons":
             from reference_impl.compute_domain import daemon_command
 
             parser = argparse.ArgumentParser()

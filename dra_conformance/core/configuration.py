@@ -80,6 +80,8 @@ def _with_cluster_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
         if str(filled.get("driver", "")).startswith("socket:"):
             # The cluster's kubelet calls the driver only for pods; the emulated kubelet calls it for a scenario.
             filled.setdefault("kubelet", "reference")
+        # The cluster runs the pods of its DaemonSets; the harness's own ones would be a second set.
+        filled.setdefault("compute-domain-daemon", "none")
         for component in CHOICES:
             if "cluster" in CHOICES[component]:
                 filled.setdefault(component, "cluster")

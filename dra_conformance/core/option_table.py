@@ -182,6 +182,13 @@ OPTIONS: tuple[Option, ...] = (
         example="exec:./my-plugin --kubeconfig={kubeconfig} --node-name={node}",
     ),
     _component(
+        "compute-domain-daemon",
+        *("reference", "exec:COMMAND", "none"),
+        text="Use this daemon of ComputeDomains in the pods of their DaemonSets.",
+        note="The command is started with `run`, and with `check` for its probes.",
+        example="exec:./my-daemon --kubeconfig={kubeconfig}",
+    ),
+    _component(
         "taint-eviction",
         *("reference", "exec:COMMAND", "kube-controller-manager", "cluster", "none"),
         text="Use this controller for the eviction of pods from tainted devices.",

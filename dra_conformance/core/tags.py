@@ -50,6 +50,7 @@ NEEDS: tuple[str, ...] = (
     "simulated-mps",
     "compute-domain",
     "compute-domain-flags",
+    "imex-daemons",
     "compute-domain-plugin-flags",
     "kai",
     "pod-groups",

@@ -34,6 +34,7 @@ from fake_nvml.library import control_path, library_path
 _PLACEHOLDERS = {
     "webhook": WEBHOOK_PLACEHOLDERS,
     "compute-domain-controller": ("kubeconfig", "namespace", "port", "flags"),
+    "compute-domain-daemon": ("kubeconfig", "config_dir", "hosts"),
 }
 """The placeholders of components that do not run on a node, if they have more than {kubeconfig}, {port} and {flags}."""
 

@@ -28,9 +28,11 @@ def choose(options: RunOptions, *, run_id: str) -> Isolation:
 def no_driver_view(options: RunOptions) -> str:
     """Return why a program on a node cannot see the files of a fake node at their usual paths; empty if none needs it.
 
-    A controller needs it for files that its program has built in.
+    A controller needs it for files that its program has built in, a daemon of ComputeDomains for its hosts file.
     """
     specs = [options.component(name) for name in MOUNTED]
+    if options.component("compute-domain-daemon").kind == "exec":
+        return isolation.no_mounts(choose(options, run_id="0"))
     if not any(
         spec.kind == "exec" and (spec.mounts or (spec.takes_fake_gpus and options.nvml == "fake")) for spec in specs
     ):

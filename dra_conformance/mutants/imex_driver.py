@@ -185,7 +185,8 @@ def _(patch: Patch) -> None:
 @mutant("daemon-configuration-without-node-list", rule="NV-157")
 def _(patch: Patch) -> None:
     """The configuration of a daemon does not have the path of the list of its nodes."""
-    patch.wrap(f"{MODULE}:_DAEMON_CONFIG", lambda text: text.replace("IMEX_NODE_CONFIG_FILE=/imexd/nodes.cfg\n", ""))
+    line = "IMEX_NODE_CONFIG_FILE={{ .IMEXDaemonNodesConfigPath }}\n"
+    patch.wrap(f"{MODULE}:IMEX_CONFIG", lambda text: text.replace(line, ""))
 
 
 @mutant("daemon-configuration-written-once", rule="NV-379")

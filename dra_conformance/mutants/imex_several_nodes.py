@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from dra_api.objects import NODES
@@ -11,7 +12,7 @@ from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER, STATU
 from dra_conformance.mutants.imex_controller import CLIQUES, LABEL
 from reference_impl.compute_domain.membership import NotYetError, PermanentError
 
-DAEMONS = "reference_impl.compute_domain.daemon:SimulatedImexDaemons"
+DAEMON = "reference_impl.compute_domain.imex_daemon:ImexDaemon"
 
 
 @mutant("nodes-numbered-by-position-in-status", rule="NV-350")
@@ -145,23 +146,27 @@ def _(patch: Patch) -> None:
     """The daemons that are left in a clique are numbered again."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda daemons, nodes: [{**one, "index": at} for at, one in enumerate(original(daemons, nodes))]
+        return lambda *args, **named: [{**one, "index": at} for at, one in enumerate(original(*args, **named))]
 
-    patch.wrap(f"{CLIQUES}:without", make)
+    patch.wrap(f"{CLIQUES}:without_own", make)
 
 
-@mutant("one-address-for-all-daemon-pods", rule="NV-431")
+@mutant("address-of-the-former-daemon-pod", rule="NV-431")
 def _(patch: Patch) -> None:
-    """A new daemon pod has the address of the former one."""
+    """The daemon of a new pod writes the address of the first one on its node."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def run(self: Any, pod: Any) -> None:
-            self._pods_started = 0
-            original(self, pod)
+        first: dict[str, str] = {}
 
-        return run
+        def join(self: Any, pod: Any) -> Any:
+            settings = self._settings
+            address = first.setdefault(settings.node_name, settings.pod_ip)
+            self._settings = replace(settings, pod_ip=address)
+            return original(self, pod)
 
-    patch.wrap(f"{DAEMONS}._run", make)
+        return join
+
+    patch.wrap(f"{DAEMON}.join", make)
 
 
 @mutant("claim-from-before-a-reboot-refused", rule="NV-377")

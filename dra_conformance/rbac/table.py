@@ -25,6 +25,7 @@ COMPONENTS = (
     "scheduler",
     "binder",
     "compute-domain-controller",
+    "compute-domain-daemon",
     "taint-eviction",
 )
 ROLES = (HARNESS, CLEANUP, *COMPONENTS)
@@ -36,6 +37,7 @@ AGENTS = {
     "dra-conformance-cleanup": CLEANUP,
     "health-driver": HARNESS,
     "simulated-deployments": HARNESS,
+    "simulated-daemon-pods": HARNESS,
     "simulated-imex-daemons": HARNESS,
     "kubelet": "kubelet",
     "gpu-kubelet-plugin": "driver",
@@ -45,6 +47,7 @@ AGENTS = {
     "reference-binder": "binder",
     "reference-taint-eviction": "taint-eviction",
     "reference-compute-domain-controller": "compute-domain-controller",
+    "reference-compute-domain-daemon": "compute-domain-daemon",
     "reference-compute-domain-plugin": "compute-domain-controller",
 }
 """The role of each user agent of a run."""

@@ -42,8 +42,10 @@ LABEL = "resource.nvidia.com/computeDomain"
 CLIQUE_LABEL = f"{LABEL}.cliqueID"
 CLIQUE_OF_NODE = "nvidia.com/gpu.clique"
 FINALIZER = LABEL
-DAEMONS = "compute-domain-daemon"
-"""The component that the daemons' rules judge: the simulation, until programs of daemons can be judged."""
+DAEMONS = "imex-daemons"
+"""The simulation of all daemons, for scenarios about other components."""
+CLIQUE_WITHIN = 20.0
+"""Least seconds to wait for the entries of many nodes, whose daemons write one object and start a process each."""
 CLIQUE_WRITES = 20
 """Most attempts to write a clique that its controller writes as well."""
 LABEL_TURN = 0.6
@@ -304,7 +306,8 @@ def _(world: World, name: str, count: int, last: int) -> None:
         return len(indices) == count and set(indices) == {str(index) for index in range(last + 1)}, indices
 
     expected = f"{count} nodes with the indices 0 to {last}"
-    world.eventually(f"cliques of ComputeDomain {name}", look, expected=expected)
+    within = max(CLIQUE_WITHIN, world.run.patience)
+    world.eventually(f"cliques of ComputeDomain {name}", look, expected=expected, within=within)
     world.stays(f"cliques of ComputeDomain {name}", look, expected=expected)
 
 

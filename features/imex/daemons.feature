@@ -1,10 +1,10 @@
-@profile:imex @component:compute-domain-controller @needs:compute-domain
+@profile:imex @component:compute-domain-controller @component:compute-domain-daemon @needs:compute-domain @needs:imex-daemons
 Feature: Daemons of a ComputeDomain in their cliques
   The daemons of the nodes in one NVLink clique share an object, in which each has an index of its own. The index is
   part of the name under which the other daemons find it, so it must stay.
 
   Background:
-    Given the IMEX daemons of ComputeDomains are simulated
+    Given the IMEX daemons of ComputeDomains run
     And node "n1"
     And node "n2"
     And node "n3"
@@ -16,35 +16,37 @@ Feature: Daemons of a ComputeDomain in their cliques
   @NV-173 @NV-150 @NV-152
   Scenario: A daemon joins with the lowest free index, and the others keep theirs
     Given a ComputeDomain "job" for 2 nodes
-    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n1" is set to $(uid:job)
+    And nodes "n1" join ComputeDomain "job"
+    And the daemons of "n1" have become ready in ComputeDomain "job"
     Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n1), cliqueID: rack.0, index: 0, status: Ready} [NV-173]
     And the ComputeDomain "job" keeps "status.status" NotReady [NV-150]
-    When "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n2" is set to $(uid:job)
+    When nodes "n2" join ComputeDomain "job"
+    Given the daemons of "n2" have become ready in ComputeDomain "job"
     Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n2), cliqueID: rack.0, index: 1, status: Ready} [NV-173]
     And the ComputeDomain "job" has "status.status" Ready [NV-150]
-    When "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n1" is set to null
+    When nodes "n1" leave their ComputeDomain
     Then the cliques of ComputeDomain "job" come to have the nodes "n2" [NV-173]
     And the ComputeDomain "job" has "status.status" NotReady [NV-150]
-    When "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n3" is set to $(uid:job)
+    When nodes "n3" join ComputeDomain "job"
+    Given the daemons of "n3" have become ready in ComputeDomain "job"
     Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n3), cliqueID: rack.0, index: 0, status: Ready} [NV-173]
     And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n2), cliqueID: rack.0, index: 1, status: Ready} [NV-173]
-    When "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n4" is set to $(uid:job)
+    When nodes "n4" join ComputeDomain "job"
     Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n4), cliqueID: "", index: -1, status: Ready} [NV-152]
     And the cliques of ComputeDomain "job" come to have the nodes "n2, n3" [NV-173]
-    # The driver of the node finds its clique later.
-    When "metadata.labels['nvidia.com/gpu.clique']" of the Node "n4" is set to rack.1
-    Then the ComputeDomain "job" has "status.nodes" containing {name: $(node:n4), cliqueID: rack.1, index: 0, status: Ready} [NV-173]
-    And the cliques of ComputeDomain "job" come to have the nodes "n2, n3, n4" [NV-173]
 
-  @NV-173 @NV-359
+  @NV-173 @NV-359 @NV-429
   Scenario: Two ComputeDomains in one clique have nodes of their own
     Given a ComputeDomain "job" for 2 nodes
     And a ComputeDomain "other" for 1 nodes
-    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n1" is set to $(uid:job)
-    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n2" is set to $(uid:other)
-    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n3" is set to $(uid:job)
-    Then the cliques of ComputeDomain "job" come to have the nodes "n1, n3" [NV-173]
+    And nodes "n1, n3" join ComputeDomain "job"
+    And nodes "n2" join ComputeDomain "other"
+    Then the daemons of "n1, n3" are ready in ComputeDomain "job" [NV-429]
+    And the daemons of "n2" are ready in ComputeDomain "other" [NV-429]
+    And the cliques of ComputeDomain "job" come to have the nodes "n1, n3" [NV-173]
     And the cliques of ComputeDomain "other" come to have the nodes "n2" [NV-173]
+    And the cliques of ComputeDomain "job" come to have 2 nodes with the indices 0 to 1 [NV-429]
+    And the cliques of ComputeDomain "other" come to have 1 nodes with the indices 0 to 0 [NV-429]
     And the ComputeDomain "other" has "status.nodes" containing {name: $(node:n2), cliqueID: rack.0, index: 0, status: Ready} [NV-359]
     And the ComputeDomain "other" keeps "status.nodes" without {name: $(node:n1)} [NV-359]
     And the ComputeDomain "job" keeps "status.nodes" without {name: $(node:n2)} [NV-359]
@@ -62,7 +64,6 @@ Feature: Daemons of a ComputeDomain in their cliques
   @NV-387
   Scenario: The pods of all daemons of a clique own it
     Given a ComputeDomain "job" for 2 nodes
-    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n1" is set to $(uid:job)
-    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n2" is set to $(uid:job)
+    And nodes "n1, n2" join ComputeDomain "job"
     Then the cliques of ComputeDomain "job" come to have the nodes "n1, n2"
     And the clique "rack.0" of ComputeDomain "job" is labelled, and owned by the daemon pods of "n1, n2"

@@ -20,6 +20,7 @@ from dra_api.objects import Obj, name_of, namespace_of, uid_of
 from dra_api.rpc import PreparedDevice
 from reference_impl.compute_domain.fabric import Channels
 from reference_impl.compute_domain.host_imex import HostImex
+from reference_impl.compute_domain.imex_config import IMEX_CONFIG
 from reference_impl.compute_domain.membership import Membership, NotYetError, PermanentError
 from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.atomicfile import write_atomically
@@ -43,14 +44,6 @@ _KINDS = {
     CHANNEL: DeviceKind("channel", ComputeDomainChannelConfig, ComputeDomainChannelConfig(), _RECOGNIZED),
     DAEMON: DeviceKind("daemon", ComputeDomainDaemonConfig, ComputeDomainDaemonConfig(), _RECOGNIZED),
 }
-# Configuration of nvidia-imex, filled in by the daemon's wrapper with the address of its pod.
-_DAEMON_CONFIG = """\
-SERVER_PORT=50000
-IMEX_NODE_CONFIG_FILE=/imexd/nodes.cfg
-IMEX_CMD_ENABLED=1
-IMEX_CMD_PORT=50005
-IMEX_CMD_BIND_INTERFACE_IP={{.IMEXCmdBindInterfaceIP}}
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +234,7 @@ class ChannelPreparer:
         folder = self._data_dir / "domains" / uid_of(domain)
         folder.mkdir(parents=True, exist_ok=True)
         # Each time, so that a changed file is restored.
-        write_atomically(folder / "imexd.cfg.tmpl", _DAEMON_CONFIG.encode(), mode=0o644)
+        write_atomically(folder / "imexd.cfg.tmpl", IMEX_CONFIG.encode(), mode=0o644)
         edits: Obj = {
             "env": [
                 f"CLIQUE_ID={self._clique_id()}",

@@ -28,11 +28,20 @@ def lowest_free_index(daemons: Sequence[Obj], *, limit: int = MAX_NODES) -> int:
     raise CliqueFullError(f"the clique has {len(daemons)} daemons; an IMEX domain holds at most {limit} nodes")
 
 
-def joined(daemons: Sequence[Obj], *, node: str, ip: str, clique_id: str, ready: bool) -> list[Obj]:
-    """Return the daemon list with this node's entry made or renewed; an index once given stays."""
+def joined(
+    daemons: Sequence[Obj], *, node: str, ip: str, clique_id: str, ready: bool, limit: int = MAX_NODES
+) -> list[Obj]:
+    """Return the daemon list with this node's entry made or renewed; an index once given stays.
+
+    An index that cannot be, or that the entry of another node has, is replaced. Of two nodes with one index the first
+    by name keeps it (rule NV-443).
+    """
     others = [daemon for daemon in daemons if daemon["nodeName"] != node]
     own = next((daemon for daemon in daemons if daemon["nodeName"] == node), None)
-    index = own["index"] if own is not None and own.get("index") is not None else lowest_free_index(others)
+    index = own.get("index") if own is not None else None
+    taken = {daemon.get("index") for daemon in others if daemon["nodeName"] < node}
+    if index is None or not 0 <= index < limit or index in taken:
+        index = lowest_free_index(others, limit=limit)
     entry = {
         "nodeName": node,
         "ipAddress": ip,
@@ -46,6 +55,11 @@ def joined(daemons: Sequence[Obj], *, node: str, ip: str, clique_id: str, ready:
 def without(daemons: Sequence[Obj], nodes: set[str]) -> list[Obj]:
     """Return the daemon list without the entries of some nodes."""
     return [daemon for daemon in daemons if daemon["nodeName"] not in nodes]
+
+
+def without_own(daemons: Sequence[Obj], *, node: str, ip: str) -> list[Obj]:
+    """Return the daemon list without a node's entry, unless that has another address."""
+    return [daemon for daemon in daemons if (daemon["nodeName"], daemon.get("ipAddress")) != (node, ip)]
 
 
 def is_node_ready(cliques: Sequence[Obj], node: str) -> bool:
@@ -68,18 +82,42 @@ class CliqueWriter:
         self._client = client
         self._namespace = namespace
 
-    def join(self, domain_uid: str, clique_id: str, *, node: str, ip: str, ready: bool, pod: Obj | None) -> None:
-        """Make or renew a node's entry; the clique is made for its first daemon and owned by the daemons' pods."""
-        self._change(
+    def join(
+        self,
+        domain_uid: str,
+        clique_id: str,
+        *,
+        node: str,
+        ip: str,
+        ready: bool,
+        pod: Obj | None,
+        limit: int = MAX_NODES,
+    ) -> list[Obj]:
+        """Make or renew a node's entry, and return all entries.
+
+        The clique is made for its first daemon and owned by the daemons' pods. Raises CliqueFullError if `limit` nodes
+        are in it.
+        """
+        return self._change(
             domain_uid,
             clique_id,
-            lambda daemons: joined(daemons, node=node, ip=ip, clique_id=clique_id, ready=ready),
+            lambda daemons: joined(daemons, node=node, ip=ip, clique_id=clique_id, ready=ready, limit=limit),
             pod=pod,
         )
 
     def leave(self, domain_uid: str, clique_id: str, nodes: set[str]) -> None:
         """Remove nodes' entries; a clique that is gone is fine."""
         self._change(domain_uid, clique_id, lambda daemons: without(daemons, nodes), pod=None, make=False)
+
+    def leave_as(self, domain_uid: str, clique_id: str, *, node: str, ip: str) -> None:
+        """Remove a node's entry unless its successor there has renewed it with another address."""
+        self._change(
+            domain_uid,
+            clique_id,
+            lambda daemons: without_own(daemons, node=node, ip=ip),
+            pod=None,
+            make=False,
+        )
 
     def _change(
         self,
@@ -89,11 +127,11 @@ class CliqueWriter:
         *,
         pod: Obj | None,
         make: bool = True,
-    ) -> None:
+    ) -> list[Obj]:
         name = clique_name(domain_uid, clique_id)
         clique = self._client.find(COMPUTE_DOMAIN_CLIQUES, name, self._namespace)
         if clique is None and not make:
-            return
+            return []
         fresh = clique or self._new(name, domain_uid, clique_id)
         before = list(fresh.get("daemons") or ())
         owners = list(meta(fresh).get("ownerReferences") or ())
@@ -103,6 +141,7 @@ class CliqueWriter:
             self._client.create(COMPUTE_DOMAIN_CLIQUES, changed)
         elif daemons != before or owned != owners:
             self._client.update(COMPUTE_DOMAIN_CLIQUES, changed)
+        return daemons
 
     def _new(self, name: str, domain_uid: str, clique_id: str) -> Obj:
         return {

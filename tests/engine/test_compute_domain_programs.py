@@ -17,6 +17,7 @@ from dra_conformance.core import assets, features
 from dra_conformance.core.component_spec import ComponentSpec
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.core.options import RunOptions
+from dra_conformance.core.rules import Catalogue
 from dra_conformance.doctor import components as doctor
 from dra_conformance.engine import preflight, supported_features
 from dra_conformance.pytest_plugin.dry_run import dry_run
@@ -153,3 +154,37 @@ def test_doctor_names_the_words_of_each_command() -> None:
     assert "channels and daemons" in found["compute-domain-plugin: {driver_root}"].found
     assert "without this word" in found["compute-domain-plugin: {flags}"].cause
     assert "without this word" in found["compute-domain-controller: {flags}"].cause
+
+
+# -- the daemon --------------------------------------------------------------------------------------------------------
+
+DAEMON = f"exec:{shlex.join([*REFERENCE, 'compute-domain-daemon'])} --kubeconfig {{kubeconfig}}"
+
+
+def test_a_users_daemon_is_judged(cli: CommandLine) -> None:
+    """It is a process with a hosts file of its own in each pod, beside the reference's controller."""
+    own = {"NV-394", "NV-401"}
+    rules = [word for rule in sorted(own) for word in ("--rule", rule)]
+    ended = cli.suite("--compute-domain-daemon", DAEMON, "--profile", "imex", *rules)
+    found = {row["id"]: row["status"] for row in ended.report["rules"] if row["id"] in own}
+    assert found == dict.fromkeys(own, "passed"), ended.err
+
+
+def test_a_daemon_that_does_nothing_fails(cli: CommandLine) -> None:
+    ended = cli.suite(
+        "--compute-domain-daemon", "exec:/bin/sh -c 'sleep 60' --", "--profile", "imex", "--rule", "NV-394"
+    )
+    (found,) = [row["status"] for row in ended.report["rules"] if row["id"] == "NV-394"]
+    assert found == "failed"
+
+
+def test_rules_of_daemons_are_judged_by_scenarios_that_run_the_program() -> None:
+    """A scenario that simulates the daemons must not judge them."""
+    daemons = {rule.id for rule in Catalogue.load().values() if rule.component == "compute-domain-daemon"}
+    judging = [scenario for scenario in features.read_all() if daemons & set(scenario.rules)]
+    assert len(judging) > 20
+    for scenario in judging:
+        assert "imex-daemons" in scenario.tags.needs, scenario.id
+        assert not [step for step in scenario.steps if "daemons of ComputeDomains are simulated" in step.text], (
+            scenario.id
+        )

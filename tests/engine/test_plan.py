@@ -410,6 +410,7 @@ def test_every_requirement_can_be_unmet() -> None:
         kubelet="cluster",
         compute_domain_controller="none",
         compute_domain_plugin="exec:x",
+        compute_domain_daemon="none",
     )
     harder = msgspec.structs.replace(
         hard,

@@ -109,8 +109,7 @@ def _domain_plugin(patch: Patch) -> None:
 
 
 def _domain_daemons(patch: Patch) -> None:
-    patch.replace("reference_impl.compute_domain.daemon:SimulatedImexDaemons.start", lambda self: None)
-    patch.replace("reference_impl.compute_domain.daemon:SimulatedImexDaemons.stop", lambda self: None)
+    patch.replace("dra_conformance.components.daemon_pods:ReferenceProgram.start", lambda self: None)
 
 
 def _silent_driver(patch: Patch) -> None:

@@ -21,6 +21,17 @@ def compute_domain(scenario: Scenario, target: Target) -> Unmet | None:
 
 
 @requirement
+def imex_daemons(scenario: Scenario, target: Target) -> Unmet | None:
+    """A daemon of ComputeDomains that the run can start in the pods of their DaemonSets."""
+    daemon = target.components["compute-domain-daemon"]
+    if daemon.kind == "none":
+        return not_applicable("there is no daemon of ComputeDomains (--compute-domain-daemon none)")
+    if daemon.kind == "exec" and target.no_driver_view:
+        return untestable(f"the daemon needs a hosts file of its own, and {target.no_driver_view}")
+    return None
+
+
+@requirement
 def compute_domain_flags(scenario: Scenario, target: Target) -> Unmet | None:
     """A ComputeDomain controller whose flags the scenario can choose (the word {flags} in its command)."""
     return _flags(target.components[_CONTROLLER], "controller")

@@ -1,0 +1,555 @@
+"""Daemons of ComputeDomains as programs: their files, their IMEX processes, their probes and their ends.
+
+The pods run where a label puts them, as in a cluster. nvidia-imex is simulated: its connections over the addresses of
+the pods are real, and it reports which nodes it is connected to.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from dra_api.client import Conflict, NotFound
+from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, NODES, PODS, Obj, meta, name_of, namespace_of, uid_of
+from dra_conformance.components.daemon_pods import FOREIGN_LINE, DaemonContainer, DaemonPods, is_ready_pod
+from dra_conformance.core import manifests
+from dra_conformance.core.component_spec import DRIVER_NAMESPACE
+from dra_conformance.core.errors import Untestable
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.compute_domains import (
+    CLIQUE_LABEL,
+    CLIQUE_OF_NODE,
+    CLIQUE_WRITES,
+    LABEL,
+    domain,
+    ensure_driver_namespace,
+)
+from dra_conformance.steps.uids import CreatedDomains
+from fake_nvml import imex
+
+QUERY_SECONDS = 2.0
+READY_WITHIN, READY_FACTOR = 10.0, 4.0
+"""Least seconds to wait for programs, and how much longer they take than objects: each daemon starts an IMEX process,
+and each check is a process, too."""
+STAYS_SECONDS = 1.5
+"""Seconds in which a container is checked at least once."""
+GRACE_SECONDS = 20.0
+"""Seconds in which a daemon ends: it may try for 10 to remove its entry. Pods have 30."""
+PEER = "compute-domain-daemon-"
+
+
+@dataclass(slots=True)
+class Daemons:
+    """The daemon pods of the scenario, and what steps remember of IMEX processes, by domain and node."""
+
+    pods: DaemonPods | None = None
+    remembered: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+
+
+def run_daemons(world: World) -> DaemonPods:
+    """Return the daemon pods, which run from the first call to the end of the scenario."""
+    state = world.state(Daemons)
+    if state.pods is None:
+        ensure_driver_namespace(world)
+        state.pods = DaemonPods(world)
+        world.cleanup.callback(state.pods.stop)
+        state.pods.start()
+    return state.pods
+
+
+def uid_in(world: World, name: str) -> str:
+    """Return the uid of a ComputeDomain of the scenario, also of one that is deleted."""
+    created = world.state(CreatedDomains).of_name.get(name)
+    return uid_of(created) if created else uid_of(domain(world, name))
+
+
+def ready_within(world: World) -> float:
+    """Return the seconds to wait for programs."""
+    return max(READY_WITHIN, READY_FACTOR * world.run.patience)
+
+
+def eventually(world: World, what: str, look: Callable[[], Seen], *, expected: object) -> None:
+    """Check that a condition comes to hold; programs are given more time than objects."""
+    world.eventually(what, look, expected=expected, within=ready_within(world))
+
+
+def container_of(world: World, node: str, name: str) -> DaemonContainer:
+    """Return the container that runs for a domain on a node. Raises Untestable if there is none."""
+    uid = uid_in(world, name)
+    pods = run_daemons(world)
+    world.require(
+        f"{node} has a daemon pod of ComputeDomain {name}",
+        lambda: (pods.container(world.name(node), uid) is not None, "no pod"),
+    )
+    container = pods.container(world.name(node), uid)
+    if container is None:
+        raise Untestable(f"the daemon pod of {node} in ComputeDomain {name} is gone")
+    return container
+
+
+def imex_of(world: World, node: str, name: str) -> dict[str, Any]:
+    """Return the state of a node's IMEX process; empty if none answers."""
+    container = run_daemons(world).container(world.name(node), uid_in(world, name))
+    if container is None:
+        return {}
+    try:
+        return imex.query(container.ip, imex.CONTROL_PORT, timeout=QUERY_SECONDS)
+    except (OSError, ValueError):
+        return {}
+
+
+def entry_of(world: World, node: str, name: str) -> Obj:
+    """Return the entry of a node in the cliques of a domain; empty if there is none."""
+    cliques = world.client.list(
+        COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid_in(world, name)}"
+    ).items
+    entries = [entry for clique in cliques for entry in clique.get("daemons") or ()]
+    return next((entry for entry in entries if entry["nodeName"] == world.name(node)), {})
+
+
+def peer_names(text: str) -> dict[str, list[str]]:
+    """Return the addresses of each daemon's name in a hosts file."""
+    found: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        fields = line.partition("#")[0].split()
+        for name in fields[1:]:
+            if name.startswith(PEER):
+                found.setdefault(name, []).append(fields[0])
+    return found
+
+
+def hosts_of(world: World, node: str, name: str) -> str:
+    """Return the hosts file of a node's daemon; empty if it cannot be read."""
+    try:
+        return container_of(world, node, name).files.hosts.read_text()
+    except OSError:
+        return ""
+
+
+@given("the IMEX daemons of ComputeDomains run")
+def _(world: World) -> None:
+    """Every node that a domain's DaemonSet selects gets a daemon pod with the program; nvidia-imex is simulated."""
+    run_daemons(world)
+
+
+@given('the program "{program}" is missing in the daemon pods of node "{node}"')
+def _(world: World, program: str, node: str) -> None:
+    """The containers of later pods have no such program in PATH."""
+    run_daemons(world).without[world.name(node)] = frozenset(words(program))
+
+
+@given('the NVLink cliques of nodes "{nodes}" are "{cliques}"')
+def _(world: World, nodes: str, cliques: str) -> None:
+    """The Nodes have these ids as labels, in the order of the nodes; the CDI edits of a daemon's claim have the id."""
+    for node, clique in zip(words(nodes), words(cliques), strict=True):
+        set_label(world, node, CLIQUE_OF_NODE, clique)
+
+
+def set_label(world: World, node: str, key: str, value: str | None) -> None:
+    """Set or remove a label of a Node."""
+    world.client.patch(NODES, world.name(node), {"metadata": {"labels": {key: value}}})
+
+
+@given('nodes "{nodes}" join ComputeDomain "{name}"')
+@when('nodes "{nodes}" join ComputeDomain "{name}"')
+def _(world: World, nodes: str, name: str) -> None:
+    """The Nodes get the label of the domain, as from their kubelet plugins, so that its DaemonSet selects them."""
+    for node in words(nodes):
+        set_label(world, node, LABEL, uid_in(world, name))
+
+
+@when('nodes "{nodes}" leave their ComputeDomain')
+def _(world: World, nodes: str) -> None:
+    """The Nodes lose the label, so that their daemon pods end."""
+    for node in words(nodes):
+        set_label(world, node, LABEL, None)
+
+
+@then('the daemons of "{nodes}" are ready in ComputeDomain "{name}"')
+def _(world: World, nodes: str, name: str) -> None:
+    """Their pods are Ready by their own checks, and each has a Ready entry with the address of its pod."""
+    check_ready(world, words(nodes), name)
+
+
+@given('the daemons of "{nodes}" have become ready in ComputeDomain "{name}"')
+def _(world: World, nodes: str, name: str) -> None:
+    """The same, as a precondition; the IMEX processes are remembered."""
+    within = ready_within(world)
+    world.require(f"the daemons of {nodes} become ready", lambda: look_ready(world, words(nodes), name), within=within)
+    for node in words(nodes):
+        world.state(Daemons).remembered[name, node] = imex_of(world, node, name)
+
+
+def look_ready(world: World, nodes: Sequence[str], name: str) -> Seen:
+    """Return whether pods and entries of these nodes are ready, and what is missing."""
+    uid = uid_in(world, name)
+    found = {}
+    for node in nodes:
+        container = run_daemons(world).container(world.name(node), uid)
+        entry = entry_of(world, node, name)
+        if container is None:
+            found[node] = "no daemon pod"
+        elif not is_ready_pod(container.pod):
+            found[node] = f"pod not ready: {container.problem}"
+        elif entry.get("status") != "Ready" or entry.get("ipAddress") != container.ip:
+            found[node] = f"entry {entry}"
+    return not found, found
+
+
+def check_ready(world: World, nodes: Sequence[str], name: str) -> None:
+    """Check that pods and entries of these nodes become ready."""
+    eventually(
+        world,
+        f"daemons of {', '.join(nodes)} in ComputeDomain {name}",
+        lambda: look_ready(world, nodes, name),
+        expected="Ready pods, and Ready entries with their addresses",
+    )
+
+
+@then('the IMEX processes of "{nodes}" in ComputeDomain "{name}" come to be connected to each other')
+def _(world: World, nodes: str, name: str) -> None:
+    """Each of them is connected to every other, and to no further node."""
+
+    def look() -> Seen:
+        found = {}
+        for node in words(nodes):
+            states = sorted(
+                state for state in imex_of(world, node, name).get("nodes", {}).values() if state != "unknown"
+            )
+            if states != sorted(["self", *["connected"] * (len(words(nodes)) - 1)]):
+                found[node] = states or "no IMEX process answers"
+        return not found, found or "connected"
+
+    eventually(world, f"IMEX processes of {nodes}", look, expected="each connected to every other one")
+
+
+@then('the hosts files of "{nodes}" in ComputeDomain "{name}" have the addresses of all of them')
+def _(world: World, nodes: str, name: str) -> None:
+    """Each file has one name for each of these daemons, by its index, at its pod's address, and no other such name."""
+    check_hosts(world, words(nodes), name)
+
+
+@then('the hosts files of {count:d} nodes in ComputeDomain "{name}" have the addresses of all of them')
+def _(world: World, count: int, name: str) -> None:
+    """The same for the nodes node-1 and on."""
+    check_hosts(world, [f"node-{number}" for number in range(1, count + 1)], name)
+
+
+def check_hosts(world: World, nodes: Sequence[str], name: str) -> None:
+    """Check that the hosts files of these nodes come to have the names and addresses of their entries."""
+
+    def look() -> Seen:
+        entries = [entry_of(world, node, name) for node in nodes]
+        if not all(entries):
+            return False, "an entry is missing"
+        wanted = {f"{PEER}{entry['index']:04d}": [entry["ipAddress"]] for entry in entries}
+        found = {node: peer_names(hosts_of(world, node, name)) for node in nodes}
+        return all(names == wanted for names in found.values()), {"entries": wanted, "files": found}
+
+    expected = "the name and the address of each entry, and no other"
+    eventually(world, f"hosts files of {', '.join(nodes)}", look, expected=expected)
+
+
+@then('the hosts file of "{node}" in ComputeDomain "{name}" keeps its other lines')
+def _(world: World, node: str, name: str) -> None:
+    """The lines of the kubelet are still there."""
+    text = hosts_of(world, node, name)
+    ok = FOREIGN_LINE.split() in [line.split() for line in text.splitlines()] and "localhost" in text
+    world.check(ok, f"hosts file of {node}", expected=f"the lines of localhost and {FOREIGN_LINE}", observed=text)
+
+
+@then('the hosts file of "{node}" in ComputeDomain "{name}" has no line twice')
+def _(world: World, node: str, name: str) -> None:
+    """No line that is not empty is there more than once, comments included."""
+    lines = [line.strip() for line in hosts_of(world, node, name).splitlines() if line.strip()]
+    twice = sorted({line for line in lines if lines.count(line) > 1})
+    world.check(not twice, f"lines of {node}'s hosts file that are there twice", expected="none", observed=twice)
+
+
+@then('the nodes files of "{nodes}" in ComputeDomain "{name}" have the {count:d} names of an IMEX domain')
+def _(world: World, nodes: str, name: str, count: int) -> None:
+    """The file that the configuration of nvidia-imex names has the name of every index, in order."""
+    wanted = [f"{PEER}{index:04d}" for index in range(count)]
+    for node in words(nodes):
+        folder = container_of(world, node, name).files.imexd
+        try:
+            pairs = [line.partition("=") for line in (folder / "imexd.cfg").read_text().splitlines()]
+            path = next(value.strip() for key, _, value in pairs if key.strip() == "IMEX_NODE_CONFIG_FILE")
+            found = imex.node_names((folder / path.rpartition("/")[2]).read_text())
+        except (OSError, StopIteration) as error:
+            found = [f"no nodes file: {error}"]
+        world.check(found == wanted, f"nodes file of {node}", expected=wanted, observed=found)
+
+
+@when('the IMEX process of "{node}" in ComputeDomain "{name}" is killed')
+def _(world: World, node: str, name: str) -> None:
+    """Kill nvidia-imex, not the daemon that started it."""
+    state = imex_of(world, node, name)
+    if not state:
+        raise Untestable(f"the daemon of {node} runs no IMEX process")
+    world.state(Daemons).remembered[name, node] = state
+    os.kill(int(state["pid"]), signal.SIGKILL)
+
+
+@then('the IMEX process of "{node}" in ComputeDomain "{name}" is started again in the same container')
+def _(world: World, node: str, name: str) -> None:
+    """Another process comes to answer, and the container was not started again."""
+    before = world.state(Daemons).remembered[name, node]["pid"]
+    restarts = container_of(world, node, name).restarts
+
+    def look() -> Seen:
+        state = imex_of(world, node, name)
+        ok = state.get("pid") not in (None, before) and container_of(world, node, name).restarts == restarts == 0
+        return ok, {"process": state.get("pid", "none"), "container restarts": restarts}
+
+    eventually(
+        world, f"IMEX process of {node}", look, expected=f"one other than {before}, without a restart of the pod"
+    )
+
+
+@then('the IMEX processes of "{nodes}" in ComputeDomain "{name}" are the remembered ones')
+def _(world: World, nodes: str, name: str) -> None:
+    """No IMEX process was started again since the step that remembered it."""
+    check_same(world, nodes, name)
+
+
+def check_same(world: World, nodes: str, name: str) -> None:
+    """Check that the IMEX processes of these nodes are those that are remembered."""
+
+    def look() -> Seen:
+        before = {node: world.state(Daemons).remembered[name, node].get("pid") for node in words(nodes)}
+        now = {node: imex_of(world, node, name).get("pid") for node in words(nodes)}
+        return before == now and None not in now.values(), now
+
+    world.stays(f"IMEX processes of {nodes}", look, expected="the remembered ones")
+
+
+@then('the IMEX process of "{node}" in ComputeDomain "{name}" has been told of its peers')
+def _(world: World, node: str, name: str) -> None:
+    """The remembered process runs on, and has got SIGUSR1 since."""
+    before = world.state(Daemons).remembered[name, node]
+
+    def look() -> Seen:
+        state = imex_of(world, node, name)
+        ok = state.get("pid") == before["pid"] and int(state.get("updates", 0)) > int(before["updates"])
+        return ok, {"process": state.get("pid"), "signals": state.get("updates")}
+
+    eventually(world, f"IMEX process of {node}", look, expected=f"process {before['pid']} with another SIGUSR1")
+
+
+@then('the IMEX process of "{node}" in ComputeDomain "{name}" has been told nothing')
+def _(world: World, node: str, name: str) -> None:
+    """The remembered process runs on, and has got no further SIGUSR1."""
+    before = world.state(Daemons).remembered[name, node]
+
+    def look() -> Seen:
+        state = imex_of(world, node, name)
+        same = (state.get("pid"), state.get("updates")) == (before["pid"], before["updates"])
+        return same, {"process": state.get("pid"), "signals": state.get("updates")}
+
+    world.stays(f"IMEX process of {node}", look, expected="the remembered one without another SIGUSR1")
+
+
+@then('"{node}" has no IMEX process in ComputeDomain "{name}"')
+def _(world: World, node: str, name: str) -> None:
+    """No IMEX process answers at the address of the pod."""
+    container_of(world, node, name)
+
+    def look() -> Seen:
+        state = imex_of(world, node, name)
+        return not state, state or "none"
+
+    world.stays(f"IMEX process of {node}", look, expected="none")
+
+
+@when('nvidia-imex-ctl of "{node}" in ComputeDomain "{name}" is replaced by "{script}"')
+def _(world: World, node: str, name: str, script: str) -> None:
+    """From now on the control command in the container of the node runs these shell commands."""
+    program = container_of(world, node, name).files.executable("nvidia-imex-ctl")
+    program.replace(f"{script}\n")
+
+
+@when('nvidia-imex-ctl of "{node}" in ComputeDomain "{name}" works again')
+def _(world: World, node: str, name: str) -> None:
+    """The control command is the simulated one again."""
+    container_of(world, node, name).files.executable("nvidia-imex-ctl").restore()
+
+
+@then('the entry of "{node}" in ComputeDomain "{name}" becomes {status:word}')
+def _(world: World, node: str, name: str, status: str) -> None:
+    """The entry in the clique has this status."""
+
+    def look() -> Seen:
+        entry = entry_of(world, node, name)
+        return entry.get("status") == status, entry or "no entry"
+
+    eventually(world, f"entry of {node} in the cliques of ComputeDomain {name}", look, expected=status)
+
+
+@then('the entry of "{node}" in ComputeDomain "{name}" stays {status:word}')
+def _(world: World, node: str, name: str, status: str) -> None:
+    """The entry in the clique has this status for longer than a readiness check takes."""
+
+    def look() -> Seen:
+        entry = entry_of(world, node, name)
+        return entry.get("status") == status, entry or "no entry"
+
+    what = f"entry of {node} in the cliques of ComputeDomain {name}"
+    world.stays(what, look, expected=status, seconds=max(world.run.quiet, STAYS_SECONDS))
+
+
+@when('the daemon of "{node}" in ComputeDomain "{name}" is killed')
+def _(world: World, node: str, name: str) -> None:
+    """SIGKILL to the program and its IMEX process; the kubelet starts the container of the same pod again."""
+    container_of(world, node, name).kill_program()
+
+
+@then('the daemon of "{node}" in ComputeDomain "{name}" runs again')
+def _(world: World, node: str, name: str) -> None:
+    """The container was started again, and another IMEX process answers."""
+    before = world.state(Daemons).remembered[name, node].get("pid")
+
+    def look() -> Seen:
+        restarts = container_of(world, node, name).restarts
+        pid = imex_of(world, node, name).get("pid")
+        return restarts > 0 and pid not in (None, before), {"restarts": restarts, "IMEX process": pid}
+
+    eventually(world, f"daemon of {node}", look, expected="a restart, and another IMEX process")
+
+
+@when('the clique "{clique}" of ComputeDomain "{name}" is deleted')
+def _(world: World, clique: str, name: str) -> None:
+    """Delete the ComputeDomainClique by hand."""
+    try:
+        world.client.delete(COMPUTE_DOMAIN_CLIQUES, f"{uid_in(world, name)}.{clique}", DRIVER_NAMESPACE)
+    except NotFound as error:
+        raise Untestable(f"there is no clique {clique} of ComputeDomain {name}") from error
+
+
+@when(
+    'the indices of "{first}" and "{second}" in the clique "{clique}" of ComputeDomain "{name}" are exchanged by hand'
+)
+def _(world: World, first: str, second: str, clique: str, name: str) -> None:
+    """One write gives each entry the index of the other."""
+    pair = [entry_of(world, node, name).get("index") for node in (first, second)]
+    change_entries(world, clique, name, [(first, "index", pair[1]), (second, "index", pair[0])])
+
+
+@when('the entry of "{node}" in the clique "{clique}" of ComputeDomain "{name}" gets the index of "{other}" by hand')
+def _(world: World, node: str, clique: str, name: str, other: str) -> None:
+    """Two entries have one index then."""
+    change_entries(world, clique, name, [(node, "index", entry_of(world, other, name).get("index"))])
+
+
+@when('the entries of the clique "{clique}" of ComputeDomain "{name}" are changed by hand:')
+def _(world: World, clique: str, name: str, datatable: list[list[str]]) -> None:
+    """Columns: the node, and a field of its entry with its new value (YAML). One write changes all of them."""
+    rows = [(node, key, manifests.parse_value(value)) for node, key, value in datatable[1:]]
+    change_entries(world, clique, name, rows)
+
+
+def change_entries(world: World, clique: str, name: str, rows: Sequence[tuple[str, str, Any]]) -> None:
+    """Write fields of entries (node, field, value) with one update of the clique."""
+    changes = [(world.name(node), key, value) for node, key, value in rows]
+    for _attempt in range(CLIQUE_WRITES):
+        stored = copy.deepcopy(
+            world.client.get(COMPUTE_DOMAIN_CLIQUES, f"{uid_in(world, name)}.{clique}", DRIVER_NAMESPACE)
+        )
+        entries = {entry["nodeName"]: entry for entry in stored.get("daemons") or ()}
+        if missing := sorted({node for node, _, _ in changes} - set(entries)):
+            raise Untestable(f"the clique {clique} has no entry of {', '.join(missing)}")
+        for node, key, value in changes:
+            entries[node][key] = value
+        try:
+            world.client.update(COMPUTE_DOMAIN_CLIQUES, stored)
+        except Conflict:
+            continue
+        return
+    raise Untestable(f"the clique {clique} changes all the time, so no entry can be changed")
+
+
+@then('the daemon pod of "{node}" in ComputeDomain "{name}" has the clique label "{value}"')
+def _(world: World, node: str, name: str, value: str) -> None:
+    """The pod's label of its clique has this value; "empty": the label is there, without a value."""
+    wanted = "" if value == "empty" else value
+
+    def look() -> Seen:
+        container = container_of(world, node, name)
+        pod = world.client.find(PODS, name_of(container.pod), namespace_of(container.pod)) or {}
+        labels = (meta(pod).get("labels") or {}) if pod else {}
+        return labels.get(CLIQUE_LABEL) == wanted, labels.get(CLIQUE_LABEL, "no such label")
+
+    eventually(world, f"clique label of {node}'s daemon pod", look, expected=wanted)
+
+
+@then('the entries of "{nodes}" in ComputeDomain "{name}" come to have indices of their own')
+def _(world: World, nodes: str, name: str) -> None:
+    """No two of them have the same index, and each is one of an IMEX domain."""
+
+    def look() -> Seen:
+        found = {node: entry_of(world, node, name).get("index") for node in words(nodes)}
+        indices = [index for index in found.values() if isinstance(index, int) and 0 <= index < 18]
+        return len(set(indices)) == len(words(nodes)), found
+
+    eventually(world, f"indices of {nodes}", look, expected="an index of its own for each")
+
+
+@given('the daemon pods of node "{node}" do not get the CDI edits of their claim')
+def _(world: World, node: str) -> None:
+    """The containers of later pods lack the variables of the edits, as with a runtime that does not apply CDI."""
+    run_daemons(world).without_edits.add(world.name(node))
+
+
+@then('the daemon of "{node}" in ComputeDomain "{name}" ends by itself')
+def _(world: World, node: str, name: str) -> None:
+    """The program ends without a signal, and no clique has an entry of the node."""
+
+    def look() -> Seen:
+        container = container_of(world, node, name)
+        entry = entry_of(world, node, name)
+        return bool(container.ended) and not entry, {"end": container.ended or "it runs", "entry": entry or "none"}
+
+    eventually(world, f"daemon of {node}", look, expected="an end, and no entry of the node")
+
+
+@then('the daemons of "{nodes}" in ComputeDomain "{name}" have ended in order')
+def _(world: World, nodes: str, name: str) -> None:
+    """On SIGTERM each ended within its grace period; then neither its entry nor its IMEX process was there any more."""
+    ends, uid = run_daemons(world).ends, uid_in(world, name)
+
+    def look() -> Seen:
+        found = {node: ends.get((world.name(node), uid)) for node in words(nodes)}
+        wrong = {
+            node: end or "it has not ended"
+            for node, end in found.items()
+            if end is None or end.entries or end.imex or end.seconds >= GRACE_SECONDS
+        }
+        return not wrong, wrong or found
+
+    expected = f"an end within {GRACE_SECONDS:g} s, without entry and IMEX process"
+    world.eventually(f"daemons of {nodes}", look, expected=expected, within=max(GRACE_SECONDS, world.run.patience))
+
+
+@then('the check of "{node}" in ComputeDomain "{name}" fails')
+def _(world: World, node: str, name: str) -> None:
+    """The check, called now, reports that the container is not ready."""
+    found = check_now(world, node, name)
+    world.check(bool(found), f"check of {node}'s daemon", expected="a failure", observed=found or "success")
+
+
+@then('the check of "{node}" in ComputeDomain "{name}" succeeds')
+def _(world: World, node: str, name: str) -> None:
+    """The check, called now, reports that the container is ready."""
+    found = check_now(world, node, name)
+    world.check(not found, f"check of {node}'s daemon", expected="success", observed=found or "success")
+
+
+def check_now(world: World, node: str, name: str) -> str:
+    """Return why a daemon's check fails; empty if it succeeds."""
+    program = container_of(world, node, name).program
+    return program.check() if program is not None else "no program"

@@ -1,0 +1,338 @@
+"""A simulated IMEX daemon and its control command, for machines without NVLink between nodes.
+
+`imex.py daemon -c FILE` takes the place of nvidia-imex: it reads the configuration and the nodes file, listens,
+connects to each node whose name it can resolve, connects again when a peer is lost, and resolves the names again on
+SIGUSR1 and every half minute. `imex.py control -c FILE -q` takes the place of nvidia-imex-ctl: it prints READY once
+the daemon of this node serves. With IMEX_WAIT_FOR_QUORUM=FULL that is when every node of the nodes file is connected;
+with NONE and RECOVERY, when the daemon listens. `-N` prints the state of each node. No memory is shared: only names,
+addresses, connections and signals are real.
+
+Names are resolved by the file of the variable SIMULATED_IMEX_HOSTS, else by the system. The daemon ends on SIGTERM, and
+within a second after its parent. One thread; the module needs the standard library only, and can be run as a file.
+
+Source: NVIDIA IMEX service for NVLink networks (configuration file and nvidia-imex-ctl).
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import os
+import re
+import selectors
+import signal
+import socket
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HOSTS = "SIMULATED_IMEX_HOSTS"
+"""Variable with the path of the hosts file that names are resolved by."""
+NAME = "simulated nvidia-imex"
+SERVER_PORT, CONTROL_PORT = 50000, 50005
+
+_GREETING = b"simulated-imex\n"
+_RESOLVE_SECONDS = 30.0
+_RETRY_SECONDS = 0.1
+_TICK_SECONDS = 0.5
+_CONTROL_TIMEOUT = 5.0
+_LARGEST_ANSWER = 1 << 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the simulation reads of a configuration file."""
+
+    address: str
+    server_port: int
+    control_port: int
+    nodes_file: Path
+    quorum: str
+
+    @classmethod
+    def read(cls, path: Path) -> Settings:
+        """Read a configuration file. Raises OSError, and ValueError for a port that is no number."""
+        pairs = (line.partition("=") for line in path.read_text().splitlines() if not line.lstrip().startswith("#"))
+        values = {key.strip(): value.strip() for key, equals, value in pairs if equals}
+        return cls(
+            address=values.get("BIND_INTERFACE_IP") or values.get("IMEX_CMD_BIND_INTERFACE_IP") or "",
+            server_port=int(values.get("SERVER_PORT") or SERVER_PORT),
+            control_port=int(values.get("IMEX_CMD_PORT") or CONTROL_PORT),
+            nodes_file=Path(values.get("IMEX_NODE_CONFIG_FILE") or "/etc/nvidia-imex/nodes_config.cfg"),
+            quorum=values.get("IMEX_WAIT_FOR_QUORUM") or "RECOVERY",
+        )
+
+
+def node_names(text: str) -> list[str]:
+    """Return the names and addresses of a nodes file, one a line."""
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    return [line for line in lines if line]
+
+
+def resolve(names: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the IPv4 address of each name that has one."""
+    if path := environment.get(HOSTS):
+        return _resolve_by_file(names, Path(path))
+    found = {}
+    for name in names:
+        with contextlib.suppress(OSError):
+            found[name] = socket.gethostbyname(name)
+    return found
+
+
+def _resolve_by_file(names: Sequence[str], path: Path) -> dict[str, str]:
+    of_name: dict[str, str] = {}
+    for line in path.read_text().splitlines():
+        words = line.partition("#")[0].split()
+        for name in words[1:]:
+            of_name.setdefault(name, words[0])  # the first line counts, as for the system's resolver
+    is_address = re.compile(r"\d+\.\d+\.\d+\.\d+").fullmatch
+    return {name: of_name.get(name, name) for name in names if name in of_name or is_address(name)}
+
+
+@dataclass
+class _Peer:
+    """A connection to another node; None between two attempts."""
+
+    address: str
+    connection: socket.socket | None = None
+    connected: bool = False
+    was_connected: bool = False
+    retry_at: float = 0.0
+
+    @property
+    def state(self) -> str:
+        if self.connected:
+            return "connected"
+        return "lost" if self.was_connected else "connecting"
+
+
+@dataclass
+class Daemon:
+    """The daemon of one node. `run` serves until SIGTERM."""
+
+    settings: Settings
+    environment: Mapping[str, str]
+    names: list[str] = field(default_factory=list)
+    addresses: dict[str, str] = field(default_factory=dict)
+    peers: dict[str, _Peer] = field(default_factory=dict)
+    updates: int = 0
+    _selector: selectors.DefaultSelector = field(default_factory=selectors.DefaultSelector)
+    _accepted: set[socket.socket] = field(default_factory=set)
+    _ending: bool = False
+    _update: bool = False
+    _resolve_at: float = 0.0
+
+    def run(self) -> None:
+        """Serve until SIGTERM. Raises OSError if an address is in use."""
+        signal.signal(signal.SIGTERM, self._on_term)
+        signal.signal(signal.SIGUSR1, self._on_update)
+        wake, woken = socket.socketpair()
+        for end in (wake, woken):
+            end.setblocking(False)
+        signal.set_wakeup_fd(wake.fileno())
+        self._selector.register(woken, selectors.EVENT_READ, self._drain)
+        parent = os.getppid()
+        self.names = node_names(self.settings.nodes_file.read_text())
+        server = self._listen(self.settings.server_port, self._on_peer)
+        control = self._listen(self.settings.control_port, self._on_control)
+        self._say(f"listens on {self.settings.address or 'all addresses'}, {len(self.names)} nodes in its file")
+        while not self._ending and os.getppid() == parent:
+            now = time.monotonic()
+            if self._update:
+                self._update = False
+                self.updates += 1
+                self._say("resolves the names of its peers again: SIGUSR1")
+                self._resolve_at = 0.0
+            if now >= self._resolve_at:
+                self._resolve()
+                self._resolve_at = now + _RESOLVE_SECONDS
+            self._connect(now)
+            waiting = any(peer.connection is None for peer in self.peers.values())
+            for key, _ in self._selector.select(_RETRY_SECONDS if waiting else _TICK_SECONDS):
+                key.data(key.fileobj)
+        server.close()
+        control.close()
+        self._say("ends")
+
+    def state(self) -> dict[str, object]:
+        """Return what the control command prints."""
+        states = {}
+        for name in self.names:
+            address = self.addresses.get(name)
+            if address is None:
+                states[name] = "unknown"
+            elif address == self.settings.address:
+                states[name] = "self"
+            else:
+                states[name] = self.peers[address].state
+        full = all(state in ("self", "connected") for state in states.values())
+        ready = full if self.settings.quorum == "FULL" else True
+        return {
+            "simulated": True,
+            "pid": os.getpid(),
+            "ready": ready,
+            "updates": self.updates,
+            "nodes": states,
+            "addresses": self.addresses,
+        }
+
+    # -- signals ---------------------------------------------------------------------------------------------------
+
+    def _on_term(self, number: int, frame: object) -> None:
+        self._ending = True
+
+    def _on_update(self, number: int, frame: object) -> None:
+        self._update = True
+
+    @staticmethod
+    def _drain(connection: socket.socket) -> None:
+        with contextlib.suppress(BlockingIOError):
+            while connection.recv(4096):
+                continue
+
+    # -- other nodes -----------------------------------------------------------------------------------------------
+
+    def _resolve(self) -> None:
+        self.addresses = resolve(self.names, self.environment)
+        wanted = {address for address in self.addresses.values() if address != self.settings.address}
+        for address in set(self.peers) - wanted:
+            self._say(f"{address} is no peer any more")
+            self._drop(self.peers.pop(address))
+        for address in sorted(wanted - set(self.peers)):
+            self.peers[address] = _Peer(address)
+
+    def _connect(self, now: float) -> None:
+        for peer in self.peers.values():
+            if peer.connection is not None or now < peer.retry_at:
+                continue
+            peer.connection = socket.socket()
+            peer.connection.setblocking(False)
+            with contextlib.suppress(OSError):
+                peer.connection.bind((self.settings.address, 0))
+            peer.connection.connect_ex((peer.address, self.settings.server_port))
+            self._selector.register(
+                peer.connection,
+                selectors.EVENT_READ | selectors.EVENT_WRITE,
+                lambda _, peer=peer: self._on_connection(peer),
+            )
+
+    def _on_connection(self, peer: _Peer) -> None:
+        connection = peer.connection
+        if connection is None:
+            return
+        try:
+            if error := connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+                raise OSError(error, os.strerror(error))
+            if not peer.connected:
+                # The connection exists; the peer's greeting shows that an IMEX daemon accepted it.
+                self._selector.modify(connection, selectors.EVENT_READ, lambda _: self._on_connection(peer))
+            received = connection.recv(4096)
+            if not received:
+                raise ConnectionResetError
+            if not peer.connected:
+                peer.connected = peer.was_connected = True
+                self._say(f"connected to {peer.address}")
+        except BlockingIOError:
+            return
+        except OSError:
+            if peer.connected:
+                self._say(f"lost {peer.address}")
+            self._drop(peer)
+            peer.retry_at = time.monotonic() + _RETRY_SECONDS
+
+    def _drop(self, peer: _Peer) -> None:
+        if peer.connection is not None:
+            self._selector.unregister(peer.connection)
+            peer.connection.close()
+        peer.connection, peer.connected = None, False
+
+    # -- server ----------------------------------------------------------------------------------------------------
+
+    def _listen(self, port: int, accepted: object) -> socket.socket:
+        server = socket.create_server((self.settings.address, port), backlog=64)
+        server.setblocking(False)
+        self._selector.register(server, selectors.EVENT_READ, accepted)
+        return server
+
+    def _on_peer(self, server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = server.accept()
+            connection.setblocking(False)
+            connection.send(_GREETING)
+            self._accepted.add(connection)
+            self._selector.register(connection, selectors.EVENT_READ, self._on_accepted)
+
+    def _on_accepted(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            if connection.recv(4096):
+                return
+        self._selector.unregister(connection)
+        self._accepted.discard(connection)
+        connection.close()
+
+    def _on_control(self, server: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            connection, _ = server.accept()
+            with connection:
+                connection.settimeout(_CONTROL_TIMEOUT)
+                connection.sendall(json.dumps(self.state()).encode())
+
+    @staticmethod
+    def _say(text: str) -> None:
+        print(f"{NAME}: {text}", flush=True)
+
+
+def query(address: str, port: int, *, timeout: float = _CONTROL_TIMEOUT) -> dict[str, object]:
+    """Return the state of a simulated daemon. Raises OSError if none serves there, ValueError for another program."""
+    with socket.create_connection((address or "127.0.0.1", port), timeout=timeout) as connection:
+        received = b""
+        while (part := connection.recv(65536)) and len(received) < _LARGEST_ANSWER:
+            received += part
+    found = json.loads(received)
+    if not isinstance(found, dict) or not found.get("simulated"):
+        raise ValueError("the program that answers is no simulated IMEX daemon")
+    return found
+
+
+def control(settings: Settings, *, nodes: bool) -> int:
+    """Print the state of the daemon, and of its nodes if `nodes`. Return the exit code."""
+    try:
+        state = query(settings.address, settings.control_port)
+    except (OSError, ValueError) as error:
+        print(f"{NAME}-ctl: no daemon answers: {error}", file=sys.stderr)
+        return 1
+    if nodes:
+        print(f"{NAME}: nodes of the domain")
+        for name, found in sorted(dict(state["nodes"]).items()):  # type: ignore[call-overload]
+            print(f"{name}\t{found}")
+        return 0
+    # Exactly this line: a daemon of ComputeDomains accepts no other.
+    print("READY" if state["ready"] else "NOT_READY")
+    return 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the daemon or the control command. Return the exit code."""
+    parser = argparse.ArgumentParser(prog=NAME, description="Simulated IMEX daemon and control command.")
+    parser.add_argument("program", choices=("daemon", "control"))
+    parser.add_argument("-c", dest="config", type=Path, default=Path("/etc/nvidia-imex/config.cfg"), metavar="FILE")
+    parser.add_argument("-q", dest="query", action="store_true", help="control: print READY if the daemon is ready")
+    parser.add_argument("-N", dest="nodes", action="store_true", help="control: print the state of each node")
+    args = parser.parse_args(arguments)
+    try:
+        settings = Settings.read(args.config)
+        if args.program == "control":
+            return control(settings, nodes=args.nodes)
+        Daemon(settings, dict(os.environ)).run()
+    except (OSError, ValueError) as error:
+        print(f"{NAME}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
