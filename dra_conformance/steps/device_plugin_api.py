@@ -1,0 +1,787 @@
+"""Device plugins by the API v1beta1: the harness plays the kubelet, and the device plugin under test runs on a node."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from dra_api.rpc import RpcError
+from dra_api.rpc.device_plugin import HEALTHY, UNHEALTHY, ContainerAllocation, PluginDevice, PreferenceRequest
+from dra_api.threads import started
+from dra_conformance.components.device_plugin import NodeDevicePlugin
+from dra_conformance.core import manifests
+from dra_conformance.core.errors import NotApplicable, SpecificationError, Untestable
+from dra_conformance.core.values import expectation
+from dra_conformance.engine.vocabulary import given, then, when, words
+from dra_conformance.engine.world import Seen, World
+from dra_conformance.kubelet import CDIRegistry
+from dra_conformance.kubelet.device_plugins import ConnectedPlugin, is_extended_resource
+
+_SOON = 20.0
+"""Seconds in which a plugin registers with a new kubelet."""
+_LATER = 40.0
+"""Seconds in which a plugin registers after a failure: longer than the usual pause of 30 s."""
+_MAX_ID = 63
+_PERMISSIONS = frozenset("rwm")
+_UNKNOWN = "dra-conformance-unknown"
+"""An id that no plugin has."""
+
+Ids = Mapping[str, frozenset[str]]
+
+
+@dataclass(slots=True)
+class Plugins:
+    """The device plugins of the scenario by node, and what earlier steps have seen of them."""
+
+    by_node: dict[str, NodeDevicePlugin] = field(default_factory=dict)
+    before: dict[str, Ids] = field(default_factory=dict)
+    """The ids of each resource by node, before its plugin or its kubelet was restarted."""
+    first_list: tuple[PluginDevice, ...] | None = None
+    """The first list of a further stream; None if none came."""
+    answer: Answer | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The response of the last Allocate, or why it failed; `plugin` and `request` are what was called with what."""
+
+    plugin: ConnectedPlugin
+    request: tuple[tuple[str, ...], ...]
+    containers: tuple[ContainerAllocation, ...] = ()
+    error: str = ""
+
+    def shown(self) -> object:
+        """Return what was observed, for a check."""
+        return self.error or [asdict(one) for one in self.containers]
+
+
+def slot(world: World, node: str) -> NodeDevicePlugin:
+    """Return the device plugin of a node, made at first use; it ends with the scenario."""
+    plugins = world.state(Plugins).by_node
+    if node not in plugins:
+        plugins[node] = NodeDevicePlugin(world, world.node(node))
+        world.cleanup.callback(plugins[node].end)
+    return plugins[node]
+
+
+def start(world: World, node: str, *, flags: str = "", as_process: bool = False) -> None:
+    """Start the kubelet's side and the plugin, and wait until it is registered with a list of devices."""
+    plugin = slot(world, node)
+    plugin.flags = (*plugin.flags, *flags.split())
+    plugin.manager.start()
+    plugin.start(as_process=as_process)
+    plugin.wait_registered()
+
+
+def registered(world: World, node: str) -> list[ConnectedPlugin]:
+    """Return what is registered on a node, by resource name. Raises Untestable if nothing is."""
+    found = sorted(slot(world, node).manager.plugins(), key=lambda one: one.resource)
+    if not found:
+        raise Untestable(f"no device plugin is registered on {node}; {slot(world, node).state()}")
+    return found
+
+
+def ids_of(plugin: ConnectedPlugin) -> list[str]:
+    """Return the ids of the healthy devices of a plugin's last list."""
+    return [device.id for device in plugin.devices if device.health == HEALTHY]
+
+
+def with_devices(world: World, node: str, count: int) -> ConnectedPlugin:
+    """Return a registered resource with so many healthy devices. Raises NotApplicable if there is none."""
+    found = registered(world, node)
+    for plugin in found:
+        if len(ids_of(plugin)) >= count:
+            return plugin
+    most = max(len(ids_of(plugin)) for plugin in found)
+    raise NotApplicable(f"needs a resource with {count} healthy devices; the plugin lists {most} at most")
+
+
+def resources(world: World, node: str) -> Ids:
+    """Return the ids of all registered resources."""
+    return {one.resource: frozenset(device.id for device in one.devices) for one in slot(world, node).manager.plugins()}
+
+
+def allocate(world: World, plugin: ConnectedPlugin, *containers: Sequence[str]) -> Answer:
+    """Call Allocate and keep the answer for later steps."""
+    request = tuple(tuple(ids) for ids in containers)
+    try:
+        found = Answer(plugin, request, plugin.allocate(*containers, timeout=_SOON))
+    except RpcError as error:
+        found = Answer(plugin, request, error=f"{error.code}: {error.details}")
+    world.state(Plugins).answer = found
+    return found
+
+
+def content(one: ContainerAllocation) -> object:
+    """Return what a container gets, in a form that does not depend on order or on random names of annotations."""
+    return (
+        sorted(one.envs.items()),
+        sorted((m.container_path, m.host_path, m.read_only) for m in one.mounts),
+        sorted((d.container_path, d.host_path, d.permissions) for d in one.devices),
+        sorted(one.annotations.values()),
+        sorted(one.cdi_devices),
+    )
+
+
+def last_answer(world: World) -> Answer:
+    """Return the answer of the last Allocate. Raises SpecificationError if no step called it."""
+    found = world.state(Plugins).answer
+    if found is None:
+        raise SpecificationError(f"{world.scenario.where}: no step before this one called Allocate")
+    return found
+
+
+def within(world: World, seconds: float) -> float:
+    """Return how long to wait for a program; the reference in this process needs two seconds at most."""
+    return max(world.run.patience, seconds) if world.uses_real_time else max(world.run.patience, 5.0)
+
+
+# -- running the plugin ------------------------------------------------------------------------------------------------
+
+
+@given('the device plugin runs on node "{node}"')
+def _(world: World, node: str) -> None:
+    """Start a device manager and the device plugin; it is registered and has sent a list of devices."""
+    start(world, node)
+
+
+@given('the device plugin runs on node "{node}" with "{flags}"')
+def _(world: World, node: str, flags: str) -> None:
+    """The same with flags in the spelling of NVIDIA's plugin, separated by spaces."""
+    start(world, node, flags=flags)
+
+
+@given('the device plugin runs on node "{node}" as a process')
+def _(world: World, node: str) -> None:
+    """The same with a plugin that is a process, which can be killed."""
+    start(world, node, as_process=True)
+
+
+@given('the device manager runs on node "{node}"')
+def _(world: World, node: str) -> None:
+    """Create the folder of device plugins and serve kubelet.sock in it; no plugin runs."""
+    slot(world, node).manager.start()
+
+
+@given('node "{node}" has a folder of device plugins and no kubelet')
+def _(world: World, node: str) -> None:
+    """Create the folder of device plugins only."""
+    slot(world, node).make_folder()
+
+
+@given('the device manager of "{node}" refuses the next registration')
+def _(world: World, node: str) -> None:
+    """Fail the next call of Register."""
+    slot(world, node).manager.refuse_next(1)
+
+
+@given('the device plugin of "{node}" has the configuration file {document}')
+def _(world: World, node: str, document: str) -> None:
+    """Write a file (YAML) and start the plugin with `--config-file` from now on."""
+    plugin = slot(world, node)
+    path = plugin.node.root / "device-plugin.yaml"
+    path.write_text(document)
+    world.run.isolation.give(path)
+    plugin.flags = (*plugin.flags, f"--config-file={path}")
+
+
+@given('the device plugin of "{node}" has the flags "{flags}"')
+def _(world: World, node: str, flags: str) -> None:
+    """Start the plugin with these flags from now on, which are in the spelling of NVIDIA's plugin."""
+    slot(world, node).flags += tuple(flags.split())
+
+
+@when('the device plugin of "{node}" is {action:word}')
+def _(world: World, node: str, action: str) -> None:
+    """`started`, `stopped` in good order, `killed` or `restarted`."""
+    plugin = slot(world, node)
+    if action != "started":
+        world.state(Plugins).before[node] = resources(world, node)
+    match action:
+        case "started":
+            plugin.start()
+        case "stopped":
+            plugin.stop()
+        case "killed":
+            plugin.stop(kill=True)
+        case "restarted":
+            plugin.stop()
+            plugin.start()
+        case _:
+            raise SpecificationError(f"{world.scenario.where}: a device plugin cannot be {action}")
+
+
+@when('the device manager of "{node}" is {action}')
+def _(world: World, node: str, action: str) -> None:
+    """`started`, or `restarted` as a kubelet does: all sockets are removed; `restarted twice` without a pause."""
+    manager = slot(world, node).manager
+    if action == "started":
+        manager.start()
+        return
+    if action not in ("restarted", "restarted twice"):
+        raise SpecificationError(f"{world.scenario.where}: a device manager cannot be {action}")
+    world.state(Plugins).before[node] = resources(world, node)
+    manager.restart()
+    if action == "restarted twice":
+        manager.restart()
+
+
+@when('the socket of the device plugin on "{node}" is removed')
+def _(world: World, node: str) -> None:
+    """Remove the sockets of all registered resources, while the kubelet runs."""
+    manager = slot(world, node).manager
+    world.state(Plugins).before[node] = resources(world, node)
+    for plugin in registered(world, node):
+        (manager.folder / plugin.registration.endpoint).unlink()
+
+
+# -- registration ------------------------------------------------------------------------------------------------------
+
+
+@then('the device plugin of "{node}" registers')
+def _(world: World, node: str) -> None:
+    """The kubelet accepts a registration, and the plugin sends a list of devices; after a restart, of all resources."""
+    plugin, before = slot(world, node), world.state(Plugins).before.get(node, {})
+
+    def look() -> Seen:
+        found = {one.resource for one in plugin.manager.plugins() if one.lists}
+        return bool(found) and found >= set(before), {"registered": sorted(found), "plugin": plugin.state()}
+
+    world.eventually("the device plugin registers", look, expected="registered", within=within(world, _SOON))
+
+
+@then('the device plugin of "{node}" registers later, or ends')
+def _(world: World, node: str) -> None:
+    """The plugin is registered within 40 seconds, or its process ends, so that it can be started again."""
+    plugin = slot(world, node)
+
+    def look() -> Seen:
+        found = {one.resource for one in plugin.manager.plugins() if one.lists}
+        return bool(found) or plugin.has_ended, {"registered": sorted(found), "plugin": plugin.state()}
+
+    world.eventually(
+        "the device plugin registers later, or ends",
+        look,
+        expected="registered, or ended",
+        within=within(world, _LATER),
+    )
+
+
+@then('the device plugin of "{node}" does not offer anything, and ends')
+def _(world: World, node: str) -> None:
+    """The plugin ends by itself, and has never registered."""
+    plugin = slot(world, node)
+
+    def look() -> Seen:
+        tried = [one.registration.resource_name for one in plugin.manager.attempts]
+        return plugin.has_ended and not tried, {"registered": tried, "plugin": plugin.state()}
+
+    world.eventually(
+        "the device plugin ends", look, expected="ended without a registration", within=within(world, _SOON)
+    )
+
+
+@then('every registration on "{node}" has "{path}" {value}')
+def _(world: World, node: str, path: str, value: str) -> None:
+    """A field of every request of Register so far has this value (core.values)."""
+    attempts = slot(world, node).manager.attempts
+    if not attempts:
+        raise Untestable(f"no device plugin has called Register on {node}")
+    seen = [asdict(attempt.registration) for attempt in attempts]
+    ok = all(expectation(value).is_met(manifests.look_up(one, path)) for one in seen)
+    world.check(ok, f"{path} of each registration", expected=f"{path} {value}", observed=seen)
+
+
+@then('every registration on "{node}" names an extended resource')
+def _(world: World, node: str) -> None:
+    """The resource has a domain that is not Kubernetes' own, and a name that a quota can have too."""
+    names = [attempt.registration.resource_name for attempt in slot(world, node).manager.attempts]
+    if not names:
+        raise Untestable(f"no device plugin has called Register on {node}")
+    ok = all(is_extended_resource(name) for name in names)
+    world.check(ok, "the resource names", expected="vendor-domain/resource", observed=names)
+
+
+@then('every registration on "{node}" names a socket in the folder of the kubelet')
+def _(world: World, node: str) -> None:
+    """The endpoint is the base name of a socket, without a path."""
+    manager = slot(world, node).manager
+    names = [attempt.registration.endpoint for attempt in manager.attempts]
+    if not names:
+        raise Untestable(f"no device plugin has called Register on {node}")
+    sockets = {path.name for path in manager.sockets()}
+    ok = all("/" not in name and name in sockets for name in names)
+    world.check(
+        ok, "the endpoints", expected="base names of sockets", observed={"endpoints": names, "sockets": sorted(sockets)}
+    )
+
+
+@then('every device plugin on "{node}" served before it registered')
+def _(world: World, node: str) -> None:
+    """The first connection that the kubelet made while the plugin waited for Register was answered."""
+    attempts = slot(world, node).manager.attempts
+    if not attempts:
+        raise Untestable(f"no device plugin has called Register on {node}")
+    seen = {
+        one.registration.resource_name: one.error or ("at once" if one.served_at_once else "late") for one in attempts
+    }
+    world.check(all(one.served_at_once for one in attempts), "the plugins serve", expected="at once", observed=seen)
+
+
+@then('the options of every registration on "{node}" are those of GetDevicePluginOptions')
+def _(world: World, node: str) -> None:
+    """The options in the request of Register are the response of GetDevicePluginOptions."""
+    found = registered(world, node)
+    seen = {
+        one.resource: {"registered": asdict(one.registration.options), "returned": asdict(one.options)} for one in found
+    }
+    ok = all(one.registration.options == one.options for one in found)
+    world.check(ok, "the options", expected="equal", observed=seen)
+
+
+# -- lists -------------------------------------------------------------------------------------------------------------
+
+
+@then('the ListAndWatch streams of "{node}" stay open')
+def _(world: World, node: str) -> None:
+    """A plugin is registered, and no stream of it ends within a second."""
+    plugin = slot(world, node)
+
+    def accepted() -> Seen:
+        return bool(plugin.manager.accepted()), plugin.state()
+
+    def look() -> Seen:
+        seen = {one.resource: one.ended or ("open" if one.lists else "no list") for one in plugin.manager.accepted()}
+        return all(one == "open" for one in seen.values()), seen
+
+    world.require(f"a device plugin is registered on {node}", accepted, within=within(world, _SOON))
+    world.wait(lambda: (all(one.lists or one.ended for one in plugin.manager.accepted()), None), within(world, _SOON))
+    world.stays("the streams stay open", look, expected="open", seconds=1.0)
+
+
+@then('every list of "{node}" has unique ids of 1 to 63 characters')
+def _(world: World, node: str) -> None:
+    """No id of a list is empty, too long or there twice."""
+    bad = {}
+    for plugin in registered(world, node):
+        for devices in plugin.lists:
+            counts = Counter(device.id for device in devices)
+            wrong = [one for one, count in counts.items() if count > 1 or not 0 < len(one) <= _MAX_ID]
+            bad.update({plugin.resource: wrong} if wrong else {})
+    world.check(not bad, "the ids", expected="unique, 1 to 63 characters", observed=bad or "all are")
+
+
+@then('every list of "{node}" has only the health values of the API')
+def _(world: World, node: str) -> None:
+    """The health of every device is `Healthy` or `Unhealthy`."""
+    found = {device.health for plugin in registered(world, node) for devices in plugin.lists for device in devices}
+    world.check(
+        bool(found) and found <= {HEALTHY, UNHEALTHY}, "health", expected=[HEALTHY, UNHEALTHY], observed=sorted(found)
+    )
+
+
+@when('a further ListAndWatch stream is opened on "{node}"')
+def _(world: World, node: str) -> None:
+    """Open a second stream to a plugin that is registered, and wait for its first list."""
+    came = threading.Event()
+    plugin = registered(world, node)[0]
+    stream = plugin.open_list()
+    state = world.state(Plugins)
+
+    def read() -> None:
+        try:
+            state.first_list = next(stream, None)
+        except RpcError:
+            state.first_list = None
+        came.set()
+
+    thread = started(read, name="further-list")
+    world.log.clock.wait(came, max(world.run.patience, _SOON) if world.uses_real_time else world.run.patience)
+    stream.close()
+    thread.join(_SOON)
+
+
+@when('a changed list of "{node}" arrives')
+def _(world: World, node: str) -> None:
+    """Wait until a registered plugin has sent a second list."""
+    found = registered(world, node)
+    world.require(
+        "the plugin sends a second list",
+        lambda: (any(len(one.lists) > 1 for one in found), [len(one.lists) for one in found]),
+        within=within(world, _SOON),
+    )
+
+
+@then('its first list has all devices of "{node}"')
+def _(world: World, node: str) -> None:
+    """The first list of the further stream has the ids of the stream that the kubelet has."""
+    first = world.state(Plugins).first_list
+    wanted = sorted(device.id for device in registered(world, node)[0].devices)
+    seen = "no list" if first is None else sorted(device.id for device in first)
+    world.check(seen == wanted, "the first list", expected=wanted, observed=seen)
+
+
+@then('the devices of one GPU of "{node}" become Unhealthy')
+def _(world: World, node: str) -> None:
+    """A list arrives in which at least one device is Unhealthy."""
+
+    def look() -> Seen:
+        found = _health(world, node)
+        return found[UNHEALTHY] > 0, dict(found)
+
+    world.eventually("a device becomes Unhealthy", look, expected={UNHEALTHY: "1 or more"}, within=within(world, _SOON))
+
+
+@then('only the devices of one GPU of "{node}" are Unhealthy')
+def _(world: World, node: str) -> None:
+    """The unhealthy devices are as many as one GPU has, and stay so for a second."""
+    found = _health(world, node)
+    wanted = found.total() / len(world.node(node).gpus.gpus)
+
+    def look() -> Seen:
+        seen = _health(world, node)
+        return seen[UNHEALTHY] == wanted, dict(seen)
+
+    if not found[UNHEALTHY]:
+        raise Untestable("no device is Unhealthy")
+    world.stays("the healthy devices stay Healthy", look, expected={UNHEALTHY: wanted}, seconds=1.0)
+
+
+def _health(world: World, node: str) -> Counter[str]:
+    return Counter(device.health for one in registered(world, node) for device in one.devices)
+
+
+@then('every list of "{node}" has the same ids')
+def _(world: World, node: str) -> None:
+    """Lists that report a change have all devices. There has to be a second list."""
+    several = [one for one in registered(world, node) if len(one.lists) > 1]
+    if not several:
+        raise Untestable("the plugin has sent no second list")
+    seen = {one.resource: [sorted(device.id for device in devices) for devices in one.lists] for one in several}
+    ok = all(one == lists[0] for lists in seen.values() for one in lists)
+    world.check(ok, "the ids of all lists", expected="equal", observed=seen)
+
+
+@then('the ids of "{node}" are those from before')
+def _(world: World, node: str) -> None:
+    """Every resource has the ids that it had before the last restart."""
+    before = world.state(Plugins).before.get(node)
+    if not before:
+        raise SpecificationError(f"{world.scenario.where}: nothing was restarted on {node}")
+    now = resources(world, node)
+    world.check(
+        now == before,
+        "the ids of every resource",
+        expected={name: sorted(ids) for name, ids in before.items()},
+        observed={name: sorted(ids) for name, ids in now.items()},
+    )
+
+
+@then('the devices of "{node}" name the NUMA nodes of their GPUs')
+def _(world: World, node: str) -> None:
+    """The topology of the devices has the NUMA nodes that /sys has for the GPUs, as often."""
+    gpus = Counter(
+        int(world.node(node).gpus.get(index, "numa_node")) for index, _ in enumerate(world.node(node).gpus.gpus)
+    )
+    if all(number < 0 for number in gpus):
+        raise Untestable("the GPUs have no NUMA node")
+    devices = with_devices(world, node, 1).devices
+    share = len(devices) // gpus.total()
+    wanted = {str((number,)): count * share for number, count in gpus.items()}
+    seen = dict(Counter(str(device.numa_nodes) for device in devices))
+    world.check(seen == wanted, "the NUMA nodes", expected=wanted, observed=seen)
+
+
+@then('the device plugin of "{node}" offers {amounts}')
+def _(world: World, node: str, amounts: str) -> None:
+    """The registered resources are exactly these, with these numbers of devices (YAML)."""
+    wanted = {str(name): int(count) for name, count in manifests.parse_value(amounts).items()}
+
+    def look() -> Seen:
+        seen = {name: len(ids) for name, ids in resources(world, node).items()}
+        return seen == wanted, seen
+
+    world.eventually("the resources", look, expected=wanted, within=within(world, _SOON))
+
+
+# -- Allocate ----------------------------------------------------------------------------------------------------------
+
+
+def _each(world: World, node: str) -> tuple[ConnectedPlugin, dict[str, Answer]]:
+    """Return the resource with most devices, and the answer for each of its devices alone."""
+    plugin = max(registered(world, node), key=lambda one: len(ids_of(one)))
+    return plugin, {one: allocate(world, plugin, [one]) for one in ids_of(plugin)}
+
+
+def _require(answers: Mapping[str, Answer]) -> None:
+    for one, answer in answers.items():
+        if answer.error or len(answer.containers) != 1:
+            raise Untestable(f"Allocate of {one} alone is not answered: {answer.shown()}")
+
+
+@when('Allocate on "{node}" is called for {what}')
+def _(world: World, node: str, what: str) -> None:
+    """Call Allocate for one container with `a device`, `N devices`, `an unknown device`, `a known and an unknown
+    device`, or `an Unhealthy device`.
+    """
+    match what.split():
+        case ["a", "device"]:
+            plugin = with_devices(world, node, 1)
+            ids = ids_of(plugin)[:1]
+        case [count, "devices"] if count.isdecimal():
+            plugin = with_devices(world, node, int(count))
+            ids = ids_of(plugin)[: int(count)]
+        case ["an", "unknown", "device"]:
+            plugin, ids = with_devices(world, node, 1), [_UNKNOWN]
+        case ["a", "known", "and", "an", "unknown", "device"]:
+            plugin = with_devices(world, node, 1)
+            ids = [*ids_of(plugin)[:1], _UNKNOWN]
+        case ["an", "Unhealthy", "device"]:
+            found = [(one, device) for one in registered(world, node) for device in one.devices]
+            broken = [(one, device.id) for one, device in found if device.health != HEALTHY]
+            if not broken:
+                raise Untestable("no device is Unhealthy")
+            plugin, ids = broken[0][0], [broken[0][1]]
+        case _:
+            raise SpecificationError(f"{world.scenario.where}: {what!r} cannot be allocated")
+    allocate(world, plugin, ids)
+
+
+@then("Allocate succeeds")
+def _(world: World) -> None:
+    """The last Allocate had a response with one entry."""
+    answer = last_answer(world)
+    world.check(
+        not answer.error and len(answer.containers) == 1, "Allocate", expected="one answer", observed=answer.shown()
+    )
+
+
+@then("Allocate fails")
+def _(world: World) -> None:
+    """The last Allocate ended with an error."""
+    answer = last_answer(world)
+    world.check(bool(answer.error), "Allocate", expected="an error", observed=answer.shown())
+
+
+@then("Allocate fails because '{text}'")
+def _(world: World, text: str) -> None:
+    """The last Allocate ended with an error that has this text."""
+    answer = last_answer(world)
+    world.check(text in answer.error, "Allocate", expected=f"an error with {text!r}", observed=answer.shown())
+
+
+@then('Allocate on "{node}" answers each container of a request, in order')
+def _(world: World, node: str) -> None:
+    """One call for two containers has the answers of two calls, in the order of the request."""
+    plugin, alone = _each(world, node)
+    if len(alone) < 2:
+        raise NotApplicable(f"needs two devices; the plugin lists {len(alone)}")
+    _require(alone)
+    first, *rest = alone
+    # Two devices with different answers, so that the order can be seen.
+    different = [one for one in rest if content(alone[one].containers[0]) != content(alone[first].containers[0])]
+    second = (different or rest)[-1]
+    both = allocate(world, plugin, [second], [first])
+    wanted = [content(alone[one].containers[0]) for one in (second, first)]
+    ok = not both.error and [content(one) for one in both.containers] == wanted
+    world.check(ok, "the answers", expected=wanted, observed=both.shown())
+
+
+@then('Allocate on "{node}" answers devices of different GPUs differently')
+def _(world: World, node: str) -> None:
+    """No answer is empty, and there are as many different ones as GPUs."""
+    _, alone = _each(world, node)
+    _require(alone)
+    empty = [one for one, answer in alone.items() if answer.containers[0].is_empty]
+    different = len({str(content(answer.containers[0])) for answer in alone.values()})
+    gpus = len(world.node(node).gpus.gpus)
+    seen = {"empty": empty, "different": different, "answer": next(iter(alone.values())).shown() if alone else "none"}
+    world.check(not empty and different >= gpus, "the answers", expected=f"{gpus} different ones", observed=seen)
+
+
+@then('Allocate on "{node}" answers equal requests equally')
+def _(world: World, node: str) -> None:
+    """The second call with the same ids has the answer of the first."""
+    plugin = with_devices(world, node, 1)
+    first, second = (allocate(world, plugin, ids_of(plugin)[:1]) for _ in range(2))
+    if first.error or len(first.containers) != 1:
+        raise Untestable(f"Allocate is not answered: {first.shown()}")
+    ok = not second.error and [content(one) for one in second.containers] == [content(first.containers[0])]
+    world.check(ok, "the second answer", expected=first.shown(), observed=second.shown())
+
+
+@then('every CDI device of the answer is defined on "{node}"')
+def _(world: World, node: str) -> None:
+    """Each CDI name of the answer is a device of a CDI specification that is there. There has to be a CDI name."""
+    names = _of_container(world).cdi_devices
+    if not names:
+        raise NotApplicable("the answers of the plugin name no CDI devices")
+    defined = CDIRegistry.read(world.node(node).kubelet.cdi_roots).devices
+    missing = [name for name in names if name not in defined]
+    world.check(
+        not missing,
+        "the CDI devices are defined",
+        expected="all",
+        observed={"missing": missing, "defined": sorted(defined)},
+    )
+
+
+@then("every device file of the answer has absolute paths and permissions of r, w and m")
+def _(world: World) -> None:
+    """The entries of `devices` have two absolute paths, and at least one permission. There has to be an entry."""
+    files = _of_container(world).devices
+    if not files:
+        raise NotApplicable("the answers of the plugin have no device files")
+    bad = [
+        asdict(one)
+        for one in files
+        if not (
+            one.container_path.startswith("/")
+            and one.host_path.startswith("/")
+            and one.permissions
+            and set(one.permissions) <= _PERMISSIONS
+        )
+    ]
+    world.check(
+        not bad, "the device files", expected="absolute paths, and permissions of rwm", observed=bad or "all have"
+    )
+
+
+@then("the answer has {fields}")
+def _(world: World, fields: str) -> None:
+    """Of envs, mounts, devices, annotations and cdi_devices, the answer has exactly these (comma-separated)."""
+    wanted, found = sorted(words(fields)), asdict(_of_container(world))
+    seen = sorted(name for name, value in found.items() if value)
+    world.check(seen == wanted, "the fields of the answer", expected=wanted, observed=found)
+
+
+@then('the answer names {count:d} GPUs of "{node}" once each')
+def _(world: World, count: int, node: str) -> None:
+    """NVIDIA_VISIBLE_DEVICES has so many UUIDs of GPUs of the node, each once."""
+    found = words(_of_container(world).envs.get("NVIDIA_VISIBLE_DEVICES", ""))
+    known = {gpu.uuid for gpu in world.node(node).gpus.gpus}
+    ok = len(found) == len(set(found)) == count and set(found) <= known
+    world.check(ok, "NVIDIA_VISIBLE_DEVICES", expected=f"{count} UUIDs of GPUs", observed=found)
+
+
+def _of_container(world: World) -> ContainerAllocation:
+    answer = last_answer(world)
+    if answer.error or len(answer.containers) != 1:
+        raise Untestable(f"Allocate is not answered: {answer.shown()}")
+    return answer.containers[0]
+
+
+# -- preferences and starts --------------------------------------------------------------------------------------------
+
+
+def _prefers(world: World, node: str, judge: Callable[[PreferenceRequest, Sequence[str]], bool], what: str) -> None:
+    """Ask for preferred devices of several sizes, with and without devices that must be included, and judge each."""
+    plugin = with_devices(world, node, 4)
+    if not plugin.options.get_preferred_allocation_available:
+        raise NotApplicable("the plugin does not offer GetPreferredAllocation")
+    # Not the first ones, and not in the order of the list.
+    available = tuple(reversed(ids_of(plugin)[-4:]))
+    asked = [
+        PreferenceRequest(available=available, must_include=must, size=size)
+        for must in ((), available[1:2], (available[0], available[3]))
+        for size in (1, 2, 3, 4)
+        if size >= len(must)
+    ]
+    bad: dict[str, Any] = {}
+    for one in asked:
+        try:
+            answers = plugin.prefer(one, timeout=_SOON)
+        except RpcError as error:
+            bad[str(asdict(one))] = f"{error.code}: {error.details}"
+            continue
+        if len(answers) != 1 or not judge(one, answers[0]):
+            bad[str(asdict(one))] = answers
+    world.check(not bad, what, expected="in each of the answers", observed=bad or "in each")
+
+
+@then('preferred devices of "{node}" include those that they must')
+def _(world: World, node: str) -> None:
+    """GetPreferredAllocation returns the ids of must_include_deviceIDs."""
+    _prefers(world, node, lambda asked, ids: set(asked.must_include) <= set(ids), "devices that must be included")
+
+
+@then('preferred devices of "{node}" are available ones')
+def _(world: World, node: str) -> None:
+    """GetPreferredAllocation returns ids of available_deviceIDs only."""
+    _prefers(world, node, lambda asked, ids: bool(ids) and set(ids) <= set(asked.available), "available devices only")
+
+
+@then('preferred devices of "{node}" are as many as requested')
+def _(world: World, node: str) -> None:
+    """GetPreferredAllocation returns allocation_size different ids."""
+    _prefers(world, node, lambda asked, ids: len(ids) == len(set(ids)) == asked.size, "as many devices as requested")
+
+
+@then('the preferred device of "{node}" beside replica "{first}" is of the other GPU')
+def _(world: World, node: str, first: str) -> None:
+    """With one replica of a GPU in use and none of the other, a replica of the other GPU is preferred."""
+    plugin = registered(world, node)[0]
+    used = sorted(ids_of(plugin))[int(first)]
+    gpu = used.partition("::")[0]
+    free = tuple(one for one in ids_of(plugin) if one != used)
+    try:
+        answer: object = plugin.prefer(PreferenceRequest(available=free, size=1), timeout=_SOON)
+    except RpcError as error:
+        answer = f"{error.code}: {error.details}"
+    ok = isinstance(answer, tuple) and len(answer) == 1 == len(answer[0]) and not answer[0][0].startswith(gpu)
+    world.check(ok, "the preferred replica", expected=f"none of {gpu}", observed=answer)
+
+
+@then('a container with devices of "{node}" may start, and start again')
+def _(world: World, node: str) -> None:
+    """PreStartContainer succeeds twice for devices that Allocate has given."""
+    plugin = with_devices(world, node, 1)
+    if not plugin.options.pre_start_required:
+        raise NotApplicable("the plugin does not want PreStartContainer")
+    ids = ids_of(plugin)[:2]
+    if (answer := allocate(world, plugin, ids)).error:
+        raise Untestable(f"Allocate is not answered: {answer.error}")
+    seen = []
+    for _ in range(2):
+        try:
+            plugin.pre_start(ids)
+            seen.append("OK")
+        except RpcError as error:
+            seen.append(f"{error.code}: {error.details}")
+    world.check(seen == ["OK", "OK"], "PreStartContainer", expected=["OK", "OK"], observed=seen)
+
+
+# -- sockets -----------------------------------------------------------------------------------------------------------
+
+
+@then('the device plugin of "{node}" leaves no socket')
+def _(world: World, node: str) -> None:
+    """The folder of the kubelet has no socket that a plugin registered."""
+    manager = slot(world, node).manager
+    known = {attempt.registration.endpoint for attempt in manager.attempts}
+
+    def look() -> Seen:
+        left = sorted(path.name for path in manager.sockets() if path.name in known)
+        return not left, left
+
+    if not known:
+        raise Untestable(f"no device plugin has registered on {node}")
+    world.eventually("no socket is left", look, expected="none", within=within(world, _SOON))
+
+
+@then('the device plugin of "{node}" serves a new socket, or ends')
+def _(world: World, node: str) -> None:
+    """The plugin makes its removed sockets again and registers, or its process ends."""
+    plugin = slot(world, node)
+    before = world.state(Plugins).before.get(node, {})
+
+    def look() -> Seen:
+        names = {one.registration.endpoint for one in plugin.manager.plugins()}
+        sockets = {path.name for path in plugin.manager.sockets()}
+        again = bool(names) and names <= sockets and set(resources(world, node)) >= set(before)
+        return plugin.has_ended or again, {"sockets": sorted(sockets), "plugin": plugin.state()}
+
+    world.eventually("a new socket, or an end", look, expected="one of them", within=within(world, _SOON))
