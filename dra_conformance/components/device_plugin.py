@@ -101,7 +101,9 @@ class NodeDevicePlugin:
         def ready() -> bool:
             return self.has_ended or any(plugin.lists for plugin in self.manager.plugins())
 
-        world.log.wait_for(ready, max(world.run.patience, _START_SECONDS))
+        patience = world.run.patience
+        is_program = self.node.program(COMPONENT) is not None
+        world.log.wait_for(ready, max(patience, _START_SECONDS) if is_program else patience)
         if any(plugin.lists for plugin in self.manager.plugins()):
             world.run.components.came.add(COMPONENT)
             return

@@ -477,3 +477,159 @@ def _(patch: Patch) -> None:
         return start
 
     patch.wrap(f"{SERVER}.start", make)
+
+
+# -- flags of NVIDIA's plugin ------------------------------------------------------------------------------------------
+
+OFFERS = "reference_impl.device_plugin.offers"
+
+
+def change_names(patch: Patch, change: Callable[[Any, str, dict[str, list[Any]]], Any]) -> None:
+    """Replace the devices by resource name by `change(found, strategy, named)`."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def by_name(found: Any, strategy: str) -> Any:
+            return change(found, strategy, {name: list(devices) for name, devices in original(found, strategy).items()})
+
+        return by_name
+
+    patch.wrap(f"{OFFERS}:by_name", make)
+    patch.wrap(f"{PLUGIN}:by_name", make)
+
+
+@mutant("device-plugin-leaves-out-gpus-with-mig", rule="DP-131")
+def _(patch: Patch) -> None:
+    """Without a MIG strategy, GPUs with MIG on are not offered."""
+    change_names(
+        patch,
+        lambda found, strategy, named: {
+            name: [one for one in devices if not getattr(one, "mig_enabled", False)] for name, devices in named.items()
+        },
+    )
+
+
+@mutant("device-plugin-counts-gpus-and-their-parts", rule="DP-132")
+def _(patch: Patch) -> None:
+    """The strategy single offers GPUs beside their MIG devices."""
+    change_names(
+        patch,
+        lambda found, strategy, named: {name: [*found.gpus, *devices] for name, devices in named.items()},
+    )
+
+
+@mutant("device-plugin-single-without-gpus", rule="DP-132")
+def _(patch: Patch) -> None:
+    """The strategy single offers MIG devices only."""
+    change_names(
+        patch,
+        lambda found, strategy, named: {
+            name: [one for one in devices if hasattr(one, "profile")] for name, devices in named.items()
+        },
+    )
+
+
+@mutant("device-plugin-single-of-any-parts", rule="DP-133")
+def _(patch: Patch) -> None:
+    """The strategy single offers MIG devices of any profiles."""
+    patch.replace(f"{OFFERS}:_check_single", lambda gpus, parts: None)
+
+
+@mutant("device-plugin-plus-in-a-name", rule="DP-134")
+def _(patch: Patch) -> None:
+    """The resource of a profile has its plus sign."""
+    patch.replace(f"{OFFERS}:mig_resource", lambda profile: f"nvidia.com/mig-{profile}")
+
+
+@mutant("device-plugin-mixed-without-gpus", rule="DP-134")
+def _(patch: Patch) -> None:
+    """The strategy mixed offers MIG devices only."""
+    change_names(
+        patch,
+        lambda found, strategy, named: {name: devices for name, devices in named.items() if "mig-" in name},
+    )
+
+
+def change_shared(patch: Patch, change: Callable[[Any], Any]) -> None:
+    """Apply `change` to each resource."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda name, devices, sharing: change(original(name, devices, sharing))
+
+    patch.wrap(f"{OFFERS}:_shared", make)
+
+
+@mutant("device-plugin-one-replica", rule="DP-135")
+def _(patch: Patch) -> None:
+    """Shared GPUs are listed once."""
+    change_shared(
+        patch, lambda found: replace(found, offers=tuple({one.device.uuid: one for one in found.offers}.values()))
+    )
+
+
+@mutant("device-plugin-does-not-rename", rule="DP-136")
+def _(patch: Patch) -> None:
+    """A shared resource has the name of an exclusive one."""
+    change_shared(patch, lambda found: replace(found, name=found.name.removesuffix(".shared")))
+
+
+@mutant("device-plugin-gives-several-replicas", rule="DP-138")
+def _(patch: Patch) -> None:
+    """Requests for more than one replica are served."""
+    change_shared(patch, lambda found: replace(found, one_at_most=False))
+
+
+@mutant("device-plugin-names-a-gpu-twice", rule="DP-140")
+def _(patch: Patch) -> None:
+    """A container with two replicas is given the GPU twice."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def allocation(self: Any, devices: Any) -> Any:
+            found = original(self, devices)
+            return replace(found, envs={"NVIDIA_VISIBLE_DEVICES": ",".join(device.uuid for device in devices)})
+
+        return allocation
+
+    patch.wrap(f"{ANSWERS}.allocation", make)
+
+
+@mutant("device-plugin-prefers-the-first-replica", rule="DP-141")
+def _(patch: Patch) -> None:
+    """The first available devices are preferred."""
+    change_service(
+        patch, "preferred_allocation", lambda original, _, asked: [one.available[: one.size] for one in asked]
+    )
+
+
+@mutant("device-plugin-variable-beside-cdi", rule="DP-142")
+def _(patch: Patch) -> None:
+    """Answers by CDI have the variable too."""
+    change_answers(patch, lambda found: replace(found, envs=found.envs or {"NVIDIA_VISIBLE_DEVICES": "void"}))
+
+
+@mutant("device-plugin-always-device-files", rule="DP-142")
+def _(patch: Patch) -> None:
+    """Answers have device files without --pass-device-specs."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, devices: replace(original(self, devices), devices=self._device_files(devices))
+
+    patch.wrap(f"{ANSWERS}.allocation", make)
+
+
+@mutant("device-plugin-suspects-application-errors", rule="DP-144")
+def _(patch: Patch) -> None:
+    """Every XID makes a device Unhealthy."""
+    patch.replace("reference_impl.kubelet_plugin.health:HARMLESS_XIDS", frozenset())
+
+
+@mutant("device-plugin-one-replica-unhealthy", rule="DP-146")
+def _(patch: Patch) -> None:
+    """Of the replicas of a broken GPU, one becomes Unhealthy."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def listed(self: Any, *, healthy: bool) -> Any:
+            return original(self, healthy=healthy or not self.id.endswith("::0"))
+
+        return listed
+
+    patch.wrap(f"{OFFER}.listed", make)

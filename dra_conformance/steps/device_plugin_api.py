@@ -26,6 +26,7 @@ _LATER = 40.0
 """Seconds in which a plugin registers after a failure: longer than the usual pause of 30 s."""
 _MAX_ID = 63
 _PERMISSIONS = frozenset("rwm")
+_REPLICA = "::"
 _UNKNOWN = "dra-conformance-unknown"
 """An id that no plugin has."""
 
@@ -371,6 +372,8 @@ def _(world: World, node: str) -> None:
             counts = Counter(device.id for device in devices)
             wrong = [one for one, count in counts.items() if count > 1 or not 0 < len(one) <= _MAX_ID]
             bad.update({plugin.resource: wrong} if wrong else {})
+    if not any(resources(world, node).values()):
+        raise Untestable("the plugin lists no device")
     world.check(not bad, "the ids", expected="unique, 1 to 63 characters", observed=bad or "all are")
 
 
@@ -420,6 +423,8 @@ def _(world: World, node: str) -> None:
     """The first list of the further stream has the ids of the stream that the kubelet has."""
     first = world.state(Plugins).first_list
     wanted = sorted(device.id for device in registered(world, node)[0].devices)
+    if not wanted:
+        raise Untestable("the plugin lists no device")
     seen = "no list" if first is None else sorted(device.id for device in first)
     world.check(seen == wanted, "the first list", expected=wanted, observed=seen)
 
@@ -720,15 +725,16 @@ def _(world: World, node: str) -> None:
     _prefers(world, node, lambda asked, ids: len(ids) == len(set(ids)) == asked.size, "as many devices as requested")
 
 
-@then('the preferred device of "{node}" beside replica "{first}" is of the other GPU')
-def _(world: World, node: str, first: str) -> None:
-    """With one replica of a GPU in use and none of the other, a replica of the other GPU is preferred."""
-    plugin = registered(world, node)[0]
-    used = sorted(ids_of(plugin))[int(first)]
-    gpu = used.partition("::")[0]
-    free = tuple(one for one in ids_of(plugin) if one != used)
+@then('the preferred device of "{node}" beside replica {number:d} is of another GPU')
+def _(world: World, node: str, number: int) -> None:
+    """With one replica in use, a replica of an idle GPU is preferred. `number` counts ids in their order."""
+    plugin = with_devices(world, node, number + 1)
+    used = sorted(ids_of(plugin))[number]
+    gpu = used.partition(_REPLICA)[0]
+    # The other replicas of that GPU first, so that the first available one is wrong.
+    free = sorted((one for one in ids_of(plugin) if one != used), key=lambda one: not one.startswith(gpu))
     try:
-        answer: object = plugin.prefer(PreferenceRequest(available=free, size=1), timeout=_SOON)
+        answer: object = plugin.prefer(PreferenceRequest(available=tuple(free), size=1), timeout=_SOON)
     except RpcError as error:
         answer = f"{error.code}: {error.details}"
     ok = isinstance(answer, tuple) and len(answer) == 1 == len(answer[0]) and not answer[0][0].startswith(gpu)
