@@ -571,13 +571,6 @@ def _(world: World) -> None:
     world.check(bool(answer.error), "Allocate", expected="an error", observed=answer.shown())
 
 
-@then("Allocate fails because '{text}'")
-def _(world: World, text: str) -> None:
-    """The last Allocate ended with an error that has this text."""
-    answer = last_answer(world)
-    world.check(text in answer.error, "Allocate", expected=f"an error with {text!r}", observed=answer.shown())
-
-
 @then('Allocate on "{node}" answers each container of a request, in order')
 def _(world: World, node: str) -> None:
     """One call for two containers has the answers of two calls, in the order of the request."""

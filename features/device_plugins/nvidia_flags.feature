@@ -87,7 +87,7 @@ Feature: Flags of NVIDIA's device plugin
     Given the GPUs of "n1" are those of "dgx-h100"
     And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 3}]}}}
     And the device plugin runs on node "n1"
-    When XID 79 happens on GPU 1 of "n1"
+    When XID 48 happens on GPU 1 of "n1"
     Then the devices of one GPU of "n1" become Unhealthy
     And only the devices of one GPU of "n1" are Unhealthy
 
@@ -106,12 +106,26 @@ Feature: Flags of NVIDIA's device plugin
       | cdi-cri        | false | cdi_devices                |
       | envvar,cdi-cri | false | cdi_devices, envs          |
 
+  @DP-087
+  Scenario: CDI devices that a flag selects are defined
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin runs on node "n1" with "--device-list-strategy=cdi-cri"
+    When Allocate on "n1" is called for a device
+    Then every CDI device of the answer is defined on "n1"
+
+  @DP-085a
+  Scenario: Device files that a flag selects have paths and permissions
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin runs on node "n1" with "--device-list-strategy=envvar --pass-device-specs=true"
+    When Allocate on "n1" is called for a device
+    Then every device file of the answer has absolute paths and permissions of r, w and m
+
   @DP-144
   Scenario Outline: XID <xid> of an application leaves the GPU Healthy
     Given the GPUs of "n1" are those of "dgx-h100"
     And the device plugin runs on node "n1"
     When XID <xid> happens on GPU 0 of "n1"
-    And XID 79 happens on GPU 1 of "n1"
+    And XID 48 happens on GPU 1 of "n1"
     Then the devices of one GPU of "n1" become Unhealthy
     And only the devices of one GPU of "n1" are Unhealthy
 
