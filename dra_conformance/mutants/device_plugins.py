@@ -534,7 +534,7 @@ def _(patch: Patch) -> None:
     patch.replace(f"{OFFERS}:_check_single", lambda gpus, parts: None)
 
 
-@mutant("device-plugin-plus-in-a-name", rule="DP-134")
+@mutant("device-plugin-plus-in-a-name", rule="DP-134a")
 def _(patch: Patch) -> None:
     """The resource of a profile has its plus sign."""
     patch.replace(f"{OFFERS}:mig_resource", lambda profile: f"nvidia.com/mig-{profile}")

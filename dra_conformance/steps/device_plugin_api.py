@@ -27,6 +27,7 @@ _LATER = 40.0
 _MAX_ID = 63
 _PERMISSIONS = frozenset("rwm")
 _REPLICA = "::"
+_VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
 _UNKNOWN = "dra-conformance-unknown"
 """An id that no plugin has."""
 
@@ -648,21 +649,24 @@ def _(world: World) -> None:
     )
 
 
-@then("the answer has {fields}")
+@then("the answer names devices by {fields}")
 def _(world: World, fields: str) -> None:
-    """Of envs, mounts, devices, annotations and cdi_devices, the answer has exactly these (comma-separated)."""
+    """Of envs, mounts, devices, annotations and cdi_devices, the answer has exactly these (comma-separated).
+
+    Variables other than NVIDIA_VISIBLE_DEVICES name no device and do not count.
+    """
     wanted, found = sorted(words(fields)), asdict(_of_container(world))
-    seen = sorted(name for name, value in found.items() if value)
+    seen = sorted(name for name, value in found.items() if value and (name != "envs" or _VISIBLE_DEVICES in value))
     world.check(seen == wanted, "the fields of the answer", expected=wanted, observed=found)
 
 
 @then('the answer names {count:d} GPUs of "{node}" once each')
 def _(world: World, count: int, node: str) -> None:
     """NVIDIA_VISIBLE_DEVICES has so many UUIDs of GPUs of the node, each once."""
-    found = words(_of_container(world).envs.get("NVIDIA_VISIBLE_DEVICES", ""))
+    found = words(_of_container(world).envs.get(_VISIBLE_DEVICES, ""))
     known = {gpu.uuid for gpu in world.node(node).gpus.gpus}
     ok = len(found) == len(set(found)) == count and set(found) <= known
-    world.check(ok, "NVIDIA_VISIBLE_DEVICES", expected=f"{count} UUIDs of GPUs", observed=found)
+    world.check(ok, _VISIBLE_DEVICES, expected=f"{count} UUIDs of GPUs", observed=found)
 
 
 def _of_container(world: World) -> ContainerAllocation:

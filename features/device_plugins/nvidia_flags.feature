@@ -38,6 +38,12 @@ Feature: Flags of NVIDIA's device plugin
 
   @DP-134
   Scenario: By the strategy mixed, each MIG profile is a resource
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 7, nvidia.com/mig-3g.40gb: 1, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 1}
+
+  @DP-134a
+  Scenario: By the strategy mixed, a profile with media extensions is a resource of its own
     Given the GPUs of "n1" are those of this suite's inventory "parts-and-whole"
     And the device plugin runs on node "n1" with "--mig-strategy=mixed"
     Then the device plugin of "n1" offers {nvidia.com/gpu: 2, nvidia.com/mig-3g.40gb: 1, nvidia.com/mig-1g.10gb: 1, nvidia.com/mig-1g.10gb.me: 1}
@@ -92,11 +98,11 @@ Feature: Flags of NVIDIA's device plugin
     And only the devices of one GPU of "n1" are Unhealthy
 
   @DP-142
-  Scenario Outline: Answers by the strategy <strategy> have <fields>
+  Scenario Outline: Answers by the strategy <strategy> name devices by <fields>
     Given the GPUs of "n1" are those of "dgx-h100"
     And the device plugin runs on node "n1" with "--device-list-strategy=<strategy> --pass-device-specs=<specs>"
     When Allocate on "n1" is called for a device
-    Then the answer has <fields>
+    Then the answer names devices by <fields>
 
     Examples:
       | strategy       | specs | fields                     |
