@@ -408,6 +408,25 @@ def _(world: World, node: str) -> None:
     thread.join(_SOON)
 
 
+@when('GPU {gpu:d} of "{node}" reports XID {xid:d} until a list follows')
+def _(world: World, gpu: int, node: str, xid: int) -> None:
+    """Let NVML report an XID once a second until the plugin sends another list, for 20 seconds at most.
+
+    A plugin may register before it watches NVML, so that it misses the first report.
+    """
+    found = registered(world, node)
+    before = sum(len(one.lists) for one in found)
+
+    def look() -> Seen:
+        return sum(len(one.lists) for one in found) > before, None
+
+    deadline = world.log.clock.monotonic() + within(world, _SOON)
+    while True:
+        world.node(node).gpus.inject_xid(gpu, xid)
+        if world.wait(look, 1.0)[0] or world.log.clock.monotonic() > deadline:
+            return
+
+
 @when('a changed list of "{node}" arrives')
 def _(world: World, node: str) -> None:
     """Wait until a registered plugin has sent a second list."""

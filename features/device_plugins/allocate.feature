@@ -23,7 +23,7 @@ Feature: Device plugins allocate devices
   @DP-057a @needs:fake-nvml
   Scenario: Allocate refuses an unhealthy device
     Given the device plugin runs on node "n1"
-    When XID 48 happens on GPU 1 of "n1"
+    When GPU 1 of "n1" reports XID 48 until a list follows
     Then the devices of one GPU of "n1" become Unhealthy
     When Allocate on "n1" is called for an Unhealthy device
     Then Allocate fails

@@ -22,21 +22,21 @@ Feature: Device plugins list their devices
   @DP-020a @needs:fake-nvml
   Scenario: Health has one of two values
     Given the device plugin runs on node "n1"
-    When XID 48 happens on GPU 1 of "n1"
+    When GPU 1 of "n1" reports XID 48 until a list follows
     And a changed list of "n1" arrives
     Then every list of "n1" has only the health values of the API
 
   @DP-018 @needs:fake-nvml
   Scenario: A list that reports a change has all devices
     Given the device plugin runs on node "n1"
-    When XID 48 happens on GPU 1 of "n1"
+    When GPU 1 of "n1" reports XID 48 until a list follows
     And a changed list of "n1" arrives
     Then every list of "n1" has the same ids
 
   @DP-143a @DP-143b @needs:fake-nvml
   Scenario: A critical XID makes the devices of its GPU Unhealthy
     Given the device plugin runs on node "n1"
-    When XID 48 happens on GPU 1 of "n1"
+    When GPU 1 of "n1" reports XID 48 until a list follows
     Then the devices of one GPU of "n1" become Unhealthy [DP-143a]
     And only the devices of one GPU of "n1" are Unhealthy [DP-143b]
 

@@ -93,7 +93,7 @@ Feature: Flags of NVIDIA's device plugin
     Given the GPUs of "n1" are those of "dgx-h100"
     And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 3}]}}}
     And the device plugin runs on node "n1"
-    When XID 48 happens on GPU 1 of "n1"
+    When GPU 1 of "n1" reports XID 48 until a list follows
     Then the devices of one GPU of "n1" become Unhealthy
     And only the devices of one GPU of "n1" are Unhealthy
 
@@ -130,10 +130,10 @@ Feature: Flags of NVIDIA's device plugin
   Scenario Outline: XID <xid> of an application leaves the GPU Healthy
     Given the GPUs of "n1" are those of "dgx-h100"
     And the device plugin runs on node "n1"
-    When XID <xid> happens on GPU 0 of "n1"
-    And XID 48 happens on GPU 1 of "n1"
+    When GPU 1 of "n1" reports XID 48 until a list follows
     Then the devices of one GPU of "n1" become Unhealthy
-    And only the devices of one GPU of "n1" are Unhealthy
+    When XID <xid> happens on GPU 0 of "n1"
+    Then only the devices of one GPU of "n1" are Unhealthy
 
     Examples:
       | xid |
