@@ -14,6 +14,7 @@ from dra_conformance.steps.catalogue import catalogue as step_catalogue
 FOLDER = Path(__file__).parents[1] / "docs" / "reference"
 
 ORIGINS = {
+    "DP": "Kubernetes device plugins",
     "DRA": "Kubernetes",
     "HAMI": "HAMi",
     "KAI": "KAI-Scheduler",
