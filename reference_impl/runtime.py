@@ -42,6 +42,7 @@ COMMANDS: Mapping[str, str] = {
     "imex-daemons": "reference_impl.compute_domain.daemon_command",
     "taint-eviction": "reference_impl.taint_eviction.command",
     "webhook": "reference_impl.webhook.command",
+    "device-plugin": "reference_impl.device_plugin.command",
 }
 
 

@@ -17,6 +17,7 @@ FOLDER = ROOT / "docs" / "reference"
 README = ROOT / "README.md"
 
 ORIGINS = {
+    "DP": "Kubernetes device plugins",
     "DRA": "Kubernetes",
     "HAMI": "HAMi",
     "KAI": "KAI-Scheduler",

@@ -42,12 +42,21 @@ WORKERS = 16
 class SocketServer:
     """A gRPC server on one Unix socket of mode 0600.
 
-    `socket`: the path; its folder is created with mode 0700 if absent, and a stale socket is replaced. Raises
-    ValueError for a path that is too long, FileExistsError if the path exists and is not a socket.
+    `socket`: the path; its folder is created with mode 0700 if absent, and a stale socket is replaced. `give` is called
+    with the socket before clients can see it, to change its owner. Raises ValueError for a path that is too long,
+    FileExistsError if the path exists and is not a socket.
     """
 
-    def __init__(self, socket: Path | str, handlers: Sequence[grpc.GenericRpcHandler[Any, Any]], *, name: str) -> None:
+    def __init__(
+        self,
+        socket: Path | str,
+        handlers: Sequence[grpc.GenericRpcHandler[Any, Any]],
+        *,
+        name: str,
+        give: Callable[[Path], None] | None = None,
+    ) -> None:
         self.socket = Path(socket)
+        self._give = give
         check_socket_path(self.socket)
         self._handlers = list(handlers)
         self._name = name
@@ -68,6 +77,8 @@ class SocketServer:
         try:
             server.add_insecure_port(f"unix:{hidden}")
             hidden.chmod(0o600)
+            if self._give is not None:
+                self._give(hidden)
             server.start()
             self._inode = hidden.stat().st_ino
             hidden.rename(self.socket)
@@ -144,14 +155,14 @@ class PluginServer:
         self._status: RegistrationStatus | None = None
         plugin_path = Path(plugin_socket).absolute()
         supported = list(versions)
-        handlers = [self._dra_handler(codec.DRA_CODECS[version]) for version in versions]
+        services = [self._dra_handler(codec.DRA_CODECS[version]) for version in versions]
         if isinstance(driver, HealthReporter):
             supported += health_versions
-            handlers += [self._health_handler(driver, codec.HEALTH_CODECS[version]) for version in health_versions]
+            services += [self._health_handler(driver, codec.HEALTH_CODECS[version]) for version in health_versions]
         self.info = PluginInfo(
             DRA_PLUGIN_TYPE, driver_name, endpoint or str(plugin_path), (*supported, *extra_versions)
         )
-        self._plugin = SocketServer(plugin_path, handlers, name=driver_name)
+        self._plugin = SocketServer(plugin_path, services, name=driver_name)
         self._registration = SocketServer(
             registration_socket, [self._registration_handler()], name=f"{driver_name}-reg"
         )
@@ -200,16 +211,16 @@ class PluginServer:
 
     def _dra_handler(self, version: codec.DRACodec) -> grpc.GenericRpcHandler[Any, Any]:
         def prepare(data: bytes, context: grpc.ServicerContext) -> bytes:
-            claims = _decoded(context, lambda: version.decode_claims(data, unprepare=False))
+            claims = decoded(context, lambda: version.decode_claims(data, unprepare=False))
             with self._lock:
-                return _answered(context, lambda: version.encode_prepared(self.driver.prepare(claims)))
+                return answered(context, lambda: version.encode_prepared(self.driver.prepare(claims)))
 
         def unprepare(data: bytes, context: grpc.ServicerContext) -> bytes:
-            claims = _decoded(context, lambda: version.decode_claims(data, unprepare=True))
+            claims = decoded(context, lambda: version.decode_claims(data, unprepare=True))
             with self._lock:
-                return _answered(context, lambda: version.encode_unprepared(self.driver.unprepare(claims)))
+                return answered(context, lambda: version.encode_unprepared(self.driver.unprepare(claims)))
 
-        return _handlers(
+        return handlers(
             version.service,
             {
                 "NodePrepareResources": grpc.unary_unary_rpc_method_handler(prepare),
@@ -236,20 +247,20 @@ class PluginServer:
                     return
                 yield version.encode(devices)
 
-        return _handlers(version.service, {"NodeWatchResources": grpc.unary_stream_rpc_method_handler(watch)})
+        return handlers(version.service, {"NodeWatchResources": grpc.unary_stream_rpc_method_handler(watch)})
 
     def _registration_handler(self) -> grpc.GenericRpcHandler[Any, Any]:
         def get_info(_: bytes, context: grpc.ServicerContext) -> bytes:
-            _answered(context, lambda: self._called("GetInfo"))
+            answered(context, lambda: self._called("GetInfo"))
             return codec.encode_info(self.info)
 
         def notify(data: bytes, context: grpc.ServicerContext) -> bytes:
-            _answered(context, lambda: self._called("NotifyRegistrationStatus"))
-            self._status = _decoded(context, lambda: codec.decode_status(data))
+            answered(context, lambda: self._called("NotifyRegistrationStatus"))
+            self._status = decoded(context, lambda: codec.decode_status(data))
             self._notified.set()
             return b""
 
-        return _handlers(
+        return handlers(
             codec.REGISTRATION_SERVICE,
             {
                 "GetInfo": grpc.unary_unary_rpc_method_handler(get_info),
@@ -262,11 +273,13 @@ class PluginServer:
         return b""
 
 
-def _handlers(service: str, methods: dict[str, Any]) -> grpc.GenericRpcHandler[Any, Any]:
+def handlers(service: str, methods: dict[str, Any]) -> grpc.GenericRpcHandler[Any, Any]:
+    """Return the handler of a service with these methods."""
     return grpc.method_handlers_generic_handler(service, methods)
 
 
-def _decoded(context: grpc.ServicerContext, decode: Callable[[], T]) -> T:
+def decoded(context: grpc.ServicerContext, decode: Callable[[], T]) -> T:
+    """Return the decoded request; end the call with INVALID_ARGUMENT if it is no message of the service."""
     try:
         return decode()
     except DecodeError as error:
@@ -274,7 +287,8 @@ def _decoded(context: grpc.ServicerContext, decode: Callable[[], T]) -> T:
         raise  # unreachable, since abort raises; for the type checker
 
 
-def _answered(context: grpc.ServicerContext, answer: Callable[[], bytes]) -> bytes:
+def answered(context: grpc.ServicerContext, answer: Callable[[], bytes]) -> bytes:
+    """Return the response; end the call with UNKNOWN and the error's text if there is none."""
     try:
         return answer()
     except Exception as error:

@@ -16,7 +16,8 @@ from dra_conformance.core.options import redact
     cls=GroupedCommand,
     epilog="Every option can also be set in dra-conformance.toml, by the same name. A command after exec: can use the "
     "placeholders {node} {kubeconfig} {registrar} {plugins} {cdi} {driver_root} {flags} (see "
-    "docs/tutorials/driver.md); the command of a webhook {host} {port} {tls_cert} {tls_key} {feature_gates} "
+    "docs/tutorials/driver.md); the command of a device plugin {device_plugins} {cdi} {driver_root} {flags} (see "
+    "docs/how-to/device-plugin.md); the command of a webhook {host} {port} {tls_cert} {tls_key} {feature_gates} "
     "{kubeconfig} (see docs/how-to/webhook.md).",
 )
 @run_options()
@@ -34,6 +35,8 @@ def command(ctx: click.Context, /, workers: int | None, **given: Any) -> int:
       dra-conformance run --runtime-config resource.k8s.io/v1=false     # serves v1beta2 and v1beta1
       dra-conformance run --profile bind-requests \\
           --binder 'exec:./my-binder --kubeconfig={kubeconfig}'
+      dra-conformance run --profile device-plugins \\
+          --device-plugin 'exec:./plugin --kubelet-socket={device_plugins}/kubelet.sock'
       dra-conformance run --profile webhook \\
           --webhook 'exec:./webhook --port={port} --tls-cert-file={tls_cert} --tls-private-key-file={tls_key}'
     """

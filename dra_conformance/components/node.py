@@ -152,6 +152,11 @@ class ScenarioNode:
         return fake_nvml.load_pynvml(None)
 
     @property
+    def device_plugins_dir(self) -> Path:
+        """The folder of device plugins, in which `kubelet.sock` is."""
+        return self.root / "device-plugins"
+
+    @property
     def observes_idle(self) -> bool:
         """Whether kubelet and drivers run in this process, so that the run observes when they are idle."""
         return isinstance(self.kubelet, Kubelet) and self.external_driver is None and not self._processes
@@ -475,6 +480,34 @@ class ScenarioNode:
         """Stop the ComputeDomain driver of this node; prepared claims and slices stay."""
         self._end(DOMAIN_DRIVER, kill=False)
 
+    # -- programs of other components ------------------------------------------------------------------------------
+
+    def start_program(self, component: str, command: Sequence[str]) -> ManagedProcess:
+        """Start the program of a component on this node, the reference's or the user's. It ends with the node.
+
+        It sees the fake GPUs of the node if its command has their root.
+        """
+        spec = self.world.run.components.spec(component)
+        if spec.kind == "reference":
+            return self._start_process(component, command, self._gpu_environment())
+        for folder in (self.kubelet.plugins_dir, self.kubelet.registration_dir, *self.kubelet.cdi_roots):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # a kubelet that has not started has made none
+        env = self._fake_node_environment() if spec.takes_fake_gpus else {}
+        return self._start_process(component, command, env, target=component)
+
+    def run_part(self, component: str, part: Component) -> None:
+        """Start a reference component in this process. It ends with the node."""
+        part.start()
+        self._parts[component] = part
+
+    def program(self, component: str) -> ManagedProcess | None:
+        """Return the process of a component's program, if it is one."""
+        return self._processes.get(component)
+
+    def end_program(self, component: str, *, kill: bool = False) -> None:
+        """Stop or kill the program of a component."""
+        self._end(component, kill=kill)
+
     # -- end -------------------------------------------------------------------------------------------------------
 
     def end(self) -> None:
@@ -586,6 +619,7 @@ class ScenarioNode:
             "node": self.name,
             "plugins": str(self.kubelet.plugins_dir),
             "registrar": str(self.kubelet.registration_dir),
+            "device_plugins": str(self.device_plugins_dir),
             "cdi": str(self.kubelet.cdi_roots[0]),
             "driver": DOMAIN_DRIVER if domains else self.driver_name,
         }
@@ -680,6 +714,8 @@ class ScenarioNode:
         run = self.world.run
         own = [scratch, self.kubelet.plugins_dir, self.kubelet.registration_dir, self.kubelet.cdi_roots[0]]
         own.append(self.kubelet.plugins_dir / values["driver"])
+        if self.device_plugins_dir.exists():
+            own.append(self.device_plugins_dir)
         isolation = run.isolation
         isolation.give(*own)
         gpus = [] if self._gpus is None or "driver_root" not in values else [self._gpus.directory]

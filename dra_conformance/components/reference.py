@@ -21,6 +21,7 @@ _KNOWN_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "binder": ("dynamic-resource-allocation",),
     "driver": ("process",),
     "webhook": ("process",),
+    "device-plugin": ("process",),
 }
 
 

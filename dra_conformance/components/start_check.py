@@ -13,6 +13,8 @@ from contextlib import contextmanager
 
 from dra_api.objects import NODES, RESOURCE_SLICES, name_of
 from dra_conformance.components.context import ScenarioContext
+from dra_conformance.components.device_plugin import COMPONENT as DEVICE_PLUGIN
+from dra_conformance.components.device_plugin import NodeDevicePlugin
 from dra_conformance.components.node import FABRIC_PLUGIN, DriverEnded, ScenarioNode
 
 ALIAS = "start"
@@ -32,6 +34,15 @@ def require_drivers(world: ScenarioContext) -> None:
         with _node(world) as node:
             node.start_driver()
             node.wait_driver()
+    if _is_due(world, DEVICE_PLUGIN):
+        with _node(world) as node:
+            plugin = NodeDevicePlugin(world, node)
+            try:
+                plugin.manager.start()
+                plugin.start()
+                plugin.wait_registered()
+            finally:
+                plugin.end()
     if _is_due(world, FABRIC_PLUGIN):
         with _node(world, inventory=_FABRIC_GPUS) as node:
             try:

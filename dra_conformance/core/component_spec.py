@@ -32,7 +32,7 @@ NAMESPACE = "{namespace}"
 DRIVER_NAMESPACE = "dra-driver-nvidia-gpu"
 """The namespace in which the daemons of ComputeDomains are."""
 
-NODE_PROGRAMS = ("driver", "compute-domain-plugin")
+NODE_PROGRAMS = ("driver", "compute-domain-plugin", "device-plugin")
 """The components that run on a node, of which each scenario has its own."""
 
 MOUNTED = (*NODE_PROGRAMS, "compute-domain-controller")
@@ -44,7 +44,7 @@ WEBHOOK_PLACEHOLDERS = ("host", "port", "tls_cert", "tls_key", "feature_gates", 
 
 _PRESETS = {NVIDIA: nvidia, KAI: kai}
 
-NODE_FOLDERS = ("{plugins}", "{registrar}", "{cdi}")
+NODE_FOLDERS = ("{plugins}", "{registrar}", "{device_plugins}", "{cdi}")
 """Sources of mounts that are folders of the driver's node, for a program that has the paths of a kubelet built in."""
 
 

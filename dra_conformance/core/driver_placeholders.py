@@ -48,6 +48,15 @@ OPTIONAL: Mapping[str, tuple[Placeholder, ...]] = {
             frozenset({"compute-domain-plugin-flags"}),
         ),
     ),
+    "device-plugin": (
+        Placeholder(DRIVER_ROOT, _ROOT, "scenarios that choose or break GPUs", frozenset({"fake-nvml"})),
+        Placeholder(
+            FLAGS,
+            "the flags of a scenario in the spelling of NVIDIA's plugin, such as --mig-strategy=mixed",
+            "scenarios with MIG strategies, shared devices or one kind of answer",
+            frozenset({"device-plugin-flags"}),
+        ),
+    ),
     "compute-domain-controller": (
         Placeholder(
             FLAGS,

@@ -189,6 +189,13 @@ OPTIONS: tuple[Option, ...] = (
         example="exec:./my-daemon --kubeconfig={kubeconfig}",
     ),
     _component(
+        "device-plugin",
+        *("reference", "exec:COMMAND", "none"),
+        text="Use this device plugin (API v1beta1) on each node.",
+        note="{device_plugins} is the folder with kubelet.sock.",
+        example="exec:./my-device-plugin --kubelet-socket={device_plugins}/kubelet.sock",
+    ),
+    _component(
         "taint-eviction",
         *("reference", "exec:COMMAND", "kube-controller-manager", "cluster", "none"),
         text="Use this controller for the eviction of pods from tainted devices.",
@@ -275,8 +282,8 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         name="driver-mount",
         help="Show a file or directory of this machine at a path that the driver's program has built in.",
-        note="The driver, and the programs for ComputeDomains, run in a mount namespace. {plugins}, {registrar} and "
-        "{cdi} are folders of its node.",
+        note="The driver, the device plugin and the programs for ComputeDomains run in a mount namespace. {plugins}, "
+        "{registrar}, {device_plugins} and {cdi} are folders of its node.",
         group="driver",
         default=(),
         metavar="SOURCE:TARGET",

@@ -50,6 +50,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     compute_domain_controller: str = default_of("compute-domain-controller")
     compute_domain_plugin: str = default_of("compute-domain-plugin")
     compute_domain_daemon: str = default_of("compute-domain-daemon")
+    device_plugin: str = default_of("device-plugin")
     taint_eviction: str = default_of("taint-eviction")
     webhook: str = default_of("webhook")
     webhook_path: str = default_of("webhook-path")

@@ -52,6 +52,7 @@ LOADED_BEFORE_FORKING = (
     "dra_conformance.report.files",
     "dra_conformance.components.node",
     "reference_impl.binder",
+    "reference_impl.device_plugin",
     "reference_impl.claim_controller",
     "reference_impl.scheduler",
     "reference_impl.taint_eviction",

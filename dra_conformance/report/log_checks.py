@@ -20,6 +20,7 @@ from dra_conformance.core.events import (
     CheckMade,
     Event,
     KubeletCall,
+    KubeletDevicePlugin,
     KubeletLogCall,
     PlannedScenario,
     ProblemFound,
@@ -160,7 +161,7 @@ def _event(event: Event, row: PlannedScenario, scenario: Scenario, attempts: dic
             if attempt.steps != len(scenario.steps):
                 yield f"line {event.seq}: {row.id} passed with {attempt.steps} of {len(scenario.steps)} steps"
         # What the harness records of its contact with the system under test.
-        case ApiWrite() | KubeletCall() | KubeletLogCall() | WebhookCalled():
+        case ApiWrite() | KubeletCall() | KubeletDevicePlugin() | KubeletLogCall() | WebhookCalled():
             attempt.calls += 1
 
 

@@ -48,6 +48,7 @@ CATALOGUE = Catalogue(
             rule("DRA-011", component="kubelet"),
             rule("DRA-012", component="compute-domain-controller"),
             rule("DRA-013", component="compute-domain-plugin"),
+            rule("DP-001", component="device-plugin"),
         )
     }
 )
@@ -313,6 +314,20 @@ def test_a_scenario_whose_conditions_are_met_runs() -> None:
             "its command has no word {flags}",
         ),
         (
+            scenario(rules=("DP-001",), needs=("device-plugin-flags",), components=("device-plugin",)),
+            {"device_plugin": "exec:x {driver_root}"},
+            {},
+            Status.UNTESTABLE,
+            "its command has no word {flags}",
+        ),
+        (
+            scenario(rules=("DP-001",), needs=("fake-nvml",), components=("device-plugin",)),
+            {"device_plugin": "exec:x {flags}"},
+            {},
+            Status.UNTESTABLE,
+            "the device-plugin's command has no word {driver_root}",
+        ),
+        (
             scenario(rules=("DRA-013",), components=("compute-domain-plugin",)),
             {"compute_domain_plugin": "none"},
             {},
@@ -411,6 +426,7 @@ def test_every_requirement_can_be_unmet() -> None:
         compute_domain_controller="none",
         compute_domain_plugin="exec:x",
         compute_domain_daemon="none",
+        device_plugin="exec:x",
     )
     harder = msgspec.structs.replace(
         hard,

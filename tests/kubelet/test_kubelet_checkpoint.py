@@ -39,7 +39,13 @@ def test_it_has_the_kubelets_shape(tmp_path: Path) -> None:
     data = orjson.loads(outer["Data"])
     (state,) = data["ClaimInfoStateList"]
     assert state["DriverState"]["d"]["Devices"] == [
-        {"PoolName": "pool", "DeviceName": "dev", "RequestNames": ["r"], "CDIDeviceIDs": ["v.com/c=1"]}
+        {
+            "PoolName": "pool",
+            "DeviceName": "dev",
+            "RequestNames": ["r"],
+            "ShareID": None,
+            "CDIDeviceIDs": ["v.com/c=1"],
+        }
     ]
 
 

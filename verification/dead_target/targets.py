@@ -6,12 +6,25 @@ that advance time run too, and the harness observes at once that the component i
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dra_api.rpc import ClaimRef, PluginServer, PrepareResult
+from dra_api.rpc import ClaimRef, PluginServer, PrepareResult, RpcError
+from dra_api.rpc.device_plugin import (
+    KUBELET_SOCKET,
+    VERSION,
+    ContainerAllocation,
+    DevicePluginServer,
+    PluginDevice,
+    PluginOptions,
+    PreferenceRequest,
+    Registration,
+    register,
+)
+from dra_api.rpc.health_feed import Feed
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.mutation import Patch
 
@@ -69,6 +82,51 @@ class EmptyDriver:
         """Report no device until the driver stops."""
         self._ended.wait()
         yield from ()
+
+
+class EmptyDevicePlugin:
+    """A device plugin that registers once, lists no device and answers every call with an empty response.
+
+    `options` are those of the reference plugin on the same node.
+    """
+
+    def __init__(self, *, clock: Any, nvml: Any, options: Any) -> None:
+        self.name = "device-plugin"
+        self._folder = options.plugins_dir
+        self._feed: Feed[PluginDevice] = Feed()
+        self._feed.publish(())
+        self._server = DevicePluginServer(self, self._folder / "empty.sock", name="empty")
+
+    def start(self) -> None:
+        """Serve and register."""
+        self._server.start()
+        registration = Registration(version=VERSION, endpoint="empty.sock", resource_name="example.com/nothing")
+        with contextlib.suppress(RpcError):
+            register(self._folder / KUBELET_SOCKET, registration, timeout=5.0)
+
+    def stop(self) -> None:
+        """End the socket."""
+        self._feed.close()
+        self._server.stop()
+
+    def options(self) -> PluginOptions:
+        """Want no calls."""
+        return PluginOptions()
+
+    def watch_devices(self) -> Iterator[Sequence[PluginDevice]]:
+        """List no device."""
+        return self._feed.watch()
+
+    def allocate(self, containers: Sequence[Sequence[str]]) -> Sequence[ContainerAllocation]:
+        """Return no response for any container."""
+        return ()
+
+    def preferred_allocation(self, containers: Sequence[PreferenceRequest]) -> Sequence[Sequence[str]]:
+        """Return no response for any container."""
+        return ()
+
+    def pre_start(self, ids: Sequence[str]) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +201,23 @@ def _empty_driver(patch: Patch) -> None:
     patch.replace(f"{_NODE}._start_process", start_process)
 
 
+_DEVICE_PLUGIN = "reference_impl.device_plugin"
+
+
+def _silent_device_plugin(patch: Patch) -> None:
+    patch.replace(f"{_DEVICE_PLUGIN}:GpuDevicePlugin.start", lambda self: None)
+    patch.replace(f"{_NODE}.start_program", _start_nothing)
+
+
+def _empty_device_plugin(patch: Patch) -> None:
+    patch.replace(f"{_DEVICE_PLUGIN}:GpuDevicePlugin", EmptyDevicePlugin)
+    patch.replace(f"{_NODE}.start_program", _start_nothing)
+
+
+def _start_nothing(self: Any, component: str, command: Sequence[str]) -> None:
+    self._parts[component] = Nothing(component)
+
+
 def _silent_webhook(patch: Patch) -> None:
     patch.replace("reference_impl.webhook:Webhook.start", lambda self: None)
 
@@ -174,6 +249,14 @@ TARGETS: tuple[DeadTarget, ...] = (
         "registers and returns empty responses",
         _empty_driver,
         met=frozenset({"DRA-351", "NV-001", "NV-001b"}),
+    ),
+    DeadTarget("device-plugin", "device-plugin", "starts and does nothing", _silent_device_plugin),
+    DeadTarget(
+        "device plugin that registers",
+        "device-plugin",
+        "registers once, lists no device and returns empty responses",
+        _empty_device_plugin,
+        met=frozenset({"DP-001", "DP-003a", "DP-004a", "DP-008a", "DP-017"}),
     ),
     DeadTarget("webhook", "webhook", "does not listen", _silent_webhook),
     DeadTarget("webhook that listens", "webhook", "returns `{}` for every request", _empty_webhook),

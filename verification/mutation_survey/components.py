@@ -71,6 +71,12 @@ COMPONENTS = (
         judges=("imex/", "faults/compute_domains"),
     ),
     Component(
+        "device-plugin",
+        ("reference_impl/device_plugin",),
+        starts=("device_plugins/registration#a-plugin-registers-with-the-version",),
+        judges=("device_plugins/",),
+    ),
+    Component(
         "webhook",
         ("reference_impl/webhook",),
         ("reference_impl/webhook/command.py",),

@@ -20,7 +20,7 @@ from dra_conformance.core.errors import SpecificationError, UsageError
 from dra_conformance.core.optional_features import FEATURES
 from dra_conformance.core.rules.window import Release, Version
 
-RULE_ID = re.compile(r"(?:DRA|HAMI|KAI|NV|NVML)-\d{3}[a-z]?")
+RULE_ID = re.compile(r"(?:DP|DRA|HAMI|KAI|NV|NVML)-\d{3}[a-z]?")
 LEVELS = ("MUST", "SHOULD", "MAY")
 _RANGES: Mapping[str, type[Version | Release]] = {
     "since": Version,
@@ -39,6 +39,7 @@ COMPONENTS = (
     "compute-domain-controller",
     "compute-domain-plugin",
     "compute-domain-daemon",
+    "device-plugin",
     "taint-eviction",
     "webhook",
     "nvml",

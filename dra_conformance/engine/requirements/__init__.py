@@ -3,6 +3,7 @@
 from dra_conformance.engine.requirements import (
     compute_domain,
     control_plane,
+    device_plugin,
     driver,
     kubelet,
     nvml,
@@ -16,6 +17,7 @@ __all__ = [
     "Unmet",
     "compute_domain",
     "control_plane",
+    "device_plugin",
     "driver",
     "find",
     "kubelet",

@@ -18,6 +18,7 @@ from dra_conformance.core.events.kinds.kubelet import (
     KubeletCdi,
     KubeletClaim,
     KubeletConnection,
+    KubeletDevicePlugin,
     KubeletEvent,
     KubeletHealth,
     KubeletLogCall,
@@ -91,6 +92,7 @@ AnyEvent = (
     | KubeletPod
     | KubeletSlices
     | KubeletHealth
+    | KubeletDevicePlugin
     | KubeletCdi
     | KubeletProblem
 )
@@ -116,6 +118,7 @@ __all__ = [
     "KubeletCdi",
     "KubeletClaim",
     "KubeletConnection",
+    "KubeletDevicePlugin",
     "KubeletEvent",
     "KubeletHealth",
     "KubeletLogCall",

@@ -116,6 +116,20 @@ class KubeletHealth(KubeletEvent, tag="kubelet-health", frozen=True, kw_only=Tru
     reason: str = ""
 
 
+class KubeletDevicePlugin(KubeletEvent, tag="kubelet-device-plugin", frozen=True, kw_only=True):
+    """The device manager started or stopped, a plugin registered, or its ListAndWatch stream delivered or ended.
+
+    `devices`: the health of each device by id. `error`: why a registration was refused, or a stream ended.
+    """
+
+    step: str
+    resource: str = ""
+    endpoint: str = ""
+    version: str = ""
+    devices: dict[str, str] = msgspec.field(default_factory=dict)
+    error: str = ""
+
+
 class KubeletCdi(KubeletEvent, tag="kubelet-cdi", frozen=True, kw_only=True):
     """A CDI file is not usable."""
 

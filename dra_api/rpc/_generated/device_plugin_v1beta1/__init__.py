@@ -1,0 +1,1 @@
+"""Generated from proto/device_plugin_v1beta1.proto; do not edit."""

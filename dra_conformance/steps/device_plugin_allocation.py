@@ -1,0 +1,317 @@
+"""Allocate, GetPreferredAllocation and PreStartContainer of device plugins: the calls of the kubelet before a start."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from dra_api.rpc import RpcError
+from dra_api.rpc.device_plugin import HEALTHY, ContainerAllocation, PreferenceRequest
+from dra_conformance.core.errors import NotApplicable, SpecificationError, Untestable
+from dra_conformance.engine.vocabulary import then, when, words
+from dra_conformance.engine.world import World
+from dra_conformance.kubelet import CDIRegistry
+from dra_conformance.kubelet.device_plugins import ConnectedPlugin
+from dra_conformance.steps.device_plugin_api import SECONDS, ids_of, registered, with_devices
+
+_PERMISSIONS = frozenset("rwm")
+_REPLICA = "::"
+_VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
+_UNKNOWN = "dra-conformance-unknown"
+"""An id that no plugin has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The response of the last Allocate, or why it failed; `plugin` and `request` are what was called with what."""
+
+    plugin: ConnectedPlugin
+    request: tuple[tuple[str, ...], ...]
+    containers: tuple[ContainerAllocation, ...] = ()
+    error: str = ""
+
+    def shown(self) -> object:
+        """Return what was observed, for a check."""
+        return self.error or [asdict(one) for one in self.containers]
+
+
+@dataclass(slots=True)
+class Allocations:
+    """The answer of the last Allocate of the scenario."""
+
+    answer: Answer | None = None
+
+
+def allocate(world: World, plugin: ConnectedPlugin, *containers: Sequence[str]) -> Answer:
+    """Call Allocate and keep the answer for later steps."""
+    request = tuple(tuple(ids) for ids in containers)
+    try:
+        found = Answer(plugin, request, plugin.allocate(*containers, timeout=SECONDS))
+    except RpcError as error:
+        found = Answer(plugin, request, error=f"{error.code}: {error.details}")
+    world.state(Allocations).answer = found
+    return found
+
+
+def content(one: ContainerAllocation) -> object:
+    """Return what a container gets, in a form that does not depend on order or on random names of annotations."""
+    return (
+        sorted(one.envs.items()),
+        sorted((m.container_path, m.host_path, m.read_only) for m in one.mounts),
+        sorted((d.container_path, d.host_path, d.permissions) for d in one.devices),
+        sorted(one.annotations.values()),
+        sorted(one.cdi_devices),
+    )
+
+
+def last_answer(world: World) -> Answer:
+    """Return the answer of the last Allocate. Raises SpecificationError if no step called it."""
+    found = world.state(Allocations).answer
+    if found is None:
+        raise SpecificationError(f"{world.scenario.where}: no step before this one called Allocate")
+    return found
+
+
+# -- Allocate ----------------------------------------------------------------------------------------------------------
+
+
+def _each(world: World, node: str) -> tuple[ConnectedPlugin, dict[str, Answer]]:
+    """Return the resource with most devices, and the answer for each of its devices alone."""
+    plugin = max(registered(world, node), key=lambda one: len(ids_of(one)))
+    return plugin, {one: allocate(world, plugin, [one]) for one in ids_of(plugin)}
+
+
+def _require(answers: Mapping[str, Answer]) -> None:
+    for one, answer in answers.items():
+        if answer.error or len(answer.containers) != 1:
+            raise Untestable(f"Allocate of {one} alone is not answered: {answer.shown()}")
+
+
+@when('Allocate on "{node}" is called for {what}')
+def _(world: World, node: str, what: str) -> None:
+    """Call Allocate for one container with `a device`, `N devices`, `an unknown device`, `a known and an unknown
+    device`, or `an Unhealthy device`.
+    """
+    match what.split():
+        case ["a", "device"]:
+            plugin = with_devices(world, node, 1)
+            ids = ids_of(plugin)[:1]
+        case [count, "devices"] if count.isdecimal():
+            plugin = with_devices(world, node, int(count))
+            ids = ids_of(plugin)[: int(count)]
+        case ["an", "unknown", "device"]:
+            plugin, ids = with_devices(world, node, 1), [_UNKNOWN]
+        case ["a", "known", "and", "an", "unknown", "device"]:
+            plugin = with_devices(world, node, 1)
+            ids = [*ids_of(plugin)[:1], _UNKNOWN]
+        case ["an", "Unhealthy", "device"]:
+            found = [(one, device) for one in registered(world, node) for device in one.devices]
+            broken = [(one, device.id) for one, device in found if device.health != HEALTHY]
+            if not broken:
+                raise Untestable("no device is Unhealthy")
+            plugin, ids = broken[0][0], [broken[0][1]]
+        case _:
+            raise SpecificationError(f"{world.scenario.where}: {what!r} cannot be allocated")
+    allocate(world, plugin, ids)
+
+
+@then("Allocate succeeds")
+def _(world: World) -> None:
+    """The last Allocate had a response with one entry."""
+    answer = last_answer(world)
+    world.check(
+        not answer.error and len(answer.containers) == 1, "Allocate", expected="one answer", observed=answer.shown()
+    )
+
+
+@then("Allocate fails")
+def _(world: World) -> None:
+    """The last Allocate ended with an error."""
+    answer = last_answer(world)
+    world.check(bool(answer.error), "Allocate", expected="an error", observed=answer.shown())
+
+
+@then('Allocate on "{node}" answers each container of a request, in order')
+def _(world: World, node: str) -> None:
+    """One call for two containers has the answers of two calls, in the order of the request."""
+    plugin, alone = _each(world, node)
+    if len(alone) < 2:
+        raise NotApplicable(f"needs two devices; the plugin lists {len(alone)}")
+    _require(alone)
+    first, *rest = alone
+    # Two devices with different answers, so that the order can be seen.
+    different = [one for one in rest if content(alone[one].containers[0]) != content(alone[first].containers[0])]
+    second = (different or rest)[-1]
+    both = allocate(world, plugin, [second], [first])
+    wanted = [content(alone[one].containers[0]) for one in (second, first)]
+    ok = not both.error and [content(one) for one in both.containers] == wanted
+    world.check(ok, "the answers", expected=wanted, observed=both.shown())
+
+
+@then('Allocate on "{node}" answers devices of different GPUs differently')
+def _(world: World, node: str) -> None:
+    """No answer is empty, and there are as many different ones as GPUs."""
+    _, alone = _each(world, node)
+    _require(alone)
+    empty = [one for one, answer in alone.items() if answer.containers[0].is_empty]
+    different = len({str(content(answer.containers[0])) for answer in alone.values()})
+    gpus = len(world.node(node).gpus.gpus)
+    seen = {"empty": empty, "different": different, "answer": next(iter(alone.values())).shown() if alone else "none"}
+    world.check(not empty and different >= gpus, "the answers", expected=f"{gpus} different ones", observed=seen)
+
+
+@then('Allocate on "{node}" answers equal requests equally')
+def _(world: World, node: str) -> None:
+    """The second call with the same ids has the answer of the first."""
+    plugin = with_devices(world, node, 1)
+    first, second = (allocate(world, plugin, ids_of(plugin)[:1]) for _ in range(2))
+    if first.error or len(first.containers) != 1:
+        raise Untestable(f"Allocate is not answered: {first.shown()}")
+    ok = not second.error and [content(one) for one in second.containers] == [content(first.containers[0])]
+    world.check(ok, "the second answer", expected=first.shown(), observed=second.shown())
+
+
+@then('every CDI device of the answer is defined on "{node}"')
+def _(world: World, node: str) -> None:
+    """Each CDI name of the answer is a device of a CDI specification that is there. There has to be a CDI name."""
+    names = _of_container(world).cdi_devices
+    if not names:
+        raise NotApplicable("the answers of the plugin name no CDI devices")
+    defined = CDIRegistry.read(world.node(node).kubelet.cdi_roots).devices
+    missing = [name for name in names if name not in defined]
+    world.check(
+        not missing,
+        "the CDI devices are defined",
+        expected="all",
+        observed={"missing": missing, "defined": sorted(defined)},
+    )
+
+
+@then("every device file of the answer has absolute paths and permissions of r, w and m")
+def _(world: World) -> None:
+    """The entries of `devices` have two absolute paths, and at least one permission. There has to be an entry."""
+    files = _of_container(world).devices
+    if not files:
+        raise NotApplicable("the answers of the plugin have no device files")
+    bad = [
+        asdict(one)
+        for one in files
+        if not (
+            one.container_path.startswith("/")
+            and one.host_path.startswith("/")
+            and one.permissions
+            and set(one.permissions) <= _PERMISSIONS
+        )
+    ]
+    world.check(
+        not bad, "the device files", expected="absolute paths, and permissions of rwm", observed=bad or "all have"
+    )
+
+
+@then("the answer names devices by {fields}")
+def _(world: World, fields: str) -> None:
+    """Of envs, mounts, devices, annotations and cdi_devices, the answer has exactly these (comma-separated).
+
+    Variables other than NVIDIA_VISIBLE_DEVICES name no device and do not count.
+    """
+    wanted, found = sorted(words(fields)), asdict(_of_container(world))
+    seen = sorted(name for name, value in found.items() if value and (name != "envs" or _VISIBLE_DEVICES in value))
+    world.check(seen == wanted, "the fields of the answer", expected=wanted, observed=found)
+
+
+@then('the answer names {count:d} GPUs of "{node}" once each')
+def _(world: World, count: int, node: str) -> None:
+    """NVIDIA_VISIBLE_DEVICES has so many UUIDs of GPUs of the node, each once."""
+    found = words(_of_container(world).envs.get(_VISIBLE_DEVICES, ""))
+    known = {gpu.uuid for gpu in world.node(node).gpus.gpus}
+    ok = len(found) == len(set(found)) == count and set(found) <= known
+    world.check(ok, _VISIBLE_DEVICES, expected=f"{count} UUIDs of GPUs", observed=found)
+
+
+def _of_container(world: World) -> ContainerAllocation:
+    answer = last_answer(world)
+    if answer.error or len(answer.containers) != 1:
+        raise Untestable(f"Allocate is not answered: {answer.shown()}")
+    return answer.containers[0]
+
+
+# -- preferences and starts --------------------------------------------------------------------------------------------
+
+
+def _prefers(world: World, node: str, judge: Callable[[PreferenceRequest, Sequence[str]], bool], what: str) -> None:
+    """Ask for preferred devices of several sizes, with and without devices that must be included, and judge each."""
+    plugin = with_devices(world, node, 4)
+    if not plugin.options.get_preferred_allocation_available:
+        raise NotApplicable("the plugin does not offer GetPreferredAllocation")
+    # Not the first ones, and not in the order of the list.
+    available = tuple(reversed(ids_of(plugin)[-4:]))
+    asked = [
+        PreferenceRequest(available=available, must_include=must, size=size)
+        for must in ((), available[1:2], (available[0], available[3]))
+        for size in (1, 2, 3, 4)
+        if size >= len(must)
+    ]
+    bad: dict[str, Any] = {}
+    for one in asked:
+        try:
+            answers = plugin.prefer(one, timeout=SECONDS)
+        except RpcError as error:
+            bad[str(asdict(one))] = f"{error.code}: {error.details}"
+            continue
+        if len(answers) != 1 or not judge(one, answers[0]):
+            bad[str(asdict(one))] = answers
+    world.check(not bad, what, expected="in each of the answers", observed=bad or "in each")
+
+
+@then('preferred devices of "{node}" include those that they must')
+def _(world: World, node: str) -> None:
+    """GetPreferredAllocation returns the ids of must_include_deviceIDs."""
+    _prefers(world, node, lambda asked, ids: set(asked.must_include) <= set(ids), "devices that must be included")
+
+
+@then('preferred devices of "{node}" are available ones')
+def _(world: World, node: str) -> None:
+    """GetPreferredAllocation returns ids of available_deviceIDs only."""
+    _prefers(world, node, lambda asked, ids: bool(ids) and set(ids) <= set(asked.available), "available devices only")
+
+
+@then('preferred devices of "{node}" are as many as requested')
+def _(world: World, node: str) -> None:
+    """GetPreferredAllocation returns allocation_size different ids."""
+    _prefers(world, node, lambda asked, ids: len(ids) == len(set(ids)) == asked.size, "as many devices as requested")
+
+
+@then('the preferred device of "{node}" beside replica {number:d} is of another GPU')
+def _(world: World, node: str, number: int) -> None:
+    """With one replica in use, a replica of an idle GPU is preferred. `number` counts ids in their order."""
+    plugin = with_devices(world, node, number + 1)
+    used = sorted(ids_of(plugin))[number]
+    gpu = used.partition(_REPLICA)[0]
+    # The other replicas of that GPU first, so that the first available one is wrong.
+    free = sorted((one for one in ids_of(plugin) if one != used), key=lambda one: not one.startswith(gpu))
+    try:
+        answer: object = plugin.prefer(PreferenceRequest(available=tuple(free), size=1), timeout=SECONDS)
+    except RpcError as error:
+        answer = f"{error.code}: {error.details}"
+    ok = isinstance(answer, tuple) and len(answer) == 1 == len(answer[0]) and not answer[0][0].startswith(gpu)
+    world.check(ok, "the preferred replica", expected=f"none of {gpu}", observed=answer)
+
+
+@then('a container with devices of "{node}" may start, and start again')
+def _(world: World, node: str) -> None:
+    """PreStartContainer succeeds twice for devices that Allocate has given."""
+    plugin = with_devices(world, node, 1)
+    if not plugin.options.pre_start_required:
+        raise NotApplicable("the plugin does not want PreStartContainer")
+    ids = ids_of(plugin)[:2]
+    if (answer := allocate(world, plugin, ids)).error:
+        raise Untestable(f"Allocate is not answered: {answer.error}")
+    seen = []
+    for _ in range(2):
+        try:
+            plugin.pre_start(ids)
+            seen.append("OK")
+        except RpcError as error:
+            seen.append(f"{error.code}: {error.details}")
+    world.check(seen == ["OK", "OK"], "PreStartContainer", expected=["OK", "OK"], observed=seen)

@@ -1,0 +1,142 @@
+@profile:device-plugins @component:device-plugin @needs:device-plugin-flags @needs:fake-nvml
+Feature: Flags of NVIDIA's device plugin
+  NVIDIA's plugin offers MIG devices by one of three strategies, shares GPUs in time and names devices in several ways.
+  A plugin with these flags has to do what they are documented for.
+
+  @DP-131
+  Scenario: Without a MIG strategy, a GPU with MIG devices is a whole GPU
+    Given the GPUs of "n1" are those of this suite's inventory "parts-and-whole"
+    And the device plugin runs on node "n1" with "--mig-strategy=none"
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 3}
+
+  @DP-132
+  Scenario: By the strategy single, equal MIG devices are GPUs
+    Given the GPUs of "n1" are those of this suite's inventory "equal-parts"
+    And the device plugin runs on node "n1" with "--mig-strategy=single"
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 4}
+
+  @DP-132
+  Scenario: By the strategy single, GPUs without MIG are GPUs
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--mig-strategy=single"
+    When the device plugin of "n1" is started
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 8}
+
+  @DP-133
+  Scenario Outline: The strategy single refuses <what>
+    Given the GPUs of "n1" are those of this suite's inventory "<inventory>"
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--mig-strategy=single"
+    When the device plugin of "n1" is started
+    Then the device plugin of "n1" does not offer anything, and ends
+
+    Examples:
+      | what                             | inventory             |
+      | MIG devices of two profiles      | parts-of-two-profiles |
+      | MIG on some GPUs only            | parts-and-whole       |
+
+  @DP-134
+  Scenario: By the strategy mixed, each MIG profile is a resource
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 7, nvidia.com/mig-3g.40gb: 1, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 1}
+
+  @DP-134a
+  Scenario: By the strategy mixed, a profile with media extensions is a resource of its own
+    Given the GPUs of "n1" are those of this suite's inventory "parts-and-whole"
+    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 2, nvidia.com/mig-3g.40gb: 1, nvidia.com/mig-1g.10gb: 1, nvidia.com/mig-1g.10gb.me: 1}
+
+  @DP-135
+  Scenario: Time-slicing offers each GPU several times
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 3}]}}}
+    And the device plugin runs on node "n1"
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 24}
+
+  @DP-136
+  Scenario: Shared GPUs can have a name of their own
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {renameByDefault: true, resources: [{name: nvidia.com/gpu, replicas: 2}]}}}
+    And the device plugin runs on node "n1"
+    Then the device plugin of "n1" offers {nvidia.com/gpu.shared: 16}
+
+  @DP-138
+  Scenario: A container can be refused more than one replica
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {failRequestsGreaterThanOne: true, resources: [{name: nvidia.com/gpu, replicas: 2}]}}}
+    And the device plugin runs on node "n1"
+    When Allocate on "n1" is called for a device
+    Then Allocate succeeds
+    When Allocate on "n1" is called for 2 devices
+    Then Allocate fails
+
+  @DP-140
+  Scenario: Two replicas of one GPU are one GPU for the container
+    Given the GPUs of "n1" are those of "h200"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 2}]}}}
+    And the device plugin runs on node "n1" with "--device-list-strategy=envvar"
+    When Allocate on "n1" is called for 2 devices
+    Then the answer names 1 GPUs of "n1" once each
+
+  @DP-141
+  Scenario: A replica of an idle GPU is preferred
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 2}]}}}
+    And the device plugin runs on node "n1"
+    Then the preferred device of "n1" beside replica 0 is of another GPU
+    And the preferred device of "n1" beside replica 15 is of another GPU
+
+  @DP-146
+  Scenario: An XID makes all replicas of a GPU Unhealthy
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 3}]}}}
+    And the device plugin runs on node "n1"
+    When GPU 1 of "n1" reports XID 48 until a list follows
+    Then the devices of one GPU of "n1" become Unhealthy
+    And only the devices of one GPU of "n1" are Unhealthy
+
+  @DP-142
+  Scenario Outline: Answers by the strategy <strategy> name devices by <fields>
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin runs on node "n1" with "--device-list-strategy=<strategy> --pass-device-specs=<specs>"
+    When Allocate on "n1" is called for a device
+    Then the answer names devices by <fields>
+
+    Examples:
+      | strategy       | specs | fields                     |
+      | envvar         | false | envs                       |
+      | volume-mounts  | false | envs, mounts               |
+      | envvar         | true  | devices, envs              |
+      | cdi-cri        | false | cdi_devices                |
+      | envvar,cdi-cri | false | cdi_devices, envs          |
+
+  @DP-087
+  Scenario: CDI devices that a flag selects are defined
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin runs on node "n1" with "--device-list-strategy=cdi-cri"
+    When Allocate on "n1" is called for a device
+    Then every CDI device of the answer is defined on "n1"
+
+  @DP-085a
+  Scenario: Device files that a flag selects have paths and permissions
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin runs on node "n1" with "--device-list-strategy=envvar --pass-device-specs=true"
+    When Allocate on "n1" is called for a device
+    Then every device file of the answer has absolute paths and permissions of r, w and m
+
+  @DP-144
+  Scenario Outline: XID <xid> of an application leaves the GPU Healthy
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin runs on node "n1"
+    When GPU 1 of "n1" reports XID 48 until a list follows
+    Then the devices of one GPU of "n1" become Unhealthy
+    When XID <xid> happens on GPU 0 of "n1"
+    Then only the devices of one GPU of "n1" are Unhealthy
+
+    Examples:
+      | xid |
+      | 13  |
+      | 31  |
+      | 43  |
