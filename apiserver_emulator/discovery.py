@@ -20,7 +20,7 @@ Obj = dict[str, Any]
 AGGREGATED_V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 # Patch releases whose behaviour the storage rules were taken from.
-_PATCH = {"1.34": "1.34.2", "1.35": "1.35.1", "1.36": "1.36.2", "1.37": "1.37.0"}
+_PATCH = {"1.34": "1.34.2", "1.35": "1.35.1", "1.36": "1.36.2", "1.37": "1.37.2"}
 
 _SUBRESOURCE_KINDS = {
     "binding": ("", "", "Binding", ("create",)),
