@@ -152,9 +152,11 @@ def denied(user: User, info: RequestInfo, reason: str = "") -> StatusError:
 class RbacAuthorizer:
     """Roles, ClusterRoles and their bindings, read from the store; node identities have an authorizer of their own."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, *, minor: int) -> None:
         self._store = store
         self._nodes = NodeAuthorizer(store)
+        # Since 1.37 a reason begins with the name of the authorizer.
+        self._node_prefix = "node: " if minor >= 37 else ""
 
     def allowed(self, user: User, info: RequestInfo) -> bool:
         """Whether some authorizer allows it."""
@@ -167,7 +169,7 @@ class RbacAuthorizer:
         allowed, why_not = self._nodes.decide(user, info)
         if allowed or self._role_allows(user, info):
             return True, ""
-        return False, why_not
+        return False, f"{self._node_prefix}{why_not}" if why_not else ""
 
     def _role_allows(self, user: User, info: RequestInfo) -> bool:
         if not info.is_resource:

@@ -20,7 +20,7 @@ Obj = dict[str, Any]
 AGGREGATED_V2 = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 # Patch releases whose behaviour the storage rules were taken from.
-_PATCH = {"1.34": "1.34.2", "1.35": "1.35.1", "1.36": "1.36.2", "1.37": "1.37.0"}
+_PATCH = {"1.34": "1.34.2", "1.35": "1.35.1", "1.36": "1.36.2", "1.37": "1.37.2"}
 
 _SUBRESOURCE_KINDS = {
     "binding": ("", "", "Binding", ("create",)),
@@ -101,17 +101,19 @@ def api_group_list(table: ResourceTable) -> Obj:
 
 
 _CUSTOM_VERBS = ["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"]
-# Storage versions of a real API server (1.36) that differ from those of this store; discovery publishes their hash.
+# Storage versions of a real API server (1.36, 1.37) by those of this store, where they differ; discovery publishes
+# their hash. A version is used for storage one release after it was added.
 _STORED_AS = {
-    ("resource.k8s.io", "DeviceTaintRule"): "v1alpha3",
-    ("apiextensions.k8s.io", "CustomResourceDefinition"): "v1beta1",
-    ("events.k8s.io", "Event"): "v1",
+    ("resource.k8s.io", "DeviceTaintRule"): {"v1": "v1beta2", "v1beta2": "v1alpha3"},
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): {"v1": "v1beta1"},
+    ("events.k8s.io", "Event"): {"core": "v1"},
 }
 
 
 def storage_hash(resource: ResourceType) -> str:
     """storageVersionHash: eight bytes of a digest of the kind that is stored (StorageVersionHash of apiserver)."""
-    version = _STORED_AS.get((resource.group, resource.kind), resource.storage_version)
+    stored = resource.storage_version
+    version = _STORED_AS.get((resource.group, resource.kind), {}).get(stored, stored)
     text = f"{resource.storage_key[0]}/{version}/{resource.kind}".encode()
     return base64.b64encode(hashlib.sha256(text).digest()[:8]).decode()
 

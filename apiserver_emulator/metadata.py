@@ -110,8 +110,8 @@ def label_errors(labels: Obj | None, field: str) -> list[FieldError]:
     return problems
 
 
-def validate_metadata(meta: Obj, *, group: str, plural: str, namespaced: bool) -> list[FieldError]:
-    """ValidateObjectMeta, for creates and updates alike."""
+def validate_metadata(meta: Obj, *, group: str, plural: str, namespaced: bool, minor: int) -> list[FieldError]:
+    """ValidateObjectMeta of a new object; `minor` is the emulated release."""
     problems: list[FieldError] = []
     generate = meta.get("generateName", "")
     if generate:
@@ -131,7 +131,7 @@ def validate_metadata(meta: Obj, *, group: str, plural: str, namespaced: bool) -
         problems.append(invalid("metadata.namespace", namespace, LABEL_TEXT))
     problems += label_errors(meta.get("labels"), "metadata.labels")
     problems += _annotations(meta.get("annotations"))
-    problems += _owners(meta.get("ownerReferences"))
+    problems += _owners(meta.get("ownerReferences"), minor)
     problems += _finalizers(meta.get("finalizers"))
     return problems
 
@@ -167,21 +167,15 @@ def _annotations(annotations: Obj | None) -> list[FieldError]:
     return problems
 
 
-def _owners(owners: list[Obj] | None) -> list[FieldError]:
+def _owners(owners: list[Obj] | None, minor: int) -> list[FieldError]:
     problems: list[FieldError] = []
     controllers: list[str] = []
-    for owner in owners or ():
-        for key, text in (("apiVersion", "version must not be empty"), ("kind", "must not be empty"),
-                          ("name", "must not be empty"), ("uid", "must not be empty")):  # fmt: skip
-            if not owner.get(key):
-                field = f"metadata.ownerReferences.{key}"
-                problems.append(invalid(field, owner.get(key, ""), text))
-        if str(owner.get("apiVersion", "")).count("/") > 1:
-            field = "metadata.ownerReferences.apiVersion"
-            problems.append(invalid(field, owner["apiVersion"], "version must not be empty"))
+    for index, owner in enumerate(owners or ()):
+        # Before 1.37 the fields of errors have no index.
+        field = f"metadata.ownerReferences[{index}]" if minor >= 37 else "metadata.ownerReferences"
+        problems += _owner(owner, field) if minor >= 37 else _old_owner(owner, field)
         if (owner.get("apiVersion"), owner.get("kind")) == ("v1", "Event"):
-            detail = "/v1, Kind=Event is disallowed from being an owner"
-            problems.append(invalid("metadata.ownerReferences", owner, detail))
+            problems.append(invalid(field, owner, "/v1, Kind=Event is disallowed from being an owner"))
         if owner.get("controller"):
             controllers.append(f"{owner.get('kind', '')}/{owner.get('name', '')}")
     if len(controllers) > 1:
@@ -193,6 +187,27 @@ def _owners(owners: list[Obj] | None) -> list[FieldError]:
                 f"{controllers[0]} and {controllers[1]}",
             )
         )
+    return problems
+
+
+def _owner(owner: Obj, field: str) -> list[FieldError]:
+    empty = {key for key in ("apiVersion", "kind", "name", "uid") if not owner.get(key)}
+    problems = [required(f"{field}.{key}", "must not be empty") for key in sorted(empty)]
+    version = str(owner.get("apiVersion", ""))
+    if version and (version.count("/") > 1 or version.endswith("/")):
+        problems.append(invalid(f"{field}.apiVersion", version, "must be <group>/<version> or <version>"))
+    return problems
+
+
+def _old_owner(owner: Obj, field: str) -> list[FieldError]:
+    """As up to 1.36."""
+    problems: list[FieldError] = []
+    for key, text in (("apiVersion", "version must not be empty"), ("kind", "must not be empty"),
+                      ("name", "must not be empty"), ("uid", "must not be empty")):  # fmt: skip
+        if not owner.get(key):
+            problems.append(invalid(f"{field}.{key}", owner.get(key, ""), text))
+    if str(owner.get("apiVersion", "")).count("/") > 1:
+        problems.append(invalid(f"{field}.apiVersion", owner["apiVersion"], "version must not be empty"))
     return problems
 
 
@@ -250,8 +265,10 @@ def is_deletable(meta: Obj) -> bool:
     return "deletionTimestamp" in meta and not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds")
 
 
-def validate_metadata_update(new: Obj, old: Obj, *, group: str, plural: str, namespaced: bool) -> list[FieldError]:
-    """ValidateObjectMetaUpdate."""
+def validate_metadata_update(
+    new: Obj, old: Obj, *, group: str, plural: str, namespaced: bool, minor: int
+) -> list[FieldError]:
+    """ValidateObjectMetaUpdate; `minor` is the emulated release."""
     problems: list[FieldError] = []
     if "deletionTimestamp" in old:
         extra = set(new.get("finalizers") or ()) - set(old.get("finalizers") or ())
@@ -272,7 +289,7 @@ def validate_metadata_update(new: Obj, old: Obj, *, group: str, plural: str, nam
         # Twice: upstream checks these separately and again in ValidateObjectMeta.
         problems += 2 * label_errors(new.get("labels"), "metadata.labels")
         problems += 2 * _annotations(new.get("annotations"))
-        problems += 2 * _owners(new.get("ownerReferences"))
+        problems += 2 * _owners(new.get("ownerReferences"), minor)
         problems += _finalizers(new.get("finalizers"))
     return problems
 

@@ -29,12 +29,14 @@ MAX_COPIED = 3 << 20
 """Bytes that the copy operations of a JSON patch may add, as upstream (JSONPatchMaxCopyBytes)."""
 
 
-def parse(kind: str, body: bytes) -> Any:
-    """Decode a patch of a media type. Raises 400 or 413."""
+def parse(kind: str, body: bytes, *, minor: int) -> Any:
+    """Decode a patch of a media type, as the release `minor` does. Raises 400 or 413."""
     require_shallow(body)
     try:
         found = orjson.loads(body)
     except orjson.JSONDecodeError as error:
+        if minor >= 37:
+            raise bad_request("invalid JSON patch") from error
         # Go's message for the most common mistake; other messages are orjson's.
         text = "unexpected end of JSON input" if "unexpected end" in str(error) else str(error)
         if kind == JSON_PATCH:

@@ -34,17 +34,22 @@ NODE_NAME = "authentication.kubernetes.io/node-name"
 NODE_UID = "authentication.kubernetes.io/node-uid"
 
 
-def _access_errors(spec: Obj, *, named: bool) -> list[FieldError]:
+_EXACTLY_ONE = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+
+
+def _access_errors(spec: Obj, *, named: bool, minor: int) -> list[FieldError]:
     """ValidateSubjectAccessReviewSpec; `named`: the review names a user."""
     wanted, path = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
     problems: list[FieldError] = []
     if wanted is not None and path is not None:
         shown = {"Path": path.get("path", ""), "Verb": path.get("verb", "")}
         detail = "cannot be specified in combination with resourceAttributes"
-        problems.append(invalid("spec.nonResourceAttributes", shown, detail))
+        field = "spec.nonResourceAttributes"
+        if minor >= 37:
+            field, detail = "spec", _EXACTLY_ONE
+        problems.append(invalid(field, shown, detail))
     elif wanted is None and path is None:
-        detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        problems.append(invalid("spec.resourceAttributes", None, detail))
+        problems.append(invalid("spec" if minor >= 37 else "spec.resourceAttributes", None, _EXACTLY_ONE))
     if named and not spec.get("user") and not spec.get("groups"):
         problems.append(invalid("spec.user", "", "at least one of user or group must be specified"))
     return problems
@@ -61,6 +66,7 @@ class Reviews:
     def answer(self, request: Request, info: RequestInfo) -> Response:
         """One review."""
         kind = REVIEWS[(info.group, info.resource)][0]
+        context = self._core.context(request, info)
         body: Obj = {}
         if request.body or kind != "SelfSubjectReview":
             body = _decoded(request, kind, info.group)
@@ -74,7 +80,7 @@ class Reviews:
                     groups=tuple(spec.get("groups") or ()),
                     extra={k: tuple(v) for k, v in (spec.get("extra") or {}).items()},
                 )
-            if problems := _access_errors(spec, named=kind != "SelfSubjectAccessReview"):
+            if problems := _access_errors(spec, named=kind != "SelfSubjectAccessReview", minor=context.minor):
                 raise invalid_object(info.group, "", "", problems)
             status: Obj = self._access(user, spec)
         elif kind == "TokenReview":
@@ -87,7 +93,8 @@ class Reviews:
         answer: Obj = {"kind": kind, "apiVersion": f"{info.group}/v1", "metadata": metadata, "spec": spec}
         namespaced = REVIEWS[(info.group, info.resource)][1]
         resource = ResourceType(info.group, info.resource, kind, ("v1",), "v1", namespaced=namespaced)
-        admit(self._core, resource, "CREATE", info, self._core.context(request, info), dict(answer), None)
+        if context.minor < 37:  # webhooks do not get reviews since 1.37
+            admit(self._core, resource, "CREATE", info, context, dict(answer), None)
         answer["status"] = status
         return Response(201, {"content-type": "application/json"}, orjson.dumps(answer))
 

@@ -72,7 +72,7 @@ class ApiServer:
         self.store = Store(history=history)
         self.resources = ResourceTable()
         self.schemas = schemas.load(self.kubernetes_version)
-        self.rbac = RbacAuthorizer(self.store)
+        self.rbac = RbacAuthorizer(self.store, minor=int(self.kubernetes_version.split(".")[1]))
         self.authenticator = Authenticator(self._now)
         self.address = ""
         self.down = False

@@ -58,20 +58,21 @@ def apply(
     subresource: str,
     time: str,
     resource: ResourceType,
+    minor: int,
 ) -> Obj:
     """Server-side apply: merge, remove fields that this manager no longer applies, check conflicts.
 
-    `live` and `config` are private copies in the request's version. Raises 409 with one cause for each conflict,
-    422 for another uid.
+    `live` and `config` are private copies in the request's version; `minor` is the emulated release. Raises 409 with
+    one cause for each conflict, 422 for another uid.
     """
     meta = live["metadata"]
     managers = read(meta)
     # Preconditions, not claims: they take no part in the merge.
     wanted_uid = config["metadata"].pop("uid", None)
     if wanted_uid and wanted_uid != meta.get("uid"):
-        # Twice: upstream reports it for the stored object and again for the object to be stored.
+        # Before 1.37 twice: upstream reports it for the stored object and again for the object to be stored.
         problem = invalid("metadata.uid", wanted_uid, "field is immutable")
-        raise invalid_object(resource.group, resource.kind, meta.get("name", ""), [problem, problem])
+        raise invalid_object(resource.group, resource.kind, meta.get("name", ""), [problem] * (1 if minor >= 37 else 2))
     revision = config["metadata"].pop("resourceVersion", None)
     # Without managedFields, everything counts as written before the first apply.
     if not managers and "managedFields" not in meta:

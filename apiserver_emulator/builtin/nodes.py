@@ -9,7 +9,7 @@ from apiserver_emulator.node_lifecycle import taint_new
 from apiserver_emulator.pods.field_checks import taint_errors
 from apiserver_emulator.strategy import BaseStrategy, RequestContext
 from dra_api.objects import Obj
-from dra_api.status import FieldError, forbidden_field
+from dra_api.status import FieldError, forbidden_field, invalid
 
 _NODE_INFO = (
     "architecture", "bootID", "containerRuntimeVersion", "kernelVersion", "kubeProxyVersion", "kubeletVersion",
@@ -68,6 +68,9 @@ class NodeStrategy(BaseStrategy):
         before = (old.get("spec") or {}).get("providerID")
         after = (new.get("spec") or {}).get("providerID")
         if before and before != after:
+            if ctx.minor >= 37:
+                text = "modified" if after else "cleared"
+                return [invalid("spec.providerID", None, f"field cannot be {text} once set")]
             return [
                 forbidden_field("spec.providerID", 'node updates may not change providerID except from "" to valid')
             ]

@@ -22,14 +22,16 @@ class RoleStrategy(BaseStrategy):
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """Return the errors in the rules of a role: missing verbs, groups, resources or URLs."""
         rules = enumerate(obj.get("rules") or ())
-        return [problem for at, rule in rules for problem in self._rule(rule, f"rules[{at}]")]
+        return [problem for at, rule in rules for problem in self._rule(rule, f"rules[{at}]", ctx.minor)]
 
     def validate_update(self, new: Obj, old: Obj, ctx: RequestContext) -> list[FieldError]:
         """As when it is created."""
         return self.validate_create(new, ctx)
 
-    def _rule(self, rule: Obj, at: str) -> list[FieldError]:
-        verbs = [] if rule.get("verbs") else [required(f"{at}.verbs", "verbs must contain at least one value")]
+    def _rule(self, rule: Obj, at: str, minor: int) -> list[FieldError]:
+        # 1.37 reports a missing field without a text.
+        text = "" if minor >= 37 else "verbs must contain at least one value"
+        verbs = [] if rule.get("verbs") else [required(f"{at}.verbs", text)]
         if urls := rule.get("nonResourceURLs"):
             texts = ["namespaced rules cannot apply to non-resource URLs"] if self._namespaced else []
             if any(rule.get(name) for name in ("apiGroups", "resources", "resourceNames")):

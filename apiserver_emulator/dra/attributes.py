@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from apiserver_emulator.dra.checks import semantic_version, size
+from apiserver_emulator.dra.rules import Rules
 from dra_api.status import FieldError, invalid, too_long
 
 Obj = dict[str, Any]
@@ -28,6 +29,10 @@ _SHOWN = (
 )
 
 
+NO_VALUE = "must specify one of:"
+SEVERAL_VALUES = "must specify exactly one of:"
+
+
 def has_list(attribute: Obj) -> bool:
     """Whether a list value is present, even an empty one."""
     return any(name in attribute for name in LISTS)
@@ -42,7 +47,7 @@ def value_count(attributes: dict[str, Obj]) -> int:
     return total
 
 
-def validate_attribute(attribute: Obj, path: str) -> list[FieldError]:
+def validate_attribute(attribute: Obj, path: str, rules: Rules) -> list[FieldError]:
     """One attribute."""
     found: list[FieldError] = []
     if "string" in attribute:
@@ -60,11 +65,26 @@ def validate_attribute(attribute: Obj, path: str) -> list[FieldError]:
                 found += _text(value, f"{path}.{name}[{at}]")
             elif name == "versions":
                 found += semantic_version(value, f"{path}.{name}[{at}]", limit=VALUE_MAX)
+    if rules.minor >= 37:
+        return found + _one_of(attribute, path, rules)
     present = sum(name in attribute for name in (*_SCALARS, *LISTS))
     if present != 1:
         shown: object = {go: attribute.get(name) for go, name in _SHOWN} if present else ""
         found.append(invalid(path, shown, "exactly one value must be specified"))
     return found
+
+
+def _one_of(attribute: Obj, path: str, rules: Rules) -> list[FieldError]:
+    """Exactly one value, as 1.37 looks at it: an empty list is none, and the path is that of the request's version."""
+    if rules.version == "v1beta1":
+        path = path.replace("].attributes[", "].basic.attributes[", 1)
+    names = ", ".join(f"`{name}`" for _, name in _SHOWN)
+    present = [name for _, name in _SHOWN if name in attribute and (name in _SCALARS or attribute[name])]
+    if not present:
+        return [invalid(path, "", f"{NO_VALUE} {names}")]
+    if len(present) > 1:
+        return [invalid(path, f"{{{', '.join(present)}}}", f"{SEVERAL_VALUES} {names}")]
+    return []
 
 
 def _text(value: str, path: str) -> list[FieldError]:

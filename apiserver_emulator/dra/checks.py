@@ -49,6 +49,11 @@ _SEMVER = re.compile(
     rf"{_NUMERIC}\.{_NUMERIC}\.{_NUMERIC}(-{_PRERELEASE}(\.{_PRERELEASE})*)?(\+[0-9a-zA-Z-]+(\.[0-9a-zA-Z-]+)*)?",
     re.ASCII,
 )
+_CASELESS_TEXT = (
+    "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an "
+    "alphanumeric character (e.g. 'Example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
 _REASON = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _REASON_TEXT = (
     "a condition reason must start with alphabetic character, optionally followed by a string of alphanumeric "
@@ -95,6 +100,21 @@ def driver_name(value: str, path: str) -> list[FieldError]:
         found.append(invalid(path, value, _long(253)))
     if not SUBDOMAIN.fullmatch(lower):
         found.append(invalid(path, value, SUBDOMAIN_TEXT))
+    return found
+
+
+def config_driver_name(value: str, path: str, rules: Rules) -> list[FieldError]:
+    """The driver of a configuration: a driver name, for which 1.37 has texts of its own."""
+    if rules.minor < 37 or not value:
+        return driver_name(value, path)
+    found = []
+    if len(value) > DRIVER_NAME_MAX:
+        found.append(FieldError("FieldValueTooLong", path, f"may not be more than {DRIVER_NAME_MAX} characters"))
+    lower = value.lower()
+    if size(lower) > 253:
+        found.append(invalid(path, value, too_long_text(253)))
+    if not SUBDOMAIN.fullmatch(lower):
+        found.append(invalid(path, value, _CASELESS_TEXT))
     return found
 
 
@@ -156,10 +176,12 @@ def label_value(value: str, path: str) -> list[FieldError]:
     return found
 
 
-def uid(value: str, path: str) -> list[FieldError]:
+def uid(value: str, path: str, rules: Rules) -> list[FieldError]:
     """A lower-case RFC 4122 UUID (DRA-090)."""
     if _UUID.fullmatch(value):
         return []
+    if rules.minor >= 37:
+        return [invalid(path, value, "must be a lowercase UUID in 8-4-4-4-12 format")]
     problem = _uuid_problem(value)
     if problem:
         return [invalid(path, value, f"error validating uid: {problem}")]
@@ -246,7 +268,7 @@ def _canonical_address(value: str) -> str | None:
     return f"{ip}/{bits}"
 
 
-def conditions(values: Sequence[Obj], path: str) -> list[FieldError]:
+def conditions(values: Sequence[Obj], path: str, rules: Rules) -> list[FieldError]:
     """metav1.Condition entries: unique types, known statuses, reason and time present."""
     found: list[FieldError] = []
     seen: set[str] = set()
@@ -254,11 +276,16 @@ def conditions(values: Sequence[Obj], path: str) -> list[FieldError]:
         here = f"{path}[{at}]"
         type_ = condition.get("type", "")
         if type_ in seen:
-            found.append(duplicate(f"{here}.type", type_))
+            found.append(duplicate(here if rules.minor >= 37 else f"{here}.type", type_))
         seen.add(type_)
-        found += label_name(type_, f"{here}.type")
+        if not type_ and rules.minor >= 37:
+            found.append(required(f"{here}.type", "is required"))
+        else:
+            found += label_name(type_, f"{here}.type")
         status = condition.get("status", "")
-        if status not in ("True", "False", "Unknown"):
+        if not status and rules.minor >= 37:
+            found.append(required(f"{here}.status"))
+        elif status not in ("True", "False", "Unknown"):
             found.append(not_supported(f"{here}.status", status, ("False", "True", "Unknown")))
         if condition.get("observedGeneration", 0) < 0:
             text = "must be greater than or equal to zero"
@@ -295,11 +322,15 @@ def unique(
     key_field: str,
     rules: Rules,
     show: Callable[[T], object] | None = None,
+    whole: bool = False,
 ) -> list[FieldError]:
     """Like `each`, and no two items may have the same key.
 
     `key_field` is the field at which 1.34 reports a duplicate, "" for the item; `show` returns the reported value.
+    `whole`: since 1.37 the reported value is the whole item.
     """
+    if whole and rules.minor >= 37 and show is None:
+        show = _itself
     found = each(items, path, limit, check)
     # The excess is reported already; upstream does not look for duplicates then.
     if 0 <= limit < len(items):
@@ -314,6 +345,10 @@ def unique(
             )
         seen.add(value)
     return found
+
+
+def _itself(item: object) -> object:
+    return item
 
 
 def mapping(

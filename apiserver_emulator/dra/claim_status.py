@@ -127,6 +127,7 @@ def validate_status_update(claim: Obj, old: Obj, rules: Rules) -> list[FieldErro
         key=lambda consumer: consumer.get("uid", ""),
         key_field="uid",
         rules=rules,
+        whole=True,
     )
     allocated = {device_key(result) for result in results_of_status(status)}
     found += unique(
@@ -138,7 +139,7 @@ def validate_status_update(claim: Obj, old: Obj, rules: Rules) -> list[FieldErro
         key=device_key,
         key_field="deviceID",
         rules=rules,
-        show=lambda device: _shown(device_key(device)),
+        show=lambda device: _whole(device) if rules.minor >= 37 else _shown(device_key(device)),
     )
     allocation, allocation_before = status.get("allocation"), before.get("allocation")
     if reserved:
@@ -197,7 +198,7 @@ def _result(result: Obj, path: str, names: RequestNames, rules: Rules) -> list[F
             found += validate_toleration(toleration, f"{path}.tolerations[{at}]")
         found += validate_skipped(result.get("skipNodeOperations") or [], f"{path}.skipNodeOperations", rules)
     if result.get("shareID") is not None:
-        found += uid(result["shareID"], f"{path}.shareID")
+        found += uid(result["shareID"], f"{path}.shareID", rules)
     return found
 
 
@@ -209,7 +210,7 @@ def _config(config: Obj, path: str, names: RequestNames, rules: Rules) -> list[F
     elif source not in ("FromClaim", "FromClass"):
         found.append(not_supported(f"{path}.source", source, ("FromClaim", "FromClass")))
     found += names.check_all(config.get("requests") or [], f"{path}.requests", rules)
-    return found + validate_configuration(config, path)
+    return found + validate_configuration(config, path, rules)
 
 
 def _device(device: Obj, path: str, allocated: set[DeviceKey], rules: Rules) -> list[FieldError]:
@@ -218,13 +219,13 @@ def _device(device: Obj, path: str, allocated: set[DeviceKey], rules: Rules) -> 
     found += pool_name(key[1], f"{path}.pool")
     found += label(key[2], f"{path}.device")
     if device.get("shareID") is not None:
-        found += uid(device["shareID"], f"{path}.shareID")
+        found += uid(device["shareID"], f"{path}.shareID", rules)
     if key not in allocated:
         found.append(invalid(path, _shown(key), "must be an allocated device in the claim"))
     entries = device.get("conditions") or []
     if len(entries) > CONDITIONS_MAX:
         found.append(too_many(f"{path}.conditions", len(entries), CONDITIONS_MAX))
-    found += conditions(entries, f"{path}.conditions")
+    found += conditions(entries, f"{path}.conditions", rules)
     if device.get("data") is not None:
         found += raw_object(device["data"], f"{path}.data", limit=DATA_MAX, stored=False)
     network = device.get("networkData")
@@ -240,6 +241,12 @@ def _network(network: Obj, path: str, rules: Rules) -> list[FieldError]:
             found.append(too_long(f"{path}.{name}", limit))
     ips = network.get("ips") or []
     return found + unique(ips, f"{path}.ips", IPS_MAX, interface_address, key=str, key_field="", rules=rules)
+
+
+def _whole(device: Obj) -> Obj:
+    # Go serializes the fields in this order, and conditions even if there are none.
+    names = ("driver", "pool", "device", "shareID", "conditions", "data", "networkData")
+    return {name: device.get(name) for name in names if name in device or name == "conditions"}
 
 
 def _shown(key: DeviceKey) -> Obj:

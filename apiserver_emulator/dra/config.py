@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from apiserver_emulator.dra.checks import driver_name, raw_object
+from apiserver_emulator.dra.checks import config_driver_name, raw_object
+from apiserver_emulator.dra.rules import Rules
 from dra_api.status import FieldError, required
 
 Obj = dict[str, Any]
@@ -16,11 +17,11 @@ CONFIG_MAX = 32
 PARAMETERS_MAX = 10 * 1024
 
 
-def validate_configuration(config: Obj, path: str, *, stored: bool = False) -> list[FieldError]:
+def validate_configuration(config: Obj, path: str, rules: Rules, *, stored: bool = False) -> list[FieldError]:
     """One configuration: opaque parameters are its only form. `stored` lifts the size limit."""
     opaque = config.get("opaque")
     if opaque is None:
         return [required(f"{path}.opaque")]
-    found = driver_name(opaque.get("driver", ""), f"{path}.opaque.driver")
+    found = config_driver_name(opaque.get("driver", ""), f"{path}.opaque.driver", rules)
     parameters = opaque.get("parameters")
     return found + raw_object(parameters, f"{path}.opaque.parameters", limit=PARAMETERS_MAX, stored=stored)

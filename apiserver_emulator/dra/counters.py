@@ -47,6 +47,7 @@ def validate_counter_sets(sets: list[Obj], path: str, rules: Rules) -> list[Fiel
         key=lambda counter_set: counter_set.get("name", ""),
         key_field="name",
         rules=rules,
+        whole=True,
     )
 
 
@@ -81,6 +82,7 @@ def validate_consumption(consumed: list[Obj], path: str, rules: Rules) -> list[F
         key=lambda entry: entry.get("counterSet", ""),
         key_field="counterSet",
         rules=rules,
+        whole=True,
     )
 
 

@@ -66,12 +66,26 @@ def _spec(spec: Obj, old: Obj | None, rules: Rules) -> list[FieldError]:
         config,
         "spec.config",
         CONFIG_MAX,
-        lambda entry, at: validate_configuration(entry, at, stored=stored_config),
+        lambda entry, at: validate_configuration(entry, at, rules, stored=stored_config),
     )
     name = spec.get("extendedResourceName")
-    if name is not None and not is_extended_resource_name(name):
+    if name is not None and rules.minor >= 37:
+        found += [invalid("spec.extendedResourceName", name, text) for text in _resource_name_problems(name)]
+    elif name is not None and not is_extended_resource_name(name):
         found.append(invalid("spec.extendedResourceName", name, "must be a valid extended resource name"))
     return found
+
+
+def _resource_name_problems(name: str) -> list[str]:
+    """The same rules as in `is_extended_resource_name`, with the texts of 1.37."""
+    problems = []
+    if "/" not in name:
+        problems.append("a name must be a domain-prefixed path, such as 'example.com/my-prop'")
+    elif "kubernetes.io/" in name:
+        problems.append('must not have "kubernetes.io/" domain')
+    if name.startswith(_QUOTA_PREFIX):
+        problems.append(f'must not have "{_QUOTA_PREFIX}" prefix')
+    return problems + qualified_name_problems(_QUOTA_PREFIX + name)
 
 
 def is_extended_resource_name(name: str) -> bool:

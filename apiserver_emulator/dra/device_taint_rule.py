@@ -72,7 +72,7 @@ class DeviceTaintRuleStrategy(BaseStrategy):
         """The spec beside the stored one, or the conditions."""
         if ctx.subresource == "status":
             entries = new["status"].get("conditions") or []
-            found = conditions(entries, "status.conditions")
+            found = conditions(entries, "status.conditions", Rules.of(ctx))
             if len(entries) > CONDITIONS_MAX:
                 found.append(too_many("status.conditions", len(entries), CONDITIONS_MAX))
             return found

@@ -95,7 +95,12 @@ def _device(device: Obj, old: Obj | None, path: str, spec: Obj, rules: Rules) ->
     if values > VALUES_MAX and rules.minor >= 36:
         found.append(invalid(path, values, f"the total number of attribute values must not exceed {VALUES_MAX}"))
     found += mapping(
-        attributes, f"{path}.attributes", -1, rules=rules, check_key=qualified_name, check=validate_attribute
+        attributes,
+        f"{path}.attributes",
+        -1,
+        rules=rules,
+        check_key=qualified_name,
+        check=lambda attribute, at: validate_attribute(attribute, at, rules),
     )
     shared = bool(device.get("allowMultipleAllocations"))
     if not unchanged_capacity(device, old, rules):

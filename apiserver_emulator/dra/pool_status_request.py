@@ -11,6 +11,7 @@ from typing import Any
 from apiserver_emulator.dra import canonical
 from apiserver_emulator.dra.canonical import same
 from apiserver_emulator.dra.checks import POOL_NAME_MAX, conditions, each, size, subdomain
+from apiserver_emulator.dra.rules import Rules
 from apiserver_emulator.metadata import SUBDOMAIN, SUBDOMAIN_TEXT
 from apiserver_emulator.strategy import BaseStrategy, RequestContext, keep_all_but_status
 from dra_api.status import FieldError, invalid, required, too_long, too_many
@@ -65,7 +66,7 @@ class ResourcePoolStatusRequestStrategy(BaseStrategy):
         status, before = new.get("status"), old.get("status")
         if before is not None:
             return [] if same(status, before) else [invalid("status", status, "field is immutable")]
-        return [] if status is None else _status(status)
+        return [] if status is None else _status(status, Rules.of(ctx))
 
 
 def _spec(spec: Obj) -> list[FieldError]:
@@ -108,9 +109,9 @@ def _range(value: int, path: str, low: int, high: int | None = None) -> list[Fie
     return []
 
 
-def _status(status: Obj) -> list[FieldError]:
+def _status(status: Obj, rules: Rules) -> list[FieldError]:
     entries = status.get("conditions") or []
-    found = conditions(entries, "status.conditions")
+    found = conditions(entries, "status.conditions", rules)
     if status.get("poolCount") is None:
         found.append(required("status.poolCount"))
     else:

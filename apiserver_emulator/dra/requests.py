@@ -151,6 +151,7 @@ def validate_spec(spec: Obj, path: str, rules: Rules) -> list[FieldError]:
         key=lambda request: request.get("name", ""),
         key_field="name",
         rules=rules,
+        whole=True,
     )
     found += each(
         devices.get("constraints") or [],
@@ -164,7 +165,7 @@ def validate_spec(spec: Obj, path: str, rules: Rules) -> list[FieldError]:
         CONFIG_MAX,
         lambda config, at: (
             names.check_all(config.get("requests") or [], f"{at}.requests", rules)
-            + validate_configuration(config, at, stored=rules.stored)
+            + validate_configuration(config, at, rules, stored=rules.stored)
         ),
     )
     return found
@@ -192,6 +193,7 @@ def _request(request: Obj, path: str, rules: Rules) -> list[FieldError]:
             key=lambda sub: sub.get("name", ""),
             key_field="name",
             rules=rules,
+            whole=True,
         )
     if exactly is not None:
         found += _device_request(exactly, f"{path}.exactly", rules)
@@ -243,6 +245,9 @@ def _constraint(constraint: Obj, path: str, names: RequestNames, rules: Rules) -
     match, distinct = constraint.get("matchAttribute"), constraint.get("distinctAttribute")
     if match is not None:
         found += fully_qualified_name(match, f"{path}.matchAttribute")
+        # Before 1.37 the other one is not looked at.
+        if distinct is not None and rules.minor >= 37:
+            found += fully_qualified_name(distinct, f"{path}.distinctAttribute")
     elif distinct is not None:
         found += fully_qualified_name(distinct, f"{path}.distinctAttribute")
     elif rules.on("DRAConsumableCapacity"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -14,21 +14,26 @@ Obj = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """One release with its gates. `stored`: CEL expressions were accepted before and are compiled leniently."""
+    """One release with its gates.
+
+    `stored`: CEL expressions were accepted before and are compiled leniently.
+    `version` is the API version of the request.
+    """
 
     minor: int
     gates: Mapping[str, bool]
     now: Callable[[], datetime]
     stored: bool = False
+    version: str = "v1"
 
     @classmethod
     def of(cls, ctx: RequestContext) -> Rules:
         """The rules of the server that a request came to."""
-        return cls(minor=ctx.minor, gates=ctx.feature_gates, now=ctx.now)
+        return cls(minor=ctx.minor, gates=ctx.feature_gates, now=ctx.now, version=ctx.version)
 
     def as_stored(self, stored: bool) -> Rules:
         """The same rules for expressions that are, or are not, already stored."""
-        return Rules(self.minor, self.gates, self.now, stored)
+        return replace(self, stored=stored)
 
     def on(self, gate: str) -> bool:
         """Whether a feature gate is on."""

@@ -90,6 +90,7 @@ class _Apply:
             subresource=self.info.subresource,
             time=self.time,
             resource=self.resource,
+            minor=self.ctx.minor,
         )
 
 

@@ -59,7 +59,7 @@ def patch_object(
             "",
             [FieldError("FieldValueForbidden", "force", "may not be specified for non-apply patch")],
         )
-    change = patch_formats.parse(kind, request.body)
+    change = patch_formats.parse(kind, request.body, minor=ctx.minor)
     converter = core.converter(resource, info.version)
     node = core.node(resource, info.version)
 

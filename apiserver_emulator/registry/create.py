@@ -12,6 +12,7 @@ import orjson
 from apiserver_emulator.core import Core
 from apiserver_emulator.metadata import normalize_lists, settle_namespace, twice_owned, validate_metadata
 from apiserver_emulator.registry.admission import admit
+from apiserver_emulator.registry.causes import reported
 from apiserver_emulator.registry.field_ownership import account
 from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.store import ExistsError, Record
@@ -96,11 +97,13 @@ def _commit(core: Core, resource: ResourceType, info: RequestInfo, ctx: RequestC
     meta = obj["metadata"]
     name = meta.get("name", "")
     resource.strategy.authorize(obj, None, ctx)
-    errors = validate_metadata(meta, group=resource.group, plural=resource.plural, namespaced=resource.namespaced)
+    errors = validate_metadata(
+        meta, group=resource.group, plural=resource.plural, namespaced=resource.namespaced, minor=ctx.minor
+    )
     errors += resource.strategy.validate_create(obj, ctx)
     if errors:
         # Events of events.k8s.io are reported as core events.
-        raise invalid_object(resource.storage_key[0], resource.kind, name, errors)
+        raise invalid_object(resource.storage_key[0], resource.kind, name, reported(errors, minor=ctx.minor))
     resource.strategy.canonicalize(obj)
     admit(core, resource, "CREATE", info, ctx, obj, None)
     key = (meta.get("namespace", ""), name)

@@ -18,6 +18,7 @@ from apiserver_emulator.metadata import (
     validate_metadata_update,
 )
 from apiserver_emulator.registry.admission import admit
+from apiserver_emulator.registry.causes import reported
 from apiserver_emulator.registry.field_ownership import account
 from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.store import Record, StaleWriteError
@@ -140,6 +141,7 @@ def _prepare(
         group=resource.group,
         plural=resource.plural,
         namespaced=resource.namespaced,
+        minor=ctx.minor,
     )
     # Upstream validates metadata in BeforeUpdate and again in the strategy: each problem is two causes.
     if not resource.custom:
@@ -147,6 +149,6 @@ def _prepare(
     errors += resource.strategy.validate_update(new, old.obj, ctx)
     if errors:
         # Events of events.k8s.io are reported as core events.
-        raise invalid_object(resource.storage_key[0], resource.kind, info.name, errors)
+        raise invalid_object(resource.storage_key[0], resource.kind, info.name, reported(errors, minor=ctx.minor))
     resource.strategy.canonicalize(new)
     return new

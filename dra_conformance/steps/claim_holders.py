@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_conformance.core.values import read_value
 from dra_conformance.engine.vocabulary import given, when, words
@@ -43,13 +45,15 @@ def allocate(world: World, claim: str, node: str, reserved: list[Obj]) -> None:
     world.update(RESOURCE_CLAIMS, name, change, subresource="status")
 
 
-def hold(world: World, claim: str, devices: str, node: str) -> None:
-    """Allocate devices of the simulated driver to the first request of a claim."""
+def hold(world: World, claim: str, devices: str, node: str, reserved: Sequence[Obj] = ()) -> None:
+    """Allocate devices of the simulated driver to the first request of a claim, reserved in the same update."""
 
     def change(obj: Obj) -> None:
         request = obj["spec"]["devices"]["requests"][0]["name"]
         results = simulated_results(world, node, devices, request=request)
         obj.setdefault("status", {})["allocation"] = allocation_on(world.name(node), results)
+        if reserved:
+            obj["status"]["reservedFor"] = list(reserved)
 
     world.update(RESOURCE_CLAIMS, claim_name(world, claim), change, subresource="status")
 
@@ -89,6 +93,13 @@ def _(world: World, claim: str, devices: str, node: str) -> None:
     """Allocate devices of the simulated driver to the first request of a claim, without reservation."""
     hold(world, claim, devices, node)
     world.settle()  # the scheduler may receive it later than the harness, and would rightly decide on older data
+
+
+@given('claim "{claim}" holds the devices "{devices}" of "{node}" for pods "{pods}"')
+def _(world: World, claim: str, devices: str, node: str, pods: str) -> None:
+    """Allocate devices of the simulated driver to the first request of a claim, and reserve the claim for pods."""
+    hold(world, claim, devices, node, [pod_consumer(world, pod) for pod in words(pods)])
+    world.settle()
 
 
 @given('claim "{claim}" in use holds the "{one}" devices "{ones}" and the "{two}" devices "{twos}" of "{node}"')

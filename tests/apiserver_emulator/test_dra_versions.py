@@ -279,6 +279,7 @@ def fields(obj: Obj, minor: str, **more: Any) -> list[tuple[str, str]]:
 
 
 D0 = "spec.devices[0]"
+RESOURCE = "spec.extendedResourceName"
 
 
 @pytest.mark.parametrize(
@@ -351,6 +352,59 @@ def test_taint_rule_selectors_of_1_34() -> None:
         ("Invalid", "spec.deviceSelector.selectors[0].cel.expression"),
     ]
     assert fields(picky, "1.36") == []
+
+
+@pytest.mark.parametrize(
+    ("obj", "before", "since"),
+    [
+        (
+            claim(request("a"), request("a")),
+            {"Duplicate": 'spec.devices.requests[1]: Duplicate value: "a"'},
+            {
+                "Duplicate": "spec.devices.requests[1]: Duplicate value: "
+                '{"name":"a","exactly":{"deviceClassName":"gpu","allocationMode":"ExactCount","count":1}}'
+            },
+        ),
+        (
+            attribute(),
+            {"Invalid": f'{D0}.attributes[a]: Invalid value: "": exactly one value must be specified'},
+            {
+                "Invalid": f'{D0}.attributes[a]: Invalid value: "": must specify one of: `int`, `bool`, `string`, '
+                "`version`, `ints`, `bools`, `strings`, `versions`"
+            },
+        ),
+        (
+            attribute(int=1, bool=True),
+            None,
+            {
+                "Invalid": f'{D0}.attributes[a]: Invalid value: "{{int, bool}}": must specify exactly one of: `int`, '
+                "`bool`, `string`, `version`, `ints`, `bools`, `strings`, `versions`"
+            },
+        ),
+        (
+            klass(extendedResourceName="kubernetes.io/x"),
+            {"Invalid": f'{RESOURCE}: Invalid value: "kubernetes.io/x": must be a valid extended resource name'},
+            {"Invalid": f'{RESOURCE}: Invalid value: "kubernetes.io/x": must not have "kubernetes.io/" domain'},
+        ),
+        (
+            klass(extendedResourceName="requests.example.com/x"),
+            None,
+            {"Invalid": f'{RESOURCE}: Invalid value: "requests.example.com/x": must not have "requests." prefix'},
+        ),
+    ],
+)
+def test_texts_of_errors_changed_in_1_37(obj: Obj, before: dict[str, str] | None, since: dict[str, str]) -> None:
+    """As observed on kube-apiserver 1.36.2 and 1.37.2."""
+    for minor, expected in (("1.36", before), ("1.37", since)):
+        errors = write(obj, gates=ALL_ON, kubernetes_version=minor).errors
+        if expected is not None:
+            assert {error.reason.removeprefix("FieldValue"): str(error) for error in errors} == expected
+
+
+def test_1_37_looks_at_both_attributes_of_a_constraint() -> None:
+    both = claim(request(), constraints=[{"matchAttribute": "a.example.com/b", "distinctAttribute": "unqualified"}])
+    assert fields(both, "1.36") == []
+    assert fields(both, "1.37") == [("Invalid", "spec.devices.constraints[0].distinctAttribute")]
 
 
 @pytest.mark.parametrize(

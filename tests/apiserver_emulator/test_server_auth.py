@@ -192,8 +192,8 @@ def test_nodes_have_access_to_their_own_objects(plane: ApiServerEmulator, client
         node.delete(RESOURCE_SLICES, "theirs")
     assert refused.value.message == (
         'resourceslices.resource.k8s.io "theirs" is forbidden: User "system:node:n1" cannot delete resource '
-        '"resourceslices" in API group "resource.k8s.io" at the cluster scope: no relationship found between node '
-        "'n1' and this object"
+        '"resourceslices" in API group "resource.k8s.io" at the cluster scope: node: no relationship found between '
+        "node 'n1' and this object"
     )
     with pytest.raises(Forbidden, match="can only list/watch/deletecollection resourceslices with nodeName"):
         node.list(RESOURCE_SLICES)

@@ -68,7 +68,7 @@ def test_rules_of_roles_are_validated(transport: Transport) -> None:
     role = b'{"metadata": {"name": "r"}, "rules": [{"nonResourceURLs": ["/x"], "verbs": ["get"]}, {}]}'
     message = refused(transport.request("POST", f"{RBAC}/namespaces/default/roles", body=role), 422)
     assert "namespaced rules cannot apply to non-resource URLs" in message
-    assert "rules[1].verbs: Required value: verbs must contain at least one value" in message
+    assert message.endswith("rules[1].verbs: Required value]")
     assert transport.request("POST", f"{RBAC}/clusterroles", body=role.replace(b", {}", b"")).status == 201
     transport.request("DELETE", f"{RBAC}/clusterroles/r")
 

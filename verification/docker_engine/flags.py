@@ -22,7 +22,7 @@ from dra_conformance.control_plane.k3s import K3sControlPlane
 from verification.docker_engine.runs import WITHOUT_REAPER, Runs
 from verification.docker_engine.waiting import until
 
-_GATE = "DRADeviceTaintRules"  # beta and off in 1.36
+_GATE = "DRADeviceTaintRules"  # beta; the first cluster disables it, the second enables it
 _DRIVER = "dra-example-kubeletplugin"
 _NAMESPACE = "default"
 

@@ -11,7 +11,7 @@ import yaml
 HERE = Path(__file__).resolve().parent
 BIN = HERE.parent / "bin"
 """The folder that `python -m verification build` fills."""
-KUBERNETES = "1.36"
+KUBERNETES = "1.37"
 """The release of the Kubernetes programs directly in BIN; those of others are in folders of it."""
 
 
