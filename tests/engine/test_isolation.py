@@ -181,8 +181,17 @@ def test_root_gets_no_namespace() -> None:
 
 
 OWN = {
-    **{"PATH": "/bin", "HOME": "/root", "TMPDIR": "/tmp", "TZ": "UTC", "LANG": "C.UTF-8", "LC_ALL": "C.UTF-8"},
-    **{"SSH_AUTH_SOCK": "/run/agent", "GITHUB_TOKEN": "secret", "LCX": "x", "PATHS": "x", "MINE": "own"},
+    "PATH": "/bin",
+    "HOME": "/root",
+    "TMPDIR": "/of-the-user",
+    "TZ": "UTC",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "SSH_AUTH_SOCK": "/run/agent",
+    "GITHUB_TOKEN": "secret",
+    "LCX": "x",
+    "PATHS": "x",
+    "MINE": "own",
 }
 SMALL = {name: OWN[name] for name in ("PATH", "HOME", "TMPDIR", "TZ", "LANG", "LC_ALL")}
 

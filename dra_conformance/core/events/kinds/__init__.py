@@ -47,6 +47,7 @@ from dra_conformance.core.events.kinds.scenario import (
     CleanupStarted,
     ClockAdvanced,
     PrepareReturned,
+    ProgramOutput,
     ScenarioFinished,
     ScenarioRetried,
     ScenarioStarted,
@@ -71,6 +72,7 @@ AnyEvent = (
     | Traceback
     | ScenarioRetried
     | CleanupStarted
+    | ProgramOutput
     | ScenarioFinished
     | ClockAdvanced
     | WebhookCalled
@@ -131,6 +133,7 @@ __all__ = [
     "PlannedScenario",
     "PrepareReturned",
     "ProblemFound",
+    "ProgramOutput",
     "RunFinished",
     "RunPlanned",
     "RunStarted",
