@@ -58,10 +58,12 @@ def _lines(report: Report, folder: Path | None, color: bool, width: int | None) 
     alike: dict[str, list[str]] = {}
     # What makes the target not conformant comes first.
     for rule in sorted(report.rules, key=lambda one: (one.status is not Status.FAILED, one.level != "MUST")):
-        bad = [name for name in rule.scenarios if by_id[name].status in _BAD and _is_about(rule, by_id[name])]
+        not_passed = [name for name in rule.scenarios if by_id[name].status in _BAD]
+        bad = [name for name in not_passed if _is_about(rule, by_id[name])]
         if rule.status not in _BAD or (bad and set(bad) <= shown and rule.status is Status.ERROR):
             continue
-        causes = {_cause(by_id[name]) for name in bad}
+        # A crash is also why a rule was not judged by a scenario that failed on another one.
+        causes = {_cause(by_id[name]) for name in bad} or {by_id[name].crash for name in not_passed}
         cause = causes.pop() if len(causes) == 1 else ""
         if cause in alike:
             alike[cause].append(rule.id)

@@ -179,7 +179,7 @@ def test_a_driver_that_crashes_in_each_call(tmp_path: Path, workers: tuple[str, 
     assert all(cause in row["reason"] and cause in row["crash"] for row in failed)
     assert "more rules for the same reason as NV-" in ended.text
     summary = ended.text.index("scenarios  ")
-    assert ended.text[:summary].count(f"reason    claim train cannot be prepared: the call failed: UNAVAILABLE") <= 1
+    assert ended.text[:summary].count("reason    claim train cannot be prepared: the call failed: UNAVAILABLE") <= 1
     assert len([line for line in ended.text.splitlines() if line.startswith(("✗", "!"))]) == 2
 
 

@@ -139,8 +139,8 @@ def write(event: ApiWrite) -> str:
         what = f"{resource} {name}".rstrip()
     else:
         what = event.path
-    refusal = f" {event.reason}: {_short(event.message)}" if event.message else f" {event.reason}".rstrip()
-    return f"{event.method} {what} -> {event.status}{refusal}"
+    refusal = ": ".join(text for text in (event.reason, _short(event.message)) if text)
+    return f"{event.method} {what} -> {event.status} {refusal}".rstrip()
 
 
 def brief(event: KubeletEvent) -> str:
