@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
-from dra_conformance.core.rules import Catalogue
+from dra_conformance.core.rules import Catalogue, Rule
 from dra_conformance.core.status import WORST_FIRST, Status
 from dra_conformance.report import pictures
 from dra_conformance.report.model import Check, Report, RuleResult, ScenarioResult
@@ -51,7 +51,7 @@ def render(report: Report) -> str:
         report=report,
         cards=cards,
         card_of={card.scenario.id: number for number, card in enumerate(cards, start=1)},
-        why=_reasons(report) if cards else {},
+        known=_known(report) if cards else {},
         chapters=chapters,
         statuses=[status.value for status in Status],
         levels=[level for level in _LEVELS if any(rule.level == level for rule in report.rules)],
@@ -87,11 +87,11 @@ def _rank(card: Card) -> tuple[bool, bool]:
     return card.scenario.status is not Status.FAILED, "MUST" not in card.levels
 
 
-def _reasons(report: Report) -> Mapping[str, str]:
-    """Return why rules exist, as this suite's catalogue says. A report of another version may have other rules."""
+def _known(report: Report) -> Mapping[str, Rule]:
+    """Return the rules of this suite's catalogue, which has more about them. Another version may have other rules."""
     catalogue = Catalogue.load()
     return {
-        rule.id: catalogue[rule.id].why
+        rule.id: catalogue[rule.id]
         for rule in report.rules
         if rule.id in catalogue and catalogue[rule.id].text == rule.text
     }

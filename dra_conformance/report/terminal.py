@@ -174,13 +174,18 @@ def _scenario(scenario: ScenarioResult, width: int | None) -> Iterator[str]:
         for line in output.lines[-_LOG_LINES:]:
             yield from _row("", f"| {line}", width)
     # Changes of objects and checks are frequent and would push the other events out of the few lines.
-    tail = [line for line in scenario.timeline if not any(f"  {kind}  " in line for kind in _FREQUENT)][-_SHOWN:]
+    tail = [line for line in scenario.timeline if _is_shown(line)][-_SHOWN:]
     for number, line in enumerate(tail):
         yield from _row("timeline" if number == 0 else "", line, width)
     if scenario.objects:
         yield from _row("objects", scenario.objects, None)
     # In one line, so that it can be copied.
     yield from _row("repeat", scenario.repeat, None)
+
+
+def _is_shown(line: str) -> bool:
+    """Whether the terminal shows a line of a timeline. Changes of slices are few, and made by the driver."""
+    return not any(f"  {kind}  " in line for kind in _FREQUENT) or ("  WATCH  " in line and " resourceslices " in line)
 
 
 def _slowest(report: Report, number: int) -> Iterator[str]:

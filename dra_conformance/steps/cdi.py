@@ -115,7 +115,7 @@ def _(world: World, claim: str, node: str) -> None:
 def _(world: World, claim: str) -> None:
     """No CDI file of the scenario's nodes has the claim's uid, in its name or inside."""
     found = specifications_of(world, reference_to(world, claim).uid)
-    world.check(not found, f"CDI files of claim {claim}", expected="none", observed=found or "none")
+    world.check(not found, f"CDI files of claim {claim}", expected=[], observed=found)
 
 
 @then('the CDI files of "{node}" are the remembered ones within {seconds:d} seconds')
