@@ -139,7 +139,7 @@ def _(world: World, gpu: int, node: str, driver: str) -> None:
     component = world.node(node)
     folder = pci_bus(component) / "devices" / pci_address(component, gpu)
     link = folder / "driver"
-    override = (folder / "driver_override").read_text().strip()
+    override = (folder / "driver_override").read_text(encoding="utf-8").strip()
     seen = {"driver": os.path.basename(os.readlink(link)) if link.is_symlink() else "none", "override": override}
     # Linux shows "(null)" for an override that is not set.
     ok = seen["driver"] == driver and override in ("", "(null)", driver)
