@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import orjson
 
+from dra_conformance.cli.terminal import width_of_terminal
 from dra_conformance.core import documents
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.report import files, junit
@@ -46,7 +47,7 @@ def command(folder: Path, form: str, durations: int) -> int:
     report = files.from_folder(folder)
     match form:
         case "text":
-            click.echo(render(report, folder=folder, durations=durations), nl=False)
+            click.echo(render(report, folder=folder, durations=durations, width=width_of_terminal()), nl=False)
         case "yaml":
             click.echo(documents.dump(to_plain(report)), nl=False)
         case "json":

@@ -80,7 +80,7 @@ def read_manifests(companions: Companions) -> Iterator[tuple[Resource, Obj, Path
     """Yield the objects of manifests with their kinds and files. Raises UsageError for one that cannot be used."""
     kinds = {(one.group, one.kind): one for one in KNOWN}
     for path in companions.files():
-        for obj in documents.load_all(path.read_text(), where=str(path)):
+        for obj in documents.load_all(path.read_text(encoding="utf-8"), where=str(path)):
             if not (isinstance(obj, dict) and isinstance(obj.get("metadata"), dict)):
                 raise UsageError(f"companions: {path}: expected an object with metadata")
             resource = _resource(obj, kinds, path)

@@ -45,7 +45,7 @@ class FakeExecutable:
 
     def recorded(self) -> list[str]:
         """Return the arguments of all calls, oldest first."""
-        return self._log.read_text().splitlines() if self._log.is_file() else []
+        return self._log.read_text(encoding="utf-8").splitlines() if self._log.is_file() else []
 
     def record(self, line: str) -> None:
         """Append a line to the log, as the script does."""

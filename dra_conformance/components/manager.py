@@ -7,7 +7,7 @@ that failed or had injected faults, and before a scenario without its component.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from dra_api.client import KubeClient
@@ -40,6 +40,11 @@ class ComponentManager:
         self.webhook = WebhookComponent(run, self._specs["webhook"], work=work)
         self.came: set[str] = set()
         """The programs that this process has seen running: those on nodes (NODE_PROGRAMS) registered, on any node."""
+
+    def programs(self, components: Collection[str]) -> list[ManagedProcess]:
+        """Return the programs under test that implement some components."""
+        found = [process for name, process in self._processes.items() if name in components]
+        return [*found, *(self.webhook.programs if "webhook" in components else ())]
 
     def spec(self, component: str) -> ComponentSpec:
         """Return the option of a component."""

@@ -380,6 +380,11 @@ class ScenarioNode:
             return bool(self.driver_error)
         return not process.running and (process.exit_code or 0) > 0
 
+    @property
+    def programs(self) -> list[ManagedProcess]:
+        """The programs under test on the node."""
+        return [process for process in self._processes.values() if process.isolation is not NONE]
+
     def crash(self) -> str:
         """Describe a driver's process that has ended and that the scenario did not stop; empty if there is none.
 

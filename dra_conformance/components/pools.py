@@ -37,6 +37,13 @@ def completeness(slices: Sequence[Obj]) -> tuple[bool, Any]:
     return ok, seen or "no slice"
 
 
+def completed(counts: Any) -> Any:
+    """Return what `completeness` would count if the pools of these counts were complete."""
+    if not isinstance(counts, dict):
+        return "a slice"
+    return {name: {**row, "slices": max(row["resourceSliceCount"])} for name, row in counts.items()}
+
+
 def generation(obj: Obj) -> int:
     """Return the generation of a slice's pool, by default 0."""
     return int(obj["spec"]["pool"].get("generation") or 0)

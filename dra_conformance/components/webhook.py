@@ -154,6 +154,11 @@ class WebhookComponent:
         self.endpoint: Endpoint | None = None
         """The endpoint of the scenario's webhook; None for a webhook of the cluster."""
 
+    @property
+    def programs(self) -> list[ManagedProcess]:
+        """The programs of the webhook under test, for all feature gates."""
+        return [process for process, _ in self._processes.values() if process.isolation is not NONE]
+
     def start(self, gates: Mapping[str, bool] | None = None) -> None:
         """Start the webhook for a scenario; gates of GATES that are not given are off.
 

@@ -105,7 +105,7 @@ def config_file(path: Path | None) -> dict[str, Any]:
     if path is None and not found.is_file():
         return {}
     try:
-        values = tomllib.loads(found.read_text())
+        values = tomllib.loads(found.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"cannot read {found}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

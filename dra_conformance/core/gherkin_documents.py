@@ -26,7 +26,7 @@ def document(path: Path) -> Any:
     changed_at = path.stat().st_mtime_ns
     known = _documents.get(str(path))
     if known is None or known[0] != changed_at:
-        known = (changed_at, _Parser().parse(TokenScanner(path.read_text())))
+        known = (changed_at, _Parser().parse(TokenScanner(path.read_text(encoding="utf-8"))))
         _documents[str(path)] = known
     return known[1]
 

@@ -31,8 +31,8 @@ _FIRST_UID, _UIDS = 61184, 4336
 _HELPER = Path(__file__).with_name("isolated_exec.py")
 _PR_SET_DUMPABLE = 4
 _TRIAL_SECONDS = 30.0
-# They lead to the user's own session and keys.
-_NOT_PASSED = frozenset({"SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS", "DOCKER_HOST"})
+PASSED = ("PATH", "HOME", "TMPDIR", "TZ", "LANG", "LANGUAGE")
+"""The variables of the harness's environment that programs under test get, besides those of the locale (`LC_*`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +45,7 @@ class Isolation:
     empty directory for a new root, which is needed if a target is missing. `root`: whether a program with such mounts
     is root in a user namespace of its own, as a driver on a node is root in its container. `fuse`: files that a FUSE
     server of the harness answers for, as pairs of its connection and a target, with the options of these mounts.
+    `pass_env`: variables of the harness's environment that programs get in addition to PASSED.
     """
 
     mode: Mode = "off"
@@ -57,6 +58,7 @@ class Isolation:
     root: bool = False
     fuse: tuple[tuple[int, Path], ...] = ()
     fuse_options: str = ""
+    pass_env: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -125,14 +127,21 @@ class Isolation:
             spec["hidden"], spec["owned"] = [str(path) for path in self.hidden], [str(path) for path in self.owned]
         return [sys.executable, "-I", "-S", str(_HELPER), orjson.dumps(spec).decode(), *words]
 
-    def environment(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment for a program, without the variables that lead to the user's session."""
-        if self.mode == "off":
-            return dict(variables)
-        found = {name: value for name, value in variables.items() if name not in _NOT_PASSED}
-        if "TMPDIR" in found:
+    def environment(self, variables: Mapping[str, str], *, own: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return the environment of a program under test.
+
+        Args:
+            variables: what the harness sets for the program.
+            own: the environment of the harness, of which the program gets little; by default that of this process.
+        """
+        found = {name: value for name, value in (os.environ if own is None else own).items() if self._passes(name)}
+        found.update(variables)
+        if self.mode != "off" and "HOME" not in self.pass_env and "TMPDIR" in found:
             found["HOME"] = found["TMPDIR"]  # the user's own is not readable, or not writable
         return found
+
+    def _passes(self, name: str) -> bool:
+        return name in PASSED or name.startswith("LC_") or name in self.pass_env
 
 
 NOT_ISOLATED = "not isolated"

@@ -50,7 +50,7 @@ def load(name: str, fill: Callable[[str, str], str], *, folder: Path | None = No
     # A step must not read files outside of the fixtures.
     if not path.is_relative_to(root) or not path.is_file():
         raise SpecificationError(f"there is no manifest fixtures/{name}")
-    text = _PLACEHOLDER.sub(lambda found: fill(found[1], found[2] or ""), path.read_text())
+    text = _PLACEHOLDER.sub(lambda found: fill(found[1], found[2] or ""), path.read_text(encoding="utf-8"))
     objects = documents.load_all(text, where=f"fixtures/{name}")
     for obj in objects:
         if not isinstance(obj, dict):

@@ -188,6 +188,17 @@ def patterns_compile(options: RunOptions) -> None:
 
 
 @_check
+def passed_variables_are_names(options: RunOptions) -> None:
+    """--pass-env has names of variables, without values: options are stored in the report."""
+    for name in options.pass_env:
+        if not name or "=" in name or "\0" in name:
+            raise UsageError(
+                f"--pass-env {name.partition('=')[0]!r}: must be the name of an environment variable, without a value",
+                hint="Set the variable in the environment of dra-conformance.",
+            )
+
+
+@_check
 def waivers_have_owner_and_reason(options: RunOptions) -> None:
     """A waiver names its owner and its reason."""
     for waiver in options.waivers:

@@ -534,6 +534,18 @@ OPTIONS: tuple[Option, ...] = (
         example="off",
     ),
     Option(
+        name="pass-env",
+        help="Also give programs under test this variable of the environment.",
+        note="By default they get PATH, HOME, TMPDIR, TZ, the locale, and what the run sets, such as KUBECONFIG. A "
+        "variable that is not set is not passed.",
+        group="execution",
+        default=(),
+        metavar="NAME",
+        multiple=True,
+        separator=",",
+        example="HTTPS_PROXY",
+    ),
+    Option(
         name="seed",
         help="Seed the random number generator.",
         note="Every run prints its seed.",

@@ -82,6 +82,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     dry_run: bool = default_of("dry-run")
     allow_disruptive: bool = default_of("allow-disruptive")
     isolation: str = default_of("isolation")
+    pass_env: tuple[str, ...] = default_of("pass-env")
     seed: int | None = default_of("seed")
     out: str = default_of("out")
     patience: float | None = default_of("patience")

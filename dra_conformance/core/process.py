@@ -30,7 +30,8 @@ _LAST_WORDS = ("panic: ", "fatal error: ", "Error: ")
 class ManagedProcess:
     """A program that the harness starts. `grace` is the time in seconds between SIGTERM and SIGKILL.
 
-    `isolation` separates a program under test from the harness; programs of its environment have none.
+    `isolation` separates a program under test from the harness, and limits the environment that it gets. Programs of
+    the harness's own environment have none and get all of it. `env` is set for both.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class ManagedProcess:
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
-                    env=self.isolation.environment({**os.environ, **self._env, VARIABLE: mark}),
+                    env=self._environment(mark),
                     cwd=self._cwd,
                     # A group of its own: children are killed with the program, and Ctrl-C does not reach it.
                     start_new_session=True,
@@ -140,6 +141,11 @@ class ManagedProcess:
         lines = self.last_lines(_LAST_LINES).splitlines()
         found = [line for line in lines if line.startswith(_LAST_WORDS)]
         return (found or lines or ["no output"])[-1].strip()
+
+    def _environment(self, mark: str) -> dict[str, str]:
+        variables = {**self._env, VARIABLE: mark}
+        # Credentials in the environment of the harness are not for a program under test.
+        return {**os.environ, **variables} if self.isolation is NONE else self.isolation.environment(variables)
 
     def _kill_remaining(self) -> None:
         if self._process is not None and (remaining := kill_remaining(self._mark, group=self._process.pid)):

@@ -13,7 +13,7 @@ from dra_conformance.core.errors import TargetUnreachable
 def install(client: KubeClient, clock: Clock) -> None:
     """Create every CRD of the suite and wait until it is served. Raises TargetUnreachable."""
     for path in sorted((assets.fixtures() / "crds").glob("*.yaml")):
-        for crd in documents.load_all(path.read_text(), where=path.name):
+        for crd in documents.load_all(path.read_text(encoding="utf-8"), where=path.name):
             try:
                 client.create(CRDS, crd)
             except ApiError as error:

@@ -6,6 +6,7 @@ import os
 import socket
 import struct
 from collections.abc import Iterator
+from dataclasses import replace
 
 from dra_conformance.control_plane.binaries import Wanted, find
 from dra_conformance.core import isolation
@@ -22,7 +23,8 @@ def choose(options: RunOptions, *, run_id: str) -> Isolation:
     specs = options.components().values()
     if not any(_is_started(spec) for spec in specs):
         return isolation.NONE
-    return isolation.choose(options.isolation, run_id=run_id, programs=_programs(options))
+    chosen = isolation.choose(options.isolation, run_id=run_id, programs=_programs(options))
+    return replace(chosen, pass_env=options.pass_env)
 
 
 def no_driver_view(options: RunOptions) -> str:

@@ -7,6 +7,7 @@ Step functions are thin and call the world; logic that they share is in typed fu
 from __future__ import annotations
 
 import threading
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -17,10 +18,10 @@ from dra_conformance.components.external_driver import ExternalDriver
 from dra_conformance.components.node import ScenarioNode
 from dra_conformance.components.nvml import NvmlLibrary, is_error_of_library
 from dra_conformance.core.errors import StartFailed, Untestable
-from dra_conformance.core.events import CleanupStarted
+from dra_conformance.core.events import CleanupStarted, ProgramOutput
 from dra_conformance.core.features import Scenario
 from dra_conformance.core.thread_failures import is_raised_by
-from dra_conformance.engine import evidence, namespace
+from dra_conformance.engine import evidence, namespace, program_outputs
 from dra_conformance.engine.checks import Checks, Seen, show
 from dra_conformance.engine.names import Names
 from dra_conformance.engine.objects import ScenarioObjects
@@ -160,6 +161,13 @@ class World:
 
     def _find_crash(self) -> str:
         return "; ".join(crash for node in self._nodes.values() if (crash := node.crash()))
+
+    def program_outputs(self, rules: Collection[str] = ()) -> list[ProgramOutput]:
+        """Return the last lines of the logs of programs under test; `rules` are those of a failed check."""
+        programs = [process for node in self._nodes.values() for process in node.programs]
+        programs += self.run.components.programs(self.scenario.tags.components)
+        components = {self.run.catalogue[rule].component for rule in rules if rule in self.run.catalogue}
+        return program_outputs.outputs(programs, components=components, folder=self.run.folder)
 
     def external_driver_for(self, alias: str) -> ExternalDriver | None:
         """Return the externally started driver for the scenario's first node, None for other nodes."""

@@ -181,4 +181,4 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 @cache
 def stored() -> Table:
     """Return the stored table. Raises msgspec.ValidationError for an invalid row."""
-    return msgspec.convert(yaml.safe_load(FILE.read_text()), Table)
+    return msgspec.convert(yaml.safe_load(FILE.read_text(encoding="utf-8")), Table)

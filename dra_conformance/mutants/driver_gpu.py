@@ -78,7 +78,7 @@ def _(patch: Patch) -> None:
 
     def numa_node(sysfs: Any, address: str, *, as_list: bool = False) -> int | None:
         path = sysfs / "bus/pci/devices" / address / "numa_node"
-        return int(path.read_text()) if path.exists() else None
+        return int(path.read_text(encoding="utf-8")) if path.exists() else None
 
     patch.replace(f"{DISCOVERY}:numa_node", numa_node)
 

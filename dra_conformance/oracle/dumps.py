@@ -93,7 +93,7 @@ def _objects_of(path: str) -> Iterator[Located]:
         files = [folder]
     for file in files:
         try:
-            text = file.read_text()
+            text = file.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             raise UsageError(f"cannot read {file}: {error}") from None
         yield from _documents(text, str(file))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import time
 from collections import Counter, defaultdict
@@ -63,7 +64,9 @@ class Progress:
         if status is not Status.PASSED:
             self._clear()
             self._say(f"  {self._paint(status.value.upper(), '31')} {scenario.id}")
-            self._say(f"    {reason}")
+            # The report has the values of a failed check, once.
+            if status is not Status.FAILED:
+                self._say(f"    {reason}")
         if len(self._done[scenario.chapter]) == self._planned[scenario.chapter]:
             self._close_line()
         else:
@@ -80,7 +83,8 @@ class Progress:
             self._close_line()
         self._clear()
         self._say("")
-        self._write(render(report, folder=folder, color=self._color, durations=durations))
+        width = max(shutil.get_terminal_size().columns, 40) if self._mode == "live" else None
+        self._write(render(report, folder=folder, color=self._color, durations=durations, width=width))
 
     def _bar(self, chapter: str) -> str:
         done = self._done[chapter]

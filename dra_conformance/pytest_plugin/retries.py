@@ -37,7 +37,7 @@ class Retries:
                 break
             first = first or reason
             state.run.log.emit(ScenarioRetried(status=status, reason=reason, left=left))
-            state.outcome, state.failed_step = (Status.PASSED, ""), ""
+            state.outcome, state.failed_step, state.objects = (Status.PASSED, ""), "", ""
         if first and state.outcome[0] is Status.PASSED:
             state.outcome = (Status.FLAKY, f"passed on a retry only; at first: {first}")
             for report in reports:

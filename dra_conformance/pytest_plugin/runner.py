@@ -321,7 +321,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
     if state is None or scenario is None:
         return (yield)
     log = state.run.log
-    state.outcome, state.failed_step, state.crash = (Status.PASSED, ""), "", ""
+    state.outcome, state.failed_step, state.crash, state.objects = (Status.PASSED, ""), "", "", ""
     state.began, state.cpu_before = time.monotonic(), _cpu_seconds()
     log.begin_scenario(scenario.id)
     log.emit(ScenarioStarted(name=scenario.name, where=scenario.where, rules=scenario.rules))
@@ -346,6 +346,7 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
                     cpu=cpu,
                     step=state.failed_step,
                     crash=state.crash,
+                    objects=state.objects,
                 )
             )
             if state.progress:
@@ -445,8 +446,12 @@ def _judge(
         report.longrepr = f"{reason}" if status is not Status.ERROR else report.longrepr
         if state.world is not None:
             state.world.failed = True
+            for output in state.world.program_outputs(error.rules if isinstance(error, CheckFailed) else ()):
+                state.run.log.emit(output)
+            folder = Path("failures", item.stash[SCENARIO].id.replace("/", "."))
             try:
-                state.world.save_evidence(state.run.folder / "failures" / item.stash[SCENARIO].id.replace("/", "."))
+                state.world.save_evidence(state.run.folder / folder)
+                state.objects = str(folder / "objects.json")
             except OSError as problem:
                 state.run.log.fail(problem)
     if isinstance(error, TargetUnreachable):

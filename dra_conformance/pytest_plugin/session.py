@@ -68,6 +68,7 @@ class Session:
         self.outcome: tuple[Status, str] = (Status.PASSED, "")
         self.failed_step = ""
         self.crash = ""
+        self.objects = ""
         self.began = 0.0
         self.cpu_before = 0.0
         self.retries_left = 0

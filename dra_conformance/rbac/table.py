@@ -90,7 +90,7 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 @cache
 def permissions() -> tuple[Permission, ...]:
     """Return the whole table. Raises ValueError for an invalid row."""
-    rows = msgspec.convert(yaml.safe_load(FILE.read_text()) or [], tuple[Permission, ...])
+    rows = msgspec.convert(yaml.safe_load(FILE.read_text(encoding="utf-8")) or [], tuple[Permission, ...])
     for row in rows:
         if row.role not in ROLES or {*row.profiles, *row.besides} - set(PROFILES) or not row.verbs:
             raise ValueError(f"{FILE.name}: {row} has an unknown role or profile, or no verb")

@@ -1,16 +1,65 @@
-"""The report as one self-contained HTML page, without scripts and without access to the network."""
+"""The report as one self-contained HTML page, without scripts and without access to the network.
+
+Filters are radio buttons that style sheets read, because a page with the output of programs under test must not need
+permission to run scripts.
+"""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
 
+from dra_conformance.core.rules import Catalogue, Rule
 from dra_conformance.core.status import WORST_FIRST, Status
-from dra_conformance.report.model import Report, ScenarioResult
+from dra_conformance.report import pictures
+from dra_conformance.report.model import Check, Report, RuleResult, ScenarioResult
 from dra_conformance.report.page_templates import template
 from dra_conformance.report.profiles import JUDGED
+from dra_conformance.report.scenarios import further_reason
 
 _SHOWN = JUDGED | {Status.ERROR, Status.UNTESTABLE}
 """The statuses of the main table of rules; the others are folded."""
+_LEVELS = ("MUST", "SHOULD", "MAY")
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """A failure: its scenario, the rules to name first, the failed check, and what else is known about the cause."""
+
+    scenario: ScenarioResult
+    rules: tuple[RuleResult, ...]
+    check: Check | None
+    reason: str
+    picture: pictures.Picture | None
+
+    @property
+    def levels(self) -> list[str]:
+        """The levels of the rules, the strongest first."""
+        return [level for level in _LEVELS if any(rule.level == level for rule in self.rules)]
+
+
+def render(report: Report) -> str:
+    """Return the page."""
+    judged = [rule for rule in report.rules if rule.status in _SHOWN]
+    chapters: dict[str, list[ScenarioResult]] = defaultdict(list)
+    for scenario in report.scenarios:
+        chapters[scenario.chapter].append(scenario)
+    cards = sorted(_cards(report), key=_rank)
+    return template("report.html").render(
+        report=report,
+        cards=cards,
+        card_of={card.scenario.id: number for number, card in enumerate(cards, start=1)},
+        known=_known(report) if cards else {},
+        chapters=chapters,
+        statuses=[status.value for status in Status],
+        levels=[level for level in _LEVELS if any(rule.level == level for rule in report.rules)],
+        filters=_filters(judged),
+        judged=sorted(judged, key=lambda rule: (WORST_FIRST.index(rule.status), _LEVELS.index(rule.level))),
+        unjudged=[rule for rule in report.rules if rule.status not in _SHOWN],
+        link=quote,
+    )
 
 
 def _failures(report: Report) -> list[ScenarioResult]:
@@ -24,17 +73,31 @@ def _failures(report: Report) -> list[ScenarioResult]:
     ]
 
 
-def render(report: Report) -> str:
-    """Return the page."""
-    judged = [rule for rule in report.rules if rule.status in _SHOWN]
-    chapters: dict[str, list[ScenarioResult]] = defaultdict(list)
-    for scenario in report.scenarios:
-        chapters[scenario.chapter].append(scenario)
-    return template("report.html").render(
-        report=report,
-        broken=_failures(report),
-        chapters=chapters,
-        statuses=[status.value for status in Status],
-        judged=sorted(judged, key=lambda rule: WORST_FIRST.index(rule.status)),
-        unjudged=[rule for rule in report.rules if rule.status not in _SHOWN],
-    )
+def _cards(report: Report) -> Iterator[Card]:
+    by_id = {rule.id: rule for rule in report.rules}
+    for scenario in _failures(report):
+        check = next((check for check in scenario.checks if check.status is Status.FAILED), None)
+        names = check.rules if check is not None and check.rules else scenario.rules
+        rules = tuple(by_id[name] for name in names if name in by_id)
+        yield Card(scenario, rules, check, further_reason(scenario), pictures.draw(scenario.exchanges))
+
+
+def _rank(card: Card) -> tuple[bool, bool]:
+    """What makes the target not conformant comes first."""
+    return card.scenario.status is not Status.FAILED, "MUST" not in card.levels
+
+
+def _known(report: Report) -> Mapping[str, Rule]:
+    """Return the rules of this suite's catalogue, which has more about them. Another version may have other rules."""
+    catalogue = Catalogue.load()
+    return {
+        rule.id: catalogue[rule.id]
+        for rule in report.rules
+        if rule.id in catalogue and catalogue[rule.id].text == rule.text
+    }
+
+
+def _filters(rules: list[RuleResult]) -> list[tuple[str, int]]:
+    """Return the statuses of rules and how many have them, the worst first."""
+    counts = Counter(rule.status for rule in rules)
+    return [(status.value, counts[status]) for status in WORST_FIRST if counts[status]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from dra_conformance.core.status import Status
@@ -78,6 +79,16 @@ def _case(suite: ET.Element, scenario: ScenarioResult) -> None:
         return
     kind = "error" if scenario.status is Status.ERROR else "failure"
     outcome = ET.SubElement(case, kind, message=reason, type=scenario.status.value)
-    outcome.text = _clean(
-        "\n".join([f"step: {scenario.failed_step}", *scenario.timeline, f"repeat: {scenario.repeat}"])
-    )
+    outcome.text = _clean("\n".join(_story(scenario)))
+
+
+def _story(scenario: ScenarioResult) -> Iterator[str]:
+    """Yield what leads to the cause; the message of the failure has expected and observed."""
+    yield f"step: {scenario.failed_step}"
+    for output in scenario.outputs:
+        yield f"log: {output.file} ({output.program}){'' if output.lines else ', empty'}"
+        yield from (f"  | {line}" for line in output.lines)
+    if scenario.objects:
+        yield f"objects: {scenario.objects}"
+    yield from scenario.timeline
+    yield f"repeat: {scenario.repeat}"

@@ -24,12 +24,34 @@ class Check(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     event: int
 
 
+class Output(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """The last lines of a program under test when its scenario failed. `file` is its log in the report directory."""
+
+    program: str
+    file: str
+    lines: tuple[str, ...]
+
+
+class Exchange(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A message between two parts of a failed scenario, or an event of one part (`source` is `target`).
+
+    `time` is in seconds since the scenario began.
+    """
+
+    time: float
+    source: str
+    target: str
+    text: str
+    failed: bool = False
+
+
 class ScenarioResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The result of one planned scenario.
 
     `where` is file and line, `duration` and `cpu` are in seconds, `repeat` is a command that repeats the scenario.
     `timeline` and `repeat` are empty for scenarios that passed or do not apply. `crash` describes a program under test
-    that ended by itself.
+    that ended by itself. `outputs` are the logs of programs under test, `objects` the file with the objects of the
+    scenario, and `exchanges` the messages between its parts; they are empty where `timeline` is.
     """
 
     id: str
@@ -45,6 +67,9 @@ class ScenarioResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     crash: str = ""
     checks: tuple[Check, ...] = ()
     timeline: tuple[str, ...] = ()
+    outputs: tuple[Output, ...] = ()
+    objects: str = ""
+    exchanges: tuple[Exchange, ...] = ()
     repeat: str = ""
     evidence: str = ""
 

@@ -7,11 +7,20 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from dra_conformance.core.events import CheckMade, Event, PlannedScenario, RunStarted, ScenarioFinished
+from dra_conformance.core.events import (
+    CheckMade,
+    Event,
+    PlannedScenario,
+    ProgramOutput,
+    RunStarted,
+    ScenarioFinished,
+    ScenarioRetried,
+)
 from dra_conformance.core.events.timeline import lines
 from dra_conformance.core.option_table import OPTIONS
 from dra_conformance.core.status import Status
-from dra_conformance.report.model import Check, ScenarioResult
+from dra_conformance.report.exchanges import exchanges
+from dra_conformance.report.model import Check, Output, ScenarioResult
 
 _GOOD = (Status.PASSED, Status.NOT_SUPPORTED, Status.NOT_APPLICABLE)
 
@@ -42,6 +51,9 @@ def scenario_result(
         crash=end.crash if end else "",
         checks=checks,
         timeline=() if good else tuple(lines(events)),
+        outputs=() if good else _outputs(events),
+        objects=end.objects if end and not good else "",
+        exchanges=() if good else exchanges(events),
         repeat="" if good else _repeat(row.id, started),
         evidence=evidence,
     )
@@ -70,6 +82,28 @@ def _check(event: CheckMade) -> Check:
         step=event.step,
         event=event.seq,
     )
+
+
+def further_reason(scenario: ScenarioResult) -> str:
+    """Return the part of a scenario's reason that its failed check does not have, such as missing permissions."""
+    broken = next((check for check in scenario.checks if check.status is Status.FAILED), None)
+    if broken is None:
+        return scenario.reason
+    said = f"{broken.message}: expected {broken.expected}; saw {broken.observed}"
+    return scenario.reason.replace(said, "", 1).strip("; ")
+
+
+def _outputs(events: list[Event]) -> tuple[Output, ...]:
+    """Return the outputs of programs, of the last attempt that has any."""
+    found: list[Output] = []
+    begins = False
+    for event in events:
+        begins = begins or isinstance(event, ScenarioRetried)
+        if isinstance(event, ProgramOutput):
+            if begins:
+                found, begins = [], False
+            found.append(Output(program=event.program, file=event.file, lines=event.lines))
+    return tuple(found)
 
 
 def _unfinished(events: list[Event], *, complete: bool) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.status import ProfileStatus, Status, Verdict
-from dra_conformance.report.model import Report, RuleResult, ScenarioResult
+from dra_conformance.report.model import Check, Report, RuleResult, ScenarioResult
+from dra_conformance.report.scenarios import further_reason
 
 _BAD = (Status.FAILED, Status.ERROR, Status.UNTESTABLE, Status.FLAKY)
 _COLORS = {Verdict.CONFORMANT: "32", Verdict.PARTIAL: "33", Verdict.NOT_CONFORMANT: "31", Verdict.INVALID: "35"}
@@ -20,21 +21,29 @@ _PROFILE_COLORS = {
     ProfileStatus.NOT_CONFORMANT: "31",
 }
 _NAMED = 4  # rules that one line names
+_SHOWN = 8  # events of a timeline; the files of the report have all of them
+_FREQUENT = ("WATCH", "CHECK", "THEN ", "END  ")
+_LOG_LINES = 5  # of each program
+_LABEL = 12  # columns of a label and its indent
+_LIKE = 40  # characters of an observed value that two failures hardly have in common by chance
 
 
-def render(report: Report, *, folder: Path | None = None, color: bool = False, durations: int = 0) -> str:
+def render(
+    report: Report, *, folder: Path | None = None, color: bool = False, durations: int = 0, width: int | None = None
+) -> str:
     """Return the text.
 
     `folder` is the report folder, printed at the end. `durations` is the number of slowest scenarios and rules to list.
+    `width` is the width of a terminal in columns, in which failures are wrapped; None keeps each value on its line.
     """
-    return "\n".join([*_lines(report, folder, color), *_slowest(report, durations)]) + "\n"
+    return "\n".join([*_lines(report, folder, color, width), *_slowest(report, durations)]) + "\n"
 
 
 def _paint(text: str, code: str, on: bool) -> str:
     return f"\x1b[{code}m{text}\x1b[0m" if on else text
 
 
-def _lines(report: Report, folder: Path | None, color: bool) -> Iterator[str]:
+def _lines(report: Report, folder: Path | None, color: bool, width: int | None) -> Iterator[str]:
     by_id = {scenario.id: scenario for scenario in report.scenarios}
     shown: set[str] = set()
     for problem in report.problems:
@@ -46,26 +55,29 @@ def _lines(report: Report, folder: Path | None, color: bool) -> Iterator[str]:
             yield f"  repeat    {by_id[problem.scenarios[0]].repeat}"
             shown.update(problem.scenarios)
         yield ""
-    crashed: dict[str, list[str]] = {}
-    for rule in report.rules:
-        bad = [name for name in rule.scenarios if by_id[name].status in _BAD]
+    alike: dict[str, list[str]] = {}
+    # What makes the target not conformant comes first.
+    for rule in sorted(report.rules, key=lambda one: (one.status is not Status.FAILED, one.level != "MUST")):
+        not_passed = [name for name in rule.scenarios if by_id[name].status in _BAD]
+        bad = [name for name in not_passed if _is_about(rule, by_id[name])]
         if rule.status not in _BAD or (bad and set(bad) <= shown and rule.status is Status.ERROR):
             continue
-        crashes = {by_id[name].crash for name in bad}
-        crash = crashes.pop() if len(crashes) == 1 else ""
-        if crash in crashed:
-            crashed[crash].append(rule.id)
+        # A crash is also why a rule was not judged by a scenario that failed on another one.
+        causes = {_cause(by_id[name]) for name in bad} or {by_id[name].crash for name in not_passed}
+        cause = causes.pop() if len(causes) == 1 else ""
+        if cause in alike:
+            alike[cause].append(rule.id)
             continue
-        if crash:
-            crashed[crash] = []
-        yield from _rule(rule, color)
-        for scenario in (by_id[name] for name in rule.scenarios):
-            if scenario.status in _BAD and scenario.id not in shown:
-                shown.add(scenario.id)
-                yield from _scenario(scenario)
+        if cause:
+            alike[cause] = [rule.id]
+        new = [name for name in bad if name not in shown]
+        shown.update(new)
+        yield from _rule(rule, color, width, explained={by_id[name].reason for name in new})
+        for name in new:
+            yield from _scenario(by_id[name], width)
         yield ""
-    for crash, rules in crashed.items():
-        yield from _same_crash(crash, rules, color)
+    for first, *others in alike.values():
+        yield from _alike(first, others, color)
     for waiver in report.waivers:
         if waiver.state != "active":
             yield f"{waiver.state} waiver of {waiver.rule} by {waiver.owner} (expires {waiver.expires})"
@@ -101,42 +113,79 @@ def _profiles(report: Report, color: bool) -> Iterator[str]:
             yield f"{'':<10}   {len(group.rules)} {group.status}: {group.reason} ({names}{more})"
 
 
-def _rule(rule: RuleResult, color: bool) -> Iterator[str]:
+def _cause(scenario: ScenarioResult) -> str:
+    """Return what two failures have in common if they have the same cause; empty if that cannot be said."""
+    broken = _broken(scenario)
+    cause = scenario.crash or (broken.observed if broken is not None else scenario.reason)
+    return cause if scenario.crash or len(cause) >= _LIKE else ""
+
+
+def _is_about(rule: RuleResult, scenario: ScenarioResult) -> bool:
+    """Whether a scenario explains this rule: one that failed on another rule explains that one."""
+    broken = _broken(scenario)
+    return broken is None or not broken.rules or rule.id in broken.rules
+
+
+def _broken(scenario: ScenarioResult) -> Check | None:
+    return next((check for check in scenario.checks if check.status is Status.FAILED), None)
+
+
+def _rule(rule: RuleResult, color: bool, width: int | None, *, explained: Collection[str]) -> Iterator[str]:
     mark = "✗" if rule.level == "MUST" else "!"
     yield _paint(f"{mark} {rule.id} {rule.level} {rule.status}", "31" if mark == "✗" else "33", color)
-    yield from textwrap.wrap(rule.text, width=96, initial_indent="  ", subsequent_indent="  ")
-    yield f"  source    {rule.source}"
-    if rule.status is not Status.FAILED:
-        yield f"  reason    {rule.reason}"
+    yield from textwrap.wrap(rule.text, width=min(96, width or 96), initial_indent="  ", subsequent_indent="  ")
+    yield from _row("source", rule.source, width)
+    # A failed rule has the values of its check below.
+    if rule.reason not in explained and not (explained and rule.status is Status.FAILED):
+        yield from _row("reason", rule.reason, width)
 
 
-def _same_crash(crash: str, rules: list[str], color: bool) -> Iterator[str]:
-    """Yield the rules whose scenarios ended with a crash that is shown already, if there are any."""
-    if rules:
-        yield _paint(f"✗ {len(rules)} more rule{'s' * (len(rules) > 1)} for the same reason: {crash}", "31", color)
-        yield from textwrap.wrap(", ".join(rules), width=96, initial_indent="  ", subsequent_indent="  ")
+def _alike(first: str, others: list[str], color: bool) -> Iterator[str]:
+    """Yield the rules whose scenarios failed for the reason that is shown for `first`, if there are any."""
+    if others:
+        head = f"✗ {len(others)} more rule{'s' * (len(others) > 1)} for the same reason as {first}"
+        yield _paint(head, "31", color)
+        yield from textwrap.wrap(", ".join(others), width=76, initial_indent="  ", subsequent_indent="  ")
         yield ""
 
 
-def _scenario(scenario: ScenarioResult) -> Iterator[str]:
-    yield f"  scenario  {scenario.where}  {scenario.name}"
+def _row(label: str, text: str, width: int | None) -> Iterator[str]:
+    """Yield a labelled value, wrapped if there is a width."""
+    lines = [text]
+    if width is not None:
+        # Words are kept: paths and ids must remain copyable, and JSON has few spaces.
+        lines = textwrap.wrap(text, max(width - _LABEL, 20), break_on_hyphens=False) or [""]
+    for number, line in enumerate(lines):
+        yield f"  {label if number == 0 else '':<9} {line}"
+
+
+def _scenario(scenario: ScenarioResult, width: int | None) -> Iterator[str]:
+    yield from _row("scenario", f"{scenario.where}  {scenario.name}", width)
     if scenario.failed_step:
-        yield f"  step      {scenario.failed_step}"
-    broken = next((check for check in scenario.checks if check.status is Status.FAILED), None)
+        yield from _row("step", scenario.failed_step, width)
+    broken = _broken(scenario)
     if broken is not None:
-        yield f"  expected  {broken.expected}"
-        yield f"  observed  {broken.observed}"
-        # The reason repeats the check; only what follows, such as missing permissions, is new.
-        _, _, more = scenario.reason.partition(f"; saw {broken.observed}; ")
-        if more:
-            yield f"  reason    {more}"
-    elif scenario.reason:
-        yield f"  reason    {scenario.reason}"
-    # Changes of objects are frequent and would push the other events out of the few lines.
-    tail = [line for line in scenario.timeline if "  WATCH  " not in line][-8:]
+        yield from _row("expected", broken.expected, width)
+        yield from _row("observed", broken.observed, width)
+    if reason := further_reason(scenario):
+        yield from _row("reason", reason, width)
+    for output in scenario.outputs:
+        yield from _row("log", f"{output.file} ({output.program}){'' if output.lines else ', empty'}", width)
+        for line in output.lines[-_LOG_LINES:]:
+            yield from _row("", f"| {line}", width)
+    # Changes of objects and checks are frequent and would push the other events out of the few lines.
+    tail = [line for line in scenario.timeline if _is_shown(line)][-_SHOWN:]
     for number, line in enumerate(tail):
-        yield f"  {'timeline' if number == 0 else '        '}  {line[:150]}"
-    yield f"  repeat    {scenario.repeat}"
+        yield from _row("timeline" if number == 0 else "", line, width)
+    if scenario.objects:
+        yield from _row("objects", scenario.objects, None)
+    # In one line, so that it can be copied.
+    yield from _row("repeat", scenario.repeat, None)
+
+
+def _is_shown(line: str) -> bool:
+    """Whether the terminal shows a line of a timeline. Changes of slices are few, and made by the driver."""
+    return not any(f"  {kind}  " in line for kind in _FREQUENT) or ("  WATCH  " in line and " resourceslices " in line)
 
 
 def _slowest(report: Report, number: int) -> Iterator[str]:

@@ -198,7 +198,7 @@ def _(world: World, name: str) -> None:
 def _(world: World, name: str) -> None:
     """No DaemonSet and no claim template in the driver's namespace has its label, after its status was written."""
     found = sorted(kind for kind, objects in daemon_objects(world, uid_of(domain(world, name))).items() if objects)
-    world.check(not found, f"daemons of ComputeDomain {name}", expected="none", observed=found or "none")
+    world.check(not found, f"daemons of ComputeDomain {name}", expected=[], observed=found)
 
 
 # -- the program of a daemon -------------------------------------------------------------------------------------------

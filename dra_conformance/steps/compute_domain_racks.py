@@ -112,4 +112,4 @@ def _(world: World, node: str, name: str) -> None:
     """Neither a file nor a folder below the folder of the fake node has this name."""
     root = world.node(node).root
     found = sorted(str(path.relative_to(root)) for path in root.rglob(name))
-    world.check(not found, f"files of {node} that are called {name}", expected="none", observed=found or "none")
+    world.check(not found, f"files of {node} that are called {name}", expected=[], observed=found)

@@ -142,7 +142,7 @@ def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
 def _(world: World, path: str, claim: str, node: str, datatable: list[list[str]]) -> None:
     """The file lies in a mount of the claim's devices, and has each line of the table; `*` matches any text."""
     found = host_path(view_of_claim(world, node, claim), path)
-    lines = found.read_text().splitlines() if found is not None and found.is_file() else []
+    lines = found.read_text(encoding="utf-8").splitlines() if found is not None and found.is_file() else []
     wanted = [row[0] for row in datatable[1:]]
     ok = all(any(fnmatchcase(line, pattern) for line in lines) for pattern in wanted)
     world.check(ok, f"lines of {path}", expected=wanted, observed=lines or "no file")
@@ -171,7 +171,7 @@ def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
 
     CDI specifications leave out numbers that are 0.
     """
-    majors = character_devices((Path(world.node(node).gpus.driver_root) / "proc/devices").read_text())
+    majors = character_devices((Path(world.node(node).gpus.driver_root) / "proc/devices").read_text(encoding="utf-8"))
     wanted = {path: (int(majors.get(major, major)), int(minor)) for path, major, minor in datatable[1:]}
     view = view_of_claim(world, node, claim)
     found = {one.path: (one.major, one.minor or 0) for one in view.device_nodes if one.path in wanted}

@@ -182,7 +182,7 @@ def check_refused(world: World, claim: str, names: Sequence[str] = ()) -> None:
     expected = " ".join(["an error of this claim", *(["that names", ", ".join(names)] if names else ())])
     world.check(ok, f"claim {claim} is refused", expected=expected, observed=problem or "it was prepared")
     left = specifications_of(world, ref.uid)
-    world.check(not left, f"CDI files of {claim}, which was refused", expected="none", observed=left or "none")
+    world.check(not left, f"CDI files of {claim}, which was refused", expected=[], observed=left)
 
 
 @then('claim "{claim}" is refused on its own')

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from dra_api.objects import NODES, RESOURCE_SLICES, Obj, name_of, uid_of
-from dra_conformance.components.pools import completeness, generation, newest
+from dra_conformance.components.pools import completed, completeness, generation, newest
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
@@ -76,11 +76,9 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str) -> None:
     """Each pool comes to have as many slices of its newest generation as their resourceSliceCount."""
     component = world.node(node)
-    world.eventually(
-        "pools are complete",
-        lambda: completeness(component.slices()),
-        expected="resourceSliceCount slices in each pool",
-    )
+    world.catch_up()
+    seen = world.wait(lambda: completeness(component.slices()))
+    world.check_seen("pools are complete", seen, expected=completed(seen[1]))
 
 
 @then('the devices of "{node}" are published again within {seconds:d} seconds')
@@ -160,10 +158,10 @@ def _(world: World, pool: str, seconds: int) -> None:
 
     def look() -> Seen:
         left = [name_of(obj) for obj in world.observer.list(RESOURCE_SLICES) if uid_of(obj) == made]
-        return not left, left or "none"
+        return not left, left
 
     within = world.run.patience if in_process else float(seconds)
-    world.eventually(f"slices of pool {pool}", look, expected="none", within=within)
+    world.eventually(f"slices of pool {pool}", look, expected=[], within=within)
 
 
 def _generations(world: World, node: str) -> dict[str, int]:

@@ -613,7 +613,7 @@ def has_channel(world: World, node: str, number: int) -> bool:
 def channel_major(world: World, node: str) -> int:
     """Return the major number of channels from the fake node's /proc/devices. Raises Untestable without one."""
     table = Path(world.node(node).gpus.driver_root) / "proc/devices"
-    found = character_devices(table.read_text()).get(CHANNEL_MODULE)
+    found = character_devices(table.read_text(encoding="utf-8")).get(CHANNEL_MODULE)
     if found is None:
         raise Untestable(f"{table} does not list {CHANNEL_MODULE}")
     return found

@@ -147,7 +147,7 @@ def _(world: World, node: str, text: str) -> None:
 def _(world: World, old: str, node: str, new: str) -> None:
     """Change the text of the checkpoint of a stopped kubelet; its checksum stays."""
     file = world.node(node).harness_kubelet.state_dir / FILE_NAME
-    file.write_text(file.read_text().replace(old, new))
+    file.write_text(file.read_text(encoding="utf-8").replace(old, new))
 
 
 @when('the containers of pod "{pod}" on "{node}" end in phase {phase:word}')

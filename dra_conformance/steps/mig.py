@@ -60,7 +60,7 @@ def instance_of(world: World, node: str, device: Obj) -> Instance:
 def capability_minor(world: World, node: str, path: str) -> int:
     """Return the minor number of a capability, such as gpu0/mig/gi5/access. Raises Untestable if it has none."""
     file = world.node(node).gpus.driver_root / "proc/driver/nvidia/capabilities" / path
-    for line in file.read_text().splitlines():
+    for line in file.read_text(encoding="utf-8").splitlines():
         key, _, value = line.partition(":")
         if key == "DeviceFileMinor":
             return int(value)

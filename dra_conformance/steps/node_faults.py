@@ -170,7 +170,7 @@ def restore_bind(_world: World, node: ScenarioNode) -> None:
 def remove_channel_module(_world: World, node: ScenarioNode) -> None:
     """Remove nvidia-caps-imex-channels from /proc/devices of the fake node."""
     table = Path(node.gpus.driver_root) / "proc/devices"
-    lines = table.read_text().splitlines(keepends=True)
+    lines = table.read_text(encoding="utf-8").splitlines(keepends=True)
     kept = [line for line in lines if CHANNEL_MODULE not in line]
     if kept == lines:
         raise Untestable(f"{table} does not list {CHANNEL_MODULE}, so it cannot be removed")

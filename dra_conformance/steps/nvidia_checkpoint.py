@@ -134,7 +134,7 @@ def _(world: World, node: str, claim: str, state: str) -> None:
 @then('the checkpoint of the driver on "{node}" has the boot id of the kernel')
 def _(world: World, node: str) -> None:
     """nodeBootID is that of /proc/sys/kernel/random/boot_id."""
-    wanted = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    wanted = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="utf-8").strip()
     found = manifests.look_up(orjson.loads(regular_file.read(checkpoint(world, node))), "v2.nodeBootID")
     world.check(found == wanted, "boot id of the checkpoint", expected=wanted, observed=found)
 

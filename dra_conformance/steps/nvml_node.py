@@ -46,7 +46,7 @@ def _change(world: World, lines: Sequence[str]) -> None:
 
 def _steps_of(name: str) -> list[str]:
     """Return the lines of a timeline's steps in `fixtures/nvml`, one step a line."""
-    lines = (assets.fixtures() / "nvml" / f"{name}.yaml").read_text().splitlines()
+    lines = (assets.fixtures() / "nvml" / f"{name}.yaml").read_text(encoding="utf-8").splitlines()
     return [line for line in lines if not line.startswith("#")]
 
 
@@ -189,7 +189,7 @@ def _(world: World, name: str) -> None:
     The first line of each has the line and the key that the error must name, and a text that it must contain:
     `# 4: gpus[0].bus: 00:20.0`.
     """
-    inventories = (assets.fixtures() / "nvml" / f"{name}.yaml").read_text().split("\n---\n")
+    inventories = (assets.fixtures() / "nvml" / f"{name}.yaml").read_text(encoding="utf-8").split("\n---\n")
     for text in inventories:
         head = _HEAD.fullmatch(text.partition("\n")[0])
         if head is None:

@@ -45,7 +45,7 @@ def _(world: World, datatable: list[list[str]]) -> None:
                 pci_kernel.apply(file)
             except OSError as error:
                 outcome = errno.errorcode.get(error.errno or 0, str(error))
-            outcome += file.read_text()
+            outcome += file.read_text(encoding="utf-8")
         world.check(outcome == returns, f"{text} to {name}", expected=returns, observed=outcome)
 
 

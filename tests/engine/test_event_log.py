@@ -21,6 +21,8 @@ from dra_conformance.core.events import (
     Event,
     EventLog,
     KubeletCall,
+    KubeletPod,
+    KubeletRegistration,
     LogRecord,
     NvmlChanged,
     ObjectChanged,
@@ -192,9 +194,9 @@ def test_a_timeline_has_the_events_up_to_the_clean_up() -> None:
     assert list(lines(found)) == [
         "+   0.000  BEGIN  A name",
         '+   0.001  GIVEN  node "n1"',
-        "+   0.002  API    binder: POST /x -> 409 Conflict",
+        "+   0.002  API    POST /x -> 409 Conflict  by binder",
         "+   0.003  WATCH  ADDED pods a/b  phase=Running",
-        "+   0.004  CHECK  DRA-001 BROKEN: expected 1; saw 2",
+        "+   0.004  CHECK  DRA-001 FAILED: it holds",
         "+   0.005  LOG    WARNING reference_impl.binder: last line",
     ]
 
@@ -209,8 +211,69 @@ def test_a_long_timeline_keeps_beginning_and_end() -> None:
 
 def test_a_timeline_shows_the_fields_of_other_kinds() -> None:
     assert describe(NvmlChanged(action="create", inventory="", node="n1")) == "NVML   action=create node=n1"
-    call = KubeletCall(driver="d", endpoint="/s", service="v1", method="M", request={}, code="OK", seconds=0.5)
-    assert "KUBELET-CALL driver=d" in describe(call)
+    pod = KubeletPod(step="status", uid="u", pod="a/b", phase="Pending", node="n1")
+    assert describe(pod) == "POD    status a/b  phase=Pending on n1"
+    found = KubeletRegistration(step="GetInfo", socket="/long/path.sock", driver="d", versions=("v1.DRAPlugin",))
+    assert describe(found) == 'REGISTRATION GetInfo d  versions=["v1.DRAPlugin"]'
+
+
+def kubelet_call(response: dict[str, Any], *, code: str = "OK", error: str = "") -> str:
+    """The line of a call for the claim `train`, whose answer is `response`."""
+    return describe(
+        KubeletCall(
+            driver="d",
+            endpoint="/very/long/path/dra.sock",
+            service="v1.DRAPlugin",
+            node="n1",
+            method="NodePrepareResources",
+            code=code,
+            seconds=0.25,
+            error=error,
+            response={"claims": response},
+            request={"claims": [{"namespace": "ns", "name": "train", "uid": "1"}]},
+        )
+    )
+
+
+def test_the_line_of_a_call_leads_with_method_claim_devices_answer_and_duration() -> None:
+    device = {"device_name": "gpu-0", "cdi_device_ids": ["d/gpu=0", "d/gpu=1"]}
+    assert kubelet_call({"1": {"devices": [device], "error": ""}}) == (
+        'CALL   NodePrepareResources claim train: gpu-0 ["d/gpu=0","d/gpu=1"] -> OK in 0.250 s  d on n1, v1.DRAPlugin'
+    )
+    assert kubelet_call({"1": {"devices": [], "error": "no\nGPU"}}).startswith(
+        "CALL   NodePrepareResources claim train: error no GPU -> OK in"
+    )
+    assert "claim train -> OK" in kubelet_call({})
+    # A driver may answer for claims that it was not asked for.
+    assert 'claim train; unknown claim 2: {"devices":[]} -> OK' in kubelet_call({"2": {"devices": []}})
+    failed = kubelet_call({}, code="UNAVAILABLE", error="Socket closed")
+    assert "claim train -> UNAVAILABLE Socket closed in" in failed
+
+
+def test_json_is_never_cut() -> None:
+    def ids(count: int) -> str:
+        device = {"device_name": "gpu-0", "cdi_device_ids": [f"d/gpu={n}" for n in range(count)]}
+        return kubelet_call({"1": {"devices": [device]}})
+
+    assert ids(100).count("d/gpu=") == 100
+    assert "gpu-0 (128891 characters; events.jsonl has them) -> OK" in ids(10000)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "text"),
+    [
+        ("PATCH", "/api/v1/namespaces/ns/pods/p/status", "PATCH pods/status ns/p -> 200"),
+        ("POST", "/apis/resource.k8s.io/v1/namespaces/ns/resourceclaims", "POST resourceclaims ns -> 200"),
+        ("DELETE", "/api/v1/nodes/n1", "DELETE nodes n1 -> 200"),
+    ],
+)
+def test_the_line_of_a_write_leads_with_method_and_object(method: str, path: str, text: str) -> None:
+    assert describe(ApiWrite(agent="driver", method=method, path=path, status=200)) == f"API    {text}  by driver"
+
+
+def test_the_line_of_a_refused_write_has_its_message() -> None:
+    refused = ApiWrite(agent="a", method="PUT", path="/x", status=422, reason="Invalid", message="spec: wrong")
+    assert describe(refused) == "API    PUT /x -> 422 Invalid: spec: wrong  by a"
 
 
 def test_empty_text_has_an_empty_last_line() -> None:

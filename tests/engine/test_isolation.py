@@ -180,11 +180,61 @@ def test_root_gets_no_namespace() -> None:
         isolation.choose("namespace", run_id="00000001")
 
 
-def test_programs_do_not_get_the_session_of_the_user() -> None:
-    given = {"PATH": "/bin", "SSH_AUTH_SOCK": "/run/agent", "HOME": "/root", "TMPDIR": "/scratch"}
-    assert Isolation(mode="user", uid=61184).environment(given) == {
-        "PATH": "/bin",
-        "HOME": "/scratch",
-        "TMPDIR": "/scratch",
-    }
-    assert Isolation().environment(given) == given
+OWN = {
+    "PATH": "/bin",
+    "HOME": "/root",
+    "TMPDIR": "/of-the-user",
+    "TZ": "UTC",
+    "LANG": "C.UTF-8",
+    "LC_ALL": "C.UTF-8",
+    "SSH_AUTH_SOCK": "/run/agent",
+    "GITHUB_TOKEN": "secret",
+    "LCX": "x",
+    "PATHS": "x",
+    "MINE": "own",
+}
+SMALL = {name: OWN[name] for name in ("PATH", "HOME", "TMPDIR", "TZ", "LANG", "LC_ALL")}
+
+
+def test_programs_get_little_of_the_environment() -> None:
+    assert Isolation().environment({}, own=OWN) == SMALL
+    given = {"PATH": "/node/bin:/bin", "KUBECONFIG": "/k"}
+    assert Isolation().environment(given, own=OWN) == {**SMALL, **given}
+
+
+def test_programs_get_the_variables_that_the_user_names() -> None:
+    chosen = Isolation(pass_env=("MINE", "KUBECONFIG", "NOT_SET"))
+    assert chosen.environment({}, own={**OWN, "KUBECONFIG": "/mine"}) == {**SMALL, "MINE": "own", "KUBECONFIG": "/mine"}
+    # What the run sets is part of the scenario.
+    assert chosen.environment({"KUBECONFIG": "/k"}, own={**OWN, "KUBECONFIG": "/mine"})["KUBECONFIG"] == "/k"
+
+
+@pytest.mark.parametrize(
+    ("mode", "named", "home"),
+    [("user", (), "/scratch"), ("namespace", (), "/scratch"), ("user", ("HOME",), "/root"), ("off", (), "/root")],
+)
+def test_the_home_of_an_isolated_program_is_its_own(mode: isolation.Mode, named: tuple[str, ...], home: str) -> None:
+    found = Isolation(mode=mode, uid=61184, pass_env=named).environment({"TMPDIR": "/scratch"}, own=OWN)
+    assert found == {**SMALL, "TMPDIR": "/scratch", "HOME": home}
+
+
+PRINTS = """
+import os, signal, sys
+print("variables", *sorted(f"{name}={value}" for name, value in os.environ.items()), flush=True)
+signal.pause()
+"""
+
+
+def test_a_secret_of_the_environment_does_not_reach_a_program(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_TOKEN", "WANTED", "UNWANTED"):
+        monkeypatch.setenv(name, f"hunter2-{name}")
+    (folder / ATTACKS.name).write_text(PRINTS)
+    found = attacked(folder, "--pass-env", "WANTED")
+    assert found.code == ExitCode.OK, found.output
+    written = (folder / "report" / "logs" / "scheduler.log").read_text()
+    variables = dict(word.split("=", 1) for word in written.removeprefix("variables ").split())
+    assert "KUBECONFIG" in variables
+    assert variables["PATH"] == os.environ["PATH"]
+    assert {name for name in variables if "hunter2" in variables[name]} == {"WANTED"}
+    # The report has the names of passed variables, without their values.
+    assert "hunter2" not in "".join(path.read_text() for path in (folder / "report").glob("*.*"))

@@ -198,6 +198,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "watch_lag_has_seconds": ({"watch-lag": "pods=2"}, "--watch-lag pods=2: 2 is not from 0 to 1"),
     "webhook_path_is_a_path": ({"webhook-path": "x"}, "--webhook-path 'x': must be the path of a URL"),
     "patterns_compile": ({"focus": ["("]}, "--focus '(': not a regular expression"),
+    "passed_variables_are_names": (
+        {"pass-env": ["TOKEN=hunter2"]},
+        "--pass-env 'TOKEN': must be the name of an environment variable, without a value",
+    ),
     "waivers_have_owner_and_reason": (
         {"waivers": [{"rule": "DRA-001", "owner": "", "reason": "r", "expires": "2026-01-01"}]},
         "waiver of DRA-001: owner and reason must not be empty",

@@ -55,6 +55,7 @@ def test_options_travel_unchanged() -> None:
             "unknown driver 'refrence' (choose from reference, exec:COMMAND, nvidia[:RELEASE], socket:PATH",
             "Did you mean reference?",
         ),
+        ({"pass-env": ["TOKEN=hunter2"]}, "--pass-env 'TOKEN': must be the name of an environment variable", "Set"),
         ({"driver": "exec:"}, "requires a command", ""),
         ({"driver": "exec:'x"}, "invalid command line", ""),
         ({"driver": "socket:"}, "requires the path of a Unix socket", ""),

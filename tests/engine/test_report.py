@@ -110,7 +110,7 @@ def test_a_failure_has_a_timeline_and_a_command_that_repeats_it() -> None:
     assert scenario.repeat == (
         "dra-conformance run --driver 'exec:./p --x' --fail-fast --focus '^probe/a\\.b#a\\.b ' --seed 7"
     )
-    assert any("BROKEN" in line for line in scenario.timeline)
+    assert any("FAILED" in line for line in scenario.timeline)
 
 
 def test_the_repeat_command_has_the_options_of_the_run() -> None:

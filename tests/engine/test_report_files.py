@@ -7,14 +7,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import msgspec
 import orjson
 import pytest
 import yaml
 from invented_runs import InventedRun
 
 from dra_conformance.core.errors import UsageError
-from dra_conformance.core.events import Event, EventLog
-from dra_conformance.report import build, files, junit
+from dra_conformance.core.events import Event, EventLog, ProgramOutput, ScenarioFinished
+from dra_conformance.report import Report, build, files, junit
 from dra_conformance.report.html import render as render_html
 from dra_conformance.report.terminal import render as render_text
 from dra_conformance.report.verify import differences, verify
@@ -78,7 +79,7 @@ def test_html_is_self_contained_and_escapes_output_of_targets() -> None:
     page = render_html(build(invented().events()))
     links = Links()
     links.feed(page)
-    assert links.outside == []
+    assert [one for one in links.outside if not one.startswith("#")] == []
     assert not links.tags & {"script", "link", "iframe", "img", "object", "base"}
     assert not re.search(r"url\(|@import|https?://", page)
     assert "<b> &" not in page
@@ -87,8 +88,68 @@ def test_html_is_self_contained_and_escapes_output_of_targets() -> None:
 
 def test_html_explains_untestable_scenarios_only_if_their_rule_is_not_judged() -> None:
     judged = InventedRun().scenario("good").scenario("unseen", status="untestable", decided=True)
-    assert "<h2>Failures</h2>" not in render_html(build(judged.events()))
-    assert "<h2>Failures</h2>" in render_html(build(InventedRun().scenario("unseen", status="untestable").events()))
+    assert ">Failures</h2>" not in render_html(build(judged.events()))
+    assert ">Failures</h2>" in render_html(build(InventedRun().scenario("unseen", status="untestable").events()))
+
+
+def failed_with_output(reason: str = "") -> Report:
+    """The report of a failure with the output of its driver, in a run with a second failure on a SHOULD."""
+    run = InventedRun().scenario("weak", ["DRA-002"], status="failed").scenario("bad", status="failed", reason=reason)
+    run.rule("DRA-002", level="SHOULD")
+    output = ProgramOutput(program="driver on n1", file="logs/driver-n1.log", lines=("first", "panic: <b>"))
+    found: list[Event] = []
+    for event in run.events():
+        if isinstance(event, ScenarioFinished) and event.scenario.endswith("bad"):
+            found.append(msgspec.structs.replace(output, seq=event.seq, scenario=event.scenario, time=event.time))
+            event = msgspec.structs.replace(event, objects="failures/probe.bad#bad/objects.json")
+        found.append(event)
+    return build(found)
+
+
+def test_every_form_of_the_report_names_the_log_of_the_program_and_its_last_lines() -> None:
+    report = failed_with_output()
+    text = render_text(report)
+    log = "  log       logs/driver-n1.log (driver on n1)\n            | first\n            | panic: <b>\n"
+    assert log in text
+    assert "  objects   failures/probe.bad#bad/objects.json\n" in text
+    xml = ET.fromstring(junit.render(report)).find("testsuite/testcase[@name='bad']/failure")  # noqa: S314 - our own
+    assert xml is not None
+    assert "log: logs/driver-n1.log (driver on n1)\n  | first\n  | panic: <b>\n" in str(xml.text)
+    assert "objects: failures/probe.bad#bad/objects.json" in str(xml.text)
+    page = render_html(report)
+    assert '<a href="logs/driver-n1.log">logs/driver-n1.log</a> (driver on n1)' in page
+    assert "<pre>first\npanic: &lt;b&gt;</pre>" in page
+    # The # of a scenario's id is part of the path.
+    assert 'href="failures/probe.bad%23bad/objects.json"' in page
+
+
+def test_failures_of_must_rules_come_first() -> None:
+    report = failed_with_output()
+    text, page = render_text(report), render_html(report)
+    assert text.index("✗ DRA-001 MUST failed") < text.index("! DRA-002 SHOULD failed")
+    cards = re.findall(r'<details class="failure row st-failed( lv-\w+)" id="failure-(\d)"', page)
+    assert cards == [(" lv-MUST", "1"), (" lv-SHOULD", "2")]
+    assert re.search(r'id="failure-1".*?<span class="level MUST">MUST</span> <b>DRA-001</b>', page, re.S)
+
+
+def test_the_cause_of_a_failure_is_printed_once() -> None:
+    run = InventedRun()
+    said = "the driver answered with 17 bytes that are no message"
+    for name in ("one", "two"):
+        run.scenario(name, [f"DRA-{name}"], status="untestable", reason=said)
+    text = render_text(build(run.events()))
+    failures, _, summary = text.partition("scenarios  0 passed")
+    assert (failures.count(said), summary.count(said)) == (1, 1)
+    assert "✗ 1 more rule for the same reason as DRA-one\n  DRA-two\n" in failures
+
+
+def test_a_failure_is_wrapped_in_a_terminal_and_its_command_is_not() -> None:
+    report = failed_with_output()
+    lines = render_text(report, width=40).splitlines()
+    scenario = report.scenarios[1]
+    assert f"  repeat    {scenario.repeat}" in lines
+    whole = ("  repeat", "  objects", "verdict", "scenarios", "rules", "profiles", " ")
+    assert [line for line in lines if len(line) > 40 and not line.startswith(whole)] == []
 
 
 def test_html_folds_rules_that_were_not_judged() -> None:

@@ -133,7 +133,7 @@ def _write_module(go: str, source: Path, release: str) -> str:
     version = str(answer["Version"])
     # The staging modules of v1.36.2 are tagged v0.36.2.
     staging = f"v0.{version.removeprefix('v1.')}"
-    (source / "go.mod").write_text(module_text(Path(answer["GoMod"]).read_text(), version, staging))
+    (source / "go.mod").write_text(module_text(Path(answer["GoMod"]).read_text(encoding="utf-8"), version, staging))
     return version
 
 

@@ -146,7 +146,7 @@ class Container(K3SContainer):
 def _mounts_below(folder: Path) -> list[str]:
     """Return the mounts below a folder in this process's view, innermost first."""
     try:
-        lines = Path("/proc/self/mountinfo").read_text().splitlines()
+        lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
     except OSError:  # not Linux: Docker runs in a machine of its own, whose mounts do not come here
         return []
     # mountinfo writes spaces and backslashes as octal codes.

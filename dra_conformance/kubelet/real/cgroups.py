@@ -22,7 +22,7 @@ class NodeCgroups:
 
     def __init__(self, name: str, *, mounts: str | None = None) -> None:
         self.name = name
-        text = Path("/proc/mounts").read_text() if mounts is None else mounts
+        text = Path("/proc/mounts").read_text(encoding="utf-8") if mounts is None else mounts
         self._folders = [hierarchy / name for hierarchy in hierarchies(text)]
         # Beside version 1, runc also uses an empty version 2 hierarchy if it is mounted.
         self._all = [hierarchy / name for hierarchy in mounted(text)]
@@ -39,8 +39,8 @@ class NodeCgroups:
             folder.mkdir(exist_ok=True)
             for setting in ("cpuset.cpus", "cpuset.mems"):
                 with contextlib.suppress(OSError):  # only if the hierarchy has this controller, and it is empty
-                    if not (folder / setting).read_text().strip():
-                        (folder / setting).write_text((folder.parent / setting).read_text())
+                    if not (folder / setting).read_text(encoding="utf-8").strip():
+                        (folder / setting).write_text((folder.parent / setting).read_text(encoding="utf-8"))
 
     def remove(self) -> list[str]:
         """Remove the folders and everything below; those that the kernel still holds after ten seconds."""
@@ -65,7 +65,7 @@ def remove_abandoned(folder: Path, *, mounts: str | None = None) -> list[Path]:
 
     A cgroup with running processes cannot be removed.
     """
-    text = Path("/proc/mounts").read_text() if mounts is None else mounts
+    text = Path("/proc/mounts").read_text(encoding="utf-8") if mounts is None else mounts
     mark = f"{zlib.crc32(bytes(folder)):08x}"
     found = [path for each in mounted(text) for path in sorted(each.glob(f"dra-*.{mark}.*")) if path.is_dir()]
     return [path for path in found if not (folder / path.name.split(".")[0]).exists() and _removed(path)]
@@ -85,7 +85,7 @@ def mounted(mounts: str, *kinds: str) -> list[Path]:
 def _delegate(parent: Path) -> None:
     """Enable the controllers of `parent` for its children; only version 2 needs that."""
     with contextlib.suppress(OSError):
-        for controller in (parent / "cgroup.controllers").read_text().split():
+        for controller in (parent / "cgroup.controllers").read_text(encoding="utf-8").split():
             (parent / "cgroup.subtree_control").write_text(f"+{controller}")
 
 

@@ -65,7 +65,9 @@ class NodeNamespace:
                 message = said.decode(errors="replace").strip() or "without a word"
                 raise KubeletError(f"a node cannot have namespaces of its own here: {message}")
             clock.wait(never, _TURN)
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
+        children = (
+            Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text(encoding="utf-8").split()
+        )
         # A pidfd, because the number of a process that has ended can be used again.
         self._first = os.pidfd_open(int(children[0]))
 

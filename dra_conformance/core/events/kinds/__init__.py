@@ -48,6 +48,7 @@ from dra_conformance.core.events.kinds.scenario import (
     CleanupStarted,
     ClockAdvanced,
     PrepareReturned,
+    ProgramOutput,
     ScenarioFinished,
     ScenarioRetried,
     ScenarioStarted,
@@ -72,6 +73,7 @@ AnyEvent = (
     | Traceback
     | ScenarioRetried
     | CleanupStarted
+    | ProgramOutput
     | ScenarioFinished
     | ClockAdvanced
     | WebhookCalled
@@ -134,6 +136,7 @@ __all__ = [
     "PlannedScenario",
     "PrepareReturned",
     "ProblemFound",
+    "ProgramOutput",
     "RunFinished",
     "RunPlanned",
     "RunStarted",

@@ -55,6 +55,7 @@ class ScenarioFinished(Event, tag="scenario-finished", frozen=True, kw_only=True
     """A scenario ends. `step` is the step that failed; `duration` and `cpu` are in seconds.
 
     `crash`: the program under test that ended by itself in a scenario that did not pass, with its last words.
+    `objects`: the file in the report directory with the objects of a scenario that did not pass.
 
     `cpu` is the CPU time of the process that ran the scenario (the harness, the embedded control plane and the
     reference components in it) and of the programs that ended with the scenario, such as a driver.
@@ -66,6 +67,18 @@ class ScenarioFinished(Event, tag="scenario-finished", frozen=True, kw_only=True
     cpu: float = 0.0
     step: str = ""
     crash: str = ""
+    objects: str = ""
+
+
+class ProgramOutput(Event, tag="program-output", frozen=True, kw_only=True):
+    """The last lines of the log of a program under test when its scenario failed, without secrets.
+
+    `file` is the log in the report directory.
+    """
+
+    program: str
+    file: str
+    lines: tuple[str, ...] = ()
 
 
 class ClockAdvanced(Event, tag="clock", frozen=True, kw_only=True):

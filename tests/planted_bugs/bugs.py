@@ -1,0 +1,64 @@
+"""The planted bugs: the scenario that finds each of them, and what a report must name on its first screen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Bug:
+    """One bug. `method` is the call that goes wrong, `object` what it is about, `cause` what is wrong with it."""
+
+    name: str
+    scenario: str
+    rule: str
+    method: str
+    object: str
+    cause: str
+
+
+_RESPONSE = "driver/prepare#the-response-for-a-claim-has-its-own-devices"
+_PREPARE, _UNPREPARE = "NodePrepareResources", "NodeUnprepareResources"
+
+BUGS = (
+    # It returns a CDI id without writing the specification.
+    Bug("no-specification", _RESPONSE, "NV-049d", _PREPARE, "claim train", "unresolvable CDI devices"),
+    # It mixes up its devices.
+    Bug("other-device", _RESPONSE, "NV-049c", _PREPARE, "claim train", '"device":"dev-1"'),
+    # Its response has no entry for the claim.
+    Bug("missing-answer", _RESPONSE, "NV-049b", _PREPARE, "claim train", "no entry"),
+    # It crashes in Prepare.
+    Bug("panic", _RESPONSE, "NV-049b", _PREPARE, "claim train", "panic: runtime error: index out of range [2]"),
+    # Prepare is not idempotent.
+    Bug("once", "driver/prepare#prepare-may-be-repeated", "NV-051", _PREPARE, "claim train", "already prepared"),
+    # After a restart it takes the claims of its checkpoint for those of another program.
+    Bug(
+        "restart",
+        "driver/restarts#a-restarted-driver-prepares-the-same-devices-again",
+        *("NV-052", _PREPARE, "claim train", "stale checkpoint: device is in use"),
+    ),
+    # It does not compare the claim's uid with that of the call.
+    Bug(
+        "uid",
+        "driver/refusals#a-claim-that-was-replaced-by-another-of-its-name-is-refused",
+        *("NV-053", _PREPARE, "claim train", '"device":"dev-0"'),
+    ),
+    # A refused claim takes the other claims of its call with it.
+    Bug(
+        "sticky-error",
+        "driver/refusals#a-claim-that-is-refused-does-not-affect-the-others",
+        *("NV-056", _PREPARE, "claim good", "the batch of this claim has failed"),
+    ),
+    # Unprepare of a claim that it does not know is an error.
+    Bug(
+        "unknown-claim",
+        "driver/unprepare#unprepare-of-an-unknown-claim-succeeds",
+        *("DRA-279", _UNPREPARE, "claim unknown", "no checkpoint entry"),
+    ),
+    # Its slice announces a second one, which it never publishes.
+    Bug(
+        "slice-count",
+        "driver/slices#the-slices-of-a-node-form-complete-pools",
+        *("DRA-288", "ADDED resourceslices", "n1-", '"resourceSliceCount":[2]'),
+    ),
+)
