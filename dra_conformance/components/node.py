@@ -78,7 +78,8 @@ class ScenarioNode:
         self.inventory = inventory or world.run.options.inventory
         world.run.components.work.mkdir(parents=True, exist_ok=True, mode=0o700)
         # A short name: paths of sockets below it have at most 107 bytes.
-        self.root = world.run.components.work / f"{alias}{world.suffix.rpartition('-')[2]}"
+        # With a point: node-1 of scenario 31 is not node-13 of scenario 1.
+        self.root = world.run.components.work / f"{alias}.{world.suffix.rpartition('-')[2]}"
         self.root.mkdir(mode=0o700)
         self.driver_error = ""
         """The error that ended the last start of the reference driver in this process."""
