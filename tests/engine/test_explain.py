@@ -79,7 +79,7 @@ def test_a_target_that_does_not_exist() -> None:
 
 def test_a_c_source_has_a_line() -> None:
     patch = RecordingPatch()
-    patch.source("device/memory.c", "if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_VERSION_MISMATCH;", "")
+    patch.source("device/memory.c", "if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_FUNCTION_NOT_FOUND;", "")
     (target,) = patch.targets
     assert "nvmlMemory_v2_t" in (ROOT / target.place.file).read_text().splitlines()[target.place.line - 1]
 
