@@ -165,6 +165,7 @@ def _scenario(scenario: ScenarioResult, width: int | None) -> Iterator[str]:
         yield from _row("step", scenario.failed_step, width)
     broken = _broken(scenario)
     if broken is not None:
+        yield from _row("check", broken.message, width)
         yield from _row("expected", broken.expected, width)
         yield from _row("observed", broken.observed, width)
     if reason := further_reason(scenario):

@@ -385,7 +385,7 @@ Feature: API validation of ResourceSlices
     Given the manifest "claims/slice"
     And "spec.devices[0].attributes" is {a: {<what>: []}}
     When it is created
-    Then the API server refuses it: Invalid at "spec.devices[0].attributes[a].<what>"
+    Then the API server refuses it, perhaps at "spec.devices[0].attributes[a]" too: Invalid at "spec.devices[0].attributes[a].<what>"
 
     Examples:
       | what     |
