@@ -32,6 +32,7 @@ COMPONENTS = (
     "kubelet",
     "driver",
     "compute-domain-controller",
+    "compute-domain-daemon",
     "taint-eviction",
 )
 OURS = [word for component in COMPONENTS for word in (f"--{component}", "reference")]
