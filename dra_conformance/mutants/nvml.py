@@ -24,7 +24,7 @@ def _(patch: Patch) -> None:
 @mutant("any-structure-version-accepted", rule="NVML-006")
 def _(patch: Patch) -> None:
     """The second memory structure is filled whatever its version is."""
-    patch.source("device/memory.c", "if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_VERSION_MISMATCH;", "")
+    patch.source("device/memory.c", "if (out->version != VERSION(nvmlMemory_v2_t, 2)) return E_FUNCTION_NOT_FOUND;", "")
 
 
 @mutant("newest-structure-for-all", rule="NVML-007")
@@ -82,7 +82,7 @@ def _(patch: Patch) -> None:
     """One nvmlShutdown ends every session of the process."""
     patch.source(
         "state/session.c",
-        "if (__atomic_sub_fetch(&b->references, 1, __ATOMIC_RELEASE) == 0) session_wake();",
+        "__atomic_sub_fetch(&b->references, 1, __ATOMIC_RELEASE);",
         "b->references = 0;",
     )
 
@@ -332,7 +332,7 @@ def _(patch: Patch) -> None:
 @mutant("any-event-registered", rule="NVML-055")
 def _(patch: Patch) -> None:
     """Every event type can be registered."""
-    patch.source("events/events.c", "    if ((types & ~supported) != 0) return E_NOT_SUPPORTED;", "")
+    patch.source("events/events.c", "    if ((types & ~(supported | UNNAMED_TYPES)) != 0) return E_NOT_SUPPORTED;", "")
 
 
 @mutant("events-of-all-gpus", rule="NVML-056")
@@ -550,7 +550,7 @@ def _(patch: Patch) -> None:
     """Event types can be registered if one of them is supported."""
     patch.source(
         "events/events.c",
-        "    if ((types & ~supported) != 0) return E_NOT_SUPPORTED;",
+        "    if ((types & ~(supported | UNNAMED_TYPES)) != 0) return E_NOT_SUPPORTED;",
         "    if (types != 0 && (types & supported) == 0) return E_NOT_SUPPORTED;",
     )
 
@@ -611,5 +611,5 @@ def _(patch: Patch) -> None:
 @mutant("empty-event-mask-refused", rule="NVML-055")
 def _(patch: Patch) -> None:
     """Registering no event type is refused."""
-    line = "    if ((types & ~supported) != 0) return E_NOT_SUPPORTED;"
+    line = "    if ((types & ~(supported | UNNAMED_TYPES)) != 0) return E_NOT_SUPPORTED;"
     patch.source("events/events.c", line, f"{line}\n    if (types == 0) return E_INVALID_ARGUMENT;")

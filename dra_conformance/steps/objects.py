@@ -198,9 +198,7 @@ def _(world: World, other: str, reason: str, field: str) -> None:
     _check_invalid(world, reason, field, perhaps=frozenset({(reason, other)}))
 
 
-def _check_invalid(
-    world: World, reason: str, field: str, *, perhaps: frozenset[tuple[str, str]] = frozenset()
-) -> None:
+def _check_invalid(world: World, reason: str, field: str, *, perhaps: frozenset[tuple[str, str]] = frozenset()) -> None:
     error = world.state(Requests).refusal
     causes = {
         (str(cause.get("reason")).removeprefix("FieldValue"), str(cause.get("field")))
