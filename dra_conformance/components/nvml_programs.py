@@ -167,7 +167,7 @@ for attempt in range(5):
     thread = threading.Thread(target=wait)
     thread.start()
     began.wait()
-    time.sleep(0.2)
+    time.sleep(0.2)  # until the thread is in its call; a miss is tried again
     code = {
         "EventSetFree": lambda: library.nvmlEventSetFree(events),
         "EventSetCreate": lambda: library.nvmlEventSetCreate(ctypes.byref(more)),
