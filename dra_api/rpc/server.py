@@ -10,7 +10,7 @@ import logging
 import secrets
 import stat
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
@@ -232,20 +232,9 @@ class PluginServer:
         def watch(_: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
             self.on_health_stream(version.service)
             try:
-                yield from reports(context)
+                yield from streamed(context, driver.watch_health(), version.encode)
             except HealthNotSupported as error:
                 context.abort(grpc.StatusCode.UNIMPLEMENTED, str(error))
-
-        def reports(context: grpc.ServicerContext) -> Iterator[bytes]:
-            source = driver.watch_health()
-            close = getattr(source, "close", None)
-            # A generator is left out: Python refuses to close one from another thread while it runs.
-            if close is not None and not hasattr(source, "gi_frame"):
-                context.add_callback(close)
-            for devices in source:
-                if not context.is_active():
-                    return
-                yield version.encode(devices)
 
         return handlers(version.service, {"NodeWatchResources": grpc.unary_stream_rpc_method_handler(watch)})
 
@@ -285,6 +274,18 @@ def decoded(context: grpc.ServicerContext, decode: Callable[[], T]) -> T:
     except DecodeError as error:
         context.abort(grpc.StatusCode.INVALID_ARGUMENT, f"the request is not a message of this service: {error}")
         raise  # unreachable, since abort raises; for the type checker
+
+
+def streamed(context: grpc.ServicerContext, source: Iterable[T], encode: Callable[[T], bytes]) -> Iterator[bytes]:
+    """Yield the responses of a stream until its caller ends it. A source with `close` is closed then."""
+    close = getattr(source, "close", None)
+    # A generator is left out: Python refuses to close one from another thread while it runs.
+    if close is not None and not hasattr(source, "gi_frame"):
+        context.add_callback(close)
+    for item in source:
+        if not context.is_active():
+            return
+        yield encode(item)
 
 
 def answered(context: grpc.ServicerContext, answer: Callable[[], bytes]) -> bytes:

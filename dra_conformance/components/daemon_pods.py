@@ -51,6 +51,7 @@ from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.fake_executable import FakeExecutable
+from dra_conformance.components.reconcile import reconcile
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE, fill
 from dra_conformance.core.events import LogRecord
 from dra_conformance.core.isolation import Isolation
@@ -490,17 +491,7 @@ class DaemonPods:
         self._queue.add(AGENT)
 
     def _work(self) -> None:
-        while (key := self._queue.get()) is not None:
-            try:
-                self._sync()
-            except (ApiError, TransportError):
-                self._queue.add_rate_limited(key)
-            except Exception as error:
-                report_exception(error)
-            else:
-                self._queue.forget(key)
-            finally:
-                self._queue.done(key)
+        reconcile(self._queue, lambda _: self._sync())
 
     def _sync(self) -> None:
         wanted = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 
-from dra_api.client import AlreadyExists, ApiError, KubeClient, NotFound
+from dra_api.client import AlreadyExists, KubeClient, NotFound
 from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
@@ -25,9 +25,9 @@ from dra_api.objects import (
     owner_reference,
     uid_of,
 )
-from dra_api.threads import report_exception, started
-from dra_api.transport import TransportError
+from dra_api.threads import started
 from dra_api.workqueue import WorkQueue
+from dra_conformance.components.reconcile import reconcile
 
 AGENT = "simulated-deployments"
 """The user agent of the controller's requests."""
@@ -69,17 +69,7 @@ class Deployments:
             self._queue.add((namespace_of(change.object), owner["name"]))
 
     def _work(self) -> None:
-        while (key := self._queue.get()) is not None:
-            try:
-                self._sync(*key)
-            except (ApiError, TransportError):
-                self._queue.add_rate_limited(key)
-            except Exception as error:
-                report_exception(error)
-            else:
-                self._queue.forget(key)
-            finally:
-                self._queue.done(key)
+        reconcile(self._queue, lambda key: self._sync(*key))
 
     def _sync(self, namespace: str, name: str) -> None:
         # Read, not cached: a Deployment may have been replaced by one of its name.

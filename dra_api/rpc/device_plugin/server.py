@@ -19,7 +19,7 @@ from dra_api.rpc.device_plugin.types import (
     PreferenceRequest,
     Registration,
 )
-from dra_api.rpc.server import SocketServer, answered, decoded, handlers
+from dra_api.rpc.server import SocketServer, answered, decoded, handlers, streamed
 
 
 class DevicePlugin(Protocol):
@@ -73,15 +73,7 @@ class DevicePluginServer:
             return answered(context, lambda: codec.encode_options(plugin.options()))
 
         def watch(_: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
-            source = plugin.watch_devices()
-            close = getattr(source, "close", None)
-            # A generator is left out: Python refuses to close one from another thread while it runs.
-            if close is not None and not hasattr(source, "gi_frame"):
-                context.add_callback(close)
-            for devices in source:
-                if not context.is_active():
-                    return
-                yield codec.encode_devices(devices)
+            return streamed(context, plugin.watch_devices(), codec.encode_devices)
 
         def allocate(data: bytes, context: grpc.ServicerContext) -> bytes:
             containers = decoded(context, lambda: codec.decode_allocate(data))
