@@ -116,11 +116,12 @@ def _cell(text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the text of each generated page."""
+    rules = list(Catalogue.load().values())
     return {
-        FOLDER / "rules.md": rules_page(Catalogue.load().values()),
+        FOLDER / "rules.md": rules_page(rules),
         FOLDER / "profiles.md": profiles_page(),
         FOLDER / "steps.md": steps_page(),
-        README: readme(Catalogue.load().values()),
+        README: readme(rules),
     }
 
 

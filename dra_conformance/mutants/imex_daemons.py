@@ -73,7 +73,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{NAMES}:hosts_text", make)
 
 
-@mutant("imex-started-and-never-told", rule="NV-396")
+@mutant("running-imex-gets-no-signal", rule="NV-396")
 def _(patch: Patch) -> None:
     """A running nvidia-imex gets no signal."""
 

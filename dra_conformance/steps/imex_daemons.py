@@ -329,7 +329,7 @@ def check_same(world: World, nodes: str, name: str) -> None:
     world.stays(f"IMEX processes of {nodes}", look, expected="the remembered ones")
 
 
-@then('the IMEX process of "{node}" in ComputeDomain "{name}" has been told of its peers')
+@then('the IMEX process of "{node}" in ComputeDomain "{name}" has got another SIGUSR1')
 def _(world: World, node: str, name: str) -> None:
     """The remembered process runs on, and has got SIGUSR1 since."""
     before = world.state(Daemons).remembered[name, node]
@@ -342,7 +342,7 @@ def _(world: World, node: str, name: str) -> None:
     eventually(world, f"IMEX process of {node}", look, expected=f"process {before['pid']} with another SIGUSR1")
 
 
-@then('the IMEX process of "{node}" in ComputeDomain "{name}" has been told nothing')
+@then('the IMEX process of "{node}" in ComputeDomain "{name}" has got no further SIGUSR1')
 def _(world: World, node: str, name: str) -> None:
     """The remembered process runs on, and has got no further SIGUSR1."""
     before = world.state(Daemons).remembered[name, node]

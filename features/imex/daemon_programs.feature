@@ -42,15 +42,15 @@ Feature: The daemon program of ComputeDomains
     Given nodes "n1" join ComputeDomain "job"
     And the daemons of "n1" have become ready in ComputeDomain "job"
     When nodes "n2" join ComputeDomain "job"
-    Then the IMEX process of "n1" in ComputeDomain "job" has been told of its peers
+    Then the IMEX process of "n1" in ComputeDomain "job" has got another SIGUSR1
     And the daemons of "n1, n2" are ready in ComputeDomain "job"
     And the IMEX processes of "n1, n2" in ComputeDomain "job" come to be connected to each other
     Given the daemons of "n1, n2" have become ready in ComputeDomain "job"
     When nvidia-imex-ctl of "n2" in ComputeDomain "job" is replaced by "echo NOT_READY"
     Then the entry of "n2" in ComputeDomain "job" becomes NotReady
-    And the IMEX process of "n1" in ComputeDomain "job" has been told nothing
+    And the IMEX process of "n1" in ComputeDomain "job" has got no further SIGUSR1
     When nodes "n2" leave their ComputeDomain
-    Then the IMEX process of "n1" in ComputeDomain "job" has been told of its peers
+    Then the IMEX process of "n1" in ComputeDomain "job" has got another SIGUSR1
 
   @NV-395
   Scenario: The hosts file of a daemon does not grow while others join and leave
@@ -113,7 +113,7 @@ Feature: The daemon program of ComputeDomains
     Then the daemon of "n2" in ComputeDomain "job" runs again
     And the daemons of "n1, n2" are ready in ComputeDomain "job"
     And the entries of nodes "n1, n2" in the cliques of ComputeDomain "job" are the remembered ones
-    And the IMEX process of "n1" in ComputeDomain "job" has been told nothing
+    And the IMEX process of "n1" in ComputeDomain "job" has got no further SIGUSR1
     And the IMEX processes of "n1, n2" in ComputeDomain "job" come to be connected to each other
 
   @NV-403

@@ -2,7 +2,7 @@
 #include "calls/enter.h"
 #include "events/event_sets.h"
 
-/* An event type that no release of the header has, but that a GPU of release 580 accepts beside those of its mask. */
+/* Bits that name no event type, which a GPU of release 580 accepts beside those of its mask. */
 #define UNNAMED_TYPES 0x60ull
 
 API nvmlReturn_t nvmlEventSetCreate(handle_t *set) {

@@ -22,8 +22,7 @@ typedef struct {
     uint32_t lock;
     uint32_t references;
     uint32_t sessions; /* counts nvmlInit after nvmlShutdown: old event sets are not those of this session */
-    uint32_t events; /* the lock of session_events_begin */
-    uint32_t reserved;
+    uint32_t events;   /* the lock of session_events_begin */
     uint64_t epoch;
 } fn_session_block;
 
