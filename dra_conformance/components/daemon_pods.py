@@ -7,9 +7,6 @@ edits that a kubelet plugin gives to a daemon claim: the node's clique, by its l
 ComputeDomain. Simulated are: the daemon's claim, its devices, the pod network (each pod has an address of the loopback
 network) and nvidia-imex (fake_nvml.imex), which is the only one in PATH.
 
-The reference runs in this process, with a simulated nvidia-imex as a process of its own. A program
-(`--compute-domain-daemon exec:COMMAND`) runs as a process that sees its files at /imexd and /etc/hosts.
-
 `DaemonPods` owns informers, one thread, and the containers; each container owns a thread.
 """
 
@@ -17,19 +14,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
-import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from dra_api.client import AlreadyExists, ApiError, KubeClient, NotFound
-from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
     COMPUTE_DOMAIN_CLIQUES,
@@ -50,237 +41,18 @@ from dra_api.threads import report_exception, started
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from dra_conformance.components.context import ScenarioContext
-from dra_conformance.components.fake_executable import FakeExecutable
+from dra_conformance.components.daemon_containers import DaemonContainer
+from dra_conformance.components.daemon_programs import DAEMON
 from dra_conformance.components.reconcile import reconcile
-from dra_conformance.core.component_spec import DRIVER_NAMESPACE, fill
-from dra_conformance.core.events import LogRecord
-from dra_conformance.core.isolation import Isolation
-from dra_conformance.core.process import ManagedProcess
+from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from fake_nvml import imex
-from reference_impl.compute_domain import imex_process
-from reference_impl.compute_domain.imex_config import IMEX_CONFIG
-from reference_impl.compute_domain.imex_daemon import CONFIG, TEMPLATE, DaemonSettings, ImexDaemon
-from reference_impl.errors import ComponentError
 
-DAEMON = "compute-domain-daemon"
 AGENT = "simulated-daemon-pods"
 """The user agent of the requests of DaemonSet controller and kubelets."""
 SIMULATED = "resource.nvidia.com/simulated"
-FOREIGN_LINE = "192.0.2.250\tstorage.example.com"
-"""A line of each hosts file that is not the daemon's."""
 
 _LABEL = "resource.nvidia.com/computeDomain"
 _NODE_CLIQUE = "nvidia.com/gpu.clique"
-_PROBE_STARTING, _PROBE_RUNNING = 0.25, 0.8
-"""Seconds between two checks of a container. A kubelet does it each second and each 10 seconds."""
-_PROBE_TIMEOUT = 10.0
-_GRACE_SECONDS = 30.0
-_CRASHED_SECONDS = 10.0
-"""From the end of a container by itself to its restart, as a kubelet's back-off is after the first restart."""
-_SCRIPT = """#!/bin/sh
-# Simulated: there is no NVLink between the nodes of a scenario.
-if [ -f "$0.instead" ]; then exec /bin/sh "$0.instead"; fi
-# The signal would end the program before it has a handler; it resolves all names after that anyway.
-trap '' USR1
-exec {python} -I -S {module} {part} "$@"
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class ContainerFiles:
-    """The files of a daemon's container."""
-
-    root: Path
-
-    @property
-    def imexd(self) -> Path:
-        """The folder that is /imexd in the container."""
-        return self.root / "imexd"
-
-    @property
-    def hosts(self) -> Path:
-        """The file that is /etc/hosts in the container."""
-        return self.root / "hosts"
-
-    @property
-    def bin(self) -> Path:
-        """The folder with nvidia-imex, first in PATH."""
-        return self.root / "bin"
-
-    def executable(self, name: str) -> FakeExecutable:
-        """Return one of the simulated programs."""
-        return FakeExecutable(self.bin / name)
-
-    def write(self, pod_ip: str, pod_name: str) -> None:
-        """Write what a kubelet and the plugin write before the container starts."""
-        self.imexd.mkdir(parents=True, exist_ok=True, mode=0o755)
-        (self.imexd / TEMPLATE).write_text(IMEX_CONFIG)
-        # A kubelet writes the hosts file at each start of a container.
-        self.hosts.write_text(f"127.0.0.1\tlocalhost\n{FOREIGN_LINE}\n{pod_ip}\t{pod_name}\n")
-
-    def install(self, *, without: frozenset[str]) -> None:
-        """Write the simulated programs, except those in `without`."""
-        self.bin.mkdir(parents=True, mode=0o755)
-        # A copy: another user may not be able to read the harness's own files.
-        module = self.bin / "simulated_imex.py"
-        shutil.copyfile(imex.__file__, module)
-        for name, part in (("nvidia-imex", "daemon"), ("nvidia-imex-ctl", "control")):
-            if name not in without:
-                script = _SCRIPT.format(python=sys.executable, module=module, part=part)
-                self.executable(name).install(script)
-
-
-class DaemonProgram(Protocol):
-    """The program of a container."""
-
-    def start(self) -> None:
-        """Start it. Raises an exception if it ends at once."""
-        ...
-
-    def ended(self) -> str | None:
-        """Return why it has ended by itself; None while it runs."""
-        ...
-
-    def stop(self) -> None:
-        """End it as SIGTERM does, and wait for the end."""
-        ...
-
-    def kill(self) -> None:
-        """End what still runs of it, as SIGKILL does."""
-        ...
-
-    def check(self) -> str:
-        """Run its check. Return why it is not ready; empty if it is."""
-        ...
-
-
-class ReferenceProgram:
-    """The reference daemon in this process."""
-
-    def __init__(
-        self, world: ScenarioContext, environment: Mapping[str, str], files: ContainerFiles, log: Path
-    ) -> None:
-        self._environment = {**environment, imex.HOSTS: str(files.hosts)}
-        self._files = files
-        self._daemon: ImexDaemon | None = None
-        self._failed = threading.Event()
-        self._world = world
-        self._log = log
-
-    def start(self) -> None:
-        """Start the daemon. Raises ComponentError if it cannot start."""
-        settings = DaemonSettings.read(
-            self._environment, config_dir=self._files.imexd, hosts_file=self._files.hosts, imex_log=self._log
-        )
-        transport = self._world.run.component_transport(DAEMON)
-        self._daemon = ImexDaemon(
-            KubeClient(transport, user_agent=f"reference-{DAEMON}"),
-            clock=self._world.clock,
-            settings=settings,
-            on_failure=self._failed.set,
-        )
-        self._daemon.start()
-
-    def ended(self) -> str | None:
-        """Return why the daemon has given up; None while it runs."""
-        return self._daemon.failure if self._daemon is not None and self._failed.is_set() else None
-
-    def stop(self) -> None:
-        """Stop the daemon."""
-        if self._daemon is not None:
-            self._daemon.stop()
-
-    def kill(self) -> None:
-        """Kill the daemon."""
-        if self._daemon is not None:
-            self._daemon.kill()
-
-    def check(self) -> str:
-        """Run the daemon's check."""
-        clique_id = self._environment.get("CLIQUE_ID", "")
-        config = self._files.imexd / CONFIG
-        return imex_process.check(config, clique_id=clique_id, simulated=False, environment=self._environment)
-
-
-class ExternalProgram:
-    """A daemon under test, as a process."""
-
-    def __init__(
-        self, world: ScenarioContext, environment: Mapping[str, str], files: ContainerFiles, log: Path
-    ) -> None:
-        run = world.run
-        self._environment = dict(environment)
-        values = {"kubeconfig": environment["KUBECONFIG"], "config_dir": "/imexd", "hosts": "/etc/hosts"}
-        self._command = [fill(word, values) for word in run.components.spec(DAEMON).command]
-        self._isolation = self._isolated(world, files)
-        self._process = ManagedProcess(
-            f"{DAEMON} {files.root.name}",
-            [*self._command, "run"],
-            log_path=log,
-            env=self._environment,
-            isolation=self._isolation,
-        )
-
-    @staticmethod
-    def _isolated(world: ScenarioContext, files: ContainerFiles) -> Isolation:
-        isolation = world.run.isolation
-        view = files.root / "view"
-        view.mkdir(exist_ok=True, mode=0o700)
-        isolation.give(files.imexd, *files.imexd.iterdir(), files.hosts)
-        parents = [path for path in files.bin.parents if path.is_relative_to(world.run.components.work)]
-        isolation.reach(*parents)
-        owned = isolation.with_folders(files.imexd, world.run.target_folder(DAEMON))
-        mounts = [(files.imexd, Path("/imexd")), (files.hosts, Path("/etc/hosts"))]
-        return owned.with_mounts(mounts, view=view)
-
-    def start(self) -> None:
-        """Start the process. Raises TargetUnreachable if it cannot be started."""
-        self._process.start()
-
-    def ended(self) -> str | None:
-        """Return the exit code and the last output of a process that has ended; None while it runs."""
-        if self._process.running:
-            return None
-        return f"exit code {self._process.exit_code}: {self._process.last_lines(3)}"
-
-    def stop(self) -> None:
-        """Send SIGTERM, and wait for a pod's usual grace period at most; its children are left to it."""
-        if self._process.running and self._process.pid is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self._process.pid, signal.SIGTERM)
-            self._process.wait(_GRACE_SECONDS)
-
-    def kill(self) -> None:
-        """Send SIGKILL to the process and its children."""
-        self._process.kill()
-
-    def check(self) -> str:
-        """Run the command with `check`."""
-        try:
-            process = subprocess.Popen(
-                self._isolation.command([*self._command, "check"]),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                env=self._isolation.environment({**os.environ, **self._environment}),
-                # A group of its own: what a check starts is killed with it.
-                start_new_session=True,
-            )
-        except OSError as error:
-            return str(error)
-        said, problem = b"", ""
-        try:
-            said, _ = process.communicate(timeout=_PROBE_TIMEOUT)
-        except subprocess.TimeoutExpired:
-            problem = f"the check takes more than {_PROBE_TIMEOUT:g} s"
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        if process.stdout is not None:
-            process.stdout.close()
-        if problem or process.returncode == 0:
-            return problem
-        return f"exit code {process.returncode}: {said.decode(errors='replace').strip()[-300:]}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,132 +65,6 @@ class DaemonEnd:
     seconds: float
     entries: tuple[Obj, ...]
     imex: bool
-
-
-class DaemonContainer:
-    """The container of one daemon pod, with the thread of its probes."""
-
-    def __init__(
-        self,
-        world: ScenarioContext,
-        client: KubeClient,
-        pod: Obj,
-        environment: Mapping[str, str],
-        *,
-        without: frozenset[str],
-    ) -> None:
-        self.pod = pod
-        self.ip = environment["POD_IP"]
-        self.environment = dict(environment)
-        self.files = ContainerFiles(world.run.components.work / f"daemon-{uid_of(pod)[:13]}")
-        self.restarts = 0
-        self.problem = "it has not been checked yet"
-        """Why the container is not ready; empty if it is."""
-        self.ended = ""
-        """Why the program has ended by itself; empty while it runs."""
-        self.program: DaemonProgram | None = None
-        self._world = world
-        self._client = client
-        self._clock: Clock = world.log.clock
-        self._stopping = threading.Event()
-        self._wake = threading.Event()
-        self._done = threading.Event()
-        self._lock = threading.Lock()
-        self._ended_at: float | None = None
-        self._killed = False
-        self._log = world.run.folder / "logs" / f"{DAEMON}-{name_of(pod)[-60:]}.log"
-        self._log.parent.mkdir(parents=True, exist_ok=True)
-        self.files.root.mkdir(parents=True, mode=0o700)
-        self.files.install(without=without)
-        self.environment["PATH"] = f"{self.files.bin}:{os.environ.get('PATH', '/usr/bin:/bin')}"
-        self._thread = started(self._run, name=f"daemon-pod-{self.ip}")
-
-    def stop(self, *, kill: bool, observe: Callable[[float], None] = lambda seconds: None) -> None:
-        """End the container for good; `observe` gets the seconds that the program took to end on SIGTERM."""
-        self._stopping.set()
-        self._wake.set()
-        with self._lock:
-            program, self.program = self.program, None
-        if program is not None:
-            if not kill:
-                begun = self._clock.monotonic()
-                program.stop()
-                observe(self._clock.monotonic() - begun)
-            program.kill()
-        self._done.set()
-        self._thread.join()
-
-    def kill_program(self) -> None:
-        """Kill the program as SIGKILL does; the pod's container is started again at once."""
-        with self._lock:
-            if self.program is not None:
-                self.program.kill()
-            self._killed = True
-        self._wake.set()
-
-    def _run(self) -> None:
-        try:
-            self._start()
-            while not self._stopping.is_set():
-                self._look()
-                self._clock.wait(self._wake, _PROBE_RUNNING if not self.problem else _PROBE_STARTING)
-                self._wake.clear()
-            # The kernel kills an isolated program when the thread that started it ends.
-            self._done.wait()
-        except Exception as error:
-            report_exception(error)
-
-    def _start(self) -> None:
-        with self._lock:
-            if self._stopping.is_set():
-                return
-            self.files.write(self.ip, name_of(self.pod))
-            kind = self._world.run.components.spec(DAEMON).kind
-            make = ReferenceProgram if kind == "reference" else ExternalProgram
-            self.program = make(self._world, self.environment, self.files, self._log)
-            self._ended_at, self._killed, self.ended = None, False, ""
-            try:
-                self.program.start()
-            except (ComponentError, ApiError, TransportError) as error:
-                self._has_ended(str(error))
-
-    def _look(self) -> None:
-        with self._lock:
-            program = self.program
-            if program is None or self._stopping.is_set():
-                return
-            killed = self._killed
-            why = None if killed or self._ended_at is not None else program.ended()
-            if why is not None:
-                program.stop()
-                self._has_ended(why)
-        if killed or (self._ended_at is not None and self._clock.monotonic() >= self._ended_at + _CRASHED_SECONDS):
-            self._write("its container starts again")
-            self.restarts += 1
-            self._start()
-            return
-        self._write("its program has ended" if self._ended_at is not None else program.check())
-
-    def _write(self, problem: str) -> None:
-        """Write the status of the pod if its readiness has changed."""
-        before = (self.pod.get("status") or {}).get("phase") == "Running"
-        if before and bool(problem) == bool(self.problem):
-            self.problem = problem
-            return
-        condition = {"type": "Ready", "status": "False" if problem else "True"}
-        status = {"phase": "Running", "podIP": self.ip, "podIPs": [{"ip": self.ip}], "conditions": [condition]}
-        try:
-            self.pod = self._client.patch(
-                PODS, name_of(self.pod), {"status": status}, namespace_of(self.pod), subresource="status"
-            )
-        except (ApiError, TransportError):
-            return  # the next look writes it again, unless the pod is gone
-        self.problem = problem
-
-    def _has_ended(self, why: str) -> None:
-        self._ended_at, self.ended = self._clock.monotonic(), why
-        text = f"{name_of(self.pod)} has ended by itself: {why}"
-        self._world.log.emit(LogRecord(level="WARNING", logger=__name__, text=text))
 
 
 class DaemonPods:

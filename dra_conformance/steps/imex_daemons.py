@@ -15,7 +15,9 @@ from typing import Any
 
 from dra_api.client import Conflict, NotFound
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, NODES, PODS, Obj, meta, name_of, namespace_of, uid_of
-from dra_conformance.components.daemon_pods import FOREIGN_LINE, DaemonContainer, DaemonPods, is_ready_pod
+from dra_conformance.components.daemon_containers import DaemonContainer
+from dra_conformance.components.daemon_pods import DaemonPods, is_ready_pod
+from dra_conformance.components.daemon_programs import FOREIGN_LINE
 from dra_conformance.core import manifests
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import Untestable

@@ -167,7 +167,7 @@ def _domain_plugin(patch: Patch) -> None:
 
 
 def _domain_daemons(patch: Patch) -> None:
-    patch.replace("dra_conformance.components.daemon_pods:ReferenceProgram.start", lambda self: None)
+    patch.replace("dra_conformance.components.daemon_programs:ReferenceProgram.start", lambda self: None)
 
 
 def _silent_driver(patch: Patch) -> None:

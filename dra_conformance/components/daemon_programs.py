@@ -1,0 +1,241 @@
+"""The program in the container of a daemon pod of a ComputeDomain, and the files that it sees.
+
+The reference runs in this process, with a simulated nvidia-imex as a process of its own. A program
+(`--compute-domain-daemon exec:COMMAND`) runs as a process that sees its files at /imexd and /etc/hosts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from dra_api.client import KubeClient
+from dra_conformance.components.context import ScenarioContext
+from dra_conformance.components.fake_executable import FakeExecutable
+from dra_conformance.core.component_spec import fill
+from dra_conformance.core.isolation import Isolation
+from dra_conformance.core.process import ManagedProcess
+from fake_nvml import imex
+from reference_impl.compute_domain import imex_process
+from reference_impl.compute_domain.imex_config import IMEX_CONFIG
+from reference_impl.compute_domain.imex_daemon import CONFIG, TEMPLATE, DaemonSettings, ImexDaemon
+
+DAEMON = "compute-domain-daemon"
+FOREIGN_LINE = "192.0.2.250\tstorage.example.com"
+"""A line of each hosts file that is not the daemon's."""
+
+_CHECK_TIMEOUT = 10.0
+_GRACE_SECONDS = 30.0
+_SCRIPT = """#!/bin/sh
+# Simulated: there is no NVLink between the nodes of a scenario.
+if [ -f "$0.instead" ]; then exec /bin/sh "$0.instead"; fi
+# The signal would end the program before it has a handler; it resolves all names after that anyway.
+trap '' USR1
+exec {python} -I -S {module} {part} "$@"
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerFiles:
+    """The files of a daemon's container."""
+
+    root: Path
+
+    @property
+    def imexd(self) -> Path:
+        """The folder that is /imexd in the container."""
+        return self.root / "imexd"
+
+    @property
+    def hosts(self) -> Path:
+        """The file that is /etc/hosts in the container."""
+        return self.root / "hosts"
+
+    @property
+    def bin(self) -> Path:
+        """The folder with nvidia-imex, first in PATH."""
+        return self.root / "bin"
+
+    def executable(self, name: str) -> FakeExecutable:
+        """Return one of the simulated programs."""
+        return FakeExecutable(self.bin / name)
+
+    def write(self, pod_ip: str, pod_name: str) -> None:
+        """Write what a kubelet and the plugin write before the container starts."""
+        self.imexd.mkdir(parents=True, exist_ok=True, mode=0o755)
+        (self.imexd / TEMPLATE).write_text(IMEX_CONFIG)
+        # A kubelet writes the hosts file at each start of a container.
+        self.hosts.write_text(f"127.0.0.1\tlocalhost\n{FOREIGN_LINE}\n{pod_ip}\t{pod_name}\n")
+
+    def install(self, *, without: frozenset[str]) -> None:
+        """Write the simulated programs, except those in `without`."""
+        self.bin.mkdir(parents=True, mode=0o755)
+        # A copy: another user may not be able to read the harness's own files.
+        module = self.bin / "simulated_imex.py"
+        shutil.copyfile(imex.__file__, module)
+        for name, part in (("nvidia-imex", "daemon"), ("nvidia-imex-ctl", "control")):
+            if name not in without:
+                script = _SCRIPT.format(python=sys.executable, module=module, part=part)
+                self.executable(name).install(script)
+
+
+class DaemonProgram(Protocol):
+    """The program of a container."""
+
+    def start(self) -> None:
+        """Start it. Raises an exception if it ends at once."""
+        ...
+
+    def ended(self) -> str | None:
+        """Return why it has ended by itself; None while it runs."""
+        ...
+
+    def stop(self) -> None:
+        """End it as SIGTERM does, and wait for the end."""
+        ...
+
+    def kill(self) -> None:
+        """End what still runs of it, as SIGKILL does."""
+        ...
+
+    def check(self) -> str:
+        """Run its check. Return why it is not ready; empty if it is."""
+        ...
+
+
+class ReferenceProgram:
+    """The reference daemon in this process."""
+
+    def __init__(
+        self, world: ScenarioContext, environment: Mapping[str, str], files: ContainerFiles, log: Path
+    ) -> None:
+        self._environment = {**environment, imex.HOSTS: str(files.hosts)}
+        self._files = files
+        self._daemon: ImexDaemon | None = None
+        self._failed = threading.Event()
+        self._world = world
+        self._log = log
+
+    def start(self) -> None:
+        """Start the daemon. Raises ComponentError if it cannot start."""
+        settings = DaemonSettings.read(
+            self._environment, config_dir=self._files.imexd, hosts_file=self._files.hosts, imex_log=self._log
+        )
+        transport = self._world.run.component_transport(DAEMON)
+        self._daemon = ImexDaemon(
+            KubeClient(transport, user_agent=f"reference-{DAEMON}"),
+            clock=self._world.clock,
+            settings=settings,
+            on_failure=self._failed.set,
+        )
+        self._daemon.start()
+
+    def ended(self) -> str | None:
+        """Return why the daemon has given up; None while it runs."""
+        return self._daemon.failure if self._daemon is not None and self._failed.is_set() else None
+
+    def stop(self) -> None:
+        """Stop the daemon."""
+        if self._daemon is not None:
+            self._daemon.stop()
+
+    def kill(self) -> None:
+        """Kill the daemon."""
+        if self._daemon is not None:
+            self._daemon.kill()
+
+    def check(self) -> str:
+        """Run the daemon's check."""
+        clique_id = self._environment.get("CLIQUE_ID", "")
+        config = self._files.imexd / CONFIG
+        return imex_process.check(config, clique_id=clique_id, simulated=False, environment=self._environment)
+
+
+class ExternalProgram:
+    """A daemon under test, as a process."""
+
+    def __init__(
+        self, world: ScenarioContext, environment: Mapping[str, str], files: ContainerFiles, log: Path
+    ) -> None:
+        run = world.run
+        self._environment = dict(environment)
+        values = {"kubeconfig": environment["KUBECONFIG"], "config_dir": "/imexd", "hosts": "/etc/hosts"}
+        self._command = [fill(word, values) for word in run.components.spec(DAEMON).command]
+        self._isolation = self._isolated(world, files)
+        self._process = ManagedProcess(
+            f"{DAEMON} {files.root.name}",
+            [*self._command, "run"],
+            log_path=log,
+            env=self._environment,
+            isolation=self._isolation,
+        )
+
+    @staticmethod
+    def _isolated(world: ScenarioContext, files: ContainerFiles) -> Isolation:
+        isolation = world.run.isolation
+        view = files.root / "view"
+        view.mkdir(exist_ok=True, mode=0o700)
+        isolation.give(files.imexd, *files.imexd.iterdir(), files.hosts)
+        parents = [path for path in files.bin.parents if path.is_relative_to(world.run.components.work)]
+        isolation.reach(*parents)
+        owned = isolation.with_folders(files.imexd, world.run.target_folder(DAEMON))
+        mounts = [(files.imexd, Path("/imexd")), (files.hosts, Path("/etc/hosts"))]
+        return owned.with_mounts(mounts, view=view)
+
+    def start(self) -> None:
+        """Start the process. Raises TargetUnreachable if it cannot be started."""
+        self._process.start()
+
+    def ended(self) -> str | None:
+        """Return the exit code and the last output of a process that has ended; None while it runs."""
+        if self._process.running:
+            return None
+        return f"exit code {self._process.exit_code}: {self._process.last_lines(3)}"
+
+    def stop(self) -> None:
+        """Send SIGTERM, and wait for a pod's usual grace period at most; its children are left to it."""
+        if self._process.running and self._process.pid is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process.pid, signal.SIGTERM)
+            self._process.wait(_GRACE_SECONDS)
+
+    def kill(self) -> None:
+        """Send SIGKILL to the process and its children."""
+        self._process.kill()
+
+    def check(self) -> str:
+        """Run the command with `check`."""
+        try:
+            process = subprocess.Popen(
+                self._isolation.command([*self._command, "check"]),
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                env=self._isolation.environment({**os.environ, **self._environment}),
+                # A group of its own: what a check starts is killed with it.
+                start_new_session=True,
+            )
+        except OSError as error:
+            return str(error)
+        said, problem = b"", ""
+        try:
+            said, _ = process.communicate(timeout=_CHECK_TIMEOUT)
+        except subprocess.TimeoutExpired:
+            problem = f"the check takes more than {_CHECK_TIMEOUT:g} s"
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+        if problem or process.returncode == 0:
+            return problem
+        return f"exit code {process.returncode}: {said.decode(errors='replace').strip()[-300:]}"
