@@ -15,6 +15,7 @@ def report_of_faulty_run(folder: Path, fault: str, *options: str) -> dict[str, A
     """Run `dra-conformance run` with Python code that is executed first; return the report, which is in `report/`."""
     (folder / "sitecustomize.py").write_text(fault)
     command = [sys.executable, "-m", "dra_conformance", "run", "--out", str(folder / "report"), "--progress", "none"]
+    command += ["--report", "json"]
     subprocess.run(
         [*command, *options],
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(folder), *sys.path[1:]])},

@@ -105,6 +105,7 @@ def killed_run(kubeconfig: Path, folder: Path) -> str:
     (folder / "probe" / "slow.feature").write_text(SLOW)
     log = folder / "dra-report" / "events.jsonl"
     words = ["run", "--features", "probe", "--focus", "^probe/", "--patience", "60", "--progress", "none"]
+    words += ["--report", "json"]
     components = [
         "--control-plane",
         f"kubeconfig:{kubeconfig}",

@@ -55,7 +55,9 @@ def without(cluster: ApiServerEmulator, folder: Path, verb: str, resource: str, 
 
 def run(kubeconfig: Path, folder: Path) -> dict[str, str]:
     words = ["run", "--control-plane", f"kubeconfig:{kubeconfig}", "--claim-controller", "reference", "--patience", "1"]
-    assert call([*words, "--focus", f"^{SCENARIO} ", "--out", str(folder / "out"), "--progress", "none"])
+    assert call(
+        [*words, "--focus", f"^{SCENARIO} ", "--report", "json", "--out", str(folder / "out"), "--progress", "none"]
+    )
     report = orjson.loads((folder / "out" / "report.json").read_bytes())
     (row,) = [row for row in report["scenarios"] if row["id"] == SCENARIO]
     return {key: row[key] for key in ("status", "reason")}

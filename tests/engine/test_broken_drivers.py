@@ -43,8 +43,9 @@ def run(tmp_path: Path, driver: str, *more: str) -> Ended:
 def run_words(tmp_path: Path, *words: str, report: bool = True) -> Ended:
     """`dra-conformance run` with these words. `report`: it gets as far as a report."""
     out = tmp_path / "report"
+    command = [sys.executable, "-m", "dra_conformance", "run", "--out", str(out), "--report", "json"]
     ended = subprocess.run(
-        [sys.executable, "-m", "dra_conformance", "run", "--out", str(out), "--progress", "plain", *words],
+        [*command, "--progress", "plain", *words],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

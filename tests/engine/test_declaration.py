@@ -96,8 +96,9 @@ def test_what_is_declared_without_samples_is_untestable_and_what_is_not_declared
     tmp_path: Path,
 ) -> None:
     (tmp_path / "dra-conformance.toml").write_text('supported-features = ["configuration"]\n[declaration]\n')
+    words = ["run", "--focus", "^driver/declared", "--report", "json", "--out", "report"]
     ended = subprocess.run(
-        [sys.executable, "-m", "dra_conformance", "run", "--focus", "^driver/declared", "--out", "report"],
+        [sys.executable, "-m", "dra_conformance", *words],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -292,6 +292,7 @@ def test_a_program_is_judged_on_the_fake_node(tmp_path: Path) -> None:
     driver = f"{PYTHON} {directories} --cdi-root {{cdi}} --container-driver-root {{driver_root}}"
     command = f'exec:sh -c "{script}; exec {driver}"'
     words = ["run", "--driver", command, "--focus", "Devices match what NVML reports", "--progress", "none"]
+    words += ["--report", "json"]
     # Not as another user, who may not be able to execute the Python of a virtual environment.
     words += ["--isolation", "off", "--driver-mount", f"{tmp_path}:/shown/below", "--out", str(tmp_path / "report")]
     environment = {**os.environ, "PYTHONPATH": str(assets.features().parent)}
@@ -320,6 +321,7 @@ def test_a_program_with_the_folders_of_a_kubelet_built_in_is_judged(tmp_path: Pa
     mounts = {**places, "cdi": "/var/run/cdi"}.items()
     more = [word for name, place in mounts for word in ("--driver-mount", f"{{{name}}}:{place}")]
     more += ["--driver-name", "nic.dra.test", "--isolation", "off", "--out", str(tmp_path / "report")]
+    more += ["--report", "json"]
     more += ["--focus", "^driver/(registration#a-started|prepare#the-response-for-a-claim-has)"]
     command = [sys.executable, "-m", "dra_conformance", "run", "--driver", f"exec:{' '.join(words)}", *more]
     environment = {**os.environ, "PYTHONPATH": str(assets.features().parent)}

@@ -69,6 +69,7 @@ def attacked(folder: Path, *more: str, prefix: tuple[str, ...] = ()) -> Attacked
     """Run a scenario whose scheduler is the attacking program."""
     out = folder / "report"
     words = ["run", "--features", "probe", "--focus", "^probe/", "--progress", "none", "--out", str(out)]
+    words += ["--report", "json"]
     words += ["--scheduler", f"exec:{_PYTHON} {folder / ATTACKS.name} {out}", *more]
     environment = {**os.environ, "TMPDIR": str(folder), "PYTHONPATH": str(REPOSITORY)}
     done = subprocess.run(

@@ -20,7 +20,7 @@ SCENARIO = "^driver/gpu#devices-match-what-nvml-reports"
 
 def run(folder: Path, env: dict[str, str], *more: str) -> tuple[int, str]:
     """`dra-conformance run --nvml real`, in a process of its own."""
-    words = ["run", "--nvml", "real", "--out", str(folder), "--progress", "plain", *more]
+    words = ["run", "--nvml", "real", "--report", "json", "--out", str(folder), "--progress", "plain", *more]
     ended = subprocess.run(
         [sys.executable, "-m", "dra_conformance", *words],
         env={**os.environ, **env},

@@ -30,7 +30,7 @@ def verified(cli: CommandLine) -> list[str]:
 
 
 def test_a_run_reports_every_scenario_and_verifies(cli: CommandLine) -> None:
-    ended = cli.suite(*cli.features("good"), "--seed", "5")
+    ended = cli.suite(*cli.features("good"), "--seed", "5", "--report", "json,yaml,junit,html")
     assert ended.code == ExitCode.OK
     assert ended.statuses == dict.fromkeys(ROWS, "passed")
     assert ended.report["verdict"] == "partial", "a selection is never conformant"
@@ -43,7 +43,7 @@ def test_a_run_reports_every_scenario_and_verifies(cli: CommandLine) -> None:
 
 
 def test_a_failure_shows_rule_expected_value_and_evidence(cli: CommandLine) -> None:
-    ended = cli.suite(*cli.features("good", "bad"))
+    ended = cli.suite(*cli.features("good", "bad"), "--report", "json,junit")
     assert ended.code == ExitCode.FAILURES
     assert ended.report["verdict"] == "not-conformant"
     assert ended.statuses == {**dict.fromkeys(ROWS, "passed"), BAD: "failed"}

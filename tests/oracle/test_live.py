@@ -49,7 +49,7 @@ def test_the_sentences_in_a_run(tmp_path: Path) -> None:
     (folder / "allocation.feature").write_text(FEATURE)
     command = [sys.executable, "-m", "dra_conformance", "run", "--features", str(folder.parent)]
     done = subprocess.run(
-        [*command, "--focus", "Okapi", "--out", str(tmp_path / "out"), "--progress", "plain"],
+        [*command, "--focus", "Okapi", "--report", "json", "--out", str(tmp_path / "out"), "--progress", "plain"],
         capture_output=True,
         text=True,
         timeout=120,
