@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 import orjson
 
-from dra_conformance.cli import cli
+from dra_conformance.cli import cli, kubectl_dra
 from dra_conformance.core.option_schema import schema
 from dra_conformance.core.option_table import GROUPS, OPTIONS, Option
 
@@ -93,7 +93,11 @@ def pages() -> dict[str, str]:
     """Return the text of each file by its name in docs/reference."""
     return {
         "cli.md": "".join(
-            [_CLI_HEAD, *_command(cli, click.Context(cli, info_name="dra-conformance", **cli.context_settings))]
+            [
+                _CLI_HEAD,
+                *_command(cli, click.Context(cli, info_name="dra-conformance", **cli.context_settings)),
+                *_command(kubectl_dra.cli, click.Context(kubectl_dra.cli, info_name=kubectl_dra.NAME)),
+            ]
         ),
         "configuration.md": "".join([_CONFIGURATION_HEAD, *_options(), _CONFIGURATION_TAIL]),
         "dra-conformance.schema.json": orjson.dumps(schema(), option=orjson.OPT_INDENT_2).decode() + "\n",

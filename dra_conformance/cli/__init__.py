@@ -10,12 +10,15 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import click
 from click.shell_completion import CompletionItem
 
 from dra_api import __version__
 from dra_conformance.core.errors import ExitCode, SuiteError, unknown
+
+NAME = "dra-conformance"
 
 _COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run scenarios against a target and write the report."),
@@ -97,23 +100,28 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Entry point of the console script."""
+    run_to_exit(cli, argv)
+
+
+def run_to_exit(group: click.Group, argv: Sequence[str] | None = None, *, name: str = NAME) -> NoReturn:
+    """Run a command line of a group of commands, by default that of this process, and exit with its code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # Print ? instead of a traceback when the terminal's encoding lacks a character such as ✗.
             stream.reconfigure(errors="replace")
-    sys.exit(call(list(sys.argv[1:] if argv is None else argv)))
+    sys.exit(call(list(sys.argv[1:] if argv is None else argv), group, name=name))
 
 
-def call(argv: list[str]) -> int:
-    """Run one command line and return its exit code."""
+def call(argv: list[str], group: click.Group = cli, *, name: str = NAME) -> int:
+    """Run one command line and return its exit code. `name` is what the user typed before it."""
     try:
-        result = cli.main(argv, prog_name="dra-conformance", standalone_mode=False, obj=argv)
+        result = group.main(argv, prog_name=name, standalone_mode=False, obj=argv)
         return int(result) if isinstance(result, int) else ExitCode.OK
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help() if error.ctx else "")
         return ExitCode.USAGE
     except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx else "dra-conformance"
+        command = error.ctx.command_path if error.ctx else name
         click.echo(f"error: {error.format_message()}", err=True)
         click.echo(f"  Run `{command} --help` for the options.", err=True)
         return ExitCode.USAGE

@@ -285,7 +285,7 @@ class Simulation:
 
     def _why(self, wanted: Wanted, message: str) -> str:
         """Return why a pod does not fit: the obstacle of the devices, or else the scheduler's message."""
-        claims = self._unallocated(wanted.pod)
+        claims = self.unallocated(wanted.pod)
         states = [state for state in self.view.candidates() if not self.cycle.node_refusal(wanted.pod, state)]
         if not claims or not states:
             return message
@@ -299,14 +299,24 @@ class Simulation:
             reasons.setdefault(found.sentence, []).append((name, found.example))
         return "; ".join(_reason(sentence, nodes) for sentence, nodes in reasons.items())
 
-    def _unallocated(self, pod: Obj) -> list[Claim]:
+    def unallocated(self, pod: Obj) -> list[Claim]:
+        """Return the claims of a pod that need devices."""
+        return [claim for claim in self._claims(pod) if claim.status.allocation is None]
+
+    def allocated(self, pod: Obj) -> list[Claim]:
+        """Return the claims of a pod that have devices."""
+        return [claim for claim in self._claims(pod) if claim.status.allocation is not None]
+
+    def allocation(self, claim: Claim) -> Obj:
+        """Return the allocation of a claim as the API has it."""
+        return self.view.ledger.allocation(claim.key) or {}
+
+    def _claims(self, pod: Obj) -> list[Claim]:
         names = {entry.get("resourceClaimName") for entry in [*_of_spec(pod, "resourceClaims"), *_recorded(pod)]}
         return [
             claim
             for claim in self.cluster.claims
-            if claim.metadata.namespace == namespace_of(pod)
-            and claim.metadata.name in names
-            and claim.status.allocation is None
+            if claim.metadata.namespace == namespace_of(pod) and claim.metadata.name in names
         ]
 
 

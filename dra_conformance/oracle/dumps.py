@@ -52,9 +52,13 @@ class Dump:
 
 def read(paths: Sequence[str]) -> Dump:
     """Read files and folders; `-` is standard input. Raises UsageError for unreadable files and invalid objects."""
-    found = [item for path in paths for item in _objects_of(path)]
+    return of(item for path in paths for item in _objects_of(path))
+
+
+def of(objects: Iterable[Located]) -> Dump:
+    """Return the dump of these objects, each once. Raises UsageError for an invalid object."""
     # Dumps of several commands may repeat objects.
-    found = list(_newest(found))
+    found = list(_newest(objects))
     decoded: list[DecodedObject] = []
     for item in found:
         try:

@@ -1,0 +1,160 @@
+"""`kubectl dra conflicts`: what does not fit together in a cluster.
+
+Devices that are allocated twice or beyond their counters, devices that a device plugin and DRA offer both, pools whose
+slices schedulers cannot use, and claims that hold devices for pods that are gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import click
+
+from dra_conformance.cli.kubectl_dra import pools, source, table
+from dra_conformance.cli.kubectl_dra.source import Source
+from dra_conformance.core.errors import ExitCode
+from dra_conformance.oracle import Case, Cluster, Settings, check
+from dra_conformance.oracle.device_requests import unselected
+from dra_conformance.oracle.pools import PoolDevice
+from dra_conformance.oracle.schema import Claim, DeviceClass, ExactDeviceRequest, Node
+
+_IMPLICIT = "deviceclass.resource.kubernetes.io/"
+_OVERCOMMITTED = ("DRA-189", "DRA-212")
+_ENDED = ("Succeeded", "Failed")
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """One finding about an object. `level`: conflict, or note for what may be on purpose or about to end."""
+
+    level: str
+    object: str
+    finding: str
+
+
+def conflicts(cluster: Cluster) -> Iterator[Conflict]:
+    """Yield all findings: devices, nodes, pools, claims."""
+    yield from _allocated_twice(cluster)
+    yield from _overcommitted(cluster)
+    for node in cluster.nodes:
+        yield from _offered_twice(cluster, node)
+    yield from _pools(cluster)
+    for claim in cluster.claims:
+        yield from _claim(cluster, claim)
+
+
+# -- devices -----------------------------------------------------------------------------------------------------------
+
+
+def _allocated_twice(cluster: Cluster) -> Iterator[Conflict]:
+    """Yield devices with two users of which one is no share (DRA-133)."""
+    for device, uses in sorted(cluster.uses.items()):
+        if len(uses) > 1 and not all(use.result.share_id for use in uses):
+            claims = ", ".join(sorted({use.claim.title for use in uses}))
+            yield Conflict("conflict", "/".join(device), f"is allocated {len(uses)} times: to {claims}")
+
+
+def _overcommitted(cluster: Cluster) -> Iterator[Conflict]:
+    """Yield counters and capacities that the allocations exceed together (DRA-189, DRA-212), each once."""
+    seen: dict[str, Claim] = {}
+    for claim in cluster.claims:
+        if claim.status.allocation is None:
+            continue
+        for violation in check(Case(cluster, claim, Settings(fresh=False))).violations:
+            if violation.rule in _OVERCOMMITTED:
+                seen.setdefault(violation.message, claim)
+    for message, claim in seen.items():
+        yield Conflict("conflict", f"claim {claim.title}", message)
+
+
+# -- device plugins ----------------------------------------------------------------------------------------------------
+
+
+def _offered_twice(cluster: Cluster, node: Node) -> Iterator[Conflict]:
+    """Yield resources of a node's device plugins whose devices drivers publish too.
+
+    A DeviceClass says so by its extended resource name (KEP-5004). Without one, a driver of the resource's domain, such
+    as gpu.nvidia.com for nvidia.com/gpu, is a hint only.
+    """
+    view = cluster.node_view(node.metadata.name)
+    devices = [device for pool in cluster.pools_for(view) for device in pool.devices(view)]
+    for resource, amount in sorted(node.status.allocatable.items()):
+        domain, slash, _ = resource.partition("/")
+        if not slash or not devices or str(amount) == "0":
+            continue
+        title = f"node {node.metadata.name}"
+        named = [found for found in cluster.classes if resource in _resources(found)]
+        both = [device for device in devices if any(not _refusal(device, found) for found in named)]
+        if both:
+            classes = ", ".join(sorted(found.metadata.name for found in named))
+            text = f"a device plugin offers {amount} {resource}, and DRA {len(both)} devices of DeviceClass {classes}"
+            yield Conflict("conflict", title, f"{text}: the same devices can be given away twice")
+            continue
+        drivers = sorted({device.driver for device in devices if f".{device.driver}".endswith(f".{domain}")})
+        if drivers:
+            text = f"a device plugin offers {amount} {resource}, and {', '.join(drivers)} publishes devices"
+            yield Conflict("note", title, f"{text}: if they are the same, they can be given away twice")
+
+
+def _resources(device_class: DeviceClass) -> tuple[str, str]:
+    """Return the explicit and the implicit name of the extended resource that a class stands for."""
+    return device_class.spec.extended_resource_name, f"{_IMPLICIT}{device_class.metadata.name}"
+
+
+def _refusal(device: PoolDevice, device_class: DeviceClass) -> str:
+    request = ExactDeviceRequest(device_class_name=device_class.metadata.name)
+    return unselected(device, request, device_class)[0]
+
+
+# -- pools and claims --------------------------------------------------------------------------------------------------
+
+
+def _pools(cluster: Cluster) -> Iterator[Conflict]:
+    nodes = {node.metadata.name for node in cluster.nodes}
+    for pool in cluster.pools.values():
+        title = f"pool {pool.title}"
+        if (state := pools.state(pool)) != "complete":
+            yield Conflict("conflict", title, f"is {state}; no device of it can be allocated")
+        if old := sorted(one.metadata.name for one in pool.slices if one not in pool.current):
+            text = f"generation {pool.generation} is the newest; older slices are left: {', '.join(old)}"
+            yield Conflict("note", title, text)
+        gone = {one.spec.node_name for one in pool.slices if one.spec.node_name} - nodes
+        for name in sorted(gone) if nodes else ():
+            yield Conflict("conflict", title, f"belongs to node {name}, which does not exist")
+
+
+def _claim(cluster: Cluster, claim: Claim) -> Iterator[Conflict]:
+    if claim.status.allocation is None or not cluster.pods:
+        return
+    title = f"claim {claim.title}"
+    for consumer in claim.status.reserved_for:
+        if consumer.resource != "pods" or consumer.api_group:
+            continue
+        pod = cluster.pods_by_uid.get(consumer.uid)
+        if pod is None:
+            yield Conflict("conflict", title, f"is reserved for pod {consumer.name}, which is gone ({consumer.uid})")
+        elif pod.status.phase in _ENDED:
+            yield Conflict("note", title, f"is reserved for pod {consumer.name}, which has ended")
+    users = [
+        pod
+        for pod in cluster.pods
+        if pod.metadata.namespace == claim.metadata.namespace and claim.metadata.name in pod.claim_names
+    ]
+    if not claim.status.reserved_for and not users:
+        yield Conflict("note", title, "holds devices, and no pod uses it")
+
+
+@click.command(name="conflicts")
+@source.options
+@table.FORMATS
+def command(source: Source, output: str) -> int:
+    """List what does not fit together, and exit with 1 if there is a conflict.
+
+    Devices allocated twice or beyond their counters; devices that a device plugin and DRA offer both; incomplete or
+    stale pools; claims that hold devices for pods that are gone. `dra-conformance check` judges each allocation by all
+    rules.
+    """
+    found = list(conflicts(source.read().cluster))
+    table.write(found, Conflict, output, nothing="no conflict")
+    return ExitCode.FAILURES if any(one.level == "conflict" for one in found) else ExitCode.OK
