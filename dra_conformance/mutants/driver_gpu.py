@@ -453,6 +453,7 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The boot id of the checkpoint is not compared."""
     decoding(patch, lambda original: lambda data: (original(data)[0], ""))
+    patch.replace(f"{CHECKPOINT}:Checkpoint.last_boot", lambda self: "")
 
 
 @mutant("missing-boot-id-is-a-reboot", rule="NV-103")

@@ -3,6 +3,11 @@
 One JSON file, replaced atomically on every change, so a SIGKILL leaves the state before or after it. The file outlives
 every plugin process, until the node reboots (rules NV-102, NV-103).
 
+Changes are not synced to the disk. A power failure may lose or damage them, but it also ends the boot, and claims of an
+earlier boot are dropped. A second file names the boot that the checkpoint belongs to: it is synced before the first
+claim is stored, so a checkpoint that a power failure damaged is recognized and removed. A sync takes longer than the
+rest of a Prepare, and each Prepare writes twice.
+
 The layout is that of the NVIDIA driver: a `v2` section with all claims and a `v1` section with the completed ones, each
 with a checksum. The checksum is the CRC-32 of the section's canonical JSON. Upstream hashes a Go memory dump instead,
 so neither accepts the checksums of the other.
@@ -24,7 +29,7 @@ from dra_api import regular_file
 from dra_api.objects import Obj
 from dra_api.rpc import PreparedDevice
 from reference_impl.errors import ComponentError
-from reference_impl.kubelet_plugin.atomicfile import write_atomically
+from reference_impl.kubelet_plugin.atomicfile import sync_folder, write_atomically
 
 _MODE = 0o600
 
@@ -76,6 +81,7 @@ class Checkpoint:
 
     Every access reads the file: another process of the same plugin may have changed it, and the plugin's lock (not this
     class) keeps the two apart. Bytes that were just written or read are not decoded again. `boot_id` is the kernel's.
+    The boot that the file belongs to is also in a file of the same name with the suffix `.boot`.
     """
 
     def __init__(self, path: Path, *, boot_id: str) -> None:
@@ -88,10 +94,37 @@ class Checkpoint:
 
         Raises CorruptCheckpointError if the content is not that of a valid checkpoint.
         """
+        last_boot = self.last_boot()
+        if last_boot and last_boot != self.boot_id:
+            # Not read: a power failure may have damaged it.
+            self.path.unlink(missing_ok=True)
         claims, boot_id = self._read()
         if boot_id and boot_id != self.boot_id:
             claims = {}  # the containers of those claims ended with the old kernel
+        if last_boot != self.boot_id:
+            write_atomically(self.boot_path, self.boot_id.encode(), mode=_MODE)
+            sync_folder(self.path.parent)
         self.write(claims)
+
+    @property
+    def boot_path(self) -> Path:
+        """Return the file with the id of the boot that the checkpoint belongs to."""
+        return self.path.with_name(f"{self.path.name}.boot")
+
+    def last_boot(self) -> str:
+        """Return the id of the boot in which the checkpoint was opened last, or an empty string if that is unknown.
+
+        Raises CorruptCheckpointError if the file is not a text.
+        """
+        try:
+            return regular_file.read_text(self.boot_path)
+        except FileNotFoundError:
+            return ""
+        except (UnicodeDecodeError, regular_file.UnusableFileError) as error:
+            raise CorruptCheckpointError(
+                f"cannot read the boot of the checkpoint: {self.boot_path}: {error}. Remove it, and the checkpoint as "
+                "well if the node was rebooted since the driver ran last"
+            ) from error
 
     def claims(self) -> dict[str, ClaimEntry]:
         """Return all claims by uid."""
@@ -102,7 +135,7 @@ class Checkpoint:
         return self.claims().get(uid)
 
     def put(self, uid: str, entry: ClaimEntry) -> None:
-        """Store a claim; it survives the death of this process."""
+        """Store a claim; it survives the death of this process, not that of the kernel."""
         self.write({**self.claims(), uid: entry})
 
     def drop(self, uid: str) -> None:
@@ -114,7 +147,7 @@ class Checkpoint:
     def write(self, claims: Mapping[str, ClaimEntry]) -> None:
         """Replace the whole file."""
         data = encode(claims, boot_id=self.boot_id)
-        write_atomically(self.path, data, mode=_MODE)
+        write_atomically(self.path, data, mode=_MODE, sync=False)
         self._decoded = (data, dict(claims), self.boot_id)
 
     def _read(self) -> tuple[dict[str, ClaimEntry], str]:

@@ -17,6 +17,7 @@ from nvml_double import Card, NvmlDouble, mig_card
 
 from dra_api.clock import AdvanceableClock
 from dra_api.rpc import PreparedDevice
+from reference_impl.kubelet_plugin import atomicfile
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimState, CorruptCheckpointError
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
@@ -294,6 +295,35 @@ def test_reboot_removes_claims_and_their_specs(world: World) -> None:
     assert not world.spec_path("u1").exists()
 
 
+def test_a_checkpoint_that_a_power_failure_damaged_is_removed(world: World) -> None:
+    world.plugin().prepare(claim())
+    path = world.data / "checkpoint.json"
+    path.write_bytes(b"")
+    with pytest.raises(CorruptCheckpointError):
+        world.plugin()  # in the same boot nothing but a fault empties it
+    plugin = world.plugin(boot_id="boot-2")
+    assert world.checkpoint()["v2"]["preparedClaims"] == {}
+    assert not world.spec_path("u1").exists()
+    assert plugin.prepare(claim()) == ANSWER
+    assert world.plugin(boot_id="boot-2").prepare(claim()) == ANSWER
+
+
+def test_the_name_of_the_boot_is_synced_before_the_first_claim(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced: list[str] = []
+    sync = os.fsync
+
+    def note(descriptor: int) -> None:
+        sync(descriptor)
+        synced.append(Path(os.readlink(f"/proc/self/fd/{descriptor}")).name)
+
+    monkeypatch.setattr(os, "fsync", note)
+    plugin = world.plugin()
+    assert synced == [".checkpoint.json.boot.partial", world.data.name]
+    plugin.prepare(claim())
+    world.plugin().unprepare("u1")
+    assert len(synced) == 2  # the claims end with the boot
+
+
 def test_checkpoint_without_boot_id_keeps_claims(world: World) -> None:
     world.plugin(boot_id="").prepare(claim())
     world.plugin(boot_id="boot-1")
@@ -376,7 +406,8 @@ class Deadly:
         self.seen = 0
         for module, name in ((os, "open"), (os, "replace"), (os, "fsync"), (os, "fchmod")):
             self._wrap(monkeypatch, module, name)
-        monkeypatch.setattr(Path, "unlink", self._counted(Path.unlink))
+        self._wrap(monkeypatch, os, "unlink")
+        self._wrap(monkeypatch, atomicfile, "exchange")
 
     def _wrap(self, monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> None:
         monkeypatch.setattr(module, name, self._counted(getattr(module, name)))
@@ -423,7 +454,11 @@ def test_death_at_any_call_of_prepare_is_repaired(tmp_path: Path, deadly: Deadly
         assert world.spec("u1")["devices"][0]["name"] == "u1-gpu-0"
         successor.unprepare("u1")
         assert list(world.cdi.iterdir()) == []
-        assert sorted(path.name for path in world.data.iterdir()) == ["checkpoint.json", "pu.lock"]
+        assert sorted(path.name for path in world.data.iterdir()) == [
+            "checkpoint.json",
+            "checkpoint.json.boot",
+            "pu.lock",
+        ]
 
 
 def test_death_at_any_call_of_unprepare_is_repaired(tmp_path: Path, deadly: Deadly) -> None:
@@ -447,7 +482,11 @@ def test_death_at_any_call_of_unprepare_is_repaired(tmp_path: Path, deadly: Dead
         assert successor.prepare(claim()) == ANSWER  # the kubelet may also change its mind
         successor.unprepare("u1")
         assert list(world.cdi.iterdir()) == []
-        assert sorted(path.name for path in world.data.iterdir()) == ["checkpoint.json", "pu.lock"]
+        assert sorted(path.name for path in world.data.iterdir()) == [
+            "checkpoint.json",
+            "checkpoint.json.boot",
+            "pu.lock",
+        ]
         successor.prepare(claim("u2"))
 
 

@@ -114,7 +114,7 @@ def test_killed_plugin_is_repaired_by_its_successor(lab: tuple[Bench, Path]) -> 
         assert set(kubelet.unprepare(claims).values()) == {""}
     assert len(bench.slices()) == 1
     assert process.terminate() == 0
-    assert leftovers(bench) == ([], ["checkpoint.json", "pu.lock"])
+    assert leftovers(bench) == ([], ["checkpoint.json", "checkpoint.json.boot", "pu.lock"])
     document = orjson.loads((bench.base / "n1/p/gpu.nvidia.com/checkpoint.json").read_bytes())
     assert document["v2"]["preparedClaims"] == {}
 
@@ -139,5 +139,5 @@ def test_terminated_plugin_leaves_claims_and_slices(lab: tuple[Bench, Path]) -> 
     assert process.terminate() == 0
     specs, files = leftovers(bench)
     assert len(specs) == 1
-    assert files == ["checkpoint.json", "pu.lock"]
+    assert files == ["checkpoint.json", "checkpoint.json.boot", "pu.lock"]
     assert len(bench.slices()) == 1

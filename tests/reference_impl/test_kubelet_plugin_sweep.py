@@ -25,6 +25,7 @@ import yaml
 import fake_nvml
 from dra_api.clock import AdvanceableClock
 from dra_conformance.faults import partial_writes
+from reference_impl.kubelet_plugin import atomicfile
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
@@ -60,6 +61,8 @@ def told(name: str, args: tuple[Any, ...]) -> str:
     if name not in ("replace", "unlink"):
         return name
     path = Path(args[-1])
+    if path.name.endswith(atomicfile.PARTIAL):
+        return f"remove the old {path.name[1 : -len(atomicfile.PARTIAL)]}"
     what = "CDI spec of the claim" if path.parent.name == "cdi" else path.name
     return f"{'remove' if name == 'unlink' else 'write'} {what}"
 
@@ -75,6 +78,8 @@ class Effects:
     def after(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def wrapped(*args: Any, **options: Any) -> Any:
             result = call(*args, **options)
+            if result is False:
+                return result  # nothing was exchanged
             self.names.append(told(name, args))
             self.count += 1
             if self.count - 1 == self.deadly:
@@ -190,7 +195,9 @@ class Machine:
             "modes": {uuid: mode for uuid, mode in self.modes.items() if mode != "DEFAULT"},
             "mps": sorted(str(p.relative_to(self.data)) for p in self.data.glob("mps/**/*")),
             "litter": sorted(
-                p.name for p in self.data.iterdir() if p.name not in ("checkpoint.json", "mps", "pu.lock")
+                p.name
+                for p in self.data.iterdir()
+                if p.name not in ("checkpoint.json", "checkpoint.json.boot", "mps", "pu.lock")
             ),
         }
 
@@ -229,12 +236,14 @@ def kind_of(name: str, machines: Callable[..., Machine]) -> Callable[[], Machine
 def machines(tmp_path: Path, pool: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Machine]]:
     made: list[Machine] = []
     real = {name: getattr(os, name) for name in ("mkdir", "replace", "unlink", "rmdir")}
+    exchange = atomicfile.exchange
 
     def new(*, mps: bool = False) -> Machine:
         machine = Machine(tmp_path / str(len(made)), pool, mps=mps)
         made.append(machine)
         for name, call in real.items():
             monkeypatch.setattr(os, name, machine.effects.after(name, call))
+        monkeypatch.setattr(atomicfile, "exchange", machine.effects.after("replace", exchange))
         return machine
 
     yield new
