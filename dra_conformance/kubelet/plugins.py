@@ -43,6 +43,8 @@ from dra_conformance.kubelet.record import Record
 
 SUPPORTED = DRA_VERSIONS
 """The DRA services that a kubelet of 1.34 and later can call."""
+_SOON = (0.02, 0.04, 0.08)
+"""Seconds of the clock between the first attempts to connect to a new socket on which nobody listens."""
 
 
 def choose_version(versions: tuple[str, ...]) -> str:
@@ -68,12 +70,20 @@ def choose_health(versions: tuple[str, ...]) -> str:
 
 @dataclass(slots=True)
 class _Socket:
-    """A socket in the registration folder: its file (to notice a successor of the same name) and how it fared."""
+    """A socket in the registration folder: its file (to notice a successor of the same name) and how it fared.
+
+    `refused`: how often nobody listened and it was tried again soon.
+    """
 
     inode: tuple[int, int]
     instance: PluginInstance | None = None
     info: PluginInfo | None = None
     error: str = ""
+    refused: int = 0
+
+
+class _NotListening(RegistrationRefused):
+    """Nobody listens on the socket."""
 
 
 class PluginManager:
@@ -244,7 +254,7 @@ class PluginManager:
                     if path in self._sockets:
                         self._sockets[path].error = str(error)
                     self.changed.notify_all()
-                self._queue.add_rate_limited(path)
+                self._try_again(path, error)
             except Exception as error:  # without this thread no driver registers any more
                 report_exception(error)
                 self._queue.add_rate_limited(path)
@@ -252,6 +262,17 @@ class PluginManager:
                 self._queue.forget(path)
             finally:
                 self._queue.done(path)
+
+    def _try_again(self, path: Path, error: RegistrationRefused) -> None:
+        with self._lock:
+            socket = self._sockets.get(path)
+        if isinstance(error, _NotListening) and socket is not None and socket.refused < len(_SOON):
+            # A program binds its socket first and listens then. This kubelet sees the file in between more often than a
+            # real one, which looks once a second.
+            self._queue.add_after(path, _SOON[socket.refused])
+            socket.refused += 1
+        else:
+            self._queue.add_rate_limited(path)
 
     def _sync_socket(self, path: Path) -> None:
         inode = _socket_inode(path)
@@ -276,9 +297,8 @@ class PluginManager:
             try:
                 info = plugin.get_info(timeout=self._timing.registration)
             except RpcError as error:
-                raise RegistrationRefused(
-                    f"{path.name} did not answer GetInfo: {error.code}: {error.details}"
-                ) from None
+                kind = _NotListening if error.code == "UNAVAILABLE" else RegistrationRefused
+                raise kind(f"{path.name} did not answer GetInfo: {error.code}: {error.details}") from None
             socket.info = info
             record(
                 KubeletRegistration(

@@ -96,6 +96,25 @@ def test_a_socket_that_answers_garbage_is_named(node: World) -> None:
     assert message.startswith("dead-reg.sock did not answer GetInfo: UNAVAILABLE")
 
 
+def test_a_socket_that_is_bound_before_its_program_listens_is_soon_tried_again(
+    node: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Programs in Go do so; a kubelet that is notified of the file may connect in between."""
+    queue, delays = node.kubelet.plugins._queue, list[float]()
+
+    def at_once(path: Path, seconds: float) -> None:
+        delays.append(seconds)
+        if len(delays) < 5:
+            queue.add(path)
+
+    monkeypatch.setattr(queue, "add_after", at_once)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(node.kubelet.registration_dir / "late-reg.sock"))
+        node.log.wait(lambda: len(node.log.of("problem", socket="late-reg.sock")) == 5)
+        node.kubelet.stop()  # after the last attempt
+    assert delays == [0.02, 0.04, 0.08, 0.5, 1.0]
+
+
 def test_another_plugin_type_is_refused(node: World) -> None:
     server = node.serve(Driver(node.kubelet.cdi_roots[0]), start=False)
     server.info = type(server.info)("CSIPlugin", DRIVER, server.info.endpoint, (V1,))
