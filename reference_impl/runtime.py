@@ -9,6 +9,7 @@ standard input ends if `--until-stdin-closes` is given.
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import logging
 import os
@@ -170,6 +171,8 @@ def run_until_stopped(component: Component, *, stopped: threading.Event, clock: 
     """Start `component`, print a line when it is ready, and stop it when `stopped` is set."""
     try:
         component.start()
+        # Modules live as long as the process. A collection that looks at them takes longer than a call of a kubelet.
+        gc.freeze()
         print(f"{component.name} ready", flush=True)
         while not clock.wait(stopped, 3600.0):
             continue

@@ -30,7 +30,7 @@ from dra_conformance.report.terminal import render
     type=click.IntRange(min=0),
     default=0,
     metavar="N",
-    help="List the N slowest scenarios and rules (format text).",
+    help="List the N slowest scenarios, rules and steps (format text).",
 )
 def command(folder: Path, form: str, durations: int) -> int:
     """Print or rewrite the report of a finished run.

@@ -621,7 +621,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="durations",
-        help="List the N slowest scenarios and rules at the end.",
+        help="List the N slowest scenarios, rules and steps at the end.",
         group="report",
         type="integer",
         default=0,

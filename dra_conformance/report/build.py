@@ -16,6 +16,7 @@ from dra_conformance.report.model import Problem, Report
 from dra_conformance.report.profiles import profile_results
 from dra_conformance.report.rules import rule_results, waivers
 from dra_conformance.report.scenarios import scenario_result
+from dra_conformance.report.steps import step_times
 from dra_conformance.report.verdict import Outcome, caveats, exit_code, verdict
 
 _ALL_PROFILES = f"all but {', '.join(sorted(ON_REQUEST))}"
@@ -107,6 +108,7 @@ def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:
         problems=outcome.problems,
         waivers=outcome.waivers,
         leftovers=outcome.leftovers,
+        slow_steps=step_times(log.by_scenario.values()),
         seed=started.seed,
         command=started.command,
         events_sha256=events_sha256,

@@ -149,10 +149,18 @@ class WaiverResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     state: str
 
 
+class StepTime(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """How often a sentence was a step of a scenario, and the seconds of all these steps."""
+
+    text: str
+    times: int
+    seconds: float
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The result of one run. `caveats` are the limits of the verdict, such as a selection, retries, simulated parts.
 
-    `duration` is in seconds, `cpu` the sum of its scenarios.
+    `duration` is in seconds, `cpu` the sum of its scenarios, `slow_steps` the sentences that took longest.
     """
 
     api_version: str = API_VERSION
@@ -177,6 +185,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     problems: tuple[Problem, ...] = ()
     waivers: tuple[WaiverResult, ...] = ()
     leftovers: tuple[str, ...] = ()
+    slow_steps: tuple[StepTime, ...] = ()
     seed: int = 0
     command: str = ""
     events_sha256: str = ""

@@ -33,7 +33,8 @@ def render(
 ) -> str:
     """Return the text.
 
-    `folder` is the report folder, printed at the end. `durations` is the number of slowest scenarios and rules to list.
+    `folder` is the report folder, printed at the end. `durations` is the number of slowest scenarios, rules and steps
+    to list.
     `width` is the width of a terminal in columns, in which failures are wrapped; None keeps each value on its line.
     """
     return "\n".join([*_lines(report, folder, color, width), *_slowest(report, durations)]) + "\n"
@@ -190,7 +191,7 @@ def _is_shown(line: str) -> bool:
 
 
 def _slowest(report: Report, number: int) -> Iterator[str]:
-    """Yield the slowest scenarios and rules with their seconds. Equally slow ones keep the order of the report."""
+    """Yield the slowest scenarios, rules and steps with their seconds. Equally slow ones keep the report's order."""
     for what, results in (("scenarios", report.scenarios), ("rules", report.rules)):
         rows: list[ScenarioResult | RuleResult] = sorted(results, key=lambda row: -row.duration)
         slowest = [row for row in rows[:number] if row.duration]
@@ -199,6 +200,11 @@ def _slowest(report: Report, number: int) -> Iterator[str]:
             yield f"{'seconds':>10} {'CPU':>8}"
         for row in slowest:
             yield f"{row.duration:>10.2f} {row.cpu:>8.2f}  {row.id}"
+    if number and report.slow_steps:
+        yield "slowest steps"
+        yield f"{'seconds':>10} {'times':>8}"
+        for step in report.slow_steps[:number]:
+            yield f"{step.seconds:>10.2f} {step.times:>8}  {step.text}"
     spent = sum(row.duration for row in report.scenarios)
     if number and spent:
         waited = max(spent - report.cpu, 0.0)
