@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 
 from dra_conformance.core.events import CleanupStarted, Event, ScenarioFinished, StepStarted
@@ -19,7 +19,7 @@ def step_times(scenarios: Iterable[Sequence[Event]]) -> tuple[StepTime, ...]:
 
     A sentence stands for all values in its quotation marks. A step ends when the next one or the clean-up begins.
     """
-    seconds: Counter[str] = Counter()
+    seconds: defaultdict[str, float] = defaultdict(float)
     times: Counter[str] = Counter()
     for events in scenarios:
         sentence, began = "", 0.0
