@@ -2,8 +2,8 @@
 
 A `DeviceManager` owns the folder with `kubelet.sock` and all connections to plugins between `start` and `stop`. It
 behaves towards a plugin as the device manager of a real kubelet: it calls GetDevicePluginOptions while the plugin waits
-for the response of Register, keeps one ListAndWatch stream, and removes all sockets of the folder when it starts. It
-admits no pods: the harness itself calls Allocate.
+for the response of Register, keeps one ListAndWatch stream, and removes all sockets of the folder when it starts. Pods
+are admitted by `dra_conformance.kubelet.device_allocation`; to test a plugin, the harness itself calls Allocate.
 
 Source: k8s.io/kubernetes v1.37.2, pkg/kubelet/cm/devicemanager (manager.go, plugin/v1beta1).
 """
@@ -83,7 +83,15 @@ class ConnectedPlugin:
     The manager owns it and closes it. `options` is the response of GetDevicePluginOptions.
     """
 
-    def __init__(self, registration: Registration, socket: Path, *, clock: Clock, record: Record) -> None:
+    def __init__(
+        self,
+        registration: Registration,
+        socket: Path,
+        *,
+        clock: Clock,
+        record: Record,
+        changed: Callable[[ConnectedPlugin], None] = lambda plugin: None,
+    ) -> None:
         self.registration = registration
         self.options = PluginOptions()
         self.lists: tuple[tuple[PluginDevice, ...], ...] = ()
@@ -92,6 +100,7 @@ class ConnectedPlugin:
         self._client = DevicePluginClient(socket, clock=clock)
         self._clock = clock
         self._record = record
+        self._changed = changed
         self._stream: ServerStream | None = None
         self._thread: threading.Thread | None = None
 
@@ -158,10 +167,12 @@ class ConnectedPlugin:
         try:
             for devices in stream:
                 self.lists += (devices,)
+                self._changed(self)
                 self._note("devices", devices={device.id: device.health for device in devices})
         except RpcError as error:
             reason = f"{error.code}: {error.details}"
         self.ended = reason
+        self._changed(self)
         self._note("ended", error=reason)
 
     def _note(self, step: str, *, devices: Mapping[str, str] | None = None, error: str = "") -> None:
@@ -209,15 +220,23 @@ class DeviceManager:
         clock: clock of the deadlines.
         record: receives every registration, call and list.
         give: makes plugins the owner of the kubelet's socket and folder, if they run as another user.
+        changed: called with a plugin when it has registered or sent a list, or when its stream has ended.
     """
 
     def __init__(
-        self, folder: Path, *, clock: Clock, record: Record, give: Callable[[Path], None] = lambda path: None
+        self,
+        folder: Path,
+        *,
+        clock: Clock,
+        record: Record,
+        give: Callable[[Path], None] = lambda path: None,
+        changed: Callable[[ConnectedPlugin], None] = lambda plugin: None,
     ) -> None:
         self.folder = folder
         self._clock = clock
         self._record = record
         self._give = give
+        self._changed = changed
         self._lock = threading.Lock()
         self._server: RegistrationServer | None = None
         self._attempts: tuple[Attempt, ...] = ()
@@ -274,6 +293,15 @@ class DeviceManager:
         """Return what was registered in this life, also what has ended its stream."""
         return list(self._plugins)
 
+    def serving(self, resource: str) -> ConnectedPlugin | None:
+        """Return the plugin that is called for a resource: the newest whose stream is open (DP-011, DP-012)."""
+        return next((one for one in reversed(self._plugins) if one.resource == resource and one.ended is None), None)
+
+    def newest(self, resource: str) -> ConnectedPlugin | None:
+        """Return the plugin that is called for a resource, or the last one that was."""
+        found = [one for one in self._plugins if one.resource == resource]
+        return self.serving(resource) or (found[-1] if found else None)
+
     def sockets(self) -> list[Path]:
         """Return the sockets in the folder."""
         return [path for path in _entries(self.folder) if stat.S_ISSOCK(_mode(path))]
@@ -321,21 +349,31 @@ class DeviceManager:
             ):
                 raise RegistrationRefused(f"the device plugin at {socket} is connected already")
         try:
-            plugin = ConnectedPlugin(registration, socket, clock=self._clock, record=self._record)
+            plugin = ConnectedPlugin(
+                registration, socket, clock=self._clock, record=self._record, changed=self._changed
+            )
         except ValueError as error:  # the path is too long for a socket
             raise RegistrationRefused(str(error)) from error
         try:
             calls = self._dial(plugin)
-            plugin.watch()
         except RpcError as error:
             plugin.close()
             raise RegistrationRefused(f"the device plugin at {socket} does not respond: {error}") from error
         with self._lock:
             stopped = self._server is None
             if not stopped:
+                # Before its first list, after which pods may need it.
                 self._plugins += (plugin,)
         if stopped:
             plugin.close()
+            return calls == 1
+        self._changed(plugin)
+        try:
+            plugin.watch()
+        except RpcError as error:
+            plugin.ended = str(error)
+            plugin.close()
+            raise RegistrationRefused(f"the device plugin at {socket} does not respond: {error}") from error
         return calls == 1
 
     def _dial(self, plugin: ConnectedPlugin) -> int:

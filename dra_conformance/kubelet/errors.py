@@ -36,3 +36,15 @@ class CDIError(KubeletError):
 
 class CheckpointCorrupt(KubeletError):
     """The kubelet's checkpoint does not read back; the real kubelet refuses to start too."""
+
+
+class AdmissionRefused(KubeletError):
+    """The kubelet refuses a pod for good. `reason` is that of the pod's status."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class DeviceStartFailed(KubeletError):
+    """A container cannot start with its devices of a plugin; the kubelet tries again."""

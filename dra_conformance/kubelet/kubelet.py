@@ -8,7 +8,7 @@ through Unix sockets, as a real kubelet does, so it treats a reference driver li
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from dra_api.client import KubeClient
@@ -20,6 +20,7 @@ from dra_conformance.kubelet.cdi import cdi_folders
 from dra_conformance.kubelet.claim_cache import ClaimCache, ClaimRecord
 from dra_conformance.kubelet.claims import ClaimManager
 from dra_conformance.kubelet.container_view import ContainerView
+from dra_conformance.kubelet.device_life import DeviceLife
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.kubelet.gates import Gates, Timing
 from dra_conformance.kubelet.health import DeviceKey, HealthWatcher
@@ -75,6 +76,8 @@ class Kubelet:
         self.plugins_dir = root / "plugins"
         self.cdi_roots = tuple(cdi_roots) if cdi_roots is not None else cdi_folders(root)
         self.state_dir = root / "state"
+        self.device_plugins_dir: Path | None = None
+        """The folder of device plugins; None: the kubelet serves none. Set it before `start`."""
         self.runtime = Runtime(programs)
         self.gates = gates or Gates()
         self.timing = timing or Timing()
@@ -148,6 +151,10 @@ class Kubelet:
     def wait_running(self, namespace: str, pod: str, timeout: float) -> Mapping[str, ContainerView]:
         """Wait for a pod to run; return the view of each container. Raises KubeletError with the reason."""
         return self._alive().pods.wait_running(namespace, pod, timeout)
+
+    def restart_containers(self, namespace: str, name: str) -> None:
+        """Let a pod's containers end and start again. Raises KubeletError for a pod not on this node."""
+        self._alive().pods.restart_containers(namespace, name)
 
     def pod_error(self, namespace: str, pod: str) -> str:
         """Why a pod does not run or does not end; empty when nothing is wrong with it."""
@@ -225,6 +232,19 @@ class _Life:
         record, timing, gates = kubelet._record, kubelet.timing, kubelet.gates
         self._gates = gates
         self.cache = ClaimCache(kubelet.state_dir)
+        self.devices = (
+            DeviceLife(
+                kubelet.device_plugins_dir,
+                client=client,
+                clock=clock,
+                node=kubelet.node_name,
+                record=record,
+                active=self._active_pods,
+                resync=self._look_at,
+            )
+            if kubelet.device_plugins_dir is not None
+            else None
+        )
         self.plugins = PluginManager(
             client=client,
             slices=RESOURCE_SLICES,
@@ -259,6 +279,7 @@ class _Life:
             node=kubelet.node_name,
             runtime=kubelet.runtime,
             claims=self.claims,
+            devices=self.devices.allocator if self.devices else None,
             health=self.health.cache,
             gates=gates,
             timing=timing,
@@ -269,6 +290,8 @@ class _Life:
     def start(self) -> None:
         """Plugins first, so that pods that are there already find their drivers."""
         self.plugins.start()
+        if self.devices is not None:
+            self.devices.start()
         self.pods.start()
 
     def stop(self) -> None:
@@ -276,8 +299,17 @@ class _Life:
         # Without this, calls that end with the connections would be reported as failures of pods.
         self.pods.quit()
         self.plugins.stop()
+        if self.devices is not None:
+            self.devices.stop()
         self.health.stop()
         self.pods.stop()
+
+    # Methods, because the pods are made later than what calls these.
+    def _active_pods(self) -> set[str]:
+        return self.pods.active()
+
+    def _look_at(self, uids: Iterable[str]) -> None:
+        self.pods.look_at(uids)
 
     def _on_health(self, driver: str) -> None:
         self.pods.resync(driver)

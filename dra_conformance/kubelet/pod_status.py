@@ -20,11 +20,11 @@ _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "R
 
 
 def waiting(pod: Obj, *, now: str, reason: str, message: str) -> Obj:
-    """Containers do not start: `reason` is ContainerCreating or CreateContainerError."""
+    """Containers do not start: `reason` is ContainerCreating, CreateContainerError or CreateContainerConfigError."""
     state = {"waiting": {"reason": reason, **({"message": message} if message else {})}}
     containers = pod["spec"].get("containers") or ()
     # The pod's sandbox exists by then; only its containers do not.
-    started = reason == "CreateContainerError"
+    started = reason != "ContainerCreating"
     return {
         "phase": "Pending",
         "startTime": _start_time(pod, now),
@@ -100,6 +100,16 @@ def ended(pod: Obj, *, now: str, phase: Phase, started_at: str) -> Obj:
             for container in pod["spec"].get("containers") or ()
         ]
     return status
+
+
+def rejected(pod: Obj, *, now: str, reason: str, message: str) -> Obj:
+    """The kubelet does not admit the pod (kubelet.go, rejectPod)."""
+    return {
+        "phase": "Failed",
+        "startTime": _start_time(pod, now),
+        "reason": reason,
+        "message": f"Pod was rejected: {message}",
+    }
 
 
 def _container(pod: Obj, container: Mapping[str, Any], state: Obj, *, ready: bool) -> Obj:

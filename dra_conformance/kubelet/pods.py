@@ -10,9 +10,10 @@ DRA-275 to DRA-277, DRA-280, DRA-295 to DRA-301.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dra_api.client import ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
@@ -27,8 +28,11 @@ from dra_conformance.kubelet import pod_status
 from dra_conformance.kubelet.cdi import CDIRegistry
 from dra_conformance.kubelet.claims import ClaimManager
 from dra_conformance.kubelet.container_view import ContainerView, build_view
+from dra_conformance.kubelet.device_allocation import DeviceAllocator
 from dra_conformance.kubelet.errors import (
+    AdmissionRefused,
     CDIError,
+    DeviceStartFailed,
     DriverNotRegistered,
     KubeletError,
     PrepareFailed,
@@ -52,6 +56,7 @@ class _PodState:
     """A worker's notes about one pod; only the worker that handles the pod writes them."""
 
     finish: Phase | None = None
+    admitted: bool = False
     ended: bool = False
     error: str = ""
     written: WrittenStatus = field(default_factory=WrittenStatus)
@@ -65,6 +70,7 @@ class PodWorkers:
         claims: prepares and unprepares.
         health: reports of drivers on their devices.
         cdi_roots: folders with CDI specifications, lowest priority first.
+        devices: allocates devices of device plugins; None if the kubelet serves none.
     """
 
     def __init__(
@@ -75,6 +81,7 @@ class PodWorkers:
         node: str,
         runtime: Runtime,
         claims: ClaimManager,
+        devices: DeviceAllocator | None,
         health: HealthCache,
         gates: Gates,
         timing: Timing,
@@ -86,6 +93,7 @@ class PodWorkers:
         self._node = node
         self._runtime = runtime
         self._claims = claims
+        self._devices = devices
         self._health = health
         self._gates = gates
         self._timing = timing
@@ -149,6 +157,21 @@ class PodWorkers:
         self._queue.forget(uid)
         self._queue.add(uid)
 
+    def restart_containers(self, namespace: str, name: str) -> None:
+        """Let a pod's containers end and start again. Raises KubeletError for a pod not on this node."""
+        pod = self.find(namespace, name)
+        if pod is None:
+            raise KubeletError(f"pod {namespace}/{name} is not on node {self._node}")
+        self._runtime.kill(uid_of(pod))
+        self._queue.add(uid_of(pod))
+
+    def active(self) -> set[str]:
+        """Return the uids of the pods that have not ended."""
+        with self._lock:
+            ended = {uid for uid, state in self._states.items() if state.ended}
+            alive = {uid for uid, pod in self._pods.items() if pod.get("status", {}).get("phase") not in _TERMINAL}
+        return alive - ended
+
     def find(self, namespace: str, name: str) -> Obj | None:
         """A pod of this node as last seen."""
         return self._informer.get(name, namespace)
@@ -202,6 +225,11 @@ class PodWorkers:
             if driver in claim.drivers:
                 for uid in claim.pod_uids:
                     self._queue.add(uid)
+
+    def look_at(self, uids: Iterable[str]) -> None:
+        """Look again at pods."""
+        for uid in uids:
+            self._queue.add(uid)
 
     # -- threads ---------------------------------------------------------------------------------------------------
 
@@ -277,6 +305,13 @@ class PodWorkers:
                 self._write_running(pod, state)
 
     def _start_pod(self, pod: Obj, state: _PodState) -> None:
+        if self._devices is not None and not state.admitted:
+            try:
+                self._devices.admit(pod)
+            except AdmissionRefused as error:
+                self._reject(pod, state, error)
+                return
+            state.admitted = True
         try:
             self._claims.prepare(pod)
         except (PrepareFailed, DriverNotRegistered) as error:
@@ -296,6 +331,12 @@ class PodWorkers:
             status = pod_status.waiting(pod, now=self._now(), reason="CreateContainerError", message=str(error))
             self._writer.write(pod, state.written, status)
             raise
+        except DeviceStartFailed as error:
+            # kuberuntime_container.go (startContainer): the container waits, and its start is tried again.
+            self._writer.record_event(pod, state.written, "Failed", f"Error: {error}")
+            status = pod_status.waiting(pod, now=self._now(), reason="CreateContainerConfigError", message=str(error))
+            self._writer.write(pod, state.written, status)
+            raise
         running = self._runtime.run(pod, views, self._now())
         with self._lock:
             state.error = ""
@@ -309,12 +350,22 @@ class PodWorkers:
             )
         )
 
+    def _reject(self, pod: Obj, state: _PodState, error: AdmissionRefused) -> None:
+        """The pod is not admitted: it has failed, and its claims are released if it ran before."""
+        self._writer.record_event(pod, state.written, error.reason, str(error))
+        status = pod_status.rejected(pod, now=self._now(), reason=error.reason, message=str(error))
+        self._writer.write(pod, state.written, status)
+        self._unprepare(pod, state)
+        state.ended = True
+        self._record(KubeletPod(step="rejected", pod=where(pod), uid=uid_of(pod), phase="Failed"))
+
     def _build_views(self, pod: Obj) -> dict[str, ContainerView]:
         containers = [*(pod["spec"].get("initContainers") or ()), *(pod["spec"].get("containers") or ())]
         given = {container["name"]: self._claims.given_devices(pod, container) for container in containers}
+        answers = {c["name"]: self._devices.start_container(pod, c) for c in containers} if self._devices else {}
         # Most pods have no devices; do not read the CDI folders for them.
-        if not any(given.values()):
-            return {c["name"]: build_view(c, (), CDIRegistry.read(())) for c in containers}
+        if not any(given.values()) and not any(answer.cdi_devices for answer in answers.values()):
+            return {c["name"]: build_view(c, (), CDIRegistry.read(()), answers.get(c["name"])) for c in containers}
         registry = CDIRegistry.read(self._cdi_roots)
         for problem in registry.problems:
             # The folders are read again for every pod; report each problem once.
@@ -324,12 +375,16 @@ class PodWorkers:
         views: dict[str, ContainerView] = {}
         for container in containers:
             devices = given[container["name"]]
+            answer = answers.get(container["name"])
             try:
-                ids = [device.id for device in devices]
-                views[container["name"]] = build_view(container, ids, registry)
+                # Those of claims first (container_manager_linux.go, GetResources).
+                ids = [*(device.id for device in devices), *(answer.cdi_devices if answer else ())]
+                views[container["name"]] = build_view(container, ids, registry, answer)
             except CDIError as error:
                 lost = {d for d in devices if d.id not in registry.devices}
-                sources = ", ".join(sorted({f"driver {d.driver} for claim {d.claim}" for d in lost}))
+                sources = (
+                    ", ".join(sorted({f"driver {d.driver} for claim {d.claim}" for d in lost})) or "a device plugin"
+                )
                 raise CDIError(f"container {container['name']}: {error}; returned by {sources}") from None
         return views
 
@@ -339,7 +394,10 @@ class PodWorkers:
             return
         records = self._claims.records_of(pod)
         health = {
-            container["name"]: allocated_resources_status(container, records, self._health, self._gates)
+            container["name"]: [
+                *(allocated_resources_status(container, records, self._health, self._gates) or ()),
+                *self._plugin_health(pod, container["name"]),
+            ]
             for container in pod["spec"].get("containers") or ()
         }
         again = running.program.look() if running.program is not None else None
@@ -366,6 +424,11 @@ class PodWorkers:
             # A moment more, so that the word has expired when the pod is looked at (rule DRA-297).
             self._queue.add_after(uid_of(pod), min(holds) + 0.01)
 
+    def _plugin_health(self, pod: Obj, container: str) -> list[dict[str, Any]]:
+        if self._devices is None or not self._gates.resource_health_status:
+            return []
+        return self._devices.health(uid_of(pod), container)
+
     def _end(self, pod: Obj, state: _PodState, phase: Phase) -> None:
         """Containers ended: Unprepare comes before the pod is reported as finished (rule DRA-275)."""
         if state.ended:
@@ -374,6 +437,8 @@ class PodWorkers:
         # After a reboot there is no record of the containers; the stored status still has their start time.
         started_at = running.started_at if running else _started_at(pod)
         self._unprepare(pod, state)
+        if self._devices is not None:
+            self._devices.release(uid_of(pod))
         # A pod may have finished in an earlier life of the kubelet; then only its claims have to be released.
         if pod.get("status", {}).get("phase") not in _TERMINAL:
             self._writer.write(
@@ -406,6 +471,8 @@ class PodWorkers:
     def _gone(self, uid: str) -> None:
         """Handle a pod whose object disappeared: it was force-deleted, or replaced by a pod with the same name."""
         self._runtime.kill(uid)
+        if self._devices is not None:
+            self._devices.release(uid)
         with self._lock:
             state = self._states.pop(uid, None)
         if state is not None and not state.ended:

@@ -79,9 +79,9 @@ def mount_of(view: ContainerView, path: str) -> Mount | None:
 
 
 def contents(view: ContainerView, kind: str) -> dict[str, str]:
-    """Return the variables, device nodes, numbers of these or mounts of a container, by name.
+    """Return the variables, device nodes, numbers of these, mounts, annotations or CDI devices of a container, by name.
 
-    The values are: value, permissions, `c 1:3` (type, major, minor), host path.
+    The values are: value, permissions, `c 1:3` (type, major, minor), host path, value, nothing.
     """
     match kind:
         case "variable" | "variables":
@@ -92,7 +92,11 @@ def contents(view: ContainerView, kind: str) -> dict[str, str]:
             return {node.path: f"{node.type} {node.major}:{node.minor}" for node in view.device_nodes}
         case "mount" | "mounts":
             return {mount.container_path: mount.host_path for mount in view.mounts}
-    raise SpecificationError(f"a container has variables, device nodes, mounts and files, no {kind}")
+        case "annotation" | "annotations":
+            return dict(view.annotations)
+        case "CDI devices":
+            return dict.fromkeys(view.cdi_devices, "")
+    raise SpecificationError(f"a container has variables, device nodes, mounts, annotations and files, no {kind}")
 
 
 def entry(view: ContainerView, kind: str, name: str) -> str | None:

@@ -1,0 +1,205 @@
+"""A device plugin that a scenario scripts: the other end of the socket when the kubelet is the target.
+
+It offers devices of one resource, records all calls and answers them, unless scripted to fail or to answer otherwise.
+The scenario ends it with `stop`; its CDI file is in the node's folder and is removed with it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import orjson
+
+from dra_api.clock import Clock
+from dra_api.rpc import RpcError
+from dra_api.rpc.device_plugin import (
+    KUBELET_SOCKET,
+    VERSION,
+    ContainerAllocation,
+    DevicePluginServer,
+    DeviceSpec,
+    Mount,
+    PluginDevice,
+    PluginOptions,
+    PreferenceRequest,
+    Registration,
+    register,
+)
+from dra_api.rpc.health_feed import Feed
+
+REGISTER_SECONDS = 20.0
+"""Seconds that the plugin waits for the kubelet's answer to Register."""
+
+
+class ScriptedFailure(Exception):
+    """The failure of a call that the scenario asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call of the kubelet. `ids` are sorted; `preference` is the request of GetPreferredAllocation."""
+
+    method: str
+    ids: tuple[str, ...] = ()
+    containers: int = 1
+    preference: PreferenceRequest | None = None
+
+
+@dataclass(slots=True)
+class Behaviour:
+    """How the plugin answers until a scenario changes it.
+
+    `failing`: methods whose next call fails. `answers_nothing`: the next Allocate has no response for its container.
+    `preferred`: the answer of GetPreferredAllocation; None: the first available devices. `shared_name`: the name of a
+    variable, a device file, a mount and a CDI device that the answers of several plugins have in common.
+    """
+
+    failing: set[str] = field(default_factory=set)
+    answers_nothing: bool = False
+    preferred: tuple[str, ...] | None = None
+    shared_name: str = ""
+
+
+class ScriptedDevicePlugin:
+    """One device plugin on one node.
+
+    Args:
+        alias: the scenario's name of the plugin, also that of its socket.
+        resource: the resource that it registers.
+        folder: the kubelet's folder of device plugins.
+        cdi_root: the folder for its CDI file.
+        clock: clock of the deadline of Register.
+        poke: called after every call, to wake waiters.
+    """
+
+    def __init__(
+        self, *, alias: str, resource: str, folder: Path, cdi_root: Path, clock: Clock, poke: Callable[[], None]
+    ) -> None:
+        self.alias = alias
+        self.resource = resource
+        self.options_answer = PluginOptions()
+        self.behaviour = Behaviour()
+        self.calls: list[Call] = []
+        self._devices: tuple[PluginDevice, ...] = ()
+        self._folder = folder
+        self._cdi_root = cdi_root
+        self._clock = clock
+        self._poke = poke
+        self._feed: Feed[PluginDevice] = Feed()
+        self._lock = threading.Lock()
+        self._server: DevicePluginServer | None = None
+
+    @property
+    def endpoint(self) -> str:
+        """The name of the plugin's socket."""
+        return f"{self.alias}.sock"
+
+    @property
+    def variable(self) -> str:
+        """The name of the variable with the ids of a container's devices."""
+        return f"{self.alias.upper()}_DEVICES"
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def serve(self) -> None:
+        """Listen on a new socket, with streams that are open."""
+        self._feed = Feed()
+        if self._devices:
+            self._feed.publish(self._devices)
+        self._server = DevicePluginServer(self, self._folder / self.endpoint, name=self.alias)
+        self._server.start()
+
+    def register(
+        self, *, version: str = VERSION, resource: str | None = None, options: PluginOptions | None = None
+    ) -> str:
+        """Call Register. Return the error of a refusal, empty if the kubelet accepts."""
+        registration = Registration(
+            version=version,
+            endpoint=self.endpoint,
+            resource_name=self.resource if resource is None else resource,
+            options=self.options_answer if options is None else options,
+        )
+        try:
+            register(self._folder / KUBELET_SOCKET, registration, clock=self._clock, timeout=REGISTER_SECONDS)
+        except RpcError as error:
+            return f"{error.code}: {error.details}"
+        return ""
+
+    def stop(self) -> None:
+        """Remove the socket and end all streams. Idempotent."""
+        self._feed.close()
+        server, self._server = self._server, None
+        if server is not None:
+            server.stop()
+
+    def end_streams(self) -> None:
+        """End the ListAndWatch streams; the socket stays."""
+        self._feed.close()
+
+    def offer(self, devices: Sequence[PluginDevice]) -> None:
+        """Send a new list of devices."""
+        self._devices = tuple(devices)
+        self._feed.publish(self._devices)
+
+    def write_spec(self) -> None:
+        """Write a CDI specification with every device; answers name CDI devices from now on."""
+        name = self.behaviour.shared_name
+        devices = [{"name": name, "containerEdits": {"env": [f"CDI_{name.upper()}=yes"]}}]
+        spec = {"cdiVersion": "0.6.0", "kind": "dra.test/shared", "devices": devices}
+        self._cdi_root.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (self._cdi_root / "scripted-device-plugin.json").write_bytes(orjson.dumps(spec))
+
+    # -- the service -----------------------------------------------------------------------------------------------
+
+    def options(self) -> PluginOptions:
+        """Return the scripted options."""
+        self._note(Call("GetDevicePluginOptions"))
+        return self.options_answer
+
+    def watch_devices(self) -> Iterator[Sequence[PluginDevice]]:
+        """Yield the list now, and after every change."""
+        self._note(Call("ListAndWatch"))
+        return self._feed.watch()
+
+    def allocate(self, containers: Sequence[Sequence[str]]) -> Sequence[ContainerAllocation]:
+        """Return what each container gets: its ids in a variable, a device file, a mount and an annotation."""
+        ids = tuple(sorted(i for container in containers for i in container))
+        self._note(Call("Allocate", ids, len(containers)))
+        with self._lock:
+            nothing, self.behaviour.answers_nothing = self.behaviour.answers_nothing, False
+        return [] if nothing else [self._answer(container) for container in containers]
+
+    def preferred_allocation(self, containers: Sequence[PreferenceRequest]) -> Sequence[Sequence[str]]:
+        """Return the scripted preference."""
+        for one in containers:
+            self._note(Call("GetPreferredAllocation", tuple(sorted(one.available)), len(containers), one))
+        preferred = self.behaviour.preferred
+        return [one.available[: one.size] if preferred is None else preferred for one in containers]
+
+    def pre_start(self, ids: Sequence[str]) -> None:
+        """Record the start of a container."""
+        self._note(Call("PreStartContainer", tuple(sorted(ids))))
+
+    def _note(self, call: Call) -> None:
+        with self._lock:
+            self.calls.append(call)
+            fails = call.method in self.behaviour.failing
+            self.behaviour.failing.discard(call.method)
+        self._poke()
+        if fails:
+            raise ScriptedFailure(f"scripted failure of {call.method}")
+
+    def _answer(self, ids: Sequence[str]) -> ContainerAllocation:
+        names = ",".join(sorted(ids))
+        shared = self.behaviour.shared_name
+        both = [shared] if shared else []
+        return ContainerAllocation(
+            envs={self.variable: names, **{f"{name.upper()}_OWNER": self.alias for name in both}},
+            mounts=tuple(Mount(f"/run/{name}", f"/srv/{self.alias}/{name}", True) for name in (self.alias, *both)),
+            devices=tuple(DeviceSpec(f"/dev/{name}", "/dev/null", "rw") for name in (*sorted(ids), *both)),
+            annotations={f"dra.test/{self.alias}": names},
+            cdi_devices=tuple(f"dra.test/shared={name}" for name in both),
+        )

@@ -1,0 +1,204 @@
+@profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
+Feature: The kubelet allocates devices when it admits a pod
+  The kubelet chooses devices for each container and calls Allocate. A pod that cannot have its devices is not admitted.
+
+  Background:
+    Given node "n1" with a kubelet that serves device plugins
+
+  @DP-052 @DP-063 @DP-071 @DP-088
+  Scenario: Allocate is called once for each container and resource
+    Given a scripted device plugin "gpu" on "n1" with 4 devices of "example.com/gpu"
+    And a scripted device plugin "nic" on "n1" with 2 devices of "example.com/nic"
+    And a pod "train" with resources of the containers:
+      | name | resources                              |
+      | one  | example.com/gpu: 2, example.com/nic: 1 |
+      | two  | example.com/gpu: 2, example.com/nic: 1 |
+      | none | example.com/gpu: 0                     |
+    When pod "train" is bound by hand to "n1"
+    Then the containers of pod "train" on "n1" have devices of "gpu": [DP-088]
+      | name | count |
+      | one  | 2     |
+      | two  | 2     |
+      | none | 0     |
+    And containers "one, two" of pod "train" on "n1" have 4 different devices of "gpu" [DP-071]
+    And the scripted device plugin "gpu" has received 2 Allocate calls [DP-063]
+    And every Allocate call of the scripted device plugin "gpu" is for 2 devices of one container [DP-052]
+    And the scripted device plugin "nic" has received 2 Allocate calls [DP-052]
+    And every Allocate call of the scripted device plugin "nic" is for 1 devices of one container [DP-052]
+
+  @DP-084 @DP-085 @DP-086 @DP-086a
+  Scenario: A container has what the plugins answered
+    Given a scripted device plugin "gpu" on "n1" with 1 devices of "example.com/gpu"
+    And a scripted device plugin "nic" on "n1" with 1 devices of "example.com/nic"
+    And the scripted device plugin "gpu" also gives "ctl"
+    And the scripted device plugin "nic" also gives "ctl"
+    And a pod "train" with resources of the containers:
+      | name | resources                              |
+      | main | example.com/gpu: 1, example.com/nic: 1 |
+      | none |                                        |
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running [DP-084]
+    And container "main" of pod "train" on "n1" has: [DP-086a]
+      | kind        | name          | value    |
+      | variable    | GPU_DEVICES   | gpu-0    |
+      | variable    | NIC_DEVICES   | nic-0    |
+      | device node | /dev/gpu-0    | rw       |
+      | device node | /dev/nic-0    | rw       |
+      | mount       | /run/gpu      | /srv/gpu/gpu |
+      | annotation  | dra.test/gpu  | gpu-0    |
+      | annotation  | dra.test/nic  | nic-0    |
+    And of the variable "CTL_OWNER", container "main" of pod "train" on "n1" has only "CTL_OWNER" [DP-084]
+    And of the device nodes "*", container "main" of pod "train" on "n1" has only "/dev/gpu-0, /dev/nic-0, /dev/ctl" [DP-085]
+    And of the mounts "*", container "main" of pod "train" on "n1" has only "/run/gpu, /run/nic, /run/ctl" [DP-085]
+    And of the CDI devices "*", container "main" of pod "train" on "n1" has only "dra.test/shared=ctl" [DP-086]
+    And container "main" of pod "train" on "n1" has: [DP-086]
+      | kind     | name    | value |
+      | variable | CDI_CTL | yes   |
+    And of the device nodes "*", container "none" of pod "train" on "n1" has only "" [DP-086a]
+
+  Scenario Outline: A pod whose Allocate <what> is not admitted, and its devices are free
+    Given a scripted device plugin "gpu" on "n1" with 2 devices of "example.com/gpu"
+    And the scripted device plugin "gpu" <behaviour>
+    When pod "a" with 2 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "a" is not admitted
+    When pod "b" with 2 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "b" reaches phase Running
+
+    @DP-053
+    Examples:
+      | what  | behaviour               |
+      | fails | fails the next Allocate |
+
+    @DP-054
+    Examples:
+      | what            | behaviour                              |
+      | answers nothing | answers the next Allocate with nothing |
+
+  @DP-060 @DP-065 @DP-064 @DP-050
+  Scenario: A pod is not admitted if too few devices are free
+    Given a scripted device plugin "gpu" on "n1" with 3 devices of "example.com/gpu"
+    And the scripted device plugin "gpu" lists "gpu-0 Healthy, gpu-1 Healthy, gpu-2 Unhealthy"
+    When pod "a" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "a" reaches phase Running [DP-060]
+    When pod "b" with 2 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "b" is not admitted [DP-060]
+    And the scripted device plugin "gpu" has received 1 Allocate calls [DP-060]
+    When the containers of pod "a" on "n1" end in phase Succeeded
+    Then pod "a" reaches phase Succeeded [DP-050]
+    When pod "c" with 2 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "c" reaches phase Running [DP-050]
+    When pod "c" is deleted
+    Then the Pod "c" is gone [DP-050]
+    When pod "d" with 2 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "d" reaches phase Running [DP-050]
+    When the scripted device plugin "gpu" lists nothing
+    And pod "e" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "e" is not admitted [DP-065]
+    When pod "f" with 1 of "example.com/unknown" is bound by hand to "n1"
+    Then pod "f" reaches phase Running [DP-064]
+
+  @DP-067 @DP-068
+  Scenario: Containers use the devices of ordinary init containers again
+    Given a scripted device plugin "gpu" on "n1" with 2 devices of "example.com/gpu"
+    And a pod "train" with resources of the containers:
+      | name  | resources          | kind |
+      | load  | example.com/gpu: 1 | init |
+      | check | example.com/gpu: 2 | init |
+      | one   | example.com/gpu: 1 | main |
+      | two   | example.com/gpu: 1 | main |
+    When pod "train" is bound by hand to "n1"
+    Then the containers of pod "train" on "n1" have devices of "gpu": [DP-067]
+      | name  | count |
+      | load  | 1     |
+      | check | 2     |
+      | one   | 1     |
+      | two   | 1     |
+    And containers "one, two" of pod "train" on "n1" have 2 different devices of "gpu" [DP-068]
+
+  @DP-069 @DP-070
+  Scenario: A sidecar container keeps its devices
+    Given a scripted device plugin "gpu" on "n1" with 2 devices of "example.com/gpu"
+    And a pod "fits" with resources of the containers:
+      | name | resources          | kind    |
+      | load | example.com/gpu: 2 | init    |
+      | side | example.com/gpu: 1 | sidecar |
+      | main | example.com/gpu: 1 | main    |
+    When pod "fits" is bound by hand to "n1"
+    Then the containers of pod "fits" on "n1" have devices of "gpu": [DP-070]
+      | name | count |
+      | load | 2     |
+      | side | 1     |
+      | main | 1     |
+    And containers "side, main" of pod "fits" on "n1" have 2 different devices of "gpu" [DP-070]
+    When pod "fits" is deleted
+    Then the Pod "fits" is gone [DP-069]
+    Given a pod "large" with resources of the containers:
+      | name | resources          | kind    |
+      | side | example.com/gpu: 1 | sidecar |
+      | main | example.com/gpu: 2 | main    |
+    When pod "large" is bound by hand to "n1"
+    Then pod "large" is not admitted [DP-069]
+
+  @DP-115
+  Scenario: The kubelet leaves a resource that a claim serves to the driver
+    Given a scripted device plugin "gpu" on "n1" with 1 devices of "example.com/gpu"
+    And a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "claimed" with the reserved claims "a" and the containers:
+      | name | claims | resources       |
+      | main |        | example.com/gpu |
+    And pod "claimed" uses the claim "a" for extended resources:
+      | container | resource        | request |
+      | main      | example.com/gpu | main    |
+    When pod "claimed" is bound by hand to "n1"
+    Then pod "claimed" reaches phase Running
+    And the scripted device plugin "gpu" has received 0 Allocate calls
+    When pod "plain" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "plain" on "n1" has the devices "gpu-0" of "gpu"
+
+  @DP-006 @DP-066 @DP-082 @DP-083 @needs:virtual-clock
+  Scenario: PreStartContainer comes before every start of a container, Allocate only once
+    Given a scripted device plugin "gpu" on "n1" with 4 devices of "example.com/gpu" that is not registered
+    And a scripted device plugin "fpga" on "n1" with 2 devices of "example.com/fpga" that wants "PreStartContainer"
+    And the scripted device plugin "gpu" registers with options "PreStartContainer"
+    And the scripted device plugin "fpga" fails the next PreStartContainer
+    And a pod "train" with resources of the containers:
+      | name | resources                               |
+      | main | example.com/fpga: 1, example.com/gpu: 1 |
+    When pod "train" is bound by hand to "n1"
+    Then the Pod "train" has "status.containerStatuses[0].state.waiting.reason" CreateContainerConfigError [DP-083]
+    When 30 seconds pass
+    Then pod "train" reaches phase Running [DP-083]
+    And the scripted device plugin "fpga" has received 2 PreStartContainer calls [DP-082]
+    And every PreStartContainer call of the scripted device plugin "fpga" is for 1 devices of one container [DP-082]
+    And the scripted device plugin "gpu" has received 0 PreStartContainer calls [DP-006]
+    Given the devices of "fpga" of pod "train" on "n1" are remembered
+    When the containers of pod "train" on "n1" start again
+    Then the scripted device plugin "fpga" has received 3 PreStartContainer calls [DP-082]
+    And pod "train" on "n1" has its devices of "fpga" from before [DP-066]
+    And the scripted device plugin "fpga" has received 1 Allocate calls [DP-066]
+
+  @DP-076 @DP-077 @DP-079 @DP-081
+  Scenario: The kubelet follows preferences for free devices
+    Given a scripted device plugin "nic" on "n1" with 2 devices of "example.com/nic"
+    And a scripted device plugin "gpu" on "n1" with 5 devices of "example.com/gpu" that wants "GetPreferredAllocation"
+    And the scripted device plugin "gpu" prefers "gpu-3"
+    And a pod "first" with resources of the containers:
+      | name | resources                              | kind |
+      | load | example.com/gpu: 1, example.com/nic: 1 | init |
+      | main | example.com/gpu: 2                     | main |
+    When pod "first" is bound by hand to "n1"
+    Then the scripted device plugin "gpu" is called for a preference of 1 of "gpu-0, gpu-1, gpu-2, gpu-3, gpu-4" with "" [DP-077]
+    And the scripted device plugin "gpu" is called for a preference of 2 of "gpu-0, gpu-1, gpu-2, gpu-3, gpu-4" with "gpu-3" [DP-077]
+    And the scripted device plugin "nic" has received 0 GetPreferredAllocation calls [DP-076]
+    When pod "first" is deleted
+    Then the Pod "first" is gone [DP-077]
+    Given the scripted device plugin "gpu" prefers "gpu-3, gpu-1"
+    When pod "a" with 2 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "a" on "n1" has the devices "gpu-1, gpu-3" of "gpu" [DP-077]
+    Given the scripted device plugin "gpu" prefers "gpu-1, gpu-9, gpu-4"
+    When pod "b" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "b" on "n1" has the devices "gpu-4" of "gpu" [DP-079]
+    Given the scripted device plugin "gpu" prefers ""
+    When pod "c" with 2 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "c" on "n1" has the devices "gpu-0, gpu-2" of "gpu" [DP-081]
