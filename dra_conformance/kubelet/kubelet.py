@@ -14,6 +14,7 @@ from pathlib import Path
 from dra_api.client import KubeClient
 from dra_api.clock import Clock, timestamp
 from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
+from dra_api.rpc.pod_resources import PodResourcesServer
 from dra_conformance.core.events import KubeletState
 from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
 from dra_conformance.kubelet.cdi import cdi_folders
@@ -25,6 +26,7 @@ from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.kubelet.gates import Gates, Timing
 from dra_conformance.kubelet.health import DeviceKey, HealthWatcher
 from dra_conformance.kubelet.plugins import PluginManager
+from dra_conformance.kubelet.pod_resources import NodePodResources
 from dra_conformance.kubelet.pod_status import HOST_IP, Phase
 from dra_conformance.kubelet.pods import PodWorkers
 from dra_conformance.kubelet.record import Log, recorder, silent
@@ -95,7 +97,9 @@ class Kubelet:
     def start(self) -> None:
         """Make the node's folders and its Node object, wipe its slices, then serve plugins and pods."""
         with self._life_lock:
-            for folder in (self.root, self.registration_dir, self.plugins_dir, self.state_dir, *self.cdi_roots):
+            folders = (self.root, self.registration_dir, self.plugins_dir, self.state_dir, *self.cdi_roots)
+            served = () if self.device_plugins_dir is None else (self.pod_resources_socket.parent,)
+            for folder in (*folders, *served):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._ensure_node()
             life = self._life = _Life(self, self._client, self._clock)
@@ -136,6 +140,11 @@ class Kubelet:
     def plugin(self, driver: str) -> PluginHandle:
         """A driver to be called directly, without pods; calls raise DriverNotRegistered while there is none."""
         return PluginHandle(driver, lambda: self._alive().plugins.get(driver))
+
+    @property
+    def pod_resources_socket(self) -> Path:
+        """The socket of the PodResources API, served if the kubelet serves device plugins."""
+        return self.root / "pod-resources" / "kubelet.sock"
 
     @property
     def plugins(self) -> PluginManager:
@@ -286,6 +295,10 @@ class _Life:
             record=record,
             cdi_roots=kubelet.cdi_roots,
         )
+        self.pod_resources: PodResourcesServer | None = None
+        if self.devices is not None:
+            lister = NodePodResources(pods=self.pods.active_pods, devices=self.devices.allocator, claims=self.claims)
+            self.pod_resources = PodResourcesServer(lister, kubelet.pod_resources_socket)
 
     def start(self) -> None:
         """Plugins first, so that pods that are there already find their drivers."""
@@ -293,11 +306,15 @@ class _Life:
         if self.devices is not None:
             self.devices.start()
         self.pods.start()
+        if self.pod_resources is not None:
+            self.pod_resources.start()
 
     def stop(self) -> None:
         """Close the connections first, so that nothing waits for a driver."""
         # Without this, calls that end with the connections would be reported as failures of pods.
         self.pods.quit()
+        if self.pod_resources is not None:
+            self.pod_resources.stop()
         self.plugins.stop()
         if self.devices is not None:
             self.devices.stop()

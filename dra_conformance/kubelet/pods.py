@@ -167,10 +167,17 @@ class PodWorkers:
 
     def active(self) -> set[str]:
         """Return the uids of the pods that have not ended."""
+        return {uid_of(pod) for pod in self.active_pods()}
+
+    def active_pods(self) -> list[Obj]:
+        """Return the pods that have not ended."""
         with self._lock:
             ended = {uid for uid, state in self._states.items() if state.ended}
-            alive = {uid for uid, pod in self._pods.items() if pod.get("status", {}).get("phase") not in _TERMINAL}
-        return alive - ended
+            return [
+                pod
+                for uid, pod in self._pods.items()
+                if uid not in ended and pod.get("status", {}).get("phase") not in _TERMINAL
+            ]
 
     def find(self, namespace: str, name: str) -> Obj | None:
         """A pod of this node as last seen."""

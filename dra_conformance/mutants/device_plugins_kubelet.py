@@ -10,6 +10,7 @@ from typing import Any
 from dra_api.objects import uid_of
 from dra_api.rpc import RpcError
 from dra_api.rpc.device_plugin import HEALTHY, UNHEALTHY, VERSION, ContainerAllocation, PluginDevice
+from dra_api.rpc.pod_resources import PodResources
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.kubelet.device_checkpoint import Held
 from dra_conformance.kubelet.device_plugins import is_extended_resource
@@ -875,3 +876,151 @@ def _(patch: Patch) -> None:
         f"{ALLOCATOR}._limits",
         lambda original: lambda self, pod, container: original(self, {**pod, "status": {}}, container),
     )
+
+
+# -- PodResources ------------------------------------------------------------------------------------------------------
+
+POD_RESOURCES = "dra_conformance.kubelet.pod_resources"
+LISTER = f"{POD_RESOURCES}:NodePodResources"
+
+
+@mutant("pod-resources-list-ended-pods", rule="DP-098")
+def _(patch: Patch) -> None:
+    """List has all pods of the node."""
+    patch.replace(f"{PODS}.active_pods", lambda self: list(self._pods.values()))
+
+
+def change_containers(patch: Patch, change: Callable[[Any], Any]) -> None:
+    """Replace the pod of which the containers are shown by `change(pod)`."""
+    patch.wrap(f"{LISTER}._shown", lambda original: lambda self, pod: original(self, change(pod)))
+
+
+@mutant("pod-resources-without-sidecars", rule="DP-099")
+def _(patch: Patch) -> None:
+    """Only main containers are shown."""
+    change_containers(patch, lambda pod: {**pod, "spec": {**pod["spec"], "initContainers": []}})
+
+
+@mutant("pod-resources-with-init-containers", rule="DP-099")
+def _(patch: Patch) -> None:
+    """All init containers are shown."""
+
+    def change(pod: Any) -> Any:
+        several = [{**one, "restartPolicy": "Always"} for one in pod["spec"].get("initContainers") or ()]
+        return {**pod, "spec": {**pod["spec"], "initContainers": several}}
+
+    change_containers(patch, change)
+
+
+@mutant("pod-resources-without-idle-pods", rule="DP-100")
+def _(patch: Patch) -> None:
+    """Pods without devices are left out."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self: [
+            pod for pod in original(self) if any(self._devices.held(uid_of(pod), c["name"]) for c in _all(pod))
+        ]
+
+    def _all(pod: Any) -> Any:
+        return [*(pod["spec"].get("initContainers") or ()), *pod["spec"]["containers"]]
+
+    patch.wrap(f"{LISTER}._active", make)
+
+
+@mutant("allocatable-devices-are-free-ones", rule="DP-101")
+def _(patch: Patch) -> None:
+    """GetAllocatableResources has the devices that no container has."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def allocatable(self: Any) -> Any:
+            used = {i for one in self._devices._held.values() for i in one.ids}
+            return [one for one in original(self) if not used & set(one.ids)]
+
+        return allocatable
+
+    patch.wrap(f"{LISTER}.allocatable", make)
+
+
+@mutant("allocatable-devices-are-all", rule="DP-101")
+def _(patch: Patch) -> None:
+    """GetAllocatableResources has unhealthy devices too."""
+
+    def all_usable(self: Any) -> Any:
+        return [(name, device) for name, one in self._resources.items() for device in one.devices.values()]
+
+    patch.replace(f"{OFFERED}.all_usable", all_usable)
+
+
+@mutant("get-returns-nothing-for-an-unknown-pod", rule="DP-102")
+def _(patch: Patch) -> None:
+    """Get of a pod that does not exist has an empty answer."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def get_pod(self: Any, namespace: str, name: str) -> Any:
+            try:
+                return original(self, namespace, name)
+            except KubeletError:
+                return PodResources(name, namespace)
+
+        return get_pod
+
+    patch.wrap(f"{LISTER}.get_pod", make)
+
+
+@mutant("pod-resources-empty-after-a-restart", rule="DP-103")
+def _(patch: Patch) -> None:
+    """Devices of the life before are not shown."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def load(self: Any) -> Any:
+            found = original(self)
+            self._held = {}
+            return found
+
+        return load
+
+    patch.wrap(f"{ALLOCATOR}.load", make)
+
+
+@mutant("claims-stay-in-pod-resources", rule="DP-105")
+def _(patch: Patch) -> None:
+    """A pod that has gone is shown for ever."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def active(self: Any) -> Any:
+            seen = self.__dict__.setdefault("seen", {})
+            seen.update({uid_of(pod): pod for pod in original(self)})
+            return list(seen.values())
+
+        return active
+
+    patch.wrap(f"{LISTER}._active", make)
+
+
+@mutant("claim-devices-with-all-cdi-devices", rule="DP-106")
+def _(patch: Patch) -> None:
+    """Each device of a claim has the CDI devices of all."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def shown(record: Any) -> Any:
+            found = original(record)
+            names = tuple(name for device in found.devices for name in device.cdi_devices)
+            return replace(found, devices=tuple(replace(device, cdi_devices=names) for device in found.devices))
+
+        return shown
+
+    patch.wrap(f"{POD_RESOURCES}:_shown_claim", make)
+
+
+@mutant("claims-shown-for-every-container", rule="DP-107")
+def _(patch: Patch) -> None:
+    """Each container has the devices of all claims of its pod."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def of_claims(self: Any, pod: Any, container: Any) -> Any:
+            every = [{"name": entry["name"]} for entry in pod["spec"].get("resourceClaims") or ()]
+            return original(self, pod, {**container, "resources": {"claims": every}})
+
+        return of_claims
+
+    patch.wrap(f"{LISTER}._of_claims", make)

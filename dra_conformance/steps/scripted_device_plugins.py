@@ -35,11 +35,12 @@ def plugin_of(world: World, alias: str) -> ScriptedDevicePlugin:
 
 def _make(world: World, alias: str, node: str, count: int, resource: str, wants: str = "") -> ScriptedDevicePlugin:
     """Start a plugin that serves and does not register yet; it ends with the scenario."""
-    kubelet = world.node(node).kubelet
+    kubelet, folder = world.node(node).kubelet, world.node(node).device_plugins_dir
+    folder.mkdir(exist_ok=True, mode=0o700)  # a kubelet that does nothing has not made it
     plugin = ScriptedDevicePlugin(
         alias=alias,
         resource=resource,
-        folder=world.node(node).device_plugins_dir,
+        folder=folder,
         cdi_root=kubelet.cdi_roots[0],
         clock=world.clock,
         poke=world.log.poke,

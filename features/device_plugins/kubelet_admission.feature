@@ -9,11 +9,12 @@ Feature: The kubelet allocates devices when it admits a pod
   Scenario: Allocate is called once for each container and resource
     Given a scripted device plugin "gpu" on "n1" with 4 devices of "example.com/gpu"
     And a scripted device plugin "nic" on "n1" with 2 devices of "example.com/nic"
+    And a scripted device plugin "fpga" on "n1" with 1 devices of "example.com/fpga"
     And a pod "train" with resources of the containers:
       | name | resources                              |
       | one  | example.com/gpu: 2, example.com/nic: 1 |
       | two  | example.com/gpu: 2, example.com/nic: 1 |
-      | none | example.com/gpu: 0                     |
+      | none | example.com/fpga: 0                    |
     When pod "train" is bound by hand to "n1"
     Then the containers of pod "train" on "n1" have devices of "gpu": [DP-088]
       | name | count |
@@ -21,7 +22,8 @@ Feature: The kubelet allocates devices when it admits a pod
       | two  | 2     |
       | none | 0     |
     And containers "one, two" of pod "train" on "n1" have 4 different devices of "gpu" [DP-071]
-    And the scripted device plugin "gpu" has received 2 Allocate calls [DP-063]
+    And the scripted device plugin "fpga" has received 0 Allocate calls [DP-063]
+    And the scripted device plugin "gpu" has received 2 Allocate calls [DP-052]
     And every Allocate call of the scripted device plugin "gpu" is for 2 devices of one container [DP-052]
     And the scripted device plugin "nic" has received 2 Allocate calls [DP-052]
     And every Allocate call of the scripted device plugin "nic" is for 1 devices of one container [DP-052]

@@ -28,8 +28,8 @@ Feature: Devices of plugins over restarts of the kubelet
     And node "n1" keeps 0 of "example.com/nic", 0 allocatable [DP-043]
     And pod "a" on "n1" has its devices of "gpu" from before [DP-042]
     When pod "b" with 2 of "example.com/gpu" is bound by hand to "n1"
-    Then pods "a, b" on "n1" share no device of "gpu" [DP-042]
-    And pod "b" reaches phase Running [DP-051]
+    Then pod "b" reaches phase Running [DP-051]
+    And pods "a, b" on "n1" share no device of "gpu" [DP-042]
     When pod "c" with 1 of "example.com/gpu" is bound by hand to "n1"
     Then pod "c" is not admitted [DP-042]
 

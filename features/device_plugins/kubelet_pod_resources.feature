@@ -1,0 +1,61 @@
+@profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
+Feature: The kubelet shows the devices of pods in the PodResources API
+  Monitoring agents read from a socket of the kubelet which container has which devices, of plugins and of claims.
+
+  Background:
+    Given node "n1" with a kubelet that serves device plugins
+    And a scripted device plugin "gpu" on "n1" with 3 devices of "example.com/gpu"
+
+  @DP-098 @DP-099 @DP-100 @DP-101 @DP-102 @DP-103
+  Scenario: PodResources lists pods that have not ended, with devices of plugins
+    Given pod "train" with 1 of "example.com/gpu" is bound by hand to "n1"
+    And pod "train" runs
+    And a pod "side" with resources of the containers:
+      | name | resources          | kind    |
+      | load | example.com/gpu: 1 | init    |
+      | side | example.com/gpu: 1 | sidecar |
+      | main | example.com/gpu: 1 | main    |
+    And a pod "plain" with resources of the containers:
+      | name | resources |
+      | main |           |
+    When pod "side" is bound by hand to "n1"
+    And pod "plain" is bound by hand to "n1"
+    Then pod "side" reaches phase Running [DP-098]
+    And pod "plain" reaches phase Running [DP-098]
+    And Get of pod "side" in PodResources of "n1" has the containers "side, main" [DP-099]
+    And Get of pod "plain" in PodResources of "n1" has the containers "main" [DP-100]
+    And Get of pod "other" in PodResources of "n1" fails [DP-102]
+    Given PodResources of "n1" is remembered
+    When the kubelet of "n1" is restarted
+    And the scripted device plugin "gpu" starts again
+    Then PodResources of "n1" is as before [DP-103]
+    When the scripted device plugin "gpu" lists "gpu-0 Healthy, gpu-1 Unhealthy, gpu-2 Healthy"
+    Then PodResources of "n1" has the allocatable devices "example.com/gpu=gpu-0, example.com/gpu=gpu-2" [DP-101]
+    When the containers of pod "side" on "n1" end in phase Succeeded
+    Then pod "side" reaches phase Succeeded [DP-098]
+    And PodResources of "n1" lists only the pods "plain, train" [DP-098]
+    And Get of pod "side" in PodResources of "n1" fails [DP-102]
+
+  @DP-105 @DP-106 @DP-107
+  Scenario: PodResources lists devices of plugins and of claims of each container
+    Given a scripted driver "sim" on "n1"
+    And the scripted device plugin "gpu" lists "gpu-7 Healthy"
+    And a ResourceClaim "a" with requests "x, y" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And a pod "both" with the reserved claims "a, b" and the containers:
+      | name    | claims | resources       |
+      | claims  | a      |                 |
+      | plugin  |        | example.com/gpu |
+      | another | b      |                 |
+    When pod "both" is bound by hand to "n1"
+    Then pod "both" reaches phase Running [DP-105]
+    And PodResources of "n1" lists the containers: [DP-107]
+      | pod  | container | devices               | claims                 |
+      | both | claims    |                       | a=dev-a-x, a=dev-a-y   |
+      | both | plugin    | example.com/gpu=gpu-7 |                        |
+      | both | another   |                       | b=dev-b-gpu            |
+    And each device of claim "a" in PodResources of "n1" has its driver, its pool and its own CDI device [DP-106]
+    When pod "both" is deleted
+    Then the Pod "both" is gone [DP-105]
+    And PodResources of "n1" lists the containers: [DP-105]
+      | pod | container | devices | claims |
