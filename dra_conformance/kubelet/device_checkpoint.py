@@ -67,7 +67,7 @@ def read(path: Path) -> tuple[list[Held], list[str], str]:
         content = orjson.loads(data)
         return [_held(entry) for entry in content["PodDeviceEntries"]], list(content["RegisteredDevices"]), ""
     except (
-        regular_file.UnusableFileError,
+        OSError,
         orjson.JSONDecodeError,
         DecodeError,
         KeyError,

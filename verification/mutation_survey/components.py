@@ -128,7 +128,7 @@ COMPONENTS = (
             "driver/kubelet_pods#all-claims-of-a-driver",
             "driver/kubelet_shared_claims#a-claim-is-prepared-again",
         ),
-        judges=("driver/kubelet_", "health/pod_status"),
+        judges=("driver/kubelet_", "device_plugins/kubelet_", "health/pod_status"),
     ),
     Component("api-server", ("apiserver_emulator",)),
     # The command line, what only it uses, and the compiler call are tools around the fake library, not part of its
