@@ -78,7 +78,6 @@ def _(world: World, node: str) -> None:
 
 
 @given('a scripted device plugin "{plugin}" on "{node}" with {count:d} devices of "{resource}"')
-@when('a scripted device plugin "{plugin}" starts on "{node}" with {count:d} devices of "{resource}"')
 def _(world: World, plugin: str, node: str, count: int, resource: str) -> None:
     """Start and register a plugin whose devices are called by its name and a number from 0."""
     _make(world, plugin, node, count, resource)
@@ -195,17 +194,6 @@ def _(world: World, method: str, plugin: str, count: int) -> None:
         for call in seen
     )
     world.check(ok, method, expected=f"{count} devices of one container", observed=[repr(call) for call in seen])
-
-
-@then('the last {method:word} call of the scripted device plugin "{plugin}" is for "{ids}"')
-def _(world: World, method: str, plugin: str, ids: str) -> None:
-    """The request has these devices, in any order."""
-
-    def look() -> Seen:
-        seen = calls_of(world, plugin, method)
-        return bool(seen) and list(seen[-1].ids) == sorted(words(ids)), seen[-1].ids if seen else "no call"
-
-    world.eventually(f"{method} of {plugin}", look, expected=sorted(words(ids)))
 
 
 @then('the scripted device plugin "{plugin}" is called for a preference of {size:d} of "{available}" with "{must}"')
