@@ -11,7 +11,20 @@ import click
 
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.core.rules.window import Version
-from dra_conformance.oracle import Answer, Case, Settings, Verdict, Violation, check, could_be_allocated, dumps
+from dra_conformance.oracle import (
+    Answer,
+    Case,
+    DoubleOffer,
+    DoubleUse,
+    Settings,
+    Verdict,
+    Violation,
+    check,
+    could_be_allocated,
+    double_offers,
+    double_uses,
+    dumps,
+)
 from dra_conformance.oracle.cluster import Cluster
 from dra_conformance.oracle.dumps import KUBECTL, Dump
 
@@ -50,7 +63,8 @@ def command(
     """Check the allocated claims of a cluster, offline.
 
     FILE is the YAML or JSON output of kubectl (lists, several documents), a directory of such files, or - for standard
-    input. Exit codes: 0 no rule is broken, 1 some are, 4 the files cannot be used, 5 no claim to check.
+    input. Devices that a device plugin and a claim have at the same time are reported too. Exit codes: 0 no rule is
+    broken, 1 some are, or a device is used twice, 4 the files cannot be used, 5 no claim to check.
 
     \b
     Example:
@@ -70,10 +84,14 @@ def command(
         (case, could_be_allocated(case, budget=budget))
         for case in (Case(dump.cluster, claim, settings) for claim in waiting)
     ]
+    offers, uses = double_offers(dump.cluster), double_uses(dump.cluster)
     if form == "json":
-        _write_json(checked, answers)
+        _write_json(checked, answers, offers, uses)
     else:
+        _write_double([] if quiet else offers, uses)
         _write_text(checked, answers, len(chosen), quiet=quiet)
+    if uses:
+        return ExitCode.FAILURES
     if not checked and not answers:
         return ExitCode.NOTHING_SELECTED
     return ExitCode.OK if all(verdict.valid for _, verdict in checked) else ExitCode.FAILURES
@@ -114,6 +132,14 @@ def _require_whole(dump: Dump, claims: list[Any]) -> None:
             raise UsageError(
                 f"the files contain no {what}, so no claim can be checked", hint=f"Dump everything: {KUBECTL}"
             )
+
+
+def _write_double(offers: list[DoubleOffer], uses: list[DoubleUse]) -> None:
+    for state, several in (("TWICE", uses), ("note", offers)):
+        for one in several:
+            click.echo(f"{state:<7} node {one.node}")
+            for line in textwrap.wrap(one.message, 105):
+                click.echo(f"  {line}")
 
 
 def _write_text(
@@ -160,7 +186,12 @@ def _pending(answer: Answer) -> str:
     return f"may or may not be allocated: {answer.reason}"
 
 
-def _write_json(checked: list[tuple[Case, Verdict]], answers: list[tuple[Case, Answer]]) -> None:
+def _write_json(
+    checked: list[tuple[Case, Verdict]],
+    answers: list[tuple[Case, Answer]],
+    offers: list[DoubleOffer],
+    uses: list[DoubleUse],
+) -> None:
     click.echo(
         json.dumps(
             {
@@ -182,6 +213,8 @@ def _write_json(checked: list[tuple[Case, Verdict]], answers: list[tuple[Case, A
                     }
                     for case, answer in answers
                 ],
+                "double_offers": [asdict(one) for one in offers],
+                "double_uses": [asdict(one) for one in uses],
             },
             indent=2,
         )

@@ -13,6 +13,7 @@ of this package.
 
 from dra_conformance.oracle.check import check
 from dra_conformance.oracle.cluster import Cluster, read_claim
+from dra_conformance.oracle.double_offers import DoubleOffer, DoubleUse, double_offers, double_uses
 from dra_conformance.oracle.feasibility import Answer, could_all_be_allocated, could_be_allocated
 from dra_conformance.oracle.verdict import Case, Settings, Verdict, Violation
 from dra_conformance.oracle.well_formed import Malformed
@@ -21,6 +22,8 @@ __all__ = [
     "Answer",
     "Case",
     "Cluster",
+    "DoubleOffer",
+    "DoubleUse",
     "Malformed",
     "Settings",
     "Verdict",
@@ -28,5 +31,7 @@ __all__ = [
     "check",
     "could_all_be_allocated",
     "could_be_allocated",
+    "double_offers",
+    "double_uses",
     "read_claim",
 ]

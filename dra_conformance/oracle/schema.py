@@ -465,10 +465,30 @@ class PodSpec(_ApiStruct, frozen=True, kw_only=True):
     resource_claims: list[PodClaim] = []
 
 
+class ResourceHealth(_ApiStruct, frozen=True, kw_only=True):
+    """One device of an entry of `allocatedResourcesStatus`."""
+
+    resource_id: str = msgspec.field(default="", name="resourceID")
+
+
+class ResourceStatus(_ApiStruct, frozen=True, kw_only=True):
+    """One entry of `allocatedResourcesStatus`: an extended resource, or `claim:NAME`."""
+
+    name: str = ""
+    resources: list[ResourceHealth] = []
+
+
+class ContainerStatus(_ApiStruct, frozen=True, kw_only=True):
+    """The needed fields of a container's status."""
+
+    allocated_resources_status: list[ResourceStatus] = []
+
+
 class PodStatus(_ApiStruct, frozen=True, kw_only=True):
     """The needed fields of a pod's `status`."""
 
     phase: str = ""
+    container_statuses: list[ContainerStatus] = []
     resource_claim_statuses: list[PodClaim] = []
     extended_resource_claim_status: ExtendedClaim | None = None
 
