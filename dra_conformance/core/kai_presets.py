@@ -34,6 +34,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
         # It serves claims too: the time in which PreBind must end.
         "--volume-binding-timeout-seconds=5",
         "--resource-reservation-allocation-timeout=2",
+        "{flags}",
     ),
     "scheduler": (
         *("scheduler", *_QUICK, "--listen-address=127.0.0.1:{port}", "--plugin-server-port=0"),

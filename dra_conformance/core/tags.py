@@ -58,6 +58,7 @@ NEEDS: tuple[str, ...] = (
     "pod-groups",
     "direct-binding",
     "scheduler-gates",
+    "binder-gates",
     "scheduler-arguments",
     "own-control-plane",
     "own-etcd",

@@ -279,3 +279,28 @@ def _(patch: Patch) -> None:
 
     patch.wrap(f"{BINDER}._on_bind_request", wrapped)
     skip_attempts(patch, lambda binder, request: bool(deleted))
+
+
+@mutant("binder-ignores-its-gate", rule="KAI-041b")
+def _(patch: Patch) -> None:
+    """The feature gate is set from what the API server serves, as in KAI 0.12 and 0.17."""
+    patch.replace(f"{BINDER}._dra_enabled", lambda self: True)
+
+
+@mutant(
+    "binder-compares-one-claim",
+    rule="KAI-107b",
+    scenario="bind_requests/binder_claims#of-two-claims-that-have-one-device-neither-is-given-to-its-pod",
+)
+def _(patch: Patch) -> None:
+    """Of the stored claims with a device only the first is looked at, and that may be the pod's own."""
+
+    def make(original: Any) -> Any:
+        def check_stored(self: Any, device: str, uid: str, pod: Obj) -> None:
+            first = next(iter(self._claims.by_index("device", device)), None)
+            if first is not None and first["metadata"]["uid"] != uid:
+                original(self, device, uid, pod)
+
+        return check_stored
+
+    patch.wrap(f"{HOLDERS}._check_stored", make)

@@ -377,6 +377,20 @@ def _(patch: Patch) -> None:
 
 
 @mutant(
+    "binder-ignores-shares-of-an-allocation",
+    rule="KAI-113b",
+    scenario="bind_requests/binder_claims#a-pod-is-not-bound-while-its-second-claim-has-other[a-share-of-the-device]",
+)
+def _(patch: Patch) -> None:
+    """Two allocations are the same if they have the same devices, whichever share of each."""
+
+    def devices(allocation: Obj) -> list[list[str]]:
+        return [[one[key] for key in ("driver", "pool", "device")] for one in allocation["devices"]["results"]]
+
+    patch.replace("reference_impl.binder.claims:same_allocation", lambda one, other: devices(one) == devices(other))
+
+
+@mutant(
     "binder-does-not-check-again-after-a-conflict",
     rule="KAI-113b",
     scenario="bind_requests/binder_keeps#a-claim-that-gets-other-devices-while-the-binder-writes-it-is-not-used",

@@ -14,6 +14,21 @@ Feature: The binder writes claims
     And claim "claim" is reserved for pod "train" [KAI-107]
     And claim "claim" is reserved for exactly the pods "train" [KAI-107]
 
+  @KAI-041b @needs:binder-gates
+  Scenario: With its feature gate off, pods with claims are not bound
+    Given the binder has dynamic resource allocation off
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "with" using claim "claim"
+    And a pod "without" without claims
+    When a BindRequest "with" of pod "with" to "n1" giving claim "claim" the devices "dev-1" is created
+    And a BindRequest "without" of pod "without" to "n1" is created
+    Then pod "without" is bound to "n1"
+    And BindRequest "with" fails with a reason
+    And pod "with" stays unbound
+    And claim "claim" stays unallocated
+
   @KAI-107
   Scenario: Configuration is copied to the claim
     Given node "n1" with 1 devices
@@ -164,6 +179,23 @@ Feature: The binder writes claims
     And every bound pod has its devices
     And every allocation is valid, and no device is allocated twice
 
+  @KAI-107b
+  Scenario: Of two claims that have one device neither is given to its pod
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    And claim "first" holds the devices "dev-1" of "n1"
+    And claim "second" holds the devices "dev-1" of "n1"
+    And a pod "one" using claim "first"
+    And a pod "two" using claim "second"
+    When a BindRequest "one" of pod "one" to "n1" giving claim "first" the devices "dev-1" is created
+    And a BindRequest "two" of pod "two" to "n1" giving claim "second" the devices "dev-1" is created
+    Then BindRequest "one" fails with a reason
+    And BindRequest "two" fails with a reason
+    And pod "one" stays unbound
+    And pod "two" stays unbound
+
   @KAI-111
   Scenario: A second consumer is added to the first
     Given node "n1" with 2 devices
@@ -259,6 +291,11 @@ Feature: The binder writes claims
       | a device of this name in another pool   | [{request: gpu, driver: $(sim), pool: other, device: dev-0}]                                                                         |
       | a device of this name of another driver | [{request: gpu, driver: other.dra.test, pool: $(node:n1), device: dev-0}]                                                            |
       | one device more                         | [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-0}, {request: gpu, driver: $(sim), pool: $(node:n1), device: dev-1}] |
+
+    @gate:DRAConsumableCapacity
+    Examples:
+      | other                                   | results                                                                                                                              |
+      | a share of the device                   | [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-0, shareID: 5d0aa1f2-3c44-4d0e-9a55-6c1de1a8e0b7}]                       |
 
   @KAI-113c
   Scenario: A pod is not bound to a node that cannot use the devices of its claim

@@ -68,6 +68,17 @@ def scheduler_gates(scenario: Scenario, target: Target) -> Unmet | None:
 
 
 @requirement
+def binder_gates(scenario: Scenario, target: Target) -> Unmet | None:
+    """A binder whose feature gates the run can choose."""
+    binder = target.components["binder"]
+    if binder.kind == "reference" or (binder.kind == "exec" and FLAGS in binder.argument):
+        return None
+    return untestable(
+        f"the run cannot choose the feature gates of the binder ({binder}); its command has no word {FLAGS}"
+    )
+
+
+@requirement
 def scheduler_arguments(scenario: Scenario, target: Target) -> Unmet | None:
     """A scheduler whose DynamicResourcesArgs the run can choose."""
     scheduler = target.components["scheduler"]
