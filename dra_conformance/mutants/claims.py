@@ -62,6 +62,15 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_GENERATE}:generate_name", lambda pod, claim: f"{pod}-{claim}-")
 
 
+@mutant("names-that-fit-are-shortened", rule="DRA-102b")
+def _(patch: Patch) -> None:
+    """Names of 57 characters together are shortened as well, which takes the second hyphen."""
+    patch.wrap(
+        f"{_GENERATE}:generate_name",
+        lambda original: lambda pod, claim: f"{pod}-{claim}" if len(f"{pod}{claim}") == 55 else original(pod, claim),
+    )
+
+
 @mutant("no-event-for-missing-template", rule="DRA-103")
 def _(patch: Patch) -> None:
     """There is no event for a missing template."""

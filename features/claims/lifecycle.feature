@@ -107,6 +107,15 @@ Feature: Lifecycle of claims
       | field         | value                  |
       | metadata.name | like "[-a-z0-9]{1,63}" |
 
+  @DRA-102b
+  Scenario: Names of pod and entry that fit are not shortened
+    Given the objects of the manifest "claims/labelled-template"
+    # With both hyphens 57 characters; a name has at most 63, of which five are random.
+    And a pod "podpodpod-podpodpod-podpodpodp" using template "labelled" as "entryentry-entryentry-ent"
+    And a pod "short" using template "labelled" as "entryentry-entryentry-ent"
+    Then the ResourceClaim of pod "podpodpod-podpodpod-podpodpodp" has "metadata.name" like "podpodpod-podpodpod-podpodpodp-entryentry-entryentry-ent-[a-z0-9]{5}"
+    And the ResourceClaim of pod "short" has "metadata.name" like "short-entryentry-entryentry-ent-[a-z0-9]{5}"
+
   @DRA-103
   Scenario: A pod can be created before its template
     Given a pod "early" using template "subject"
