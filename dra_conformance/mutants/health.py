@@ -230,6 +230,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{BOOK}.lost", lambda self: None)
 
 
+@mutant("lost-gpu-ends-monitoring", rule="NV-121b")
+def _(patch: Patch) -> None:
+    """After a GPU fell off the bus, no event is waited for any more."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def lost(self: Any) -> None:
+            original(self)
+            raise SystemExit  # ends the thread that waits for events
+
+        return lost
+
+    patch.wrap(f"{BOOK}.lost", make)
+
+
 @mutant("lost-gpu-replaces-other-taints", rule="NV-121")
 def _(patch: Patch) -> None:
     """A device has one taint only: that of the lost GPU replaces the taint of its own XID."""

@@ -262,7 +262,9 @@ FAULTS: dict[str, NodeFault] = {
         lambda _world, node, gpu: node.gpus.remove_gpu(gpu), lambda _world, node, gpu: node.gpus.restore_gpu(gpu)
     ),
     "NVML events not supported": NodeFault(inject("nvmlDeviceRegisterEvents", "NOT_SUPPORTED")),
-    "NVML lost an unknown GPU": NodeFault(inject("nvmlEventSetWait_v2", "GPU_IS_LOST")),
+    "NVML lost an unknown GPU": NodeFault(
+        inject("nvmlEventSetWait_v2", "GPU_IS_LOST"), lambda _world, node: node.gpus.clear_faults()
+    ),
     "IMEX channel module missing": NodeFault(remove_channel_module),
     "NVLink fabric in progress": NodeFault(set_fabric_in_progress),
     "NVLink fabric in progress on one GPU": NodeFault(set_on_last_gpu(fabric_state=FABRIC_IN_PROGRESS)),

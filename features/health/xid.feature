@@ -34,6 +34,15 @@ Feature: NVML events become taints and health states
     Then the driver taints every device but "gpu-2" on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule" only
     And the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule, gpu.nvidia.com/xid=48:NoSchedule" only
 
+  @NV-121b @gate:DRADeviceTaints
+  Scenario: XIDs are reported again after NVML lost an unknown GPU
+    Given node "n1" running the driver
+    When node "n1" gets the fault "NVML lost an unknown GPU"
+    Then the driver taints every device on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule" only
+    When node "n1" recovers from "NVML lost an unknown GPU"
+    And XID 48 happens on GPU 2 of "n1"
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule, gpu.nvidia.com/xid=48:NoSchedule" only
+
   @NV-122 @gate:DRADeviceTaints
   Scenario: GPUs without NVML events get the taint unmonitored
     Given node "n1" has the fault "NVML events not supported"
