@@ -431,6 +431,7 @@ def test_every_requirement_can_be_unmet() -> None:
     harder = msgspec.structs.replace(
         hard,
         scheduler="exec:x",
+        binder="exec:x",
         webhook="cluster",
         control_plane="binaries",
         nvml="real",
