@@ -26,6 +26,7 @@ from fake_nvml.fields import SCALARS, STRINGS
 from fake_nvml.inventory import Inventory, inventory_names
 from fake_nvml.library import library_path
 from fake_nvml.node import Node
+from fake_nvml.provision import provision
 from fake_nvml.rack import create_rack
 from fake_nvml.removal import remove_node
 from fake_nvml.smi_query import query
@@ -109,6 +110,21 @@ def create(directory: Path, inventory: str, name: str | None, nodes: int | None)
         node.keep()
         for key, value in node.env().items():
             click.echo(f"export {key}={shlex.quote(value)}")
+
+
+@main.command("provision")
+@click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
+@click.option("--machine", required=True, help="Name of the machine, such as its Node object's.")
+@click.option(
+    "--inventories",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Folder with MACHINE.yaml or default.yaml: an inventory, or the name of a shipped one.",
+)
+def provision_(directory: Path, machine: str, inventories: Path) -> None:
+    """Create the node of a machine in a cluster, unless DIRECTORY has it with the same inventory."""
+    made = provision(directory, machine=machine, inventories=inventories)
+    click.echo(f"{directory}: {'created' if made else 'kept'}")
 
 
 @main.command()
