@@ -85,7 +85,9 @@ def _programs(one: ThirdParty) -> Iterator[GoProgram]:
         yield from CONTAINERS
     elif one.module == "control_plane":
         modfile = str(HERE / "go" / one.modfile) if one.modfile else ""
-        yield GoProgram(program=one.program, ldflags=link_flags(one.version), modfile=modfile)
+        yield GoProgram(
+            program=one.program, package=one.package or ".", ldflags=link_flags(one.version), modfile=modfile
+        )
     elif one.parts:
         for part in one.parts:
             yield GoProgram(

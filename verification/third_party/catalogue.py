@@ -60,7 +60,7 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     parts: tuple[Part, ...] = ()
     links: tuple[str, ...] = ()
     copies: dict[str, tuple[str, str]] = {}
-    verified_by: Literal["suite", "differential", "tests", "docker"] = "suite"
+    verified_by: Literal["suite", "differential", "tests", "docker", "kind"] = "suite"
     needs: Literal["", "containers"] = ""
     workers: int = 1
     takes: float = 0.0
