@@ -1,4 +1,4 @@
-"""The interface of a control plane: the embedded emulation, Kubernetes' own programs, k3s, or an existing cluster."""
+"""The interface of a control plane: the embedded emulation, Kubernetes' own programs, or a cluster."""
 
 from __future__ import annotations
 

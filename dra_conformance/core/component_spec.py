@@ -23,8 +23,11 @@ FLAGS = "{flags}"
 DRIVER_ROOT = "{driver_root}"
 """The placeholder for the driver root of the scenario's fake node: a driver whose command has it runs on fake GPUs."""
 
-K3S_COMPONENTS = ("claim-controller", "scheduler", "kubelet", "taint-eviction")
-"""The components that a k3s cluster has, so that `cluster` is accepted for them."""
+OWN_CLUSTER_COMPONENTS = ("claim-controller", "scheduler", "kubelet", "taint-eviction")
+"""The components that a kind or k3s cluster has, so that `cluster` is accepted for them."""
+
+OWN_CLUSTERS = ("kind", "k3s")
+"""The control planes of the run that are clusters with these components."""
 
 NAMESPACE = "{namespace}"
 """The placeholder for the namespace of the driver's own objects."""

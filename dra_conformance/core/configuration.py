@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from dra_conformance.core import declaration
-from dra_conformance.core.component_spec import CHOICES, K3S_COMPONENTS
+from dra_conformance.core.component_spec import CHOICES, OWN_CLUSTER_COMPONENTS, OWN_CLUSTERS
 from dra_conformance.core.errors import UsageError
 from dra_conformance.core.option_checks import validated
 from dra_conformance.core.option_table import OPTIONS, Option
@@ -85,8 +85,8 @@ def _with_cluster_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
         for component in CHOICES:
             if "cluster" in CHOICES[component]:
                 filled.setdefault(component, "cluster")
-    if filled.get("control-plane") == "k3s":
-        for component in K3S_COMPONENTS:
+    if filled.get("control-plane") in OWN_CLUSTERS:
+        for component in OWN_CLUSTER_COMPONENTS:
             if component != "kubelet":  # scenarios add nodes of their own, which the emulated kubelet serves
                 filled.setdefault(component, "cluster")
     return filled

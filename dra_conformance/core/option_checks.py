@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from dra_conformance.core import optional_features
 from dra_conformance.core.companions import COMPONENTS as WITH_COMPANIONS
-from dra_conformance.core.component_spec import CHOICES, K3S_COMPONENTS
+from dra_conformance.core.component_spec import CHOICES, OWN_CLUSTER_COMPONENTS, OWN_CLUSTERS
 from dra_conformance.core.errors import UsageError, unknown
 from dra_conformance.core.option_table import CHECKED_RELEASES, NO_API, OPTIONS
 from dra_conformance.core.options import RunOptions
@@ -138,6 +138,13 @@ def k3s_image_has_k3s(options: RunOptions) -> None:
 
 
 @_check
+def kind_image_has_kind(options: RunOptions) -> None:
+    """--kind-image belongs to --control-plane kind."""
+    if options.kind_image and _control_plane(options) != "kind":
+        raise UsageError("--kind-image: requires --control-plane kind")
+
+
+@_check
 def bin_dir_has_binaries(options: RunOptions) -> None:
     """--bin-dir belongs to --control-plane binaries."""
     if options.bin_dir and _control_plane(options) != "binaries":
@@ -149,11 +156,15 @@ def cluster_components_are_in_the_cluster(options: RunOptions) -> None:
     """`cluster` needs a cluster that has the component."""
     plane = _control_plane(options)
     for name, spec in options.components().items():
-        if spec.kind != "cluster" or plane == "kubeconfig" or (plane == "k3s" and name in K3S_COMPONENTS):
+        if (
+            spec.kind != "cluster"
+            or plane == "kubeconfig"
+            or (plane in OWN_CLUSTERS and name in OWN_CLUSTER_COMPONENTS)
+        ):
             continue
         others = ", ".join(choice for choice in CHOICES[name] if choice != "cluster")
-        if plane == "k3s":
-            raise UsageError(f"--{name} cluster: the k3s cluster has no {name}", hint=f"Choose from {others}.")
+        if plane in OWN_CLUSTERS:
+            raise UsageError(f"--{name} cluster: the {plane} cluster has no {name}", hint=f"Choose from {others}.")
         raise UsageError(
             f"--{name} cluster: --control-plane {plane} is not a cluster and has no {name}",
             hint=f"Use --control-plane kubeconfig, or choose from {others}.",

@@ -127,7 +127,7 @@ def _component(
 OPTIONS: tuple[Option, ...] = (
     _component(
         "control-plane",
-        *("embedded", "binaries", "k3s", "kubeconfig[:FILE]"),
+        *("embedded", "binaries", "kind", "k3s", "kubeconfig[:FILE]"),
         text="Use this control plane.",
         example="kubeconfig:./config",
         default="embedded",
@@ -387,6 +387,14 @@ OPTIONS: tuple[Option, ...] = (
         metavar="DIR",
         example="/opt/kubernetes/bin",
         completion="directories",
+        shared=True,
+    ),
+    Option(
+        name="kind-image",
+        help="Start the nodes of --control-plane kind from this image instead of kind's own.",
+        group="control-plane",
+        metavar="IMAGE",
+        example="dra-conformance/kind-node:v1.37.2",
         shared=True,
     ),
     Option(

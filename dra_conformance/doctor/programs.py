@@ -16,6 +16,7 @@ from dra_conformance.control_plane.binaries.programs import (
     installed,
 )
 from dra_conformance.control_plane.k3s import docker_info
+from dra_conformance.control_plane.kind import requirements
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.options import RunOptions
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
@@ -28,6 +29,7 @@ def look(options: RunOptions) -> Iterator[Finding]:
     kind = options.component("control-plane").kind
     yield from _embedded(options, needed=kind == "embedded")
     yield from _binaries(options, needed=kind == "binaries")
+    yield from _kind(options, needed=kind == "kind")
     yield _docker(needed=kind == "k3s")
 
 
@@ -78,6 +80,15 @@ def _gates(options: RunOptions, known: dict[str, bool]) -> Iterator[Finding]:
     gates = {**known, **options.gates()}
     off = sorted(name for name, on in gates.items() if name.startswith("DRA") and not on)
     yield ok(_AREA, "feature gates", f"DRA gates off: {', '.join(off) or 'none'}")
+
+
+def _kind(options: RunOptions, *, needed: bool) -> Iterator[Finding]:
+    for need in requirements(options.kind_image):
+        name = f"{need.name} (kind)" if need.name != "kind" else "kind"
+        if need.lacks:
+            yield missing(_AREA, name, need.lacks, need.way_out, needed=needed)
+        else:
+            yield ok(_AREA, name, need.found, needed=needed)
 
 
 def _docker(*, needed: bool) -> Finding:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from dra_api.clock import AdvanceableClock
 from dra_conformance.control_plane.base import ControlPlane
-from dra_conformance.core.component_spec import K3S_COMPONENTS
+from dra_conformance.core.component_spec import OWN_CLUSTER_COMPONENTS
 from dra_conformance.core.options import RunOptions
 
 
@@ -32,6 +32,19 @@ def make(
             feature_gates=options.gates(),
             runtime_config=options.api_versions(),
         )
+    foreign = [name for name in OWN_CLUSTER_COMPONENTS if options.component(name).kind != "cluster"]
+    if spec.kind == "kind":
+        from dra_conformance.control_plane.kind import KindControlPlane
+
+        return KindControlPlane(
+            image=options.kind_image,
+            directory=work() / "kind",
+            logs=logs / "control-plane",
+            feature_gates=options.gates(),
+            runtime_config=options.api_versions(),
+            foreign_components=foreign,
+            reserve_workers=options.component("kubelet").kind != "cluster",
+        )
     if spec.kind == "k3s":
         from dra_conformance.control_plane.k3s import K3sControlPlane
 
@@ -40,9 +53,7 @@ def make(
             directory=work() / "k3s",
             feature_gates=options.gates(),
             runtime_config=options.api_versions(),
-            foreign_components=[
-                component for component in K3S_COMPONENTS if options.component(component).kind != "cluster"
-            ],
+            foreign_components=foreign,
         )
     from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 

@@ -51,6 +51,10 @@ def check(options: RunOptions) -> None:
         from dra_conformance.control_plane.k3s import docker_info
 
         docker_info()
+    if options.component("control-plane").kind == "kind":
+        from dra_conformance.control_plane.kind import require
+
+        require(options.kind_image)
     if options.component("kubelet").kind == "kubelet":
         from dra_conformance.control_plane.binaries import Wanted, find
         from dra_conformance.kubelet.real import requirements

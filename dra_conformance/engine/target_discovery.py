@@ -31,7 +31,7 @@ def discover(control_plane: ControlPlane, options: RunOptions) -> Target:
 
 def _of_run(control_plane: ControlPlane, options: RunOptions) -> Target:
     # Programs and images know their version without being started; the embedded control plane emulates any.
-    known = options.component("control-plane").kind in ("binaries", "k3s")
+    known = options.component("control-plane").kind in ("binaries", "kind", "k3s")
     return _target(
         options,
         version=Version.parse(control_plane.version() if known else options.kubernetes_version),

@@ -58,6 +58,19 @@ def test_what_is_missing_for_the_run_ends_in_code_10(tmp_path: Path, capsys: pyt
     assert "control-plane install 1.34" in found["Control plane: kube-apiserver"]["wayOut"]
 
 
+def test_what_a_kind_cluster_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    code, found, ready = ask(capsys, "--control-plane", "kind")
+    assert (code, ready) == (ExitCode.TARGET_UNREACHABLE, False)
+    for name in ("kind", "docker (kind)"):
+        assert found[f"Control plane: {name}"]["needed"]
+        assert f"the program {name.split()[0]} is not in PATH" in found[f"Control plane: {name}"]["cause"]
+    _, found, _ = ask(capsys)
+    assert not found["Control plane: kind"]["needed"]
+
+
 def test_gates_that_do_not_fit_the_release(capsys: pytest.CaptureFixture[str]) -> None:
     code, found, _ = ask(capsys, "--feature-gates", "DRADeviceTaintRules=true", "--kubernetes-version", "1.34")
     assert code == ExitCode.TARGET_UNREACHABLE

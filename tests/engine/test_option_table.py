@@ -27,6 +27,7 @@ COMPANIONS = {
     "claim-controller": {"control-plane": "binaries"},
     "kubelet": {"control-plane": "binaries"},
     "bin-dir": {"control-plane": "binaries"},
+    "kind-image": {"control-plane": "kind"},
     "k3s-image": {"control-plane": "k3s"},
     "node-name": {"driver": "socket:/s"},
     "cdi-root": {"driver": "socket:/s"},
@@ -170,7 +171,10 @@ def test_the_plugin_imports_nothing_but_the_table() -> None:
 # -- checks ------------------------------------------------------------------------------------------------------------
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "component_values_parse": ({"control-plane": "kind"}, "unknown control plane 'kind' (choose from embedded, "),
+    "component_values_parse": (
+        {"control-plane": "minikube"},
+        "unknown control plane 'minikube' (choose from embedded, ",
+    ),
     "values_are_choices": ({"nvml": "x"}, "unknown NVML library 'x' (choose from fake, real)"),
     "profiles_exist": ({"profile": ["x"]}, "unknown profile 'x' (choose from driver-core, "),
     "numbers_are_in_range": ({"retries": 101}, "--retries 101: must be from 0 to 100"),
@@ -190,6 +194,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "running_driver_options_have_a_running_driver": ({"cdi-root": "/c"}, "--cdi-root: requires a running driver"),
     "k3s_image_has_k3s": ({"k3s-image": "x"}, "--k3s-image: requires --control-plane k3s"),
+    "kind_image_has_kind": ({"kind-image": "x"}, "--kind-image: requires --control-plane kind"),
     "bin_dir_has_binaries": ({"bin-dir": "x"}, "--bin-dir: requires --control-plane binaries"),
     "cluster_components_are_in_the_cluster": (
         {"control-plane": "k3s", "binder": "cluster"},
@@ -250,7 +255,7 @@ def test_a_waiver_names_every_field() -> None:
         ("profile", "driver-", ["driver-core", "driver-gpu", "driver-mig"]),
         ("rule", "DRA-258", ["DRA-258"]),
         ("driver", "", ["reference", "exec:", "nvidia", "socket:", "cluster", "none"]),
-        ("control-plane", "k", ["k3s", "kubeconfig"]),
+        ("control-plane", "k", ["kind", "k3s", "kubeconfig"]),
         ("nvml", "r", ["real"]),
         ("inventory", "dgx-h1", ["dgx-h100", "dgx-h100-mig"]),
     ],

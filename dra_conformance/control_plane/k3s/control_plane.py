@@ -7,20 +7,16 @@ disabled in k3s.
 
 from __future__ import annotations
 
-import re
 import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from dra_api.client import KubeClient
 from dra_api.feature_gates import default_gates
-from dra_api.kubeconfig import KubeconfigError
 from dra_api.private_file import write_private
-from dra_api.transport import HttpTransport, Transport, TransportError
-from dra_conformance.control_plane import service_account
+from dra_api.transport import HttpTransport, Transport
+from dra_conformance.control_plane import server_facts, service_account
 from dra_conformance.control_plane.base import ControlPlaneFailure, NotOurs
 from dra_conformance.control_plane.k3s import flags
 from dra_conformance.core.errors import TargetUnreachable, UsageError
@@ -31,10 +27,8 @@ if TYPE_CHECKING:
 DEFAULT_IMAGE = "rancher/k3s:v1.36.2-k3s1"
 _TIMEOUT = 180.0
 _ANSWERS_WITHIN = 15
-_TAG = re.compile(r":v((\d+\.\d+)\.\d+)")
 _V1 = "resource.k8s.io/v1"
 _FIRST_WITH_V1 = (1, 34)
-_GATE = re.compile(rb'^kubernetes_feature_enabled\{name="([^"]+)"[^}]*\} ([01])', re.MULTILINE)
 _WAY_OUT = "`docker info` must work for this user; without Docker, --control-plane binaries needs none."
 
 
@@ -96,8 +90,8 @@ class K3sControlPlane:
     @property
     def feature_gates(self) -> Mapping[str, bool]:
         """The DRA gates of the image's release, with overrides."""
-        release = _TAG.search(self.image)
-        return {**(default_gates(release[2]) if release else {}), **self._gates}
+        release = server_facts.release_of(self.image)
+        return {**(default_gates(release[1]) if release else {}), **self._gates}
 
     def kubeconfig_for(self, user: str) -> Path:
         """Return a kubeconfig (0600) of a new service account without permissions."""
@@ -112,13 +106,13 @@ class K3sControlPlane:
         """Return the server's version, or before `start` that of the image's tag."""
         if self._version:
             return self._version
-        found = _TAG.search(self.image)
-        if found is None:
+        release = server_facts.release_of(self.image)
+        if release is None:
             raise UsageError(
                 f"--k3s-image {self.image}: the tag names no release",
                 hint=f"For example {DEFAULT_IMAGE}.",
             )
-        return f"v{found[1]}"
+        return f"v{release[0]}"
 
     def watches_drained(self) -> bool:
         """Return True: the watches of a real API server cannot be observed from outside."""
@@ -198,8 +192,9 @@ class K3sControlPlane:
             ) from None
         write_private(self.kubeconfig, config.encode())
         # version() returns the release of the tag as long as `_version` is empty.
-        promised, self._version = self.version(), self._ask_version()
-        if _minor(self._version) != _minor(promised):
+        promised = self.version()
+        self._version = server_facts.version_of(self.transport, plane="k3s")
+        if server_facts.minor_of(self._version) != server_facts.minor_of(promised):
             raise TargetUnreachable(
                 f"--control-plane k3s: {self.image} is Kubernetes {self._version}, not {promised} as its tag says",
                 hint="The run was planned for the tag's release: tag the image with its own.",
@@ -225,7 +220,7 @@ class K3sControlPlane:
 
     def _check_versions(self) -> None:
         release = self.version()
-        if not self._runtime_config.get(_V1, True) and _minor(release) >= _FIRST_WITH_V1:
+        if not self._runtime_config.get(_V1, True) and server_facts.minor_of(release) >= _FIRST_WITH_V1:
             raise UsageError(
                 f"--runtime-config {_V1}=false: a k3s cluster of {release} never becomes ready without {_V1}: "
                 "its Node authorizer watches it, and its own node needs that authorizer",
@@ -234,28 +229,11 @@ class K3sControlPlane:
 
     def _check_gates(self) -> None:
         """Raise TargetUnreachable if the server's gates differ from those of the plan."""
-        answer = self.transport().request("GET", "/metrics", headers={"Accept": "text/plain"}, timeout=10.0)
-        reported = {name.decode(): value == b"1" for name, value in _GATE.findall(answer.body)}
-        wrong = [
-            f"{name} is {'on' if reported[name] else 'off'}"
-            for name, on in sorted(self.feature_gates.items())
-            if reported.get(name, on) != on
-        ]
-        if wrong:
+        if wrong := server_facts.differing(self.feature_gates, server_facts.gates_of(self.transport())):
             raise TargetUnreachable(
                 f"--control-plane k3s: {self.image} does not have the gates that were planned for: {', '.join(wrong)}",
                 hint="Say with --feature-gates what they are to be.",
             )
-
-    def _ask_version(self) -> str:
-        try:
-            answer = self.transport().request("GET", "/version", timeout=10.0)
-        except (KubeconfigError, TransportError) as error:
-            raise TargetUnreachable(f"--control-plane k3s: its API server does not answer: {error}") from None
-        reported = str(orjson.loads(answer.body).get("gitVersion") or "") if answer.status == 200 else ""
-        if not reported:
-            raise TargetUnreachable(f"--control-plane k3s: its API server answered {answer.status} to /version")
-        return reported
 
 
 def docker_info() -> Mapping[str, Any]:
@@ -284,10 +262,6 @@ def docker_info() -> Mapping[str, Any]:
         why = _first_line(error)
         raise TargetUnreachable(f"--control-plane k3s: no Docker daemon answers: {why}", hint=_WAY_OUT) from None
     return reported
-
-
-def _minor(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.removeprefix("v").split(".")[:2])
 
 
 def _first_line(error: Exception) -> str:

@@ -1,0 +1,265 @@
+"""A kind cluster that the run creates and deletes.
+
+It owns the cluster (containers with their volumes), the Docker network `kind` if the run made it, and `directory` with
+the kubeconfig; the user's own kubeconfig is not touched. `stop` removes all of it. The nodes with their containers are
+real, and so are scheduler, controllers and kubelets (`cluster`); components with another implementation are disabled in
+the cluster. A harness that is killed leaves the cluster behind: `kind delete cluster --name NAME`.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import shutil
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from dra_api.client import KubeClient
+from dra_api.feature_gates import default_gates
+from dra_api.transport import HttpTransport, Transport
+from dra_conformance.control_plane import server_facts, service_account
+from dra_conformance.control_plane.base import ControlPlaneFailure, NotOurs
+from dra_conformance.control_plane.kind import configuration, programs
+from dra_conformance.control_plane.kind.programs import DEFAULT_IMAGE
+from dra_conformance.core.errors import TargetUnreachable, UsageError
+
+PREFIX = "dra-conformance-"
+"""The begin of the names of clusters of runs."""
+
+_CREATED_WITHIN = 420.0
+_READY_WITHIN = 240
+_ENDED_WITHIN = 120.0
+_NETWORK = "kind"
+_RESERVED = "dra-conformance/reserved"
+# Words of Docker's and kind's messages, and what they mean.
+_CAUSES = (
+    (
+        "unable to apply caps|operation not permitted",
+        "Docker's machine refuses privileged containers; kind needs them.",
+    ),
+    ("no space left on device", "Docker's disk is full: `docker system df` shows what uses it."),
+    ("port is already allocated|address already in use", "A port of the cluster is in use: start the run again."),
+    (
+        "pull access denied|no such host|failed to resolve|connection refused|Client.Timeout",
+        "No registry answers: load the node image into Docker (`docker load`), and name it with --kind-image.",
+    ),
+)
+
+
+class KindControlPlane:
+    """A kind cluster.
+
+    Arguments:
+        image: the node image with its tag, which names the release (`kindest/node:v1.37.0`).
+        directory: for the kubeconfig; removed by `stop`.
+        logs: receives the logs of the nodes.
+        workers: the number of nodes beside the one of the control plane.
+        feature_gates: for every program of Kubernetes in it.
+        runtime_config: enabled versions of resource.k8s.io; by default all.
+        foreign_components: components with another implementation, which the cluster does not run.
+        reserve_workers: keep pods without claims off the workers, so that schedulers find only nodes of scenarios.
+    """
+
+    own = True
+    evidence = "evidence"
+
+    def __init__(
+        self,
+        *,
+        image: str = DEFAULT_IMAGE,
+        directory: Path,
+        logs: Path,
+        workers: int = 2,
+        feature_gates: Mapping[str, bool] | None = None,
+        runtime_config: Mapping[str, bool] | None = None,
+        foreign_components: Collection[str] = (),
+        reserve_workers: bool = False,
+    ) -> None:
+        self.image = image or DEFAULT_IMAGE
+        self.cluster = f"{PREFIX}{secrets.token_hex(4)}"
+        self._directory = directory
+        self._logs = logs
+        self._workers = workers
+        self._gates = dict(feature_gates or {})
+        self._runtime_config = dict(runtime_config or {})
+        self._foreign = frozenset(foreign_components)
+        self._reserve_workers = reserve_workers
+        self._transports: list[HttpTransport] = []
+        self._version = ""
+        self._made = False
+        self._had_network = True
+
+    # -- properties ---------------------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The name for the report: the image and the number of nodes."""
+        return f"kind ({self.image}, {self._workers + 1} nodes)"
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's kubeconfig (0600), after `start`."""
+        return self._directory / "kubeconfig"
+
+    @property
+    def feature_gates(self) -> Mapping[str, bool]:
+        """The DRA gates of the image's release, with overrides."""
+        release = server_facts.release_of(self.image)
+        return {**(default_gates(release[1]) if release else {}), **self._gates}
+
+    def kubeconfig_for(self, user: str) -> Path:
+        """Return a kubeconfig (0600) of a new service account without permissions."""
+        path = self._directory / f"{user.replace(':', '-')}.kubeconfig"
+        return service_account.write_kubeconfig(KubeClient(self.transport()), self.kubeconfig, path, name=user)
+
+    def known_as(self, user: str) -> str:
+        """Return the user name of the service account for a user."""
+        return service_account.user_of(user)
+
+    def version(self) -> str:
+        """Return the server's version, or before `start` that of the image's tag. Raises UsageError without one."""
+        if self._version:
+            return self._version
+        release = server_facts.release_of(self.image)
+        if release is None:
+            raise UsageError(
+                f"--kind-image {self.image}: the tag names no release", hint=f"For example {DEFAULT_IMAGE}."
+            )
+        return f"v{release[0]}"
+
+    def watches_drained(self) -> bool:
+        """Return True: the watches of a real API server cannot be observed from outside."""
+        return True
+
+    def take_failures(self) -> list[ControlPlaneFailure]:
+        """Return nothing: Kubernetes' own programs write their failures to their logs."""
+        return []
+
+    # -- life ------------------------------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Create the cluster and wait until its nodes are ready. Raises TargetUnreachable with cause and hint."""
+        if self._made:
+            return
+        self.version()  # a wrong tag is reported before anything is made
+        programs.require(self.image)
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._had_network = self._docker("network", "inspect", _NETWORK)
+        self._made = True
+        try:
+            self._create()
+            self._disable_scheduler()
+            self._taint_workers()
+            self._check()
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> None:
+        """Save the logs of the nodes and delete the cluster. Idempotent. Raises TargetUnreachable for what is left."""
+        for transport in self._transports:
+            transport.close()
+        self._transports.clear()
+        made, self._made = self._made, False
+        try:
+            if made:
+                self._delete()
+        finally:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
+    def kill(self, program: str) -> None:
+        """Raises NotOurs: the kubelet starts the program again, at a time of its own."""
+        raise NotOurs(f"{program} of a kind cluster is a pod, which the kubelet starts again at a time of its own")
+
+    def restart(self, program: str) -> None:
+        """Raises NotOurs."""
+        raise NotOurs(f"{program} of a kind cluster is started by its kubelet")
+
+    def transport(self) -> Transport:
+        """Return a connection as the administrator."""
+        made = HttpTransport.from_kubeconfig(self.kubeconfig)
+        self._transports.append(made)
+        return made
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _create(self) -> None:
+        config = self._directory / "cluster.yaml"
+        config.write_text(
+            configuration.cluster(
+                image=self.image,
+                workers=self._workers,
+                feature_gates=self._gates,
+                runtime_config=self._runtime_config,
+                foreign_components=self._foreign,
+            ),
+            encoding="utf-8",
+        )
+        words = [programs.KIND, "create", "cluster", "--name", self.cluster, "--config", str(config)]
+        # `--retain`: `stop` saves the logs of nodes that failed before it deletes them.
+        words += ["--kubeconfig", str(self.kubeconfig), "--wait", f"{_READY_WITHIN}s", "--retain"]
+        done = programs.run(words, timeout=_CREATED_WITHIN)
+        if done.returncode != 0:
+            said = programs.last_lines(done)
+            hint = next((text for pattern, text in _CAUSES if re.search(pattern, said, re.IGNORECASE)), "")
+            raise TargetUnreachable(
+                f"--control-plane kind: the cluster was not created:\n{said}",
+                hint=hint or f"The logs of its nodes are in {self._logs}.",
+            )
+        # kind only warns when the nodes do not become ready in time.
+        if "not ready" in f"{done.stdout}{done.stderr}".lower():
+            raise TargetUnreachable(
+                f"--control-plane kind: the nodes are not ready after {_READY_WITHIN} s:\n{programs.last_lines(done)}",
+                hint=f"The logs of the nodes are in {self._logs}.",
+            )
+        self.kubeconfig.chmod(0o600)
+
+    def _disable_scheduler(self) -> None:
+        if "scheduler" in self._foreign:
+            self._in_node("mv", configuration.SCHEDULER_MANIFEST, "/kind/kube-scheduler.yaml")
+
+    def _taint_workers(self) -> None:
+        if self._reserve_workers and self._workers:
+            workers = "!node-role.kubernetes.io/control-plane"
+            self._in_node("kubectl", "taint", "nodes", "--selector", workers, f"{_RESERVED}=:NoSchedule")
+
+    def _in_node(self, *words: str) -> None:
+        """Run a command in the node of the control plane. Raises TargetUnreachable with its message."""
+        command = [programs.DOCKER, "exec", f"{self.cluster}-control-plane", *words]
+        done = programs.run(command, timeout=_ENDED_WITHIN)
+        if done.returncode != 0:
+            raise TargetUnreachable(f"--control-plane kind: `{' '.join(words)}` fails:\n{programs.last_lines(done)}")
+
+    def _check(self) -> None:
+        """Raise TargetUnreachable if the server is not what the run was planned for."""
+        promised = self.version()
+        self._version = server_facts.version_of(self.transport, plane="kind")
+        if server_facts.minor_of(self._version) != server_facts.minor_of(promised):
+            raise TargetUnreachable(
+                f"--control-plane kind: {self.image} is Kubernetes {self._version}, not {promised} as its tag says",
+                hint="The run was planned for the tag's release: tag the image with its own.",
+            )
+        if wrong := server_facts.differing(self.feature_gates, server_facts.gates_of(self.transport())):
+            raise TargetUnreachable(
+                f"--control-plane kind: {self.image} does not have the gates that were planned for: {', '.join(wrong)}",
+                hint="Say with --feature-gates what they are to be.",
+            )
+
+    def _delete(self) -> None:
+        self._logs.mkdir(parents=True, exist_ok=True)
+        named = ["--name", self.cluster]
+        try:
+            programs.run([programs.KIND, "export", "logs", str(self._logs), *named], timeout=_ENDED_WITHIN)
+        finally:
+            words = [programs.KIND, "delete", "cluster", *named, "--kubeconfig", str(self.kubeconfig)]
+            done = programs.run(words, timeout=_ENDED_WITHIN)
+        if done.returncode != 0:
+            raise TargetUnreachable(
+                f"--control-plane kind: the cluster {self.cluster} was not deleted:\n{programs.last_lines(done)}",
+                hint=f"`kind delete cluster --name {self.cluster}`",
+            )
+        if not self._had_network:
+            self._docker("network", "rm", _NETWORK)  # refused while another cluster uses it
+
+    def _docker(self, *words: str) -> bool:
+        return programs.run([programs.DOCKER, *words], timeout=_ENDED_WITHIN).returncode == 0

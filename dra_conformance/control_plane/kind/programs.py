@@ -1,0 +1,107 @@
+"""The programs `kind` and `docker`, which make the cluster, and what they need of this machine.
+
+Both are called as programs: kind itself calls `docker`. Every call has a deadline.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from dra_conformance.core.errors import TargetUnreachable
+
+KIND, DOCKER = "kind", "docker"
+DEFAULT_IMAGE = "kindest/node:v1.37.0"
+"""The node image of the kind release in `_INSTALL_KIND`."""
+
+_ANSWERS_WITHIN = 20.0
+_INSTALL_KIND = "`go install sigs.k8s.io/kind@v0.33.0`, with Go's bin folder in PATH."
+_NO_DOCKER = "`docker info` must work for this user; without Docker, --control-plane binaries needs none."
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One thing that `--control-plane kind` needs: what was found of it, or what is lacking and the next step."""
+
+    name: str
+    found: str = ""
+    lacks: str = ""
+    way_out: str = ""
+
+
+def run(words: Sequence[str], *, timeout: float) -> subprocess.CompletedProcess[str]:
+    """Run a program and return its exit code and output. Raises TargetUnreachable if it does not end in time.
+
+    A program that does not exist ends with 127, as in a shell.
+    """
+    try:
+        return subprocess.run(words, capture_output=True, text=True, timeout=timeout, check=False, errors="replace")
+    except FileNotFoundError:
+        return subprocess.CompletedProcess(words, 127, "", f"{words[0]}: not found")
+    except subprocess.TimeoutExpired:
+        raise TargetUnreachable(
+            f"--control-plane kind: `{' '.join(words[:3])}` did not end within {timeout:.0f} s"
+        ) from None
+
+
+def last_lines(done: subprocess.CompletedProcess[str], count: int = 6) -> str:
+    """Return the end of a program's output."""
+    lines = [line.rstrip() for line in f"{done.stdout}\n{done.stderr}".splitlines() if line.strip()]
+    return "\n".join(lines[-count:])
+
+
+def requirements(image: str, *, which: Callable[[str], str | None] = shutil.which) -> list[Requirement]:
+    """Return what a cluster needs, in the order in which a start would fail. `image`: empty means the default."""
+    found = [_kind(which), _docker(which)]
+    if not found[-1].lacks:
+        found.append(_image(image or DEFAULT_IMAGE))
+    return found
+
+
+def require(image: str) -> None:
+    """Raise TargetUnreachable with the first requirement that is lacking."""
+    for need in requirements(image):
+        if need.lacks:
+            raise TargetUnreachable(f"--control-plane kind: {need.lacks}", hint=need.way_out)
+
+
+def _kind(which: Callable[[str], str | None]) -> Requirement:
+    if which(KIND) is None:
+        return Requirement(KIND, lacks="the program kind is not in PATH", way_out=_INSTALL_KIND)
+    done = run([KIND, "version"], timeout=_ANSWERS_WITHIN)
+    if done.returncode != 0:
+        return Requirement(KIND, lacks=f"`kind version` fails: {last_lines(done, 1)}", way_out=_INSTALL_KIND)
+    return Requirement(KIND, found=done.stdout.strip())
+
+
+def _docker(which: Callable[[str], str | None]) -> Requirement:
+    if which(DOCKER) is None:
+        return Requirement(DOCKER, lacks="the program docker is not in PATH", way_out=_NO_DOCKER)
+    done = run([DOCKER, "info", "--format", "{{json .}}"], timeout=_ANSWERS_WITHIN)
+    try:
+        reported = json.loads(done.stdout)
+    except ValueError:
+        reported = {}
+    if done.returncode != 0 or not reported.get("ServerVersion"):
+        why = last_lines(done, 1) or "no reason given"
+        errors = reported.get("ServerErrors") or [why]
+        return Requirement(DOCKER, lacks=f"no Docker daemon answers: {errors[0]}", way_out=_NO_DOCKER)
+    release, cgroup, driver = (reported.get(key) or "?" for key in ("ServerVersion", "CgroupVersion", "Driver"))
+    return Requirement(DOCKER, found=f"daemon {release}, cgroup v{cgroup}, storage {driver}")
+
+
+def _image(image: str) -> Requirement:
+    """The image is in Docker already, or its name is one that a registry may have."""
+    name = "node image"
+    if run([DOCKER, "image", "inspect", "--format", "{{.Id}}", image], timeout=_ANSWERS_WITHIN).returncode == 0:
+        return Requirement(name, found=image)
+    if image.startswith("kindest/"):
+        return Requirement(name, found=f"{image} (not loaded; kind pulls it from its registry)")
+    return Requirement(
+        name,
+        lacks=f"Docker has no image {image}",
+        way_out="In a checkout: `make images-node`, then `docker load --input build/images/node.tar`.",
+    )

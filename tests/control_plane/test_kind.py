@@ -1,0 +1,294 @@
+"""`--control-plane kind` with programs in the place of kind and Docker (`fake_kind`): no container is started.
+
+`python -m verification kind` tries the same class with the real ones.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from dra_api.client import KubeClient
+from dra_api.clock import RealClock
+from dra_api.objects import NAMESPACES
+from dra_api.transport import HttpTransport
+from dra_conformance.control_plane.base import NotOurs
+from dra_conformance.control_plane.embedded import EmbeddedControlPlane
+from dra_conformance.control_plane.kind import DEFAULT_IMAGE, KindControlPlane, configuration, requirements
+from dra_conformance.core.configuration import from_mapping
+from dra_conformance.core.errors import ExitCode, TargetUnreachable, UsageError
+from dra_conformance.rbac import target_roles
+from tests.control_plane import fake_kind
+
+IMAGE = "example.test/node:v1.37.2"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[EmbeddedControlPlane]:
+    with tempfile.TemporaryDirectory(prefix="kind-") as folder:
+        plane = EmbeddedControlPlane(kubernetes_version="1.37", directory=Path(folder), clock=RealClock(), seed=0)
+        plane.start()
+        try:
+            yield plane
+        finally:
+            plane.stop()
+
+
+@pytest.fixture
+def programs(tmp_path: Path, server: EmbeddedControlPlane, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of the fake programs, with their log and settings."""
+    folder = tmp_path / "programs"
+    folder.mkdir()
+    (folder / "kubeconfig").write_bytes(server.kubeconfig.read_bytes())
+    for name in ("kind", "docker"):
+        script = folder / name
+        script.write_text(f'#!/bin/sh\nexec {sys.executable} -I {fake_kind.__file__} {folder} {name} "$@"\n')
+        script.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+    return folder
+
+
+def plane_in(tmp_path: Path, **options: object) -> KindControlPlane:
+    given = {"image": IMAGE, "directory": tmp_path / "kind", "logs": tmp_path / "logs", **options}
+    return KindControlPlane(**given)  # type: ignore[arg-type]
+
+
+def calls(programs: Path, program: str) -> list[list[str]]:
+    lines = (programs / "calls").read_text().splitlines()
+    return [words[1:] for words in map(json.loads, lines) if words[0] == program]
+
+
+def test_a_cluster_is_created_used_and_deleted_with_its_logs_and_its_network(tmp_path: Path, programs: Path) -> None:
+    plane = plane_in(tmp_path)
+    assert plane.version() == "v1.37.2"  # the image's tag, before anything runs
+    plane.start()
+    try:
+        assert (programs / "cluster").read_text() == plane.cluster
+        assert stat.S_IMODE(plane.kubeconfig.stat().st_mode) == 0o600
+        assert KubeClient(plane.transport()).get(NAMESPACES, "default")["metadata"]["name"] == "default"
+        user = target_roles.user_of("driver")
+        assert stat.S_IMODE(plane.kubeconfig_for(user).stat().st_mode) == 0o600
+        assert plane.known_as(user).startswith("system:serviceaccount:kube-system:")
+    finally:
+        plane.stop()
+    plane.stop()
+    assert not (programs / "cluster").exists()
+    assert not (programs / "network").exists()
+    assert not (tmp_path / "kind").exists()
+    assert (tmp_path / "logs/kubelet.log").exists()
+    assert calls(programs, "kind")[-1][:2] == ["delete", "cluster"]
+
+
+def test_a_network_that_was_there_before_stays(tmp_path: Path, programs: Path) -> None:
+    (programs / "network").touch()
+    plane = plane_in(tmp_path)
+    plane.start()
+    plane.stop()
+    assert (programs / "network").exists()
+
+
+def test_the_user_s_kubeconfig_is_not_touched(tmp_path: Path, programs: Path) -> None:
+    plane = plane_in(tmp_path)
+    plane.start()
+    plane.stop()
+    for words in calls(programs, "kind"):
+        if words[0] in ("create", "delete"):
+            assert words[words.index("--kubeconfig") + 1] == str(plane.kubeconfig)
+
+
+def test_two_runs_have_clusters_of_different_names(tmp_path: Path) -> None:
+    assert plane_in(tmp_path).cluster != plane_in(tmp_path).cluster
+
+
+def test_components_of_others_are_off_in_the_cluster(tmp_path: Path, programs: Path) -> None:
+    plane = plane_in(tmp_path, foreign_components=["scheduler", "taint-eviction"])
+    plane.start()
+    plane.stop()
+    (moved,) = [words for words in calls(programs, "docker") if words[0] == "exec"]
+    assert moved[1:4] == [f"{plane.cluster}-control-plane", "mv", configuration.SCHEDULER_MANIFEST]
+    patches = yaml.safe_load((programs / "config").read_text())["kubeadmConfigPatches"]
+    arguments = yaml.safe_load(patches[0])["controllerManager"]["extraArgs"]
+    (controllers,) = [row["value"] for row in arguments if row["name"] == "controllers"]
+    assert controllers.startswith("*,")
+    assert controllers.endswith(",-device-taint-eviction-controller")
+
+
+@pytest.mark.parametrize(("reserve", "tainted"), [(True, 1), (False, 0)])
+def test_pods_of_scenarios_are_kept_off_the_workers(
+    tmp_path: Path, programs: Path, reserve: bool, tainted: int
+) -> None:
+    plane = plane_in(tmp_path, reserve_workers=reserve)
+    plane.start()
+    plane.stop()
+    found = [words for words in calls(programs, "docker") if words[0] == "exec"]
+    assert len(found) == tainted
+    for words in found:
+        assert words[1:5] == [f"{plane.cluster}-control-plane", "kubectl", "taint", "nodes"]
+        assert words[-1].endswith(":NoSchedule")
+
+
+def test_a_command_in_a_node_that_fails_ends_the_start(tmp_path: Path, programs: Path) -> None:
+    (programs / "fail.docker.exec").write_text("no such container")
+    with pytest.raises(TargetUnreachable, match="no such container"):
+        plane_in(tmp_path, reserve_workers=True).start()
+    assert not (programs / "cluster").exists()
+
+
+def test_the_configuration_has_gates_versions_and_nodes() -> None:
+    text = configuration.cluster(
+        image=IMAGE,
+        workers=2,
+        feature_gates={"DRADeviceTaints": False},
+        runtime_config={"resource.k8s.io/v1beta1": False},
+        foreign_components=(),
+    )
+    assert "&id" not in text
+    document = yaml.safe_load(text)
+    assert [(node["role"], node["image"]) for node in document["nodes"]] == [
+        ("control-plane", IMAGE),
+        ("worker", IMAGE),
+        ("worker", IMAGE),
+    ]
+    assert document["featureGates"] == {"DRADeviceTaints": False}
+    assert document["runtimeConfig"]["resource.k8s.io/v1beta1"] == "false"
+    assert document["runtimeConfig"]["resource.k8s.io/v1beta2"] == "true"
+    patched = {one["kind"]: one for one in map(yaml.safe_load, document["kubeadmConfigPatches"])}
+    assert patched["KubeletConfiguration"]["failCgroupV1"] is False
+    for program in ("controllerManager", "scheduler"):
+        assert {"name": "feature-gates", "value": "DRADeviceTaints=false"} in patched["ClusterConfiguration"][program][
+            "extraArgs"
+        ]
+        names = [row["name"] for row in patched["ClusterConfiguration"][program]["extraArgs"]]
+        assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize(
+    ("said", "hint"),
+    [
+        ("OCI runtime create failed: unable to apply caps: operation not permitted", "privileged"),
+        ("write /var/lib/docker: no space left on device", "docker system df"),
+        ("Bind for 127.0.0.1:40000 failed: port is already allocated", "start the run again"),
+        ("failed to pull image: lookup registry: no such host", "--kind-image"),
+        ("something else", "logs of its nodes"),
+    ],
+)
+def test_a_cluster_that_is_not_created_is_reported_and_deleted(
+    tmp_path: Path, programs: Path, said: str, hint: str
+) -> None:
+    (programs / "fail.kind.create").write_text(said)
+    plane = plane_in(tmp_path)
+    with pytest.raises(TargetUnreachable) as error:
+        plane.start()
+    assert said in error.value.message
+    assert hint in error.value.hint
+    assert error.value.exit_code == ExitCode.TARGET_UNREACHABLE
+    assert calls(programs, "kind")[-1][:2] == ["delete", "cluster"]
+    assert not (tmp_path / "kind").exists()
+
+
+def test_nodes_that_do_not_become_ready_end_the_run(tmp_path: Path, programs: Path) -> None:
+    (programs / "warning").write_text("WARNING: Timed out waiting for Ready: not ready")
+    with pytest.raises(TargetUnreachable, match="the nodes are not ready after 240 s"):
+        plane_in(tmp_path).start()
+    assert not (programs / "cluster").exists()
+
+
+def test_an_interrupted_start_deletes_the_cluster(
+    tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plane = plane_in(tmp_path)
+
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(plane, "_check", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        plane.start()
+    assert not (programs / "cluster").exists()
+
+
+def test_a_cluster_that_is_not_deleted_is_named_with_the_command(tmp_path: Path, programs: Path) -> None:
+    plane = plane_in(tmp_path)
+    plane.start()
+    (programs / "fail.kind.delete").write_text("the daemon is gone")
+    with pytest.raises(TargetUnreachable) as error:
+        plane.stop()
+    assert error.value.hint == f"`kind delete cluster --name {plane.cluster}`"
+    assert not (tmp_path / "kind").exists()
+
+
+def test_another_release_than_the_tag_s_is_refused(tmp_path: Path, programs: Path) -> None:
+    with pytest.raises(
+        TargetUnreachable, match=r"node:v1\.35\.0 is Kubernetes v1\.37.*, not v1\.35\.0 as its tag says"
+    ):
+        plane_in(tmp_path, image="example.test/node:v1.35.0").start()
+    assert not (programs / "cluster").exists()
+
+
+def test_gates_that_the_server_does_not_have_are_refused(
+    tmp_path: Path, programs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = HttpTransport.request
+
+    def with_metrics(self: HttpTransport, method: str, path: str, **options: Any) -> Any:
+        if path == "/metrics":  # the emulation has none
+            return SimpleNamespace(status=200, body=b'kubernetes_feature_enabled{name="DRAAdminAccess",stage=""} 0\n')
+        return request(self, method, path, **options)
+
+    monkeypatch.setattr(HttpTransport, "request", with_metrics)
+    with pytest.raises(TargetUnreachable, match="does not have the gates that were planned for: DRAAdminAccess is off"):
+        plane_in(tmp_path).start()
+    assert not (programs / "cluster").exists()
+
+
+def test_a_tag_without_a_release_is_wrong_use_before_anything_starts(tmp_path: Path, programs: Path) -> None:
+    with pytest.raises(UsageError, match="--kind-image node:latest: the tag names no release"):
+        plane_in(tmp_path, image="node:latest").start()
+    assert not (programs / "calls").exists()
+
+
+def test_its_programs_cannot_be_killed(tmp_path: Path) -> None:
+    with pytest.raises(NotOurs):
+        plane_in(tmp_path).kill("kube-apiserver")
+    with pytest.raises(NotOurs):
+        plane_in(tmp_path).restart("kube-apiserver")
+
+
+@pytest.mark.parametrize("name", ["kind", "docker"])
+def test_a_missing_program_is_reported_with_a_next_step(name: str, programs: Path) -> None:
+    found = requirements(IMAGE, which=lambda program: None if program == name else program)
+    (missing,) = [need for need in found if need.lacks]
+    assert missing.lacks == f"the program {name} is not in PATH"
+    assert missing.way_out
+
+
+def test_a_docker_without_daemon_is_reported(programs: Path) -> None:
+    (programs / "fail.docker.info").write_text("Cannot connect to the Docker daemon")
+    assert requirements(IMAGE)[-1].lacks == "no Docker daemon answers: Cannot connect to the Docker daemon"
+
+
+def test_an_image_that_only_a_checkout_makes_must_be_loaded(programs: Path) -> None:
+    (programs / "fail.docker.image").write_text("No such image")
+    assert requirements(IMAGE)[-1].lacks == f"Docker has no image {IMAGE}"
+    assert "make images-node" in requirements(IMAGE)[-1].way_out
+    assert not requirements(DEFAULT_IMAGE)[-1].lacks  # kind pulls its own
+    assert not requirements("")[-1].lacks
+
+
+def test_the_cluster_s_own_components_are_the_default() -> None:
+    options = from_mapping({"control-plane": "kind"}, where="test")
+    for name in ("scheduler", "claim-controller", "taint-eviction"):
+        assert options.component(name).kind == "cluster"
+    assert options.component("kubelet").kind == "reference"
+    with pytest.raises(UsageError, match="--binder cluster: the kind cluster has no binder"):
+        from_mapping({"control-plane": "kind", "binder": "cluster"}, where="test")
