@@ -1,0 +1,1 @@
+"""Images and manifests that run the components in a cluster."""

@@ -1,0 +1,1 @@
+"""Container images, assembled on this machine without a registry: `python -m deploy.images`."""

@@ -1,0 +1,104 @@
+"""The image of the harness and the reference components, with the fake NVML inside.
+
+It has Debian's Python, the wheel with its dependencies, and nothing else: no shell, no package manager. Processes run
+as user 65532, and write below /tmp only. `docker run IMAGE dra_conformance run` starts the harness, `docker run IMAGE
+reference_impl scheduler` a component.
+"""
+
+from __future__ import annotations
+
+import compileall
+import py_compile
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import dra_api
+from deploy.images import archive, debian
+
+NAME = "dra-conformance"
+USER = 65532
+_ROOT = Path(__file__).resolve().parents[2]
+_PACKAGES = ("python3", "ca-certificates", "libstdc++6", "netbase", "tzdata")
+_SITE = "opt/dra-conformance"
+_PASSWD = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{USER}:{USER}:nonroot:/tmp:/sbin/nologin\n"
+_GROUP = f"root:x:0:\nnonroot:x:{USER}:\n"
+# The interpreter that pip ran with must be the image's: compiled modules and bytecode are of one minor release.
+PYTHON = (3, 11)
+
+
+class ComponentImageError(Exception):
+    """The wheel or its dependencies cannot be installed; the text has the cause."""
+
+
+def image() -> archive.Image:
+    """Return how the image is called and started."""
+    return archive.Image(
+        tags=[f"{NAME}:{dra_api.__version__}"],
+        entrypoint=["/usr/bin/python3", "-m"],
+        user=f"{USER}:{USER}",
+        environment={
+            "PATH": "/usr/local/bin:/usr/bin:/bin",
+            "PYTHONPATH": f"/{_SITE}",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONUNBUFFERED": "1",
+            "HOME": "/tmp",  # noqa: S108 - inside the container
+            "LANG": "C.UTF-8",
+        },
+    )
+
+
+def write(target: Path, *, report: Callable[[str], None] = lambda text: None) -> str:
+    """Write the archive of the image and return the image's name.
+
+    Args:
+        target: the archive.
+        report: receives a line for each step.
+
+    Raises: ComponentImageError, DebianError.
+    """
+    if sys.version_info[:2] != PYTHON:
+        wanted = ".".join(map(str, PYTHON))
+        raise ComponentImageError(f"the image has Debian's Python {wanted}: run this with Python {wanted}, too")
+    with tempfile.TemporaryDirectory(prefix="dra-image-", dir=target.parent) as folder:
+        work = Path(folder)
+        report("reading Debian packages")
+        debian.write(work / "debian.tar", _PACKAGES, variant="extract")
+        report("installing the wheel")
+        _install(work)
+        report("writing the image")
+        with archive.Layer(work / "site.tar") as layer:
+            layer.text("etc/passwd", _PASSWD)
+            layer.text("etc/group", _GROUP)
+            layer.folder("tmp", mode=0o1777)
+            layer.tree(_SITE, work / "site")
+        archive.write(target, image(), [work / "debian.tar", work / "site.tar"])
+    return image().tags[0]
+
+
+def _install(work: Path) -> None:
+    """Build the wheel and install it with its dependencies into the folder `site`."""
+    wheels, site = work / "wheels", work / "site"
+    _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(_ROOT))
+    (wheel,) = wheels.glob("*.whl")
+    constraints = _ROOT / "constraints.txt"
+    _pip("install", "--no-compile", "--target", str(site), "-c", str(constraints), str(wheel))
+    compileall.compile_dir(
+        str(site),
+        quiet=2,
+        workers=1,
+        # The times of the files are those of the image, not those that the bytecode was made of.
+        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        stripdir=str(site),
+        prependdir=f"/{_SITE}",
+    )
+
+
+def _pip(*arguments: str) -> None:
+    words = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input", "-q", *arguments]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        last = "\n".join(done.stderr.strip().splitlines()[-6:])
+        raise ComponentImageError(f"pip {arguments[0]} failed:\n{last}")
