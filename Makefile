@@ -12,7 +12,7 @@ export PIP_NO_CACHE_DIR := 1
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
-.PHONY: run test lint docs unit nvml-sanitized suite dead-target mutants bench third-party third-party-all verify-third-party verify-all differential explore stability mutation-survey clean help
+.PHONY: run test lint docs unit nvml-sanitized suite dead-target mutants bench third-party third-party-all third-party-node images images-node verify-kind verify-third-party verify-all differential explore stability mutation-survey clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -84,6 +84,19 @@ third-party: $(DEV_READY)       ## build the third-party programs that CI tests 
 
 third-party-all: $(DEV_READY)       ## build those of verify-all, too
 	@$(BIN)/python -m verification build --all
+
+third-party-node: $(DEV_READY)       ## build kind and the programs of its node image
+	@$(BIN)/python -m verification build kind kind-node kube-apiserver containerd
+
+images: $(DEV_READY)       ## build/images/components.tar: harness and reference components with the fake NVML (needs mmdebstrap)
+	@$(BIN)/python -m deploy.images components
+
+images-node: third-party-node       ## build/images/node.tar: a node image for kind, without a registry (needs Go and mmdebstrap)
+	@$(BIN)/python -m deploy.images node
+
+ENGINE ?=
+verify-kind: $(DEV_READY)       ## the suite and the manifests on kind clusters (needs Docker; ENGINE=start starts an installed dockerd)
+	@$(BIN)/python -m verification kind $(if $(ENGINE),--start-engine)
 
 verify-third-party: $(DEV_READY)       ## run the suite against the built third-party programs, and all other checks of verification/
 	@$(BIN)/python -m verification verify

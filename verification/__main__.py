@@ -7,6 +7,7 @@ The commands:
   fidelity           compare the emulated API server with a real one, request by request
   rbac               verify the printed roles on a real API server
   docker             verify --control-plane k3s on a Docker engine that the command starts
+  kind               verify --control-plane kind, and the manifests of deploy/ on a kind cluster
   explore            test with fresh seeds for a given time, and save what fails
 
 Rules that a program is known to break are listed in verification/third_party/expected/*.yaml, each with the reason. Any
@@ -149,8 +150,12 @@ def main(words: Sequence[str]) -> int:
             from verification.docker_engine import command as docker  # slow to import; only this command needs it
 
             return docker.main(bin_dir=BIN, absent=missing)
+        case ["kind", *rest]:
+            from verification.kind_cluster import command as kind  # slow to import; only this command needs it
+
+            return kind.main(rest, bin_dir=BIN)
     print(
-        "usage: python -m verification build [--all|NAME ...]|verify [NAME ...]|fidelity|rbac|docker|explore",
+        "usage: python -m verification build [--all|NAME ...]|verify [NAME ...]|fidelity|rbac|docker|kind|explore",
         file=sys.stderr,
     )
     return ExitCode.USAGE

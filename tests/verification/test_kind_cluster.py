@@ -1,0 +1,46 @@
+"""The parts of `python -m verification kind` that need no Docker."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from verification.kind_cluster import command, runtime
+
+
+def test_it_is_not_run_without_its_archives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "make images-node" in command.lacking(start_engine=False, archives=tmp_path)
+    (tmp_path / "node.tar").touch()
+    assert "(make images)" in command.lacking(start_engine=False, archives=tmp_path)
+
+
+def test_that_is_no_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "lacking", lambda **_: "there is no engine")
+    monkeypatch.setenv("CI", "true")
+    assert command.main([], bin_dir=tmp_path) == 0
+    assert capsys.readouterr().out == "kind: not run: there is no engine\n"
+
+
+def test_an_unknown_option_is_wrong_use(tmp_path: Path) -> None:
+    assert command.main(["--all"], bin_dir=tmp_path) == 4
+
+
+@pytest.mark.parametrize("call", ["create", "exec"])
+def test_the_runtime_removes_the_capability_that_the_machine_lacks(tmp_path: Path, call: str) -> None:
+    process = {"capabilities": {"bounding": ["CAP_SYS_ADMIN", "CAP_SYS_RESOURCE"], "ambient": None}}
+    path = tmp_path / ("config.json" if call == "create" else "process.json")
+    path.write_text(json.dumps({"process": process} if call == "create" else process))
+    words = ["create", "--bundle", str(tmp_path), "id"] if call == "create" else ["exec", "--process", str(path), "id"]
+    runtime.rewrite(["--root", "/run/x", *words])
+    document = json.loads(path.read_text())
+    left = (document["process"] if call == "create" else document)["capabilities"]
+    assert left == {"bounding": ["CAP_SYS_ADMIN"], "ambient": []}
+
+
+def test_other_calls_of_the_runtime_change_nothing(tmp_path: Path) -> None:
+    runtime.rewrite(["delete", "--force", "id"])
+    assert not list(tmp_path.iterdir())
