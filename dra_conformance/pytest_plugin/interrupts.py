@@ -20,7 +20,7 @@ import pytest
 from dra_conformance.core.events.log import EventLog
 
 AGAIN_S = 5.0
-"""Seconds after which an interrupt that pytest has not handled is raised again: more than a busy machine needs for it."""
+"""Seconds after which an interrupt that pytest has not handled is raised again: more than a busy machine needs."""
 _SOON_S = 0.02
 _WHOLE = frozenset({EventLog.emit.__code__, EventLog.append.__code__})
 """What must not end in the middle."""
