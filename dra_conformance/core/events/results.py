@@ -1,7 +1,7 @@
 """The events of a run from which its report is computed, kept in memory.
 
 The harness does not read its log again: another program may have changed the file. Of a scenario that passed, only the
-checks and the first and last event are kept, because reports show the timelines of the others only.
+checks, the beginnings of steps, and the first and last event are kept: reports show the timelines of the others only.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from dra_conformance.core.events.kinds import (
     CheckMade,
+    CleanupStarted,
     Event,
     ProblemFound,
     RunFinished,
@@ -17,10 +18,12 @@ from dra_conformance.core.events.kinds import (
     RunStarted,
     ScenarioFinished,
     ScenarioStarted,
+    StepStarted,
 )
 from dra_conformance.core.status import Status
 
 _OF_THE_RUN = (RunStarted, RunPlanned, ProblemFound, RunFinished)
+_OF_EACH_SCENARIO = (CheckMade, StepStarted, CleanupStarted)
 
 
 class Results:
@@ -46,9 +49,9 @@ class Results:
 
     def _end_scenario(self) -> None:
         events, self._scenario = self._scenario, []
-        checks = [pair for pair in events[1:-1] if isinstance(pair[0], CheckMade)]
         if _passed([event for event, _ in events]):
-            events = [events[0], *checks, events[-1]]
+            kept = [pair for pair in events[1:-1] if isinstance(pair[0], _OF_EACH_SCENARIO)]
+            events = [events[0], *kept, events[-1]]
         self._kept += (line for _, line in events)
 
 
