@@ -240,7 +240,7 @@ def test_reports_of_real_runs(cli: CommandLine) -> None:
     for name, features in (("1", ["good"]), ("2", ["bad"])):
         for path in cli.folder.glob("probe/*"):
             path.unlink()
-        cli.suite(*cli.features(*features))
+        cli.suite(*cli.features(*features), "--report", "json,yaml")
         shutil.copytree(cli.folder / "dra-report", cli.folder / "runs" / name)
     code, out, _ = cli.run("diff", "runs/1", "runs/2/report.yaml")
     assert code == ExitCode.FAILURES
