@@ -52,12 +52,14 @@ class Call:
 class Behaviour:
     """How the plugin answers until a scenario changes it.
 
-    `failing`: methods whose next call fails. `answers_nothing`: the next Allocate has no response for its container.
-    `preferred`: the answer of GetPreferredAllocation; None: the first available devices. `shared_name`: the name of a
-    variable, a device file, a mount and a CDI device that the answers of several plugins have in common.
+    `failing`: methods whose next call fails. `always_failing`: methods whose calls fail. `answers_nothing`: the next
+    Allocate has no response for its container. `preferred`: the answer of GetPreferredAllocation; None: the first
+    available devices. `shared_name`: the name of a variable, a device file, a mount and a CDI device that the answers
+    of several plugins have in common.
     """
 
     failing: set[str] = field(default_factory=set)
+    always_failing: set[str] = field(default_factory=set)
     answers_nothing: bool = False
     preferred: tuple[str, ...] | None = None
     shared_name: str = ""
@@ -186,7 +188,7 @@ class ScriptedDevicePlugin:
     def _note(self, call: Call) -> None:
         with self._lock:
             self.calls.append(call)
-            fails = call.method in self.behaviour.failing
+            fails = call.method in self.behaviour.failing | self.behaviour.always_failing
             self.behaviour.failing.discard(call.method)
         self._poke()
         if fails:

@@ -119,8 +119,8 @@ def _(world: World, plugin: str, behaviour: str) -> None:
     """The plugin does this now, or behaves like this from now on.
 
     `registers`, also `with version "V"`, `with resource "NAME"` or `with options "CALLS"`; `lists "id health, …"` or
-    `lists nothing`; `fails the next METHOD`; `answers the next Allocate with nothing`; `prefers "ids"`;
-    `also gives "name"`; `ends`; `ends its streams`; `starts again`.
+    `lists nothing`; `fails the next METHOD`, `fails each METHOD`, `fails no METHOD`; `answers the next Allocate with
+    nothing`; `prefers "ids"`; `also gives "name"`; `ends`; `ends its streams`; `starts again`.
     """
     scripted = plugin_of(world, plugin)
     what, _, rest = behaviour.partition(" ")
@@ -132,7 +132,7 @@ def _(world: World, plugin: str, behaviour: str) -> None:
             pairs = [] if rest == "nothing" else [one.partition(" ") for one in words(quoted)]
             scripted.offer([PluginDevice(name, health) for name, _, health in pairs])
         case "fails":
-            scripted.behaviour.failing.add(rest.removeprefix("the next "))
+            _fail(scripted, rest)
         case "answers":
             scripted.behaviour.answers_nothing = True
         case "prefers":
@@ -155,6 +155,15 @@ def _(world: World, plugin: str, behaviour: str) -> None:
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------
+
+
+def _fail(scripted: ScriptedDevicePlugin, calls: str) -> None:
+    """Let `the next METHOD`, `each METHOD` or `no METHOD` fail."""
+    which, method = calls.removeprefix("the ").split(" ")
+    for name, methods in (("next", scripted.behaviour.failing), ("each", scripted.behaviour.always_failing)):
+        methods.discard(method)
+        if which == name:
+            methods.add(method)
 
 
 @then('Register of the scripted device plugin "{plugin}" {outcome:word}')
