@@ -44,7 +44,7 @@ from dra_conformance.kubelet.record import Record
 SUPPORTED = DRA_VERSIONS
 """The DRA services that a kubelet of 1.34 and later can call."""
 _SOON = (0.02, 0.04, 0.08)
-"""Seconds of the clock between the first attempts to connect to a new socket on which nobody listens."""
+"""Seconds of the clock between the first attempts to connect to a new socket that refuses connections."""
 
 
 def choose_version(versions: tuple[str, ...]) -> str:
@@ -72,7 +72,7 @@ def choose_health(versions: tuple[str, ...]) -> str:
 class _Socket:
     """A socket in the registration folder: its file (to notice a successor of the same name) and how it fared.
 
-    `refused`: how often nobody listened and it was tried again soon.
+    `refused`: how often the connection was refused and tried again soon.
     """
 
     inode: tuple[int, int]
@@ -83,7 +83,7 @@ class _Socket:
 
 
 class _NotListening(RegistrationRefused):
-    """Nobody listens on the socket."""
+    """The socket refuses connections: no process listens yet."""
 
 
 class PluginManager:

@@ -398,9 +398,8 @@ def _(patch: Patch) -> None:
     )
 
 
-@mutant("allocations-forgotten-at-a-restart", rule="DP-042")
-def _(patch: Patch) -> None:
-    """Allocations are not read from the checkpoint."""
+def forget_allocations(patch: Patch) -> None:
+    """Let a restarted kubelet know of no allocation."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def load(self: Any) -> Any:
@@ -411,6 +410,12 @@ def _(patch: Patch) -> None:
         return load
 
     patch.wrap(f"{ALLOCATOR}.load", make)
+
+
+@mutant("allocations-forgotten-at-a-restart", rule="DP-042")
+def _(patch: Patch) -> None:
+    """Allocations are not read from the checkpoint."""
+    forget_allocations(patch)
 
 
 @mutant("node-keeps-its-devices-over-a-restart", rule="DP-043")
@@ -970,16 +975,7 @@ def _(patch: Patch) -> None:
 @mutant("pod-resources-empty-after-a-restart", rule="DP-103")
 def _(patch: Patch) -> None:
     """Devices of the life before are not shown."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def load(self: Any) -> Any:
-            found = original(self)
-            self._held = {}
-            return found
-
-        return load
-
-    patch.wrap(f"{ALLOCATOR}.load", make)
+    forget_allocations(patch)
 
 
 @mutant("claims-stay-in-pod-resources", rule="DP-105")

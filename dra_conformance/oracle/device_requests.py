@@ -34,6 +34,11 @@ def unselected(pool_device: PoolDevice, request: ExactDeviceRequest, device_clas
     )
 
 
+def class_selects(device_class: DeviceClass, pool_device: PoolDevice) -> bool:
+    """Whether the selectors of a class select a device; one whose evaluation fails does not."""
+    return _first_refusal(pool_device, device_class.spec.selectors, "the class") is None
+
+
 def _first_refusal(pool_device: PoolDevice, selectors: Iterable[Selector], owner: str) -> tuple[str, bool] | None:
     for number, selector in enumerate(selectors):
         if selector.cel is None:

@@ -11,10 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from dra_conformance.oracle.cluster import Cluster, DeviceUse
+from dra_conformance.oracle.device_requests import class_selects
 from dra_conformance.oracle.nodes import NodeView
 from dra_conformance.oracle.pools import PoolDevice
 from dra_conformance.oracle.schema import DeviceClass, Pod
 
+_IMPLICIT = "deviceclass.resource.kubernetes.io/"
 _CLAIM = "claim:"
 """The prefix of entries of claims in `allocatedResourcesStatus`."""
 _REPLICA = "::"
@@ -101,19 +103,18 @@ def _by_claim(cluster: Cluster, node: NodeView, resource: str) -> tuple[DeviceCl
         for pool in cluster.pools_for(node):
             for device in pool.devices(node):
                 kept = any(taint.effect in _NOT_SCHEDULED for taint in device.taints)
-                if not kept and _selects(device_class, device):
+                if not kept and class_selects(device_class, device):
                     return device_class, device
     return None
 
 
 def _classes_of(cluster: Cluster, resource: str) -> list[DeviceClass]:
-    return [one for one in cluster.classes if one.spec.extended_resource_name == resource]
-
-
-def _selects(device_class: DeviceClass, device: PoolDevice) -> bool:
-    return all(
-        one.cel is not None and device.matches(one.cel.expression) is True for one in device_class.spec.selectors
-    )
+    """Return the classes that stand for an extended resource, by its explicit or its implicit name (KEP-5004)."""
+    return [
+        one
+        for one in cluster.classes
+        if resource in (one.spec.extended_resource_name, f"{_IMPLICIT}{one.metadata.name}")
+    ]
 
 
 def _plugin_ids(cluster: Cluster) -> Iterator[tuple[Pod, str, str]]:
@@ -142,6 +143,6 @@ def _allocated_on(cluster: Cluster, node: str) -> Iterator[tuple[DeviceUse, Pool
 def _names(cluster: Cluster, device: PoolDevice, resource: str) -> set[str]:
     """Return the ids that a plugin may give to a device: values of attributes; its name, if the resource selects it."""
     found = {value["string"] for value in device.device.attributes.values() if isinstance(value.get("string"), str)}
-    if any(_selects(one, device) for one in _classes_of(cluster, resource)):
+    if any(class_selects(one, device) for one in _classes_of(cluster, resource)):
         found.add(device.device.name)
     return found

@@ -294,7 +294,7 @@ def test_a_healthy_cluster_has_no_conflict(files: Any, said: Said) -> None:
             0,
         ),
     ],
-    ids=["allocated twice", "pod is gone", "nobody uses it", "node is gone", "older generation"],
+    ids=["allocated twice", "pod is gone", "no pod uses it", "node is gone", "older generation"],
 )
 def test_conflicts(more: list[Obj], expected: set[tuple[str, str]], code: int, files: Any, said: Said) -> None:
     ended, text = said("conflicts", "-o", "json", "-f", files(cluster(pod("p", "n1"), *more)))
@@ -320,6 +320,16 @@ def test_devices_of_a_device_plugin_and_of_dra_on_one_node(
     _, text = said("conflicts", "-o", "json", "-f", files([offering, gone, *slices, *classes]))
     # With -o json, an empty list is one as well.
     assert found(text) == ({(level, "node n1")} if level else set())
+
+
+def test_a_device_of_a_plugin_that_a_claim_has_is_a_conflict(files: Any, said: Said) -> None:
+    entry = {"name": "example.com/gpu", "resources": [{"resourceID": "a0", "health": "Healthy"}]}
+    user = pod("p", "n1", status={"containerStatuses": [{"name": "main", "allocatedResourcesStatus": [entry]}]})
+    objects = [one for one in cluster(held("one", "a0", "p"), user) if one["kind"] != "DeviceClass"]
+    path = files([*objects, gpu_class(extendedResourceName="example.com/gpu")])
+    code, text = said("conflicts", "-f", path)
+    assert code == 1
+    assert "is allocated to claim ns/one, and pod ns/p has it through a device plugin" in text
 
 
 # -- a cluster ---------------------------------------------------------------------------------------------------------

@@ -14,12 +14,9 @@ import click
 from dra_conformance.cli.kubectl_dra import pools, source, table
 from dra_conformance.cli.kubectl_dra.source import Source
 from dra_conformance.core.errors import ExitCode
-from dra_conformance.oracle import Case, Cluster, Settings, check
-from dra_conformance.oracle.device_requests import unselected
-from dra_conformance.oracle.pools import PoolDevice
-from dra_conformance.oracle.schema import Claim, DeviceClass, ExactDeviceRequest, Node
+from dra_conformance.oracle import Case, Cluster, Settings, check, double_offers, double_uses
+from dra_conformance.oracle.schema import Claim
 
-_IMPLICIT = "deviceclass.resource.kubernetes.io/"
 _OVERCOMMITTED = ("DRA-189", "DRA-212")
 _ENDED = ("Succeeded", "Failed")
 
@@ -37,8 +34,7 @@ def conflicts(cluster: Cluster) -> Iterator[Conflict]:
     """Yield all findings: devices, nodes, pools, claims."""
     yield from _allocated_twice(cluster)
     yield from _overcommitted(cluster)
-    for node in cluster.nodes:
-        yield from _offered_twice(cluster, node)
+    yield from _offered_twice(cluster)
     yield from _pools(cluster)
     for claim in cluster.claims:
         yield from _claim(cluster, claim)
@@ -71,40 +67,28 @@ def _overcommitted(cluster: Cluster) -> Iterator[Conflict]:
 # -- device plugins ----------------------------------------------------------------------------------------------------
 
 
-def _offered_twice(cluster: Cluster, node: Node) -> Iterator[Conflict]:
-    """Yield resources of a node's device plugins whose devices drivers publish too.
+def _offered_twice(cluster: Cluster) -> Iterator[Conflict]:
+    """Yield devices that a device plugin and claims share, or may share.
 
-    A DeviceClass says so by its extended resource name (KEP-5004). Without one, a driver of the resource's domain, such
-    as gpu.nvidia.com for nvidia.com/gpu, is a hint only.
+    A DeviceClass says by its extended resource name that its devices are those of the resource. Without one, a driver
+    of the resource's domain, such as gpu.nvidia.com for nvidia.com/gpu, is a hint only.
     """
-    view = cluster.node_view(node.metadata.name)
-    devices = [device for pool in cluster.pools_for(view) for device in pool.devices(view)]
-    for resource, amount in sorted(node.status.allocatable.items()):
-        domain, slash, _ = resource.partition("/")
-        if not slash or not devices or str(amount) == "0":
-            continue
-        title = f"node {node.metadata.name}"
-        named = [found for found in cluster.classes if resource in _resources(found)]
-        both = [device for device in devices if any(not _refusal(device, found) for found in named)]
-        if both:
-            classes = ", ".join(sorted(found.metadata.name for found in named))
-            text = f"a device plugin offers {amount} {resource}, and DRA {len(both)} devices of DeviceClass {classes}"
-            yield Conflict("conflict", title, f"{text}: the same devices can be given away twice")
-            continue
-        drivers = sorted({device.driver for device in devices if f".{device.driver}".endswith(f".{domain}")})
-        if drivers:
+    for use in double_uses(cluster):
+        yield Conflict("conflict", f"node {use.node}", use.message)
+    offers = double_offers(cluster)
+    for offer in offers:
+        yield Conflict("conflict", f"node {offer.node}", f"{offer.message}: the same devices can be given away twice")
+    known = {(offer.node, offer.resource) for offer in offers}
+    for node in cluster.nodes:
+        view = cluster.node_view(node.metadata.name)
+        offered = {device.driver for pool in cluster.pools_for(view) for device in pool.devices(view)}
+        for resource, amount in sorted(node.status.allocatable.items()):
+            domain, slash, _ = resource.partition("/")
+            drivers = sorted(driver for driver in offered if f".{driver}".endswith(f".{domain}"))
+            if not slash or amount.value <= 0 or not drivers or (view.name, resource) in known:
+                continue
             text = f"a device plugin offers {amount} {resource}, and {', '.join(drivers)} publishes devices"
-            yield Conflict("note", title, f"{text}: if they are the same, they can be given away twice")
-
-
-def _resources(device_class: DeviceClass) -> tuple[str, str]:
-    """Return the explicit and the implicit name of the extended resource that a class stands for."""
-    return device_class.spec.extended_resource_name, f"{_IMPLICIT}{device_class.metadata.name}"
-
-
-def _refusal(device: PoolDevice, device_class: DeviceClass) -> str:
-    request = ExactDeviceRequest(device_class_name=device_class.metadata.name)
-    return unselected(device, request, device_class)[0]
+            yield Conflict("note", f"node {view.name}", f"{text}: if they are the same, they can be given away twice")
 
 
 # -- pools and claims --------------------------------------------------------------------------------------------------
