@@ -211,7 +211,7 @@ def test_an_interrupted_start_deletes_the_cluster(
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(plane, "_check", interrupted)
+    monkeypatch.setattr(plane, "_check_server", interrupted)
     with pytest.raises(KeyboardInterrupt):
         plane.start()
     assert not (programs / "cluster").exists()

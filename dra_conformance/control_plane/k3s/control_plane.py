@@ -8,16 +8,14 @@ disabled in k3s.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dra_api.client import KubeClient
-from dra_api.feature_gates import default_gates
 from dra_api.private_file import write_private
-from dra_api.transport import HttpTransport, Transport
-from dra_conformance.control_plane import server_facts, service_account
-from dra_conformance.control_plane.base import ControlPlaneFailure, NotOurs
+from dra_conformance.control_plane import server_facts
+from dra_conformance.control_plane.base import NotOurs
+from dra_conformance.control_plane.image_cluster import ImageControlPlane
 from dra_conformance.control_plane.k3s import flags
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 
@@ -32,37 +30,12 @@ _FIRST_WITH_V1 = (1, 34)
 _WAY_OUT = "`docker info` must work for this user; without Docker, --control-plane binaries needs none."
 
 
-class K3sControlPlane:
-    """A k3s server.
+class K3sControlPlane(ImageControlPlane):
+    """A k3s server. `directory` has the folders that it shares with drivers, too."""
 
-    Arguments:
-        image: the image with its tag, which tells the release (`rancher/k3s:v1.36.2-k3s1`).
-        directory: for the kubeconfig and the shared folders; removed by `stop`.
-        feature_gates: for every program of Kubernetes in it.
-        runtime_config: enabled versions of resource.k8s.io; by default all.
-        foreign_components: components with another implementation, which k3s does not run.
-    """
-
-    own = True
-    evidence = "evidence"
-
-    def __init__(
-        self,
-        *,
-        image: str = DEFAULT_IMAGE,
-        directory: Path,
-        feature_gates: Mapping[str, bool] | None = None,
-        runtime_config: Mapping[str, bool] | None = None,
-        foreign_components: Collection[str] = (),
-    ) -> None:
-        self.image = image or DEFAULT_IMAGE
-        self._directory = directory
-        self._gates = dict(feature_gates or {})
-        self._runtime_config = dict(runtime_config or {})
-        self._foreign = frozenset(foreign_components)
-        self._container: Container | None = None
-        self._transports: list[HttpTransport] = []
-        self._version = ""
+    kind = "k3s"
+    default_image = DEFAULT_IMAGE
+    _container: Container | None = None
 
     # -- properties ---------------------------------------------------------------------------------------
 
@@ -73,11 +46,6 @@ class K3sControlPlane:
         return f"{'k3s' if repository == 'k3s' else 'container in the place of k3s'} ({self.image})"
 
     @property
-    def kubeconfig(self) -> Path:
-        """The administrator's kubeconfig (0600), after `start`."""
-        return self._directory / "kubeconfig"
-
-    @property
     def kubelet_root(self) -> Path:
         """The kubelet's root folder, with `plugins` and `plugins_registry`, for drivers outside the container."""
         return self._directory / "kubelet"
@@ -86,41 +54,6 @@ class K3sControlPlane:
     def cdi(self) -> Path:
         """The folder for CDI specifications of drivers outside the container."""
         return self._directory / "cdi"
-
-    @property
-    def feature_gates(self) -> Mapping[str, bool]:
-        """The DRA gates of the image's release, with overrides."""
-        release = server_facts.release_of(self.image)
-        return {**(default_gates(release[1]) if release else {}), **self._gates}
-
-    def kubeconfig_for(self, user: str) -> Path:
-        """Return a kubeconfig (0600) of a new service account without permissions."""
-        path = self._directory / f"{user.replace(':', '-')}.kubeconfig"
-        return service_account.write_kubeconfig(KubeClient(self.transport()), self.kubeconfig, path, name=user)
-
-    def known_as(self, user: str) -> str:
-        """Return the user name of the service account for a user."""
-        return service_account.user_of(user)
-
-    def version(self) -> str:
-        """Return the server's version, or before `start` that of the image's tag."""
-        if self._version:
-            return self._version
-        release = server_facts.release_of(self.image)
-        if release is None:
-            raise UsageError(
-                f"--k3s-image {self.image}: the tag names no release",
-                hint=f"For example {DEFAULT_IMAGE}.",
-            )
-        return f"v{release[0]}"
-
-    def watches_drained(self) -> bool:
-        """Return True: the watches of a real API server cannot be observed from outside."""
-        return True
-
-    def take_failures(self) -> list[ControlPlaneFailure]:
-        """Return nothing: Kubernetes' own programs write their failures to their logs."""
-        return []
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -139,9 +72,7 @@ class K3sControlPlane:
 
     def stop(self) -> None:
         """Remove the container and the folder. Idempotent. Raises TargetUnreachable with what could not be removed."""
-        for transport in self._transports:
-            transport.close()
-        self._transports.clear()
+        self._disconnect()
         container, self._container = self._container, None
         try:
             if container is not None:
@@ -156,12 +87,6 @@ class K3sControlPlane:
     def restart(self, program: str) -> None:
         """Raises NotOurs."""
         raise NotOurs(f"{program} of k3s cannot be started alone")
-
-    def transport(self) -> Transport:
-        """Return a connection as the administrator."""
-        made = HttpTransport.from_kubeconfig(self.kubeconfig)
-        self._transports.append(made)
-        return made
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -191,15 +116,7 @@ class K3sControlPlane:
                 f"--control-plane k3s: the cluster did not come up (at most {_TIMEOUT:.0f} s); {container.state()}"
             ) from None
         write_private(self.kubeconfig, config.encode())
-        # version() returns the release of the tag as long as `_version` is empty.
-        promised = self.version()
-        self._version = server_facts.version_of(self.transport, plane="k3s")
-        if server_facts.minor_of(self._version) != server_facts.minor_of(promised):
-            raise TargetUnreachable(
-                f"--control-plane k3s: {self.image} is Kubernetes {self._version}, not {promised} as its tag says",
-                hint="The run was planned for the tag's release: tag the image with its own.",
-            )
-        self._check_gates()
+        self._check_server()
 
     def _refused(self, error: Exception) -> TargetUnreachable:
         """Return an error for Docker's refusal, which may concern the reaper's image or a mount instead of k3s."""
@@ -225,14 +142,6 @@ class K3sControlPlane:
                 f"--runtime-config {_V1}=false: a k3s cluster of {release} never becomes ready without {_V1}: "
                 "its Node authorizer watches it, and its own node needs that authorizer",
                 hint="--control-plane binaries can do without it.",
-            )
-
-    def _check_gates(self) -> None:
-        """Raise TargetUnreachable if the server's gates differ from those of the plan."""
-        if wrong := server_facts.differing(self.feature_gates, server_facts.gates_of(self.transport())):
-            raise TargetUnreachable(
-                f"--control-plane k3s: {self.image} does not have the gates that were planned for: {', '.join(wrong)}",
-                hint="Say with --feature-gates what they are to be.",
             )
 
 

@@ -14,14 +14,11 @@ import shutil
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from dra_api.client import KubeClient
-from dra_api.feature_gates import default_gates
-from dra_api.transport import HttpTransport, Transport
-from dra_conformance.control_plane import server_facts, service_account
-from dra_conformance.control_plane.base import ControlPlaneFailure, NotOurs
+from dra_conformance.control_plane.base import NotOurs
+from dra_conformance.control_plane.image_cluster import ImageControlPlane
 from dra_conformance.control_plane.kind import configuration, programs
 from dra_conformance.control_plane.kind.programs import DEFAULT_IMAGE
-from dra_conformance.core.errors import TargetUnreachable, UsageError
+from dra_conformance.core.errors import TargetUnreachable
 
 PREFIX = "dra-conformance-"
 """The begin of the names of clusters of runs."""
@@ -46,7 +43,7 @@ _CAUSES = (
 )
 
 
-class KindControlPlane:
+class KindControlPlane(ImageControlPlane):
     """A kind cluster.
 
     Arguments:
@@ -60,8 +57,8 @@ class KindControlPlane:
         reserve_workers: keep pods without claims off the workers, so that schedulers find only nodes of scenarios.
     """
 
-    own = True
-    evidence = "evidence"
+    kind = "kind"
+    default_image = DEFAULT_IMAGE
 
     def __init__(
         self,
@@ -75,17 +72,17 @@ class KindControlPlane:
         foreign_components: Collection[str] = (),
         reserve_workers: bool = False,
     ) -> None:
-        self.image = image or DEFAULT_IMAGE
+        super().__init__(
+            image=image,
+            directory=directory,
+            feature_gates=feature_gates,
+            runtime_config=runtime_config,
+            foreign_components=foreign_components,
+        )
         self.cluster = f"{PREFIX}{secrets.token_hex(4)}"
-        self._directory = directory
         self._logs = logs
         self._workers = workers
-        self._gates = dict(feature_gates or {})
-        self._runtime_config = dict(runtime_config or {})
-        self._foreign = frozenset(foreign_components)
         self._reserve_workers = reserve_workers
-        self._transports: list[HttpTransport] = []
-        self._version = ""
         self._made = False
         self._had_network = True
 
@@ -95,45 +92,6 @@ class KindControlPlane:
     def name(self) -> str:
         """The name for the report: the image and the number of nodes."""
         return f"kind ({self.image}, {self._workers + 1} nodes)"
-
-    @property
-    def kubeconfig(self) -> Path:
-        """The administrator's kubeconfig (0600), after `start`."""
-        return self._directory / "kubeconfig"
-
-    @property
-    def feature_gates(self) -> Mapping[str, bool]:
-        """The DRA gates of the image's release, with overrides."""
-        release = server_facts.release_of(self.image)
-        return {**(default_gates(release[1]) if release else {}), **self._gates}
-
-    def kubeconfig_for(self, user: str) -> Path:
-        """Return a kubeconfig (0600) of a new service account without permissions."""
-        path = self._directory / f"{user.replace(':', '-')}.kubeconfig"
-        return service_account.write_kubeconfig(KubeClient(self.transport()), self.kubeconfig, path, name=user)
-
-    def known_as(self, user: str) -> str:
-        """Return the user name of the service account for a user."""
-        return service_account.user_of(user)
-
-    def version(self) -> str:
-        """Return the server's version, or before `start` that of the image's tag. Raises UsageError without one."""
-        if self._version:
-            return self._version
-        release = server_facts.release_of(self.image)
-        if release is None:
-            raise UsageError(
-                f"--kind-image {self.image}: the tag names no release", hint=f"For example {DEFAULT_IMAGE}."
-            )
-        return f"v{release[0]}"
-
-    def watches_drained(self) -> bool:
-        """Return True: the watches of a real API server cannot be observed from outside."""
-        return True
-
-    def take_failures(self) -> list[ControlPlaneFailure]:
-        """Return nothing: Kubernetes' own programs write their failures to their logs."""
-        return []
 
     # -- life ------------------------------------------------------------------------------------------------------
 
@@ -150,16 +108,14 @@ class KindControlPlane:
             self._create()
             self._disable_scheduler()
             self._taint_workers()
-            self._check()
+            self._check_server()
         except BaseException:
             self.stop()
             raise
 
     def stop(self) -> None:
         """Save the logs of the nodes and delete the cluster. Idempotent. Raises TargetUnreachable for what is left."""
-        for transport in self._transports:
-            transport.close()
-        self._transports.clear()
+        self._disconnect()
         made, self._made = self._made, False
         try:
             if made:
@@ -174,12 +130,6 @@ class KindControlPlane:
     def restart(self, program: str) -> None:
         """Raises NotOurs."""
         raise NotOurs(f"{program} of a kind cluster is started by its kubelet")
-
-    def transport(self) -> Transport:
-        """Return a connection as the administrator."""
-        made = HttpTransport.from_kubeconfig(self.kubeconfig)
-        self._transports.append(made)
-        return made
 
     # -- inside ----------------------------------------------------------------------------------------------------
 
@@ -229,21 +179,6 @@ class KindControlPlane:
         done = programs.run(command, timeout=_ENDED_WITHIN)
         if done.returncode != 0:
             raise TargetUnreachable(f"--control-plane kind: `{' '.join(words)}` fails:\n{programs.last_lines(done)}")
-
-    def _check(self) -> None:
-        """Raise TargetUnreachable if the server is not what the run was planned for."""
-        promised = self.version()
-        self._version = server_facts.version_of(self.transport, plane="kind")
-        if server_facts.minor_of(self._version) != server_facts.minor_of(promised):
-            raise TargetUnreachable(
-                f"--control-plane kind: {self.image} is Kubernetes {self._version}, not {promised} as its tag says",
-                hint="The run was planned for the tag's release: tag the image with its own.",
-            )
-        if wrong := server_facts.differing(self.feature_gates, server_facts.gates_of(self.transport())):
-            raise TargetUnreachable(
-                f"--control-plane kind: {self.image} does not have the gates that were planned for: {', '.join(wrong)}",
-                hint="Say with --feature-gates what they are to be.",
-            )
 
     def _delete(self) -> None:
         self._logs.mkdir(parents=True, exist_ok=True)
