@@ -95,13 +95,18 @@ def pages() -> dict[str, str]:
         "cli.md": "".join(
             [
                 _CLI_HEAD,
-                *_command(cli, click.Context(cli, info_name="dra-conformance", **cli.context_settings)),
-                *_command(kubectl_dra.cli, click.Context(kubectl_dra.cli, info_name=kubectl_dra.NAME)),
+                *_program(cli, "dra-conformance"),
+                *_program(kubectl_dra.cli, kubectl_dra.NAME),
             ]
         ),
         "configuration.md": "".join([_CONFIGURATION_HEAD, *_options(), _CONFIGURATION_TAIL]),
         "dra-conformance.schema.json": orjson.dumps(schema(), option=orjson.OPT_INDENT_2).decode() + "\n",
     }
+
+
+def _program(program: click.Group, name: str) -> Iterator[str]:
+    # With its settings: click keeps the help option of a command, with the names that the first context gave it.
+    return _command(program, click.Context(program, info_name=name, **program.context_settings))
 
 
 def _command(command: click.Command, context: click.Context) -> Iterator[str]:
