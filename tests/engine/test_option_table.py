@@ -14,6 +14,7 @@ import yaml
 from command_line import SUITE, CommandLine
 
 from dra_conformance import pytest_plugin
+from dra_conformance.cli import cli as program
 from dra_conformance.cli import option_decorators, run
 from dra_conformance.core.configuration import from_mapping, options_of
 from dra_conformance.core.errors import ExitCode, UsageError
@@ -48,7 +49,7 @@ class Parser:
 
 
 def from_command_line(*words: str) -> RunOptions:
-    given = run.command.make_context("run", list(words)).params
+    given = run.command.make_context("run", list(words), **program.context_settings).params
     return options_of({name.replace("_", "-"): value for name, value in given.items()})
 
 

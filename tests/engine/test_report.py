@@ -9,6 +9,7 @@ import msgspec
 import pytest
 from invented_runs import InventedRun
 
+from dra_conformance.cli import cli as program
 from dra_conformance.cli import run
 from dra_conformance.core.configuration import from_mapping, options_of
 from dra_conformance.core.errors import ExitCode, SpecificationError
@@ -130,7 +131,7 @@ def test_the_repeat_command_has_the_options_of_the_run() -> None:
     options = from_mapping(given, where="test")
     invented = InventedRun(options=plain(options))
     repeat = build(invented.scenario("a", status="failed").events()).scenarios[0].repeat
-    words = run.command.make_context("run", shlex.split(repeat)[2:]).params
+    words = run.command.make_context("run", shlex.split(repeat)[2:], **program.context_settings).params
     again = options_of({name.replace("_", "-"): value for name, value in words.items()})
     assert msgspec.structs.replace(again, focus=(), seed=None) == options
 
