@@ -82,6 +82,11 @@ class HealthCache:
         with self._lock:
             return {key: known.determined for key, known in self._drivers.get(driver, {}).items()}
 
+    def reported(self, driver: str) -> dict[DeviceKey, str]:
+        """Return the health of each device in its last report: `Healthy`, `Unhealthy` or `Unknown`."""
+        with self._lock:
+            return {key: _NAMES[known.health] for key, known in self._drivers.get(driver, {}).items()}
+
     def clear(self, driver: str) -> None:
         """Forget all devices of a driver: its stream ended (rule DRA-298)."""
         with self._lock:

@@ -181,6 +181,10 @@ class Kubelet:
         """Return when, as the driver says, it determined the health of each device (pool, name), in Unix seconds."""
         return self._alive().health.cache.determined(driver)
 
+    def reported_health_of(self, driver: str) -> dict[DeviceKey, str]:
+        """Return the health of each device (pool, name) in the driver's last report: `Healthy`, and so on."""
+        return self._alive().health.cache.reported(driver)
+
     def outdated_health_of(self, driver: str) -> set[DeviceKey]:
         """Return those of the devices (pool, name) whose last report is older than its timeout."""
         cache = self._alive().health.cache

@@ -514,3 +514,9 @@ def _(patch: Patch) -> None:
         return unmonitored
 
     patch.wrap("reference_impl.kubelet_plugin.health:DeviceHealthBook.unmonitored", make)
+
+
+@mutant("unmonitored-gpu-is-healthy", rule="NV-122b")
+def _(patch: Patch) -> None:
+    """A GPU without events is reported as Healthy."""
+    patch.replace(f"{BOOK}.is_monitored", lambda self, device: True)

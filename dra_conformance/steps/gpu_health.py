@@ -102,6 +102,21 @@ def _(world: World, event: str, device: str, node: str) -> None:
         raise SpecificationError(f"NVML reports no event {event!r}")
 
 
+@then('the driver on "{node}" comes to report {devices} as {health:word}')
+def _(world: World, node: str, devices: str, health: str) -> None:
+    """The last report of each of these devices in the driver's health stream; see `device_names`."""
+    component = world.node(node)
+    pools = {obj["spec"]["pool"]["name"] for obj in component.slices()}
+    names = device_names(world, node, devices)
+
+    def look() -> Seen:
+        found = component.harness_kubelet.reported_health_of(component.driver_name)
+        states = {name: state for (pool, name), state in found.items() if pool in pools and name in names}
+        return bool(names) and states == dict.fromkeys(names, health), states
+
+    world.eventually(f"health of {devices}", look, expected=dict.fromkeys(sorted(names), health))
+
+
 def by_key(taint: Obj) -> str:
     """Return the key of a taint, of which a device has each once."""
     return str(taint["key"])

@@ -58,6 +58,16 @@ Feature: NVML events become taints and health states
     When the driver on "n2" is restarted
     Then the driver taints device "gpu-3" on "n2" with "gpu.nvidia.com/unmonitored:None" only
 
+  @NV-122b @needs:own-kubelet @needs:driver-health
+  Scenario: A GPU without NVML events is reported Unknown
+    Given node "n1" has the fault "NVML events of GPU 3 not supported"
+    And node "n1" running the driver on the GPUs of "dgx-h100"
+    Then the driver on "n1" comes to report device "gpu-3" as Unknown
+    When XID 48 happens on GPU 2 of "n1"
+    Then the driver on "n1" comes to report device "gpu-2" as Unhealthy
+    And the driver on "n1" comes to report device "gpu-3" as Unknown
+    And the driver on "n1" comes to report device "gpu-1" as Healthy
+
   @NV-123 @gate:DRADeviceTaints
   Scenario: A later XID replaces the taint of an earlier one
     Given node "n1" running the driver
