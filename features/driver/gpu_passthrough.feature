@@ -83,7 +83,7 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     When claim "mixed" is prepared on "n1"
     Then claim "mixed" is prepared
     And of the device nodes "/dev/vfio/*", claim "mixed" adds only "/dev/vfio/6" on "n1"
-    And of the device nodes "/dev/nvidia[0-9]*", claim "mixed" adds only "/dev/nvidia4" on "n1"
+    And of the device nodes "/dev/nvidia*", claim "mixed" adds only "/dev/nvidia4, /dev/nvidiactl, /dev/nvidia-modeset, /dev/nvidia-uvm, /dev/nvidia-uvm-tools" on "n1"
     And GPU 4 of "n1" is bound to nvidia
     And GPU 6 of "n1" is bound to vfio-pci
 

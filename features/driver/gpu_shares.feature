@@ -138,3 +138,14 @@ Feature: Several claims share a GPU by consumable capacity
     Then the driver on "n1" comes to be registered
     When claim "other" is prepared on "n1"
     Then the response for claim "other" has the id of every share that the claim was allocated
+
+  @NV-060 @needs:fake-nvml
+  Scenario: A GPU for pass-through is refused to a second claim although GPUs can be shared
+    Given node "n1" has an IOMMU with the VFIO interface
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false,ConsumableShares=true --consumable-shares=4"
+    And a ResourceClaim "vm" allocated the devices "gpu-vfio-0" on "n1"
+    And a ResourceClaim "other" allocated the devices "gpu-vfio-0" on "n1"
+    When claim "vm" is prepared on "n1"
+    Then claim "vm" is prepared
+    When claim "other" is prepared on "n1"
+    Then claim "other" is refused

@@ -42,6 +42,21 @@ Feature: Possible MIG devices are published before they exist
       | H100 | dgx-h100  | 1g10gb-19: 0-6; 1g10gb-me-20: 0-6; 1g20gb-15: 0,2,4,6; 2g20gb-14: 0,2,4; 3g40gb-9: 0,4; 4g40gb-5: 0; 7g80gb-0: 0  |
       | H200 | h200      | 1g18gb-19: 0-6; 1g18gb-me-20: 0-6; 1g35gb-15: 0,2,4,6; 2g35gb-14: 0,2,4; 3g71gb-9: 0,4; 4g71gb-5: 0; 7g141gb-0: 0 |
 
+  @NV-032 @NV-034 @NV-036 @NV-037
+  Scenario: Counter sets are named by the minor numbers of GPUs
+    Given the GPUs of "n1" are those of this suite's inventory "other-minors"
+    And node "n1" running the driver with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false"
+    Then GPU 0 on "n1" is published whole and as the placements "1g10gb-19: 0-6; 1g10gb-me-20: 0-6; 1g20gb-15: 0,2,4,6; 2g20gb-14: 0,2,4; 3g40gb-9: 0,4; 4g40gb-5: 0; 7g80gb-0: 0" [NV-032]
+    And these published values agree for every MIG device on "n1" [NV-034]
+      | value        | expected               |
+      | counter sets | counter set of its GPU |
+    And these published values agree for every whole GPU on "n1" [NV-036]
+      | value             | expected                |
+      | consumed counters | all counters of its set |
+    And these published values agree for every device on "n1" [NV-037]
+      | value                       | expected |
+      | counters that its set lacks | none     |
+
   @DRA-293
   Scenario: Every counter that a MIG device consumes is declared once in its pool
     Given node "n1" running the driver with "--feature-gates=DynamicMIG=true,NVMLDeviceHealthCheck=false" on the GPUs of "dgx-h100"
