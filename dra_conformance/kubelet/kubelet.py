@@ -95,8 +95,10 @@ class Kubelet:
     # -- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Make the node's folders and its Node object, wipe its slices, then serve plugins and pods."""
+        """Make the node's folders and its Node object, wipe its slices, then serve plugins and pods. Idempotent."""
         with self._life_lock:
+            if self._life is not None:
+                return
             folders = (self.root, self.registration_dir, self.plugins_dir, self.state_dir, *self.cdi_roots)
             served = () if self.device_plugins_dir is None else (self.pod_resources_socket.parent,)
             for folder in (*folders, *served):

@@ -153,6 +153,21 @@ def _publishes_more(patch: Patch, change: Callable[[Any], dict[str, Any]]) -> No
     patch.wrap("reference_impl.kubelet_plugin.slices:SlicePublisher.start", make)
 
 
+@mutant("removes-unfinished-files-of-others", rule="DRA-358d")
+def _(patch: Patch) -> None:
+    """At its start the driver removes the unfinished files of everybody from the CDI folder."""
+
+    def make(original: Any) -> Any:
+        def remove(self: Any, *arguments: Any) -> Any:
+            for partial in self.root.glob(".*.partial"):
+                partial.unlink()
+            return original(self, *arguments)
+
+        return remove
+
+    patch.wrap("reference_impl.kubelet_plugin.cdi:CdiFolder.clean", make)
+
+
 @mutant("publishes-in-the-name-of-another-driver", rule="DRA-358c")
 def _(patch: Patch) -> None:
     """A driver publishes a slice of another driver on its node."""

@@ -23,6 +23,17 @@ class CdiFiles:
     of_node: dict[str, set[str]] = field(default_factory=dict)
 
 
+OTHERS = {
+    "other.example.com-net.json": '{"cdiVersion": "0.6.0", "kind": "other.example.com/net", "devices": '
+    '[{"name": "eth0", "containerEdits": {"env": ["OTHER_NET=eth0"]}}]}',
+    "other.example.com-claim_1f0e.yaml": "cdiVersion: 0.6.0\nkind: other.example.com/claim\ndevices: "
+    "[{name: 1f0e, containerEdits: {env: [OTHER_CLAIM=1f0e]}}]\n",
+    ".other.example.com-next.json.partial": '{"cdiVersion": "0.6.0"',
+    "spec.1234567890.tmp": '{"cdiVersion": "0.6.0"',
+}
+"""Files of another driver in a CDI folder: complete ones, and some that it writes just now under a temporary name."""
+
+
 def files(world: World, node: str) -> set[str]:
     """Return the files in the node's CDI folders that a runtime would read, as folder/name."""
     return {f"{path.parent.name}/{path.name}" for path in paths(world, node)}
@@ -32,6 +43,29 @@ def files(world: World, node: str) -> set[str]:
 def _(world: World, node: str) -> None:
     """Keep the names of the CDI files, to compare with later."""
     world.state(CdiFiles).of_node[node] = files(world, node)
+
+
+@given('the CDI folders of "{node}" have files of another driver')
+def _(world: World, node: str) -> None:
+    """Write specifications of another vendor, and unfinished files, to each CDI folder of the node."""
+    for root in world.node(node).kubelet.cdi_roots:
+        root.mkdir(parents=True, exist_ok=True)
+        for name, text in OTHERS.items():
+            (root / name).write_text(text)
+
+
+@then('the CDI folders of "{node}" have these files unchanged')
+def _(world: World, node: str) -> None:
+    """Each file of the other driver is there with its content."""
+    wrong = []
+    for root in world.node(node).kubelet.cdi_roots:
+        for name, text in OTHERS.items():
+            path = root / name
+            if not path.is_file():
+                wrong.append(f"{root.name}/{name}: gone")
+            elif regular_file.read_text(path) != text:
+                wrong.append(f"{root.name}/{name}: changed")
+    world.check(not wrong, f"CDI files of another driver on {node}", expected="unchanged", observed=wrong or "unchanged")
 
 
 @when('the CDI files of "{node}" are lost')

@@ -22,6 +22,21 @@ Feature: A driver next to other drivers of its node
     When the driver on "n1" is started
     Then every published ResourceSlice is of the driver and of node "n1"
 
+  @DRA-358d @needs:process-driver
+  Scenario: CDI files of others are left alone
+    Given node "n1" with a kubelet
+    And the CDI folders of "n1" have files of another driver
+    And node "n1" running the driver
+    And a ResourceClaim "train" allocated 1 devices of the driver on "n1"
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    And the CDI folders of "n1" have these files unchanged
+    When the driver on "n1" is restarted
+    Then the driver on "n1" comes to be registered
+    When claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared
+    And the CDI folders of "n1" have these files unchanged
+
   @DRA-359 @DRA-359b @component:kubelet
   Scenario: A pod has devices of several drivers in one claim
     Given node "n1" running the driver

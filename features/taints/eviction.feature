@@ -214,6 +214,7 @@ Feature: Eviction of pods from tainted devices
       | one of two taints          | {key: health, operator: Exists, effect: NoExecute}                                                        |
       | the other of two taints    | {key: wear, operator: Exists, effect: NoExecute}                                                          |
       | another value              | [{key: health, value: fair, effect: NoExecute}, {key: wear, operator: Exists, effect: NoExecute}]          |
+      | no value                   | [{key: health, operator: Equal, effect: NoExecute}, {key: wear, operator: Exists, effect: NoExecute}]      |
       | another effect             | {operator: Exists, effect: NoSchedule}                                                                    |
       | negative tolerationSeconds | {operator: Exists, effect: NoExecute, tolerationSeconds: -5}                                              |
 
