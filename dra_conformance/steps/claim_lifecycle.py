@@ -33,7 +33,7 @@ def recorded(world: World, pod: str) -> list[Obj]:
 
 @given('pod "{pod}" has its claim "{name}"')
 def _(world: World, pod: str, name: str) -> None:
-    """Wait until the pod's claim is generated and recorded, and let later steps refer to it by this name."""
+    """Wait until the pod's claim is generated and recorded, and let later steps refer to it by this name, also as $(claim:name)."""
     world.require(f"pod {pod} has one claim", lambda: one(claims_made_for(world, pod)))
     claim = name_of(claims_made_for(world, pod)[0])
     world.require(
@@ -41,6 +41,7 @@ def _(world: World, pod: str, name: str) -> None:
         lambda: (any(entry.get("resourceClaimName") == claim for entry in recorded(world, pod)), recorded(world, pod)),
     )
     world.state(Known).claims[name] = claim
+    world.alias(name, claim)
 
 
 @given('pod "{pod}" has its claim "{name}" for entry "{entry}"')
@@ -55,6 +56,7 @@ def _(world: World, pod: str, name: str, entry: str) -> None:
         lambda: (named() in [name_of(claim) for claim in claims_made_for(world, pod)], recorded(world, pod)),
     )
     world.state(Known).claims[name] = named()
+    world.alias(name, named())
 
 
 @then('the status of pod "{pod}" names its claim as "{entry}"')

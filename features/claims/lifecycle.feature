@@ -151,8 +151,13 @@ Feature: Lifecycle of claims
     And a pod "train" using template "labelled" as "left, right"
     And pod "train" has its claim "lost" for entry "right"
     And pod "train" has its claim "kept" for entry "left"
+    # Nothing else than the deletion of its only claim concerns this pod.
+    And a pod "single" using template "labelled" as "only"
+    And pod "single" has its claim "alone" for entry "only"
     When the ResourceClaim "lost" is deleted
+    And the ResourceClaim "alone" is deleted
     Then the ResourceClaim "lost" is gone
+    And the ResourceClaim "alone" is gone
     And every pod has each of its claims once
     And the ResourceClaim "kept" still exists
 
@@ -488,19 +493,23 @@ Feature: Lifecycle of claims
     And a pod "train" using template "labelled" as "left, right"
     And pod "train" has its claim "one" for entry "left"
     And pod "train" has its claim "two" for entry "right"
-    And a pod "misled" using template "labelled"
-    And pod "misled" has its claim "own"
+    And a pod "owner" using template "labelled"
+    And pod "owner" has its claim "owned"
+    And a pod "misled" using template "labelled" as "left, right"
+    And pod "misled" has its claim "own" for entry "left"
     And claim "one" is allocated by hand on "n1"
     And claim "two" is allocated by hand on "n1"
     And a ResourceClaim "foreign" for 1 of "gpu"
     And claim "foreign" is allocated by hand on "n1"
+    And claim "owned" is allocated by hand on "n1"
     And pod "misled" is bound by hand to "n1"
-    When "status.resourceClaimStatuses" of the Pod "misled" is set to [{name: gpu, resourceClaimName: foreign}]
+    When "status.resourceClaimStatuses" of the Pod "misled" is set to [{name: left, resourceClaimName: foreign}, {name: right, resourceClaimName: $(claim:owned)}]
     And pod "train" is bound by hand to "n1"
     Then claim "one" is reserved for exactly the pods "train" [DRA-118]
     And claim "two" is reserved for exactly the pods "train" [DRA-118]
-    # The status of the other pod, which names a claim of another owner, was written first.
+    # The status of the other pod, which names claims of other owners, was written first.
     And claim "foreign" stays reserved for exactly the pods "" [DRA-118b]
+    And claim "owned" stays reserved for exactly the pods "" [DRA-118b]
 
   @DRA-118 @DRA-119
   Scenario: A claim is not allocated for a pod that was created with a node

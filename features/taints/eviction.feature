@@ -164,6 +164,14 @@ Feature: Eviction of pods from tainted devices
       pool: {name: $(node:n1), generation: 2, resourceSliceCount: 1}
       devices: [{name: dev-0}]
       """
+    # A pool of this name of another driver has generations of its own.
+    And a ResourceSlice "namesake" with:
+      """
+      driver: other.dra.test
+      nodeName: $(node:n2)
+      pool: {name: $(node:n2), generation: 7, resourceSliceCount: 1}
+      devices: [{name: dev-0}]
+      """
     When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
     And device "dev-0" of "n2" is tainted "health=bad:NoExecute"
     Then pod "on-bad" is being deleted or gone
@@ -240,6 +248,23 @@ Feature: Eviction of pods from tainted devices
     When device "dev-1" of "n1" is tainted "health=bad:NoExecute"
     Then pod "tolerates-one" is being deleted or gone [DRA-214]
     And the Pod "tolerates-two" still exists [DRA-222]
+
+  @DRA-213
+  Scenario: A pod is evicted by a taint in the second pool of its claim
+    Given node "n1" with 1 devices
+    And node "n2" with 1 devices
+    And a ResourceClaim "both" with:
+      """
+      requests: [{name: one, exactly: {deviceClassName: gpu}}, {name: two, exactly: {deviceClassName: gpu}}]
+      """
+    And a pod "other" using claim "both"
+    And "status.allocation" of the ResourceClaim "both" is set to {devices: {results: [{request: one, driver: $(sim), pool: $(node:n1), device: dev-0}, {request: two, driver: $(sim), pool: $(node:n2), device: dev-0}]}}
+    And claim "both" is reserved by hand for pods "other"
+    And pod "other" is bound by hand to "n1"
+    And pod "patient" runs on device "dev-0" of "n1"
+    When device "dev-0" of "n2" is tainted "health=bad:NoExecute"
+    Then pod "other" is being deleted or gone
+    And the Pod "patient" still exists
 
   @DRA-221 @DRA-222 @needs:virtual-clock @component:control-plane
   Scenario: tolerationSeconds count from timeAdded of the taint
