@@ -345,19 +345,33 @@ class ScenarioNode:
         self._end(self.driver_name, kill=False)
 
     def roll_driver(self, flags: Sequence[str]) -> None:
-        """Start another instance of the driver beside the one that runs; `retire_driver` stops the older."""
-        retiring = f"{self.driver_name} retiring"
+        """Start another instance of the driver beside the one that runs.
+
+        `retire_driver` stops the older, `take_back_driver` the newer.
+        """
         # Under another name, so that a new instance can start and `end` still finds this one.
-        if self.driver_name in self._parts:
-            self._parts[retiring] = self._parts.pop(self.driver_name)
-        if self.driver_name in self._processes:
-            self._processes[retiring] = self._processes.pop(self.driver_name)
+        self._rename(self.driver_name, self._older)
         self.flags = (*self.flags, *flags)
         self.start_driver()
 
     def retire_driver(self) -> None:
         """Stop the older of two instances in good order."""
-        self._end(f"{self.driver_name} retiring", kill=False)
+        self._end(self._older, kill=False)
+
+    def take_back_driver(self) -> None:
+        """Stop the newer of two instances in good order; the older one is the node's driver again."""
+        self._end(self.driver_name, kill=False)
+        self._rename(self._older, self.driver_name)
+
+    @property
+    def _older(self) -> str:
+        return f"{self.driver_name} retiring"
+
+    def _rename(self, old: str, new: str) -> None:
+        if old in self._parts:
+            self._parts[new] = self._parts.pop(old)
+        if old in self._processes:
+            self._processes[new] = self._processes.pop(old)
 
     def kill_driver(self) -> None:
         """End the driver at once: SIGKILL for a process. Raises Untestable for one that is not ours."""

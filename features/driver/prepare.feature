@@ -80,8 +80,8 @@ Feature: A driver prepares the devices of a claim
       """
       results:
         - {request: gpu, device: free}
-        - {request: other, driver: other.dra.test, device: other-0}
-      config: [{requests: [other], driver: other.dra.test, parameters: {unknown: field}}]
+        - {request: other, driver: other.$(driver), device: other-0}
+      config: [{requests: [other], driver: other.$(driver), parameters: {unknown: field}}]
       """
     When claim "mixed" is prepared on "n1"
     Then claim "mixed" is prepared

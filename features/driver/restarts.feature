@@ -110,3 +110,22 @@ Feature: A driver keeps its state across restarts
     When claim "before" is unprepared on "n1"
     And claim "rival" is prepared on "n1"
     Then claim "rival" is prepared
+
+  @NV-070e @needs:driver-flags
+  Scenario: An instance that goes on alone knows what the other one has prepared
+    Given node "n1" running the driver with "--pod-uid=old"
+    And a ResourceClaim "before" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "during" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "rival" allocated the same device as claim "during" on "n1"
+    And claim "before" is prepared on "n1"
+    When the second instance of the driver on "n1" is started with "--pod-uid=new"
+    Then the driver on "n1" comes to be registered
+    When claim "during" is prepared on "n1"
+    Then claim "during" is prepared
+    When the second instance of the driver on "n1" is stopped
+    Then the driver on "n1" stays registered
+    When claim "rival" is prepared on "n1"
+    Then claim "rival" is refused
+    When claim "during" is unprepared on "n1"
+    And claim "rival" is prepared on "n1"
+    Then claim "rival" is prepared
