@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dra_api import regular_file
+from dra_conformance.core import go_panic
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.isolation import NONE, Isolation
 from dra_conformance.core.output_limit import OUTPUT_LIMIT
@@ -135,6 +136,11 @@ class ManagedProcess:
             return ""
         lines = regular_file.tail(self.log_path, _TAIL).decode(errors="replace").splitlines()
         return "\n".join(lines[-count:])
+
+    def why_it_ended(self, count: int) -> list[str]:
+        """Return the cause of the last Go panic in the output, or else its last lines, `count` at most."""
+        lines = self.last_lines(_LAST_LINES).splitlines()
+        return (go_panic.excerpt(lines) if self.exit_code else [])[:count] or lines[-count:]
 
     def last_words(self) -> str:
         """Return the last line of the output that reports a panic or an error, or else the last line."""

@@ -27,7 +27,7 @@ def outputs(programs: Sequence[ManagedProcess], *, components: Collection[str], 
             program=process.name,
             file=os.path.relpath(process.log_path, folder),
             # A report is shown to more people than a log, which only its owner may read.
-            lines=tuple(one_line(redact(line), limit=_WIDTH) for line in process.last_lines(_LINES).splitlines()),
+            lines=tuple(one_line(redact(line), limit=_WIDTH) for line in process.why_it_ended(_LINES)),
         )
         for process in islice(concerned, _PROGRAMS)
     ]

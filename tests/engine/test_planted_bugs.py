@@ -1,11 +1,14 @@
-"""Ten drivers with one bug each: the first screen of the terminal and of the page lead to the cause."""
+"""Twenty drivers with one bug each: the first screen of the terminal and of the page lead to the cause."""
 
 from __future__ import annotations
 
 import importlib
+import os
 import shlex
+import shutil
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -21,20 +24,23 @@ from dra_conformance.report import files
 from dra_conformance.report.html import render as render_html
 from dra_conformance.report.terminal import render as render_text
 from dra_conformance.steps.catalogue import modules as step_modules
-from tests.planted_bugs.bugs import BUGS, Bug
+from tests.planted_bugs.bugs import GO, PYTHON, Bug
 
-PROGRAM = Path(__file__).parents[1] / "planted_bugs" / "driver.py"
+PROGRAMS = Path(__file__).parents[1] / "planted_bugs"
 COLUMNS, ROWS = 80, 40
 PROGRESS = 8
 """Lines that a run prints above its report: target and plan, the failed scenario, the chapter."""
+ALL = [pytest.param("python", bug, id=f"python-{bug.name}") for bug in PYTHON]
+ALL += [pytest.param("go", bug, id=f"go-{bug.name}") for bug in GO]
+
+Folders = Callable[[str], Mapping[str, Path]]
 
 
-def run(work: tuple[str, list[str], Path]) -> int:
-    """Run scenarios with a bug in this process, and return the exit code."""
-    bug, scenarios, folder = work
-    command = shlex.join([sys.executable, str(PROGRAM), bug])
+def run(work: tuple[list[str], list[str], Path]) -> int:
+    """Run scenarios with a driver in this process, and return the exit code."""
+    command, scenarios, folder = work
     options = RunOptions(
-        driver=f"exec:{command} {{kubeconfig}} {{node}} {{plugins}} {{registrar}} {{cdi}}",
+        driver=f"exec:{shlex.join(command)} {{kubeconfig}} {{node}} {{plugins}} {{registrar}} {{cdi}}",
         driver_name="planted.dra.test",
         # Another user could not execute the Python of a virtual environment.
         isolation="off",
@@ -47,19 +53,46 @@ def run(work: tuple[str, list[str], Path]) -> int:
     return execute(options)
 
 
+def built_in_go(out: Path) -> str:
+    """Build the driver in Go and return its path. Only CI, which must not skip it, may download its modules."""
+    go, ci = shutil.which("go"), os.environ.get("CI", "").lower() == "true"
+    if go is None and not ci:
+        pytest.skip("Go is not installed")
+    environment = {**os.environ, "CGO_ENABLED": "0", **({} if ci else {"GOPROXY": "off"})}
+    words = [go or "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", str(out / "planted"), "."]
+    done = subprocess.run(words, cwd=PROGRAMS / "go", env=environment, capture_output=True, text=True, check=False)
+    if "module lookup disabled by GOPROXY=off" in done.stderr:
+        pytest.skip("the Go modules of the driver are not on this machine (`make third-party` downloads them)")
+    assert done.returncode == 0, done.stderr
+    return str(out / "planted")
+
+
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
-    """The report directories of all bugs, by name."""
-    root = tmp_path_factory.mktemp("planted")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
+    """The report directories of all bugs in a language, by name of the bug."""
+    found: dict[str, Mapping[str, Path]] = {}
+
+    def of(language: str) -> Mapping[str, Path]:
+        if language not in found:
+            root = tmp_path_factory.mktemp(language)
+            program = [sys.executable, str(PROGRAMS / "driver.py")] if language == "python" else [built_in_go(root)]
+            found[language] = run_all(program, PYTHON if language == "python" else GO, root)
+        return found[language]
+
+    return of
+
+
+def run_all(program: list[str], bugs: Sequence[Bug], root: Path) -> Mapping[str, Path]:
+    """Run the scenario of each bug, and all of them without a bug."""
     step_modules()
     for name in LOADED_BEFORE_FORKING:
         importlib.import_module(name)
     # Without a bug no MUST fails in these scenarios, so that they find the bug and nothing else.
-    work = [("none", sorted({bug.scenario for bug in BUGS}), root / "none")]
-    work += [(bug.name, [bug.scenario], root / bug.name) for bug in BUGS]
-    codes = {name: code for (name, _, _), code in each(work, run, jobs=2, limit=180.0)}
-    assert codes == {"none": 0, **{bug.name: 1 for bug in BUGS}}
-    return {bug.name: root / bug.name for bug in BUGS}
+    work = [([*program, "none"], sorted({bug.scenario for bug in bugs}), root / "none")]
+    work += [([*program, bug.name], [bug.scenario], root / bug.name) for bug in bugs]
+    codes = {command[-1]: code for (command, _, _), code in each(work, run, jobs=2, limit=180.0)}
+    assert codes == {"none": 0, **{bug.name: 1 for bug in bugs}}
+    return {bug.name: root / bug.name for bug in bugs}
 
 
 def without_space(text: str) -> str:
@@ -73,9 +106,9 @@ def missing(bug: Bug, text: str) -> list[str]:
     return [part for part in named if without_space(part) not in without_space(text)]
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_the_first_screen_of_the_terminal_leads_to_the_bug(folders: Mapping[str, Path], bug: Bug) -> None:
-    folder = folders[bug.name]
+@pytest.mark.parametrize(("language", "bug"), ALL)
+def test_the_first_screen_of_the_terminal_leads_to_the_bug(folders: Folders, language: str, bug: Bug) -> None:
+    folder = folders(language)[bug.name]
     lines = render_text(files.from_folder(folder), folder=folder, width=COLUMNS).splitlines()
     # A terminal breaks the lines that must stay whole, such as a command.
     rows = [row for line in lines for row in (line[at : at + COLUMNS] for at in range(0, len(line) or 1, COLUMNS))]
@@ -106,10 +139,10 @@ class FirstCard(HTMLParser):
         self.text += data if self._depth and not self._hidden else ""
 
 
-@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
-def test_the_first_failure_of_the_page_leads_to_the_bug(folders: Mapping[str, Path], bug: Bug) -> None:
+@pytest.mark.parametrize(("language", "bug"), ALL)
+def test_the_first_failure_of_the_page_leads_to_the_bug(folders: Folders, language: str, bug: Bug) -> None:
     card = FirstCard()
-    report = files.from_folder(folders[bug.name])
+    report = files.from_folder(folders(language)[bug.name])
     card.feed(render_html(report))
     rule = Catalogue.load()[bug.rule]
     assert missing(bug, card.text) == [], card.text

@@ -1,4 +1,5 @@
-"""Ten drivers that are broken in one way each, to test that a report leads to the cause.
+"""Drivers that are broken in one way each, to test that a report leads to the cause: ten in Python, ten in Go.
 
-`driver` is the program and `bugs` the list of what is wrong with it and what a report must name.
+`driver` is the program in Python, `go` the one in Go, and `bugs` the list of what is wrong with them and what a report
+must name.
 """

@@ -20,7 +20,7 @@ class Bug:
 _RESPONSE = "driver/prepare#the-response-for-a-claim-has-its-own-devices"
 _PREPARE, _UNPREPARE = "NodePrepareResources", "NodeUnprepareResources"
 
-BUGS = (
+PYTHON = (
     # It returns a CDI id without writing the specification.
     Bug("no-specification", _RESPONSE, "NV-049d", _PREPARE, "claim train", "unresolvable CDI devices"),
     # It mixes up its devices.
@@ -60,5 +60,48 @@ BUGS = (
         "slice-count",
         "driver/slices#the-slices-of-a-node-form-complete-pools",
         *("DRA-288", "ADDED resourceslices", "n1-", '"resourceSliceCount":[2]'),
+    ),
+)
+
+GO = (
+    # The CDI id has another kind than the specification that it writes.
+    Bug("wrong-kind", _RESPONSE, "NV-049d", _PREPARE, "claim train", "planted.dra.test/gpu="),
+    # It takes its own name for that of the pool.
+    Bug("wrong-pool", _RESPONSE, "NV-049c", _PREPARE, "claim train", '"pool":"planted.dra.test"'),
+    # It skips claims without configuration, and has no entry for them.
+    Bug("missing-answer", _RESPONSE, "NV-049b", _PREPARE, "claim train", "no entry"),
+    # A map that was never made: it panics in Prepare.
+    Bug("panic", _RESPONSE, "NV-049b", _PREPARE, "claim train", "panic: assignment to entry in nil map"),
+    # It creates the specification with O_EXCL, so that Prepare works once.
+    Bug("exclusive", "driver/prepare#prepare-may-be-repeated", "NV-051", _PREPARE, "claim train", "file exists"),
+    # After a restart it compares the owner in its checkpoint with the uid in another format.
+    Bug(
+        "restart",
+        "driver/restarts#a-restarted-driver-prepares-the-same-devices-again",
+        *("NV-052", _PREPARE, "claim train", "device dev-0 is in use by checkpoint/"),
+    ),
+    # Unprepare does not release the devices.
+    Bug(
+        "leak",
+        "driver/unprepare#an-unprepared-device-can-be-prepared-for-another-claim",
+        *("NV-064", _PREPARE, "claim second", "device dev-0 is in use by"),
+    ),
+    # Unprepare of a claim that it does not know is an error.
+    Bug(
+        "unknown-claim",
+        "driver/unprepare#unprepare-of-an-unknown-claim-succeeds",
+        *("DRA-279", _UNPREPARE, "claim unknown", "claim unknown is not in the checkpoint"),
+    ),
+    # The response to Unprepare has no entry for a claim that it does not know.
+    Bug(
+        "unanswered",
+        "driver/unprepare#unprepare-may-be-repeated-and-the-claim-can-be-prepared-again",
+        *("NV-108", _UNPREPARE, "claim train", "no entry"),
+    ),
+    # Unprepare reads the claim from the API server.
+    Bug(
+        "look-up",
+        "driver/unprepare#a-deleted-claim-can-be-unprepared",
+        *("NV-110", _UNPREPARE, "claim train", '"train" not found'),
     ),
 )
