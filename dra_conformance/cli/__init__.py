@@ -34,6 +34,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("diff", "Compare two reports."),
     "history": ("history", "List the reports below a folder, oldest first."),
     "badge": ("badge", "Print an SVG badge with the verdict of a run."),
+    "bundle": ("bundle", "Write the evidence of a run for Kubernetes AI conformance."),
     "verify": ("verify", "Recompute the verdict of a finished run from its event log."),
     "check": ("check", "Check the allocated claims of a cluster, offline, from kubectl output."),
     "simulate": ("simulate", "Check whether pending claims and pods fit a cluster, and explain why not."),

@@ -20,6 +20,8 @@ from dra_conformance.core.events.log import EventLog
 
 # The harness must observe a change before it judges a component, so it reconnects quickly after an outage.
 _MAX_BACKOFF_S = 0.2
+_VERSIONS = 8
+"""Attributes of a slice with a version, and values of each, at most."""
 
 
 class Observer:
@@ -108,6 +110,7 @@ def summary(resource: Resource, obj: Obj) -> dict[str, Any]:
                 "generation": (spec.get("pool") or {}).get("generation"),
                 "devices": len(spec.get("devices") or ()),
                 "taints": sum(len(d.get("taints") or ()) for d in spec.get("devices") or ()),
+                "versions": _versions(spec.get("devices") or ()) or None,
             }
         case "bindrequests":
             found |= {"pod": spec.get("podName"), "node": spec.get("selectedNode")}
@@ -117,3 +120,16 @@ def summary(resource: Resource, obj: Obj) -> dict[str, Any]:
         case "computedomains":
             found |= {"status": status.get("status")}
     return {key: value for key, value in found.items() if value not in (None, "")}
+
+
+def _versions(devices: Iterable[Obj]) -> dict[str, list[str]]:
+    """Return the attributes of type version with the values that devices have, a few of each."""
+    found: dict[str, list[str]] = {}
+    for device in devices:
+        for name, attribute in (device.get("attributes") or {}).items():
+            value = attribute.get("version") if isinstance(attribute, dict) else None
+            if isinstance(value, str) and (name in found or len(found) < _VERSIONS):
+                values = found.setdefault(name, [])
+                if value not in values and len(values) < _VERSIONS:
+                    values.append(value)
+    return found
