@@ -12,7 +12,7 @@ import msgspec
 
 from dra_conformance.cli.option_decorators import complete_rules
 from dra_conformance.core.errors import ExitCode
-from dra_conformance.core.rules import Catalogue
+from dra_conformance.core.rules import Catalogue, requirement_sets
 
 if TYPE_CHECKING:
     from dra_conformance.cli.rule_places import RulePlaces
@@ -64,6 +64,7 @@ def _rule(rule: Rule) -> Iterator[str]:
         ("driver", rule.driver),
         ("of driver", f"releases of NVIDIA's driver {releases}" if releases else ""),
         ("of KAI", f"since {rule.kai_since}" if rule.kai_since else ""),
+        ("required", "; ".join(_sets(rule.id))),
         ("quirk", "known deviation of one release, not intended behaviour" if rule.quirk else ""),
         ("why", rule.why),
         ("mistake", rule.mistake),
@@ -71,6 +72,15 @@ def _rule(rule: Rule) -> Iterator[str]:
     ]
     for name, value in rows:
         yield from _row(name, value)
+
+
+def _sets(rule: str) -> Iterator[str]:
+    """Yield the frozen requirement sets that have a rule."""
+    for release in requirement_sets.releases():
+        found = requirement_sets.load(release)
+        if found is not None and rule in found.rules:
+            reason = found.rules[rule].provisional
+            yield f"requirement set v{release}" + (f", provisional: {reason}" if reason else "")
 
 
 def _range(since: str | None, until: str | None) -> str:

@@ -145,6 +145,19 @@ def test_a_run_that_is_not_conformant_or_partly_judged_says_so_in_every_file(tmp
     assert validator.errors(spec_of(product), product)
 
 
+def test_the_frozen_requirement_set_of_the_release_is_named(tmp_path: Path) -> None:
+    report = report_of(conformant())
+    target = msgspec.structs.replace(report.target, kubernetes_version="v1.37.2-gke.1")
+    product = written(msgspec.structs.replace(report, target=target), tmp_path)
+    text = (product / "dra" / "e2e.log").read_text()
+    assert "requirement set: v1.37 of 2026-" in text
+    assert " rules passed, 5 of these provisional" in text
+    assert (
+        "requirement set: none is frozen for Kubernetes 1.36"
+        in bundle.render(report, (), folder="dra")["e2e.log"].decode()
+    )
+
+
 def test_an_interrupted_run_is_no_evidence(tmp_path: Path) -> None:
     product = written(report_of(conformant(), interrupted=True), tmp_path)
     assert outcomes(product)["TestDRAVerdict"] == "skip"

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dra_conformance.core.rules import Version, requirement_sets
 from dra_conformance.core.status import Status, Verdict
 from dra_conformance.report.bundle.published_versions import PublishedVersion
 from dra_conformance.report.bundle.requirements import REQUIREMENTS, Requirement
@@ -92,7 +93,25 @@ def identity(report: Report) -> tuple[str, ...]:
             f"components: {', '.join(f'{name}={value}' for name, value in sorted(target.components.items()))}",
             f"under test: {', '.join(target.under_test) or 'reference components only'}",
             f"driver: {target.driver}",
+            _requirement_set(report),
         ]
+    )
+
+
+def _requirement_set(report: Report) -> str:
+    """Describe the frozen requirement set of the release, and how much of it the run judged."""
+    try:
+        release = str(Version.parse(report.target.kubernetes_version))
+    except ValueError:
+        return "requirement set: none, the Kubernetes version is unknown"
+    found = requirement_sets.load(release)
+    if found is None:
+        return f"requirement set: none is frozen for Kubernetes {release}"
+    passed = [rule.id for rule in report.rules if rule.status is Status.PASSED and rule.id in found.rules]
+    unstable = sum(bool(found.rules[name].provisional) for name in passed)
+    return (
+        f"requirement set: v{release} of {found.frozen}, {len(passed)} of its {len(found.rules)} rules passed, "
+        f"{unstable} of these provisional"
     )
 
 
