@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from dra_conformance.core.rules import Catalogue, Rule
 from dra_conformance.core.status import WORST_FIRST, Status
-from dra_conformance.report import pictures
+from dra_conformance.report import coverage, pictures
 from dra_conformance.report.model import Check, Report, RuleResult, ScenarioResult
 from dra_conformance.report.page_templates import template
 from dra_conformance.report.profiles import JUDGED
@@ -47,12 +47,15 @@ def render(report: Report) -> str:
     for scenario in report.scenarios:
         chapters[scenario.chapter].append(scenario)
     cards = sorted(_cards(report), key=_rank)
+    components = coverage.rows(report)
     return template("report.html").render(
         report=report,
         cards=cards,
         card_of={card.scenario.id: number for number, card in enumerate(cards, start=1)},
         known=_known(report) if cards else {},
         chapters=chapters,
+        components=components,
+        covered=coverage.statuses(components),
         statuses=[status.value for status in Status],
         levels=[level for level in _LEVELS if any(rule.level == level for rule in report.rules)],
         filters=_filters(judged),
