@@ -27,9 +27,9 @@ def read(path: Path, *, limit: int = MAX_SIZE) -> bytes:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise UnusableFileError(errno.EINVAL, "not a regular file", str(path))
-        # The content and not the status: the file can grow, and files of /proc have no size.
-        content = file.read(limit + 1)
-        if len(content) > limit:
+        # The content and not only the status: the file can grow, and files of /proc have no size.
+        content = b"" if status.st_size > limit else file.read(limit + 1)
+        if max(len(content), status.st_size) > limit:
             raise UnusableFileError(errno.EFBIG, f"larger than {limit} bytes", str(path))
         return content
 

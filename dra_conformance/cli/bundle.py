@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from dra_conformance.core import events
 from dra_conformance.core.errors import ExitCode, UsageError
+from dra_conformance.core.events.log import parse
 from dra_conformance.report import bundle, files
 from dra_conformance.report.bundle import tree
 from dra_conformance.report.bundle.published_versions import published
@@ -53,10 +53,12 @@ def command(folder: Path, out: Path) -> int:
     if differences:
         click.echo(f"not verified: {len(differences)} differences; no bundle was written")
         return ExitCode.FAILURES
-    versions = published(events.read(folder / files.EVENTS))
+    with files.events_of_a_run(folder):
+        versions = published(parse(files.read_log(folder), name=files.EVENTS))
+        made = bundle.render(report, versions, folder=out.resolve().name)
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name, content in bundle.render(report, versions, folder=out.resolve().name).items():
+        for name, content in made.items():
             write_atomically(out / name, content)
     except OSError as error:
         raise UsageError(f"cannot write {out}: {error.strerror}", hint="Use --out for another folder.") from None

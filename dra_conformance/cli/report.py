@@ -45,18 +45,19 @@ def command(folder: Path, form: str, durations: int) -> int:
     if not (folder / files.EVENTS).is_file():
         raise UsageError(f"{folder} is not a report directory: {files.EVENTS} is missing")
     report = files.from_folder(folder)
-    match form:
-        case "text":
-            click.echo(render(report, folder=folder, durations=durations, width=width_of_terminal()), nl=False)
-        case "yaml":
-            click.echo(documents.dump(to_plain(report)), nl=False)
-        case "json":
-            click.echo(orjson.dumps(to_plain(report), option=orjson.OPT_INDENT_2).decode())
-        case "junit":
-            click.echo(junit.render(report), nl=False)
-        case "html":
-            click.echo(render_html(report), nl=False)
-        case _:
-            files.write_all(report, folder)
-            click.echo(f"wrote {', '.join(files.NAMES)} in {folder}")
+    with files.events_of_a_run(folder):
+        match form:
+            case "text":
+                click.echo(render(report, folder=folder, durations=durations, width=width_of_terminal()), nl=False)
+            case "yaml":
+                click.echo(documents.dump(to_plain(report)), nl=False)
+            case "json":
+                click.echo(orjson.dumps(to_plain(report), option=orjson.OPT_INDENT_2).decode())
+            case "junit":
+                click.echo(junit.render(report), nl=False)
+            case "html":
+                click.echo(render_html(report), nl=False)
+            case _:
+                files.write_all(report, folder)
+                click.echo(f"wrote {', '.join(files.NAMES)} in {folder}")
     return ExitCode.OK

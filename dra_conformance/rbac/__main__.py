@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 import yaml
 
+from dra_conformance.core.errors import UsageError
 from dra_conformance.rbac import check, roles, table
 
 _HEAD = """\
@@ -28,10 +29,14 @@ def main(words: Sequence[str]) -> int:
     if not logs or any(not path.is_file() for path in logs):
         print(__doc__, file=sys.stderr)
         return 4
-    if unknown := check.unknown_agents(logs):
+    try:
+        unknown, found = check.unknown_agents(logs), check.needs(logs)
+    except UsageError as error:
+        print(f"access: {error}", file=sys.stderr)
+        return 4
+    if unknown:
         print(f"access: user agents without a role: {', '.join(sorted(unknown))} (table.AGENTS)")
         return 1
-    found = check.needs(logs)
     if "--write" in words:
         kept = [row for row in table.permissions() if row.only]
         rows = sorted(check.table_of(found, kept=kept), key=_order)

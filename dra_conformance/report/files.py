@@ -5,31 +5,71 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import orjson
 
-from dra_conformance.core import documents, events
+from dra_api import regular_file
+from dra_conformance.core import documents
 from dra_conformance.core.component_spec import CHOICES
+from dra_conformance.core.errors import SpecificationError, UsageError
+from dra_conformance.core.events import Event
+from dra_conformance.core.events.log import parse
 from dra_conformance.report import junit, signature
 from dra_conformance.report.build import build
 from dra_conformance.report.model import Report, to_plain
+from dra_conformance.report.plain_text import one_line
 
 EVENTS = "events.jsonl"
 NAMES = ("report.json", "report.yaml", "junit.xml", "report.html")
+_DAMAGED = "The log is damaged, or from another version of the suite. Run the suite again."
 FORMATS = {"json": "report.json", "yaml": "report.yaml", "junit": "junit.xml", "html": "report.html"}
 
 
-def digest(path: Path) -> str:
-    """Return the SHA-256 of a file in hex."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+LARGEST_LOG = 1 << 30
+"""The size of an event log in bytes, at most. That of a run of all scenarios is about 60 MiB."""
 
 
 def from_folder(folder: Path) -> Report:
-    """Compute the report from the event log of a folder."""
+    """Compute the report from the event log of a folder.
+
+    Raises:
+        UsageError: there is no such log, it is too large or damaged, or its events are not those of a run.
+    """
+    content = read_log(folder)
+    return build_from(list(parse(content, name=EVENTS)), content, folder)
+
+
+def read_log(folder: Path) -> bytes:
+    """Return the content of the event log of a folder. Raises UsageError if it cannot be read."""
     path = folder / EVENTS
-    return build(events.read(path), events_sha256=digest(path))
+    try:
+        return regular_file.read(path, limit=LARGEST_LOG)
+    except OSError as error:
+        hint = "Name the report directory of a run."
+        raise UsageError(f"cannot read {path}: {error.strerror}", hint=hint) from None
+
+
+def build_from(log: Sequence[Event], content: bytes, folder: Path) -> Report:
+    """Compute the report from the events of a log and its content. Raises UsageError as `from_folder` does."""
+    with events_of_a_run(folder):
+        return build(log, events_sha256=hashlib.sha256(content).hexdigest())
+
+
+@contextlib.contextmanager
+def events_of_a_run(folder: Path) -> Iterator[None]:
+    """Raise UsageError if the events of a folder's log, each of which has its form, do not fit together."""
+    try:
+        yield
+    except UsageError:
+        raise
+    except SpecificationError as error:
+        raise UsageError(f"{folder / EVENTS}: {error.message}", hint=_DAMAGED) from None
+    # Options of a run have any form, for example; what reads them expects that of this suite.
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError) as error:
+        cause = one_line(f"{type(error).__name__}: {error}")
+        raise UsageError(f"{folder / EVENTS} is not the log of a run: {cause}", hint=_DAMAGED) from None
 
 
 def write_atomically(path: Path, content: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import orjson
@@ -10,7 +9,6 @@ import orjson
 from dra_conformance.core.errors import SuiteError, UsageError
 from dra_conformance.core.events.log import parse
 from dra_conformance.report import files, log_checks, signature
-from dra_conformance.report.build import build
 from dra_conformance.report.model import Report, to_plain
 
 
@@ -21,10 +19,12 @@ def verify(folder: Path) -> tuple[Report, list[str]]:
     """
     _require_finished(folder)
     # Read once: the checks of the log and the report are about the same bytes.
-    content = (folder / files.EVENTS).read_bytes()
+    content = files.read_log(folder)
     log = list(parse(content, name=files.EVENTS))
-    computed = build(log, events_sha256=hashlib.sha256(content).hexdigest())
-    return computed, [*log_checks.findings(content, log), *differences(computed, folder)]
+    computed = files.build_from(log, content, folder)
+    with files.events_of_a_run(folder):
+        found = log_checks.findings(content, log)
+        return computed, [*found, *differences(computed, folder)]
 
 
 def signed_by(folder: Path, allowed: Path) -> str:
