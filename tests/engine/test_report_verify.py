@@ -13,6 +13,7 @@ import msgspec
 import pytest
 from command_line import FEATURES
 
+from dra_conformance.cli import call
 from dra_conformance.core.errors import SuiteError, UsageError
 from dra_conformance.core.events import (
     ApiWrite,
@@ -73,6 +74,25 @@ def forge(folder: Path, change: Callable[[list[Event]], list[Event]]) -> None:
 
 def test_a_run_verifies(run: Path) -> None:
     assert verified(run) == []
+
+
+def test_a_run_that_verifies_has_a_bundle_until_its_report_is_changed(
+    run: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with contextlib.chdir(run):
+        assert call(["bundle", "dra-report", "--out", "dra"]) == 0
+        printed = capsys.readouterr().out.splitlines()
+        assert printed[1:] == [
+            "This run is no evidence of conformance; every file of the bundle says so.",
+            "wrote the bundle in dra",
+        ]
+        names = {path.name for path in Path("dra").iterdir()}
+        assert names == {"e2e.log", "results.json", "junit.xml", "junit_01.xml", "PRODUCT-fragment.yaml"}
+        # The digest of the log ties the bundle to the run.
+        assert files.from_folder(Path("dra-report")).events_sha256 in Path("dra/e2e.log").read_text()
+        Path("dra-report/report.json").write_text("{}")
+        assert call(["bundle", "dra-report", "--out", "other"]) == 1
+        assert not Path("other").exists()
 
 
 def test_the_forger_of_these_tests_writes_logs_that_verify(run: Path) -> None:
