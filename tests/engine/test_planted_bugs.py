@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from dra_conformance.core import features
+from dra_conformance.core import assets, features
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.process_pool import each
 from dra_conformance.core.rules import Catalogue
@@ -46,6 +46,9 @@ def run(work: tuple[list[str], list[str], Path]) -> int:
         isolation="off",
         pass_env=("PYTHONPATH",),
         focus=features.focus_on(scenarios),
+        # A small plan, and no file that the tests do not read: most of the time of these runs.
+        profile=("driver-core",),
+        report=("json",),
         patience=1.0,
         progress="none",
         out=str(folder),
@@ -85,6 +88,9 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> Folders:
 def run_all(program: list[str], bugs: Sequence[Bug], root: Path) -> Mapping[str, Path]:
     """Run the scenario of each bug, and all of them without a bug."""
     step_modules()
+    # Read before the processes fork, which would each do it.
+    features.read_all([assets.features()])
+    Catalogue.load()
     for name in LOADED_BEFORE_FORKING:
         importlib.import_module(name)
     # Without a bug no MUST fails in these scenarios, so that they find the bug and nothing else.
