@@ -88,16 +88,16 @@ API nvmlReturn_t nvmlDeviceGetIndex(handle_t device, unsigned int *index) {
     nvmlReturn_t rc = fn_device(__func__, device, &h);
     if (rc != OK) return rc;
     if (index == NULL) return E_INVALID_ARGUMENT;
-    uint64_t removed = 0; /* a GPU's index counts those before it that are still there */
-    rc = node_value(offsetof(fn_State, removed), &removed, sizeof(removed));
+    uint64_t gone = 0; /* a GPU's index counts those before it that are still there */
+    rc = fn_gone(&gone);
     if (rc != OK) return rc;
-    *index = h.gpu - (unsigned int)__builtin_popcountll(removed & ((1ull << (h.gpu & 63)) - 1));
+    *index = h.gpu - (unsigned int)__builtin_popcountll(gone & ((1ull << (h.gpu & 63)) - 1));
     if (h.kind == KIND_MIG) {
         fn_Gpu gpu;
         const fn_ComputeInstance *ci;
         rc = read_gpu(h.gpu, &gpu);
         if (rc == OK) rc = mig_resolve(&gpu, &h, NULL, &ci);
-        if (rc == OK) *index = ci->mig_index;
+        if (rc == OK) *index = mig_index_of(&gpu, ci->mig_index);
     }
     return rc;
 }

@@ -1,6 +1,7 @@
 /* The memories of a GPU and of a MIG device. */
 #include "calls/getters.h"
 #include "state/mig_lookup.h"
+#include "state/visible.h"
 
 typedef struct {
     uint64_t total, reserved, used, free;
@@ -27,6 +28,8 @@ static nvmlReturn_t memory_of(const char *function, handle_t device, memory_view
         m->used = 0;
         for (unsigned int i = 0; i < MAX_PROCESSES; i++)
             if (gpu.processes[i].used && gpu.processes[i].gi == h.gi) m->used += gpu.processes[i].memory;
+    } else if (SCALAR(&gpu, mig_mode_current) && !visible_monitor()) {
+        return E_NO_PERMISSION; /* NVIDIA/nvidia-container-toolkit issue 842, k8s-device-plugin issue 399 */
     } else if (gpu.scalars[F_memory_total].rc != OK) return gpu.scalars[F_memory_total].rc;
     uint64_t taken = m->reserved + m->used;
     m->free = taken < m->total ? m->total - taken : 0;

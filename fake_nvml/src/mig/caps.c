@@ -14,11 +14,6 @@
 #include "mig/mig.h"
 
 #define MAJOR_CAPS 511
-#define CAPS_PER_INSTANCE 9 /* the GPU instance itself and eight compute instances */
-
-static unsigned int gi_minor(unsigned int gpu, unsigned int gi) {
-    return 3 + gpu * MAX_GPU_INSTANCES * CAPS_PER_INSTANCE + CAPS_PER_INSTANCE * gi;
-}
 
 /* One capability: a file that names the minor number, and the device file of that number. */
 static void show(int root, const char *folder, unsigned int minor) {
@@ -65,14 +60,14 @@ void caps_follow(unsigned int index) {
         if (instance->used) (void)mkdirat(root, folder, 0755);
         for (unsigned int ci = 0; ci < MAX_COMPUTE_INSTANCES; ci++) {
             snprintf(inner, sizeof(inner), "%s/ci%u", folder, ci);
-            unsigned int minor = gi_minor(number, gi) + 1 + ci;
+            unsigned int minor = mig_minor(number, gi) + 1 + ci;
             if (instance->used && instance->compute[ci].used) {
                 (void)mkdirat(root, inner, 0755);
                 show(root, inner, minor);
             } else if (faccessat(root, inner, F_OK, 0) == 0) hide(root, inner, minor);
         }
-        if (instance->used) show(root, folder, gi_minor(number, gi));
-        else if (faccessat(root, folder, F_OK, 0) == 0) hide(root, folder, gi_minor(number, gi));
+        if (instance->used) show(root, folder, mig_minor(number, gi));
+        else if (faccessat(root, folder, F_OK, 0) == 0) hide(root, folder, mig_minor(number, gi));
     }
     close(root);
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 
 #include "mig/mig.h"
+#include "state/visible.h"
 
 typedef struct {
     unsigned int version, id, sliceCount, instanceCount, multiprocessorCount, sharedCopyEngineCount, sharedDecoderCount,
@@ -287,7 +288,7 @@ API nvmlReturn_t nvmlDeviceGetMigDeviceHandleByIndex(handle_t device, unsigned i
     for (unsigned int gi = 0; gi < MAX_GPU_INSTANCES; gi++)
         for (unsigned int ci = 0; gpu.instances[gi].used && ci < MAX_COMPUTE_INSTANCES; ci++) {
             const fn_ComputeInstance *c = &gpu.instances[gi].compute[ci];
-            if (c->used && c->mig_index == index) {
+            if (c->used && visible_mig(&gpu, gi, ci) && mig_index_of(&gpu, c->mig_index) == index) {
                 *out = handle_make(KIND_MIG, h.gpu, gi, ci, c->serial);
                 return OK;
             }

@@ -3,6 +3,7 @@
  * An instance's id is its place in the binary tree over the memory slices: 0 for all eight, 1-2 for halves, 3-6 for pairs,
  * 7-14 for single ones. */
 #include "mig/mig.h"
+#include "state/visible.h"
 
 static unsigned int taken_slices(const fn_Gpu *gpu) {
     unsigned int taken = 0;
@@ -134,6 +135,7 @@ API nvmlReturn_t nvmlDeviceGetGpuInstances(handle_t device, unsigned int id, han
     nvmlReturn_t rc = mig_gpu(__func__, device, &h, &gpu);
     if (rc != OK) return rc;
     if (count == NULL || instances == NULL) return E_INVALID_ARGUMENT;
+    if (!visible_monitor()) return E_NO_PERMISSION;
     const fn_Profile *p = mig_profile_by_id(&gpu, id); /* with MIG off there are none of a profile, which is no error */
     if (p == NULL) return mig_known_elsewhere(id) ? E_NOT_SUPPORTED : E_INVALID_ARGUMENT;
     unsigned int found = 0; /* callers size the array by instanceCount, which `fits` never exceeds */
@@ -150,6 +152,7 @@ API nvmlReturn_t nvmlDeviceGetGpuInstanceById(handle_t device, unsigned int gi, 
     nvmlReturn_t rc = mig_gpu(__func__, device, &h, &gpu);
     if (rc != OK) return rc;
     if (out == NULL) return E_INVALID_ARGUMENT;
+    if (!visible_monitor()) return E_NO_PERMISSION;
     if (gi >= MAX_GPU_INSTANCES || !gpu.instances[gi].used) return E_NOT_FOUND;
     *out = handle_make(KIND_GPU_INSTANCE, h.gpu, gi, 0, gpu.instances[gi].serial);
     return OK;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "state/mig_lookup.h"
+#include "state/visible.h"
 
 /* Compute instance profiles: index is the enum, the value is the number of compute slices. Ids equal the enum on A100..GB200. */
 static const unsigned char CI_SLICES[] = {1, 2, 3, 4, 7, 8, 6, 1};
@@ -33,6 +34,17 @@ const fn_Profile *mig_profile_by_id(const fn_Gpu *gpu, unsigned int id) {
 }
 
 const fn_Profile *mig_profile_of(const fn_Gpu *gpu, const fn_GpuInstance *gi) { return mig_profile_by_id(gpu, gi->profile); }
+
+unsigned int mig_index_of(const fn_Gpu *gpu, unsigned int index) {
+    if (visible_monitor()) return index;
+    unsigned int before = 0;
+    for (unsigned int gi = 0; gi < MAX_GPU_INSTANCES; gi++)
+        for (unsigned int ci = 0; gpu->instances[gi].used && ci < MAX_COMPUTE_INSTANCES; ci++) {
+            const fn_ComputeInstance *c = &gpu->instances[gi].compute[ci];
+            before += c->used && c->mig_index < index && visible_mig(gpu, gi, ci);
+        }
+    return before;
+}
 
 void mig_uuid(const fn_Gpu *gpu, unsigned int gi, unsigned int ci, char *out) {
     const uint8_t *b = gpu->mig_uuids[(gi % MAX_GPU_INSTANCES) * MAX_COMPUTE_INSTANCES + ci % MAX_COMPUTE_INSTANCES];

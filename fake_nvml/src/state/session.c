@@ -13,10 +13,13 @@
 
 #include "state/futex.h"
 #include "state/session.h"
+#include "state/visible.h"
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
 #endif
+
+#define IN_CONTAINER "/run/fake-nvml/state"
 
 typedef struct {
     uint32_t lock;
@@ -28,6 +31,7 @@ typedef struct {
 
 static fn_session_block *g_block; /* never freed before the library is closed */
 static fn_map g_map;
+static char g_dev[4096];  /* the folder of the device files in a container; empty outside */
 static char g_path[4096]; /* set by fnvml_use_state: a copy of the library bound to one node */
 
 static fn_session_block *block(void) {
@@ -77,7 +81,18 @@ API int fnvml_use_state(const char *path) {
     return OK;
 }
 
-static nvmlReturn_t find_state(char *path) {
+/* Cuts the last `levels` components off; false if there are fewer. */
+static bool cut(char *path, int levels) {
+    for (; levels > 0; levels--) {
+        char *slash = strrchr(path, '/');
+        if (slash == NULL) return false;
+        *slash = 0;
+    }
+    return true;
+}
+
+static nvmlReturn_t find_state(char *path, char *dev) {
+    dev[0] = 0;
     if (g_path[0] != 0) {
         strcpy(path, g_path);
         return OK;
@@ -88,26 +103,31 @@ static nvmlReturn_t find_state(char *path) {
         strcpy(path, named);
         return OK;
     }
-    /* In a driver root the library is in <node>/driver/usr/lib64, the state in <node>/state. */
+    /* In a driver root the library is in <node>/driver/usr/lib64, the state in <node>/state. A container has both below its
+     * own root: the library in usr/lib64, the state in run/fake-nvml, the device files in dev. */
     Dl_info self;
-    if (dladdr((void *)(uintptr_t)&fn_current, &self) != 0 && self.dli_fname != NULL) {
-        char real[PATH_MAX];
-        if (realpath(self.dli_fname, real) != NULL) {
-            for (int up = 0; up < 4; up++) {
-                char *slash = strrchr(real, '/');
-                if (slash == NULL) break;
-                *slash = 0;
+    char real[PATH_MAX];
+    if (dladdr((void *)(uintptr_t)&fn_current, &self) != 0 && self.dli_fname != NULL && realpath(self.dli_fname, real) != NULL &&
+        cut(real, 3)) {
+        if (snprintf(path, 4096, "%s" IN_CONTAINER, real) < 4096 && snprintf(dev, 4096, "%s/dev", real) < 4096) {
+            char above[PATH_MAX + 8];
+            strcpy(above, real);
+            if (cut(above, 1) && access(strcat(above, "/state"), R_OK) == 0) {
+                dev[0] = 0;
+                strcpy(path, above);
+                return OK;
             }
-            if (snprintf(path, 4096, "%s/state", real) < 4096 && access(path, R_OK) == 0) return OK;
+            if (access(path, F_OK) == 0) return OK;
         }
     }
-    strcpy(path, "/run/fake-nvml/state");
+    strcpy(path, IN_CONTAINER);
+    strcpy(dev, "/dev");
     return OK;
 }
 
 static nvmlReturn_t attach(unsigned int flags) {
     char path[4096];
-    nvmlReturn_t rc = find_state(path);
+    nvmlReturn_t rc = find_state(path, g_dev);
     if (rc != OK) return rc;
     fn_map fresh = {0};
     rc = map_open(&fresh, path);
@@ -145,6 +165,7 @@ nvmlReturn_t session_init_begin(unsigned int flags) {
     lock(&b->lock);
     if (b->references != 0) return OK;
     nvmlReturn_t rc = attach(flags);
+    if (rc == OK) rc = visible_begin(g_dev, &g_map);
     if (rc == OK) {
         b->epoch = __atomic_load_n(&g_map.header->epoch, __ATOMIC_ACQUIRE);
         b->sessions++;

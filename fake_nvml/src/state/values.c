@@ -1,6 +1,8 @@
 /* Values of the node as the getters read them: each of one generation. */
 #include "state/values.h"
 
+#include "state/visible.h"
+
 nvmlReturn_t read_scalar(unsigned int gpu, unsigned int field, uint64_t *value) {
     fn_Scalar scalar;
     nvmlReturn_t rc = map_snapshot(fn_current(),
@@ -38,7 +40,14 @@ nvmlReturn_t read_gpu(unsigned int gpu, fn_Gpu *out) {
 
 nvmlReturn_t node_value(size_t offset, void *out, size_t size) { return map_snapshot(fn_current(), offset, out, size); }
 
+nvmlReturn_t fn_gone(uint64_t *gone) {
+    nvmlReturn_t rc = node_value(offsetof(fn_State, removed), gone, sizeof(*gone));
+    *gone = (rc == OK ? *gone : 0) | visible_hidden();
+    return rc;
+}
+
 bool fn_removed(unsigned int gpu) {
-    uint64_t removed = 0;
-    return node_value(offsetof(fn_State, removed), &removed, sizeof(removed)) == OK && (removed >> (gpu & 63) & 1) != 0;
+    uint64_t gone = 0;
+    (void)fn_gone(&gone);
+    return (gone >> (gpu & 63) & 1) != 0;
 }

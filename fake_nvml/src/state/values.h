@@ -9,7 +9,8 @@ nvmlReturn_t read_text(unsigned int gpu, unsigned int field, char *buffer, unsig
 nvmlReturn_t read_gpu(unsigned int gpu, fn_Gpu *out);
 nvmlReturn_t copy_text(const char *text, char *buffer, unsigned int size);
 /* GPUs that were taken away keep their place in the state, so that handles of the others stay valid. */
-bool fn_removed(unsigned int gpu);
+nvmlReturn_t fn_gone(uint64_t *gone); /* a bit for each GPU that is removed, or hidden from this process */
+bool fn_removed(unsigned int gpu);        /* whether it has such a bit */
 nvmlReturn_t node_value(size_t offset, void *out, size_t size);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "calls/enter.h"
 #include "state/mig_lookup.h"
+#include "state/visible.h"
 
 API const char *nvmlErrorString(nvmlReturn_t code) {
     switch (code) {
@@ -110,7 +111,7 @@ static nvmlReturn_t count_gpus(const char *function, unsigned int *count) {
     } state;
     _Static_assert(offsetof(fn_State, removed) == offsetof(__typeof__(state), removed), "read as one");
     rc = node_value(0, &state, sizeof(state));
-    if (rc == OK) *count = state.all - (unsigned int)__builtin_popcountll(state.removed);
+    if (rc == OK) *count = state.all - (unsigned int)__builtin_popcountll(state.removed | visible_hidden());
     return rc;
 }
 API nvmlReturn_t nvmlDeviceGetCount_v2(unsigned int *count) { return count_gpus(__func__, count); }
@@ -155,11 +156,11 @@ static nvmlReturn_t by_uuid(const char *uuid, handle_t *device) {
         /* "MIG-<uuid>", and the form before driver R470: "MIG-GPU-<uuid>/<gi>/<ci>". */
         for (unsigned int i = 0; i < count; i++) {
             fn_Gpu gpu;
-            if (read_gpu(i, &gpu) != OK || !gpu.present) continue;
+            if (read_gpu(i, &gpu) != OK || !gpu.present || (visible_hidden() >> i & 1) != 0) continue;
             for (unsigned int gi = 0; gi < MAX_GPU_INSTANCES; gi++) {
                 const fn_GpuInstance *instance = &gpu.instances[gi];
                 for (unsigned int ci = 0; instance->used && ci < MAX_COMPUTE_INSTANCES; ci++) {
-                    if (!instance->compute[ci].used) continue;
+                    if (!instance->compute[ci].used || !visible_mig(&gpu, gi, ci)) continue;
                     char own[48], old[160];
                     mig_uuid(&gpu, gi, ci, own);
                     gpu.strings[S_uuid].text[STRING_SIZE - 1] = 0;
