@@ -19,6 +19,9 @@ from typing import Final
 from fake_nvml.layout import State
 from fake_nvml.state import get_field
 
+STATE: Final = "run/fake-nvml/state"
+"""Path of the node's state below a driver root, and below the root of a container that has the driver."""
+
 MAJOR_FRONTEND: Final = 195
 MAJOR_UVM: Final = 510
 MAJOR_CAPS: Final = 511
@@ -46,6 +49,9 @@ def create(root: Path, library: Path, state: State) -> None:
     # The names of a real installation: programs load the first, linkers look for the second.
     (lib / "libnvidia-ml.so.1").symlink_to(real.name)
     (lib / "libnvidia-ml.so").symlink_to("libnvidia-ml.so.1")
+    state_link = root / STATE
+    state_link.parent.mkdir(parents=True)
+    state_link.symlink_to("../../../state")  # a link to the node's own, beside this root
     dev = root / "dev"
     (dev / "nvidia-caps").mkdir(parents=True)
     (dev / "nvidia-caps-imex-channels").mkdir()

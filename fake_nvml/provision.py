@@ -42,6 +42,8 @@ def provision(directory: Path, *, machine: str, inventories: Path) -> bool:
     elif directory.exists():  # of a start that was interrupted
         shutil.rmtree(directory)
     with Node.create(_inventory(source, text), directory, name=machine) as node:
+        # Containers of any user may read it; on the node its folder is closed to other users.
+        node.state_path.chmod(0o644)
         node.keep()
     new = record.with_name(f"{record.name}.new")
     new.write_text(wanted, encoding="utf-8")

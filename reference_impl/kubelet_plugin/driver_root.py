@@ -1,7 +1,8 @@
 """The NVIDIA driver's files on a node: the device nodes and libraries that a container needs, and their paths.
 
 Reads only. On a fake node the device nodes are plain files, because only root can create real ones; they get the
-numbers that the real ones would have.
+numbers that the real ones would have. Containers also get the state of the fake GPUs, and the library under the names
+that programs load: NVIDIA's CDI hooks make such links in a container, and a fake root has no hooks.
 
 Source: nvidia-container-toolkit's CDI output as seen with the driver at 95932046 (section 4.7 of its digest); rules
 NV-095, NV-097, NV-098; the Linux driver's fixed major number 195.
@@ -13,10 +14,12 @@ import contextlib
 import os
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from dra_api.objects import Obj
+from fake_nvml.driver_root import STATE
 from reference_impl.kubelet_plugin.devices import Device, Mig, MigInstance, full_gpu
 
 _NVIDIA_MAJOR = 195
@@ -139,14 +142,21 @@ class DriverRoot:
                 f"{self.root}: the library files must match the version that NVML reports"
             )
         files = [*libraries, *filter(None, [self.nvidia_smi()])]
+        pairs = [(file, os.fspath("/" / file.relative_to(self.root))) for file in files]
         return [
-            {
-                "hostPath": os.fspath(file),
-                "containerPath": os.fspath("/" / file.relative_to(self.root)),
-                "options": list(_MOUNT_OPTIONS),
-            }
-            for file in files
+            {"hostPath": os.fspath(file), "containerPath": path, "options": list(_MOUNT_OPTIONS)}
+            for file, path in [*pairs, *self.simulated(libraries)]
         ]
+
+    def simulated(self, libraries: Sequence[Path]) -> list[tuple[Path, str]]:
+        """Return the files that NVML needs in a container with fake GPUs, each with its path there."""
+        state = self.root / STATE
+        if self.root == Path("/") or not state.is_file():
+            return []
+        nvml = [file for file in libraries if file.name.startswith("libnvidia-ml.")]
+        # Loaders of different distributions search different ones of these folders.
+        names = ("/usr/lib64/libnvidia-ml.so.1", "/usr/lib/libnvidia-ml.so.1")
+        return [(state, f"/{STATE}"), *((file, name) for file in nvml[:1] for name in names)]
 
     def libraries(self, driver_version: str) -> list[Path]:
         """Return the versioned driver libraries that exist."""

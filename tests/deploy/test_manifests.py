@@ -17,6 +17,7 @@ from dra_conformance.rbac.table import needed
 
 FOLDER = Path(__file__).parents[2] / "deploy/kubernetes"
 FILES = dict(render.files())
+EXAMPLES = ("gpu-pod", "mig-pod")
 
 
 def objects(*kinds: str) -> list[dict[str, Any]]:
@@ -61,7 +62,7 @@ def test_a_component_has_the_permissions_of_the_table(role: str, name: str) -> N
 
 def test_every_container_has_a_read_only_root_and_no_capability_but_making_device_files() -> None:
     for name, pod in pods():
-        if name == "gpu-pod":  # the user's
+        if name in EXAMPLES:  # the user's
             continue
         for container in [*pod.get("initContainers", ()), *pod["containers"]]:
             context = container["securityContext"]
@@ -75,7 +76,7 @@ def test_every_container_has_a_read_only_root_and_no_capability_but_making_devic
 
 def test_only_the_driver_runs_as_root() -> None:
     for name, pod in pods():
-        if name != "gpu-kubelet-plugin" and name != "gpu-pod":
+        if name not in {"gpu-kubelet-plugin", *EXAMPLES}:
             assert pod["securityContext"]["runAsNonRoot"]
             assert pod["securityContext"]["runAsUser"] == components.USER
 

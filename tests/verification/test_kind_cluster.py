@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from verification.kind_cluster import command, runtime
+from verification.kind_cluster import command, manifests, runtime
 
 
 def test_it_is_not_run_without_its_archives(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,3 +44,31 @@ def test_the_runtime_removes_the_capability_that_the_machine_lacks(tmp_path: Pat
 def test_other_calls_of_the_runtime_change_nothing(tmp_path: Path) -> None:
     runtime.rewrite(["delete", "--force", "id"])
     assert not list(tmp_path.iterdir())
+
+
+UUIDS = {
+    ("w1", "gpu-3"): ["GPU-3"],
+    ("w2", "gpu-3"): ["GPU-30"],
+    ("w1", "gpu-0-mig-1g10gb-19-6"): ["GPU-0", "MIG-1"],
+    ("w1", "gpu-0-mig-2g20gb-14-4"): ["GPU-0", "MIG-2"],
+}
+GPU = "files: /dev/nvidia3\nGPU: GPU-3 NVIDIA H100\n"
+MIG = "files: /dev/nvidia0 /dev/nvidia-caps/nvidia-cap5\nGPU: GPU-0 NVIDIA H100\nMIG device: MIG-2 NVIDIA H100 MIG 2g\n"
+
+
+@pytest.mark.parametrize(
+    ("pod", "logs", "problem"),
+    [
+        ("gpu-pod", GPU, ""),
+        ("mig-pod", MIG, ""),
+        ("gpu-pod", MIG, "sees gpu-0-mig-2g20gb-14-4"),
+        ("mig-pod", GPU, "sees gpu-3"),
+        ("gpu-pod", GPU.replace("nvidia3", "nvidia4"), "sees gpu-3"),
+        ("gpu-pod", GPU.replace("GPU-3", "GPU-30"), "does not see exactly one device"),
+        ("gpu-pod", GPU + "GPU: GPU-0 NVIDIA H100\n", "does not see exactly one device"),
+        ("mig-pod", MIG + "MIG device: MIG-1 NVIDIA H100\n", "does not see exactly one device"),
+        ("gpu-pod", "files: /dev/nvidia3\nDriver Not Loaded", "does not see exactly one device"),
+    ],
+)
+def test_what_an_example_pod_prints_is_compared_with_the_devices_of_its_node(pod: str, logs: str, problem: str) -> None:
+    assert manifests.wrong(pod, logs, node="w1", uuids=UUIDS) == problem

@@ -6,7 +6,8 @@ The nodes, the kubelets and the containers are real; the GPUs are those of the f
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,9 @@ _LOADED, _READY, _CALL = 300.0, 240.0, 60.0
 _APPLIED = "/kind/applied"
 _NAMESPACE = "dra-reference"
 _DRIVER = "app.kubernetes.io/name=gpu-kubelet-plugin"
-_GPUS_PER_NODE, _WORKERS = 8, 2
+_PODS = ("gpu-pod", "mig-pod")
+_DEVICES_PER_NODE, _WORKERS = 10, 2
+"""Seven GPUs, and three MIG devices of another one: the inventory dgx-h100-mig."""
 
 
 class Cluster:
@@ -64,17 +67,18 @@ def look(plane: KindControlPlane, archive: Path) -> Iterator[str]:
     until(lambda: _ready(cluster), what="the components are ready", within=_READY)
     slices = until(lambda: _slices(cluster), what="every worker has its ResourceSlices", within=_READY)
     devices = sum(len(each["spec"]["devices"]) for each in slices)
-    if devices != _GPUS_PER_NODE * _WORKERS:
-        yield f"the nodes have {devices} devices, not {_GPUS_PER_NODE} each"
-    yield from _gpu_pod(cluster)
+    if devices != _DEVICES_PER_NODE * _WORKERS:
+        yield f"the nodes have {devices} devices, not {_DEVICES_PER_NODE} each"
+    yield from _examples(cluster, slices)
     # As at an upgrade of the DaemonSet: the fake GPUs stay, so the pools have the devices that they had.
-    before = sorted(_uuids(slices))
+    before = sorted(_uuids(slices).values())
     cluster.kubectl("-n", _NAMESPACE, "delete", "pod", "-l", _DRIVER)
     until(lambda: _ready(cluster), what="the driver is ready again", within=_READY)
-    after = sorted(_uuids(until(lambda: _slices(cluster), what="the slices are there again", within=_READY)))
+    slices = until(lambda: _slices(cluster), what="the slices are there again", within=_READY)
+    after = sorted(_uuids(slices).values())
     if before != after:
         yield f"after a restart of the driver the GPUs are others: {before}, {after}"
-    yield from _gpu_pod(cluster)
+    yield from _examples(cluster, slices)
 
 
 def _ready(cluster: Cluster) -> bool:
@@ -90,23 +94,47 @@ def _slices(cluster: Cluster) -> list[dict[str, Any]] | None:
     return found if len(nodes) == _WORKERS else None
 
 
-def _uuids(slices: list[dict[str, Any]]) -> list[str]:
-    return [device["attributes"]["uuid"]["string"] for each in slices for device in each["spec"]["devices"]]
+def _uuids(slices: list[dict[str, Any]]) -> dict[tuple[str, str], list[str]]:
+    """Return the UUIDs that NVML has for each device, by node and name: of the GPU, and of the MIG device in it."""
+    found = {}
+    for each in slices:
+        for device in each["spec"]["devices"]:
+            attributes = {name: value.get("string", "") for name, value in device["attributes"].items()}
+            uuids = [attributes[name] for name in ("parentUUID", "uuid") if name in attributes]
+            found[each["spec"]["nodeName"], device["name"]] = uuids
+    return found
 
 
-def _gpu_pod(cluster: Cluster) -> Iterator[str]:
-    """Run the example pod from `kubectl apply` to Succeeded, and compare what it saw with its allocation."""
+def _examples(cluster: Cluster, slices: list[dict[str, Any]]) -> Iterator[str]:
+    """Run the example pods from `kubectl apply` to Succeeded, and check what NVML showed them."""
     cluster.apply(FOLDER / "examples")
-    pod = until(lambda: _ended(cluster), what="gpu-pod ends", within=_READY)
-    logs = cluster.kubectl("logs", "gpu-pod")
-    if pod["status"]["phase"] != "Succeeded":
-        yield f"gpu-pod ends as {pod['status']['phase']}: {logs}"
-    if not any(line.startswith("GPUs: /dev/nvidia") and line.count("/dev/") == 1 for line in logs.splitlines()):
-        yield f"gpu-pod does not have exactly one GPU: {logs}"
-    cluster.kubectl("delete", "pod", "gpu-pod", "--wait=true")
-    until(lambda: not cluster.items("resourceclaims"), what="the claim of gpu-pod is deleted", within=_READY)
+    for name in _PODS:
+        pod = until(lambda name=name: _ended(cluster, name), what=f"{name} ends", within=_READY)  # type: ignore[misc]
+        logs = cluster.kubectl("logs", name)
+        if pod["status"]["phase"] != "Succeeded":
+            yield f"{name} ends as {pod['status']['phase']}: {logs}"
+        elif problem := wrong(name, logs, node=pod["spec"]["nodeName"], uuids=_uuids(slices)):
+            yield f"{name} {problem}: {logs}"
+    cluster.kubectl("delete", "pod", *_PODS, "--wait=true")
+    until(lambda: not cluster.items("resourceclaims"), what="the claims of the pods are deleted", within=_READY)
 
 
-def _ended(cluster: Cluster) -> dict[str, Any] | None:
-    (pod,) = [each for each in cluster.items("pods") if each["metadata"]["name"] == "gpu-pod"]
+def wrong(pod: str, logs: str, *, node: str, uuids: Mapping[tuple[str, str], Sequence[str]]) -> str:
+    """Return what is wrong with the output of an example pod; empty if it saw one device of its node by NVML.
+
+    The claim of a pod that ended is gone, so the device file says which GPU it was.
+    """
+    files = re.findall(r"/dev/nvidia(\d+)", logs)
+    seen = re.findall(r"^(?:GPU|MIG device): (\S+)", logs, re.MULTILINE)
+    names = [name for (where, name), found in uuids.items() if where == node and found == seen]
+    if len(files) != 1 or len(names) != 1:
+        return "does not see exactly one device"
+    # gpu-3, or gpu-3-mig-...: the minor number of the GPU.
+    if names[0].split("-")[:2] != ["gpu", files[0]] or (pod == "mig-pod") != ("mig" in names[0]):
+        return f"sees {names[0]}"
+    return ""
+
+
+def _ended(cluster: Cluster, name: str) -> dict[str, Any] | None:
+    (pod,) = [each for each in cluster.items("pods") if each["metadata"]["name"] == name]
     return pod if pod["status"].get("phase") in ("Succeeded", "Failed") else None
