@@ -27,6 +27,7 @@ from dra_conformance.components.deployments import Deployments
 from dra_conformance.components.real_node import real_kubelet
 from dra_conformance.components.reference import own_flags, starting
 from dra_conformance.components.simulated_mps import daemons_ended
+from dra_conformance.control_plane.own_objects import SCENARIO_LABEL
 from dra_conformance.core.component_spec import (
     DRIVER_NAMESPACE,
     DRIVER_ROOT,
@@ -112,6 +113,7 @@ class ScenarioNode:
                 wipe_at_start=self.external_driver is None,
                 programs=self._programs() if self._simulates_mps else None,
                 shown_at=self._shown_at(),
+                labels={SCENARIO_LABEL: world.suffix},
                 negotiates_health=self._release() >= Version.parse("1.37"),
             )
 

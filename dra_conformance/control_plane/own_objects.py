@@ -21,6 +21,9 @@ from dra_api.transport import JSON, NO_HEADERS, Response, Transport, TransportAr
 RUN_LABEL = "dra-conformance/run"
 """Label of every object that a run creates on a cluster; its value is the run's id."""
 
+SCENARIO_LABEL = "dra-conformance/scenario"
+"""Label of every node that a scenario creates; its value is the suffix of the scenario's names."""
+
 CLEANER = "dra-conformance-cleanup"
 """User agent of the cleanup, which has a ClusterRole of its own."""
 

@@ -50,6 +50,7 @@ class Kubelet:
         programs: starts programs for some containers; the others are records.
         negotiates_health: handle health services as since 1.37 (rules DRA-573 to DRA-575). False: as a kubelet of 1.36,
             which knows only v1alpha1 and calls it whatever a driver announces.
+        labels: additional labels of a Node object that it creates.
 
     `start` raises CheckpointCorrupt if the checkpoint cannot be read.
     """
@@ -70,6 +71,7 @@ class Kubelet:
         programs: Programs | None = None,
         shown_at: Mapping[Path, Path] | None = None,
         negotiates_health: bool = True,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         self.name = f"kubelet {node_name}"
         self.node_name = node_name
@@ -89,6 +91,7 @@ class Kubelet:
         self._wipe_at_start = wipe_at_start
         self._shown_at = dict(shown_at or {})
         self._negotiates_health = negotiates_health
+        self._labels = dict(labels or {})
         self._life_lock = threading.RLock()
         self._life: _Life | None = None
 
@@ -207,6 +210,7 @@ class Kubelet:
                 "kubernetes.io/hostname": self.node_name,
                 "kubernetes.io/os": "linux",
                 "kubernetes.io/arch": "amd64",
+                **self._labels,
             }
             fresh: Obj = {
                 "apiVersion": "v1",

@@ -7,6 +7,7 @@ import threading
 from dra_api.objects import NODES, Obj
 from dra_conformance.components.node import DOMAIN_DRIVER, ScenarioNode
 from dra_conformance.components.pools import completeness
+from dra_conformance.control_plane.own_objects import SCENARIO_LABEL
 from dra_conformance.core.events import ClockAdvanced
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import Seen, World
@@ -32,7 +33,7 @@ def node_object(name: str, labels: dict[str, str] | None = None) -> Obj:
 def make_node(world: World, alias: str, labels: dict[str, str] | None = None) -> str:
     """Create a Node object with its status, and return its name."""
     name = world.name(alias)
-    obj = node_object(name, {"dra-conformance/scenario": world.suffix, **(labels or {})})
+    obj = node_object(name, {SCENARIO_LABEL: world.suffix, **(labels or {})})
     world.create(obj)
     world.update(NODES, name, lambda stored: stored.update(status=obj["status"]), subresource="status")
     wait_schedulable(world, alias)

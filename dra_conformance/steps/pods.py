@@ -7,7 +7,7 @@ from typing import Any
 
 from dra_api.clock import parse_timestamp
 from dra_api.objects import EVENTS, PODS, Obj, name_of, namespace_of, uid_of
-from dra_conformance.control_plane.own_objects import RUN_LABEL
+from dra_conformance.control_plane.own_objects import RUN_LABEL, SCENARIO_LABEL
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.kai_presets import QUEUE_LABEL, SCHEDULER_NAME
@@ -38,12 +38,23 @@ def pod_object(
     }
     if scheduler:
         spec["schedulerName"] = scheduler
+    if not claims and scheduler != BY_HAND and _shares_cluster(world):
+        spec["nodeSelector"] = {SCENARIO_LABEL: world.suffix}
     return {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": name, "namespace": world.namespace, **_for_scheduler(world, scheduler)},
         "spec": spec,
     }
+
+
+def _shares_cluster(world: World) -> bool:
+    """Return whether the cluster has other nodes on which a pod without claims fits: its own, or another worker's.
+
+    The nodes of a driver that runs already have no label of the scenario.
+    """
+    run = world.run
+    return run.control_plane is not None and not run.control_plane.own and run.external_driver is None
 
 
 def _for_scheduler(world: World, scheduler: str) -> Obj:

@@ -1,0 +1,56 @@
+"""Two workers on one cluster, which has nodes of its own, too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+import yaml
+
+from apiserver_emulator import ApiServerEmulator
+from apiserver_emulator.auth import User
+from dra_api.client import KubeClient
+from dra_api.objects import CRDS, NODES
+from dra_conformance.cli import call
+from dra_conformance.core import assets
+from dra_conformance.steps.nodes import node_object
+
+ADMIN = User("admin", groups=("system:masters",))
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[ApiServerEmulator]:
+    with ApiServerEmulator(directory=tmp_path / "plane") as plane:
+        admin = KubeClient(plane.transport())
+        for path in sorted((assets.fixtures() / "crds").glob("*.yaml")):
+            for document in yaml.safe_load_all(path.read_text(encoding="utf-8")):
+                admin.create(CRDS, document)
+        yield plane
+
+
+def statuses(cluster: ApiServerEmulator, folder: Path, focus: str, *options: str) -> dict[str, str]:
+    kubeconfig = cluster.write_kubeconfig(folder / "admin", ADMIN)
+    words = ["run", "--control-plane", f"kubeconfig:{kubeconfig}", "--report", "json", "--progress", "none", *options]
+    for component in ("scheduler", "binder", "claim-controller"):
+        words += [f"--{component}", "reference"]
+    call([*words, "--focus", focus, "--out", str(folder / "out")])
+    report = orjson.loads((folder / "out/report.json").read_bytes())
+    return {row["id"]: row["status"] for row in report["scenarios"] if row["status"] != "filtered"}
+
+
+def add_node(cluster: ApiServerEmulator, name: str) -> None:
+    """Add a node of the cluster's own that any pod fits on, as those of another worker's scenario are."""
+    admin, node = KubeClient(cluster.transport()), node_object(name)
+    admin.create(NODES, node)
+    admin.patch(NODES, name, {"status": node["status"]}, subresource="status")
+
+
+def test_pods_without_claims_come_to_nodes_of_their_scenario(cluster: ApiServerEmulator, tmp_path: Path) -> None:
+    # Before and after the nodes of scenarios by name; the second worker has nodes between them.
+    for name in ("a-node", "zz-node"):
+        add_node(cluster, name)
+    found = statuses(cluster, tmp_path, "^allocation/alternatives#a-constraint-on-", "-n", "2")
+    assert len(found) == 3
+    assert set(found.values()) == {"passed"}
