@@ -70,9 +70,12 @@ class Authority:
         """The authority's certificate as PEM."""
         return self._certificate.public_bytes(serialization.Encoding.PEM)
 
-    def server(self, name: str) -> KeyPair:
-        """Return a certificate for a server on loopback; it also works for a client, as etcd members need it."""
-        names: list[x509.GeneralName] = [x509.DNSName(text) for text in _NAMES]
+    def server(self, name: str, dns: Iterable[str] = _NAMES) -> KeyPair:
+        """Return a certificate for a server on loopback, or of these DNS names.
+
+        It also works for a client, as etcd members need it.
+        """
+        names: list[x509.GeneralName] = [x509.DNSName(text) for text in dns]
         names += [x509.IPAddress(ipaddress.ip_address(text)) for text in _ADDRESSES]
         usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH])
         return self._issue(_subject(name), [x509.SubjectAlternativeName(names), usage])

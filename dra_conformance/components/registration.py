@@ -22,7 +22,7 @@ from dra_conformance.rbac.table import HARNESS
 
 SELECTED = "dra-conformance/webhook"
 PROBE = "dra-conformance/probe"
-_RULE = {
+RULE = {
     "apiGroups": ["resource.k8s.io"],
     "apiVersions": ["v1", "v1beta1", "v1beta2"],
     "operations": ["CREATE", "UPDATE"],
@@ -37,7 +37,7 @@ _NOWHERE = "https://127.0.0.1:1/"
 def configuration(name: str, *, url: str, authority: Path, value: str, timeout: int) -> Obj:
     """Return the configuration `name` for namespaces whose label SELECTED has `value`. `timeout` in seconds."""
     common = {
-        "rules": [_RULE],
+        "rules": [RULE],
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
         "failurePolicy": "Fail",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import base64
+import socket
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +14,11 @@ import yaml
 
 import dra_api
 from deploy.images import components
-from deploy.manifests import render
+from deploy.manifests import render, webhook
 from dra_conformance.rbac.roles import rules
 from dra_conformance.rbac.table import needed
+from reference_impl.kubelet_plugin.configs import EnabledSharing
+from reference_impl.webhook.server import PATH, Webhook, WebhookOptions
 
 FOLDER = Path(__file__).parents[2] / "deploy/kubernetes"
 FILES = dict(render.files())
@@ -39,7 +44,7 @@ def test_the_files_are_those_that_the_command_writes() -> None:
 
 def test_every_object_fits_the_published_definition_of_its_kind() -> None:
     checked = 0
-    for each in objects():
+    for each in [*objects(), *webhook.certified()]:
         if each["apiVersion"].startswith("scheduling.run.ai"):
             continue
         kubernetes_validate.validate(each, "1.37", strict=True)
@@ -85,3 +90,56 @@ def test_all_pods_use_the_image_that_this_version_builds() -> None:
     (built,) = components.image().tags
     used = {each["image"] for _, pod in pods() for each in [*pod.get("initContainers", ()), *pod["containers"]]}
     assert used == {built} == {f"dra-conformance:{dra_api.__version__}"}
+
+
+def test_the_webhook_serves_its_certificate_for_the_name_by_which_api_servers_call_it(tmp_path: Path) -> None:
+    secret, registered = webhook.certified()
+    for name in ("tls.crt", "tls.key"):
+        (tmp_path / name).write_bytes(base64.b64decode(secret["data"][name]))
+    (call,) = [each["clientConfig"] for each in registered["webhooks"]]
+    service = call["service"]
+    (container,) = next(pod for name, pod in pods() if name == service["name"])["containers"]
+    served = WebhookOptions(
+        host="127.0.0.1",
+        port=0,
+        certificate=tmp_path / "tls.crt",
+        key=tmp_path / "tls.key",
+        gates=EnabledSharing(time_slicing=False, mps=False),
+    )
+    component = Webhook(options=served)
+    component.start()
+    try:
+        trusting = ssl.create_default_context(cadata=base64.b64decode(call["caBundle"]).decode())
+        trusting.verify_flags |= ssl.VERIFY_X509_STRICT
+        with (
+            socket.create_connection(component.address, timeout=30) as plain,
+            trusting.wrap_socket(plain, server_hostname=f"{service['name']}.{service['namespace']}.svc") as secured,
+        ):
+            secured.sendall(
+                f"GET {container['readinessProbe']['httpGet']['path']} HTTP/1.1\r\nhost: x\r\n\r\n".encode()
+            )
+            assert secured.recv(4096).startswith(b"HTTP/1.1 200 ")
+    finally:
+        component.stop()
+    assert service["path"] == PATH
+
+
+def test_the_webhook_may_do_nothing_and_is_the_only_pod_that_others_reach() -> None:
+    (account,) = [each for each in objects("ServiceAccount") if each["metadata"]["name"] == webhook.NAME]
+    assert account["automountServiceAccountToken"] is False
+    bound = {subject["name"] for each in objects("ClusterRoleBinding") for subject in each["subjects"]}
+    assert webhook.NAME not in bound
+    policies = {each["metadata"]["name"]: each["spec"] for each in objects("NetworkPolicy")}
+    assert policies.pop("no-ingress") == {"podSelector": {}, "policyTypes": ["Ingress"]}
+    (only,) = policies.values()
+    (port,) = only["ingress"][0]["ports"]
+    (service,) = objects("Service")
+    assert service["spec"]["ports"][0]["targetPort"] == port["port"]
+    assert service["spec"]["selector"] == only["podSelector"]["matchLabels"]
+    assert "Egress" in only["policyTypes"]
+    assert "egress" not in only
+
+
+def test_no_file_has_a_key() -> None:
+    assert not objects("Secret")
+    assert all("PRIVATE KEY" not in text for text in FILES.values())

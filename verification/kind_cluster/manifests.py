@@ -7,10 +7,16 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from deploy.manifests.parts import text_of
+from deploy.manifests.webhook import NAME, certified
+from dra_api.client import ApiError, KubeClient
+from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.control_plane.kind import KindControlPlane, programs
 from verification.docker_engine.waiting import until
 
@@ -36,9 +42,9 @@ class Cluster:
         words = [programs.KIND, "load", "image-archive", str(archive), "--name", self._plane.cluster]
         _call(words, timeout=_LOADED)
 
-    def kubectl(self, *words: str) -> str:
+    def kubectl(self, *words: str, timeout: float = _CALL) -> str:
         """Run kubectl and return its output. Raises AssertionError with its message."""
-        return _call([programs.DOCKER, "exec", self._node, "kubectl", *words])
+        return _call([programs.DOCKER, "exec", self._node, "kubectl", *words], timeout=timeout)
 
     def apply(self, folder: Path) -> None:
         """Apply the manifests of a folder, in the order of their names."""
@@ -79,6 +85,7 @@ def look(plane: KindControlPlane, archive: Path) -> Iterator[str]:
     if before != after:
         yield f"after a restart of the driver the GPUs are others: {before}, {after}"
     yield from _examples(cluster, slices)
+    yield from _webhook(cluster, plane)
 
 
 def _ready(cluster: Cluster) -> bool:
@@ -132,6 +139,39 @@ def wrong(pod: str, logs: str, *, node: str, uuids: Mapping[tuple[str, str], Seq
     # gpu-3, or gpu-3-mig-...: the minor number of the GPU.
     if names[0].split("-")[:2] != ["gpu", files[0]] or (pod == "mig-pod") != ("mig" in names[0]):
         return f"sees {names[0]}"
+    return ""
+
+
+def _webhook(cluster: Cluster, plane: KindControlPlane) -> Iterator[str]:
+    """Install the webhook with a new certificate; a claim with a mistake in its configuration is refused, another not."""
+    with tempfile.TemporaryDirectory(prefix="dra-webhook-") as made:
+        Path(made, "certificate.yaml").write_text(text_of(certified()), encoding="utf-8")
+        shutil.copy(FOLDER / "optional/webhook.yaml", made)
+        cluster.apply(Path(made))
+    available = ("wait", "--for=condition=Available", f"deployment/{NAME}", f"--timeout={_READY:.0f}s")
+    cluster.kubectl("-n", _NAMESPACE, *available, timeout=_READY + _CALL)
+    client = KubeClient(plane.transport())
+    # Until its registration is known to the API server, every claim is admitted.
+    until(
+        lambda: "sharin" in _refusal(client, {"sharin": {}}), what="a mistake is refused by the webhook", within=_READY
+    )
+    if refused := _refusal(client, {}):
+        yield f"the webhook refuses a claim without a mistake: {refused}"
+    cluster.kubectl("delete", "validatingwebhookconfiguration", NAME)
+
+
+def _refusal(client: KubeClient, config: dict[str, Any]) -> str:
+    """Return why a claim with this GpuConfig is refused; empty if it is admitted."""
+    parameters = {"apiVersion": "resource.nvidia.com/v1beta1", "kind": "GpuConfig", **config}
+    devices = {
+        "requests": [{"name": "gpu", "exactly": {"deviceClassName": "gpu.nvidia.com"}}],
+        "config": [{"requests": ["gpu"], "opaque": {"driver": "gpu.nvidia.com", "parameters": parameters}}],
+    }
+    claim = {"metadata": {"name": "configured", "namespace": "default"}, "spec": {"devices": devices}}
+    try:
+        client.create(RESOURCE_CLAIMS, claim, dry_run=True)
+    except ApiError as error:
+        return error.message
     return ""
 
 

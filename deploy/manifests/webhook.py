@@ -1,0 +1,98 @@
+"""The admission webhook: its Deployment, and apart from it the certificate with the webhook's registration.
+
+A certificate is made for one installation, so it is in no file of `deploy/kubernetes`: `python -m
+deploy.manifests.certificate` prints it.
+"""
+
+from __future__ import annotations
+
+import base64
+from datetime import timedelta
+
+from deploy.manifests.parts import NAMESPACE, labels, object_of, pod_of
+from dra_api.certificate_authority import Authority
+from dra_api.objects import Obj
+from dra_conformance.components.registration import RULE
+from reference_impl.webhook.server import PATH
+
+NAME = "reference-webhook"
+SECRET = f"{NAME}-certificate"
+HOST = f"{NAME}.{NAMESPACE}.svc"
+"""The name under which API servers call a Service."""
+
+_PORT = 8443
+_FOLDER = "/certificate"
+_VALID = timedelta(days=365)
+
+
+def objects() -> list[Obj]:
+    """Return everything but the certificate and what depends on it. The webhook has no permissions: it calls no API."""
+    return [
+        {**object_of("v1", "ServiceAccount", NAME), "automountServiceAccountToken": False},
+        _deployment(),
+        {
+            **object_of("v1", "Service", NAME),
+            "spec": {"selector": labels(NAME), "ports": [{"port": 443, "targetPort": _PORT}]},
+        },
+        # From anywhere: API servers are no pods that a policy could select.
+        {
+            **object_of("networking.k8s.io/v1", "NetworkPolicy", NAME),
+            "spec": {
+                "podSelector": {"matchLabels": labels(NAME)},
+                "policyTypes": ["Ingress", "Egress"],
+                "ingress": [{"ports": [{"port": _PORT, "protocol": "TCP"}]}],
+            },
+        },
+    ]
+
+
+def certified(authority: Authority | None = None) -> list[Obj]:
+    """Return the Secret of a new certificate, and the configuration with which API servers call the webhook."""
+    authority = authority or Authority("dra-reference-webhook", valid=_VALID)
+    pair = authority.server(HOST, [HOST])
+    secret = {
+        **object_of("v1", "Secret", SECRET),
+        "type": "kubernetes.io/tls",
+        "data": {"tls.crt": _encoded(pair.certificate), "tls.key": _encoded(pair.key)},
+    }
+    configuration = {
+        **object_of("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", NAME, namespace=""),
+        "webhooks": [
+            {
+                "name": HOST,
+                "rules": [RULE],
+                "clientConfig": {
+                    "service": {"namespace": NAMESPACE, "name": NAME, "path": PATH},
+                    "caBundle": _encoded(authority.certificate),
+                },
+                "sideEffects": "None",
+                "admissionReviewVersions": ["v1"],
+                "failurePolicy": "Fail",
+            }
+        ],
+    }
+    return [secret, configuration]
+
+
+def _deployment() -> Obj:
+    files = ("--tls-cert-file", f"{_FOLDER}/tls.crt", "--tls-private-key-file", f"{_FOLDER}/tls.key")
+    pod = pod_of("webhook", ["--port", str(_PORT), *files], account=NAME)
+    (container,) = pod["containers"]
+    probe = {"httpGet": {"path": "/readyz", "port": _PORT, "scheme": "HTTPS"}, "timeoutSeconds": 10}
+    container |= {
+        "ports": [{"containerPort": _PORT}],
+        "startupProbe": {**probe, "failureThreshold": 60, "periodSeconds": 2},
+        "readinessProbe": probe,
+        "livenessProbe": probe,
+    }
+    container["volumeMounts"].append({"name": "certificate", "mountPath": _FOLDER, "readOnly": True})
+    pod["volumes"] = [*pod["volumes"], {"name": "certificate", "secret": {"secretName": SECRET}}]
+    spec = {
+        "selector": {"matchLabels": labels(NAME)},
+        "template": {"metadata": {"labels": labels(NAME)}, "spec": pod},
+    }
+    return {**object_of("apps/v1", "Deployment", NAME), "spec": spec}
+
+
+def _encoded(data: bytes) -> str:
+    return base64.b64encode(data).decode()
