@@ -1,4 +1,4 @@
-"""Two workers on one cluster, which has nodes of its own, too."""
+"""A run on a cluster that has other nodes: its own, and those of another worker of the same run."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from apiserver_emulator.auth import User
 from dra_api.client import KubeClient
 from dra_api.objects import CRDS, NODES
 from dra_conformance.cli import call
+from dra_conformance.control_plane.own_objects import SCENARIO_LABEL
 from dra_conformance.core import assets
 from dra_conformance.steps.nodes import node_object
 
@@ -30,9 +31,9 @@ def cluster(tmp_path: Path) -> Iterator[ApiServerEmulator]:
         yield plane
 
 
-def statuses(cluster: ApiServerEmulator, folder: Path, focus: str, *options: str) -> dict[str, str]:
+def statuses(cluster: ApiServerEmulator, folder: Path, focus: str) -> dict[str, str]:
     kubeconfig = cluster.write_kubeconfig(folder / "admin", ADMIN)
-    words = ["run", "--control-plane", f"kubeconfig:{kubeconfig}", "--report", "json", "--progress", "none", *options]
+    words = ["run", "--control-plane", f"kubeconfig:{kubeconfig}", "--report", "json", "--progress", "none"]
     for component in ("scheduler", "binder", "claim-controller"):
         words += [f"--{component}", "reference"]
     call([*words, "--focus", focus, "--out", str(folder / "out")])
@@ -40,17 +41,17 @@ def statuses(cluster: ApiServerEmulator, folder: Path, focus: str, *options: str
     return {row["id"]: row["status"] for row in report["scenarios"] if row["status"] != "filtered"}
 
 
-def add_node(cluster: ApiServerEmulator, name: str) -> None:
-    """Add a node of the cluster's own that any pod fits on, as those of another worker's scenario are."""
-    admin, node = KubeClient(cluster.transport()), node_object(name)
+def add_node(cluster: ApiServerEmulator, name: str, labels: dict[str, str]) -> None:
+    """Add a node that any pod without a selector fits on."""
+    admin, node = KubeClient(cluster.transport()), node_object(name, labels)
     admin.create(NODES, node)
     admin.patch(NODES, name, {"status": node["status"]}, subresource="status")
 
 
 def test_pods_without_claims_come_to_nodes_of_their_scenario(cluster: ApiServerEmulator, tmp_path: Path) -> None:
-    # Before and after the nodes of scenarios by name; the second worker has nodes between them.
-    for name in ("a-node", "zz-node"):
-        add_node(cluster, name)
-    found = statuses(cluster, tmp_path, "^allocation/alternatives#a-constraint-on-", "-n", "2")
+    # Before and after the nodes of scenarios by name: one of the cluster, and one of another worker's scenario.
+    add_node(cluster, "a-node", {})
+    add_node(cluster, "zz-node", {SCENARIO_LABEL: "0a1b2c3d-7"})
+    found = statuses(cluster, tmp_path, "^allocation/alternatives#a-constraint-on-")
     assert len(found) == 3
     assert set(found.values()) == {"passed"}

@@ -143,7 +143,7 @@ def wrong(pod: str, logs: str, *, node: str, uuids: Mapping[tuple[str, str], Seq
 
 
 def _webhook(cluster: Cluster, plane: KindControlPlane) -> Iterator[str]:
-    """Install the webhook with a new certificate; a claim with a mistake in its configuration is refused, another not."""
+    """Install the webhook with a new certificate: it refuses a claim with a mistake in its configuration, no other."""
     with tempfile.TemporaryDirectory(prefix="dra-webhook-") as made:
         Path(made, "certificate.yaml").write_text(text_of(certified()), encoding="utf-8")
         shutil.copy(FOLDER / "optional/webhook.yaml", made)
