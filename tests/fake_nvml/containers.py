@@ -31,7 +31,8 @@ def gpu(handle):
     for index in range(attempt(pynvml.nvmlDeviceGetMaxMigDeviceCount, handle)):
         mig = attempt(pynvml.nvmlDeviceGetMigDeviceHandleByIndex, handle, index)
         if not isinstance(mig, str):
-            found["migs"].append([pynvml.nvmlDeviceGetUUID(mig), pynvml.nvmlDeviceGetIndex(mig)])
+            assert pynvml.nvmlDeviceGetIndex(mig) == index
+            found["migs"].append([pynvml.nvmlDeviceGetUUID(mig), index])
             assert pynvml.nvmlDeviceGetMemoryInfo(mig).total > 0
     return found
 failed = attempt(pynvml.nvmlInit)

@@ -6,9 +6,11 @@ Source: issues of NVIDIA's repositories and the MIG User Guide, as named in fake
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -17,7 +19,7 @@ from pathlib import Path
 import pytest
 
 import fake_nvml
-from fake_nvml.driver_root import CAP_MIG_MONITOR, gi_minor
+from fake_nvml.driver_root import CAP_MIG_MONITOR, MAJOR_FRONTEND, gi_minor
 from tests.fake_nvml.containers import client, contain
 
 Make = Callable[..., fake_nvml.Node]
@@ -113,6 +115,52 @@ def test_the_capability_of_monitoring_shows_every_mig_device_of_the_containers_g
     (only,) = client(contain(node, tmp_path / "pod", ["nvidia0", monitor]))
     assert only["migs"] == client(node.driver_root)[0]["migs"]
     assert only["memory"] > 0
+
+
+def test_a_mig_device_of_a_hidden_gpu_is_not_found(make_node: Make, tmp_path: Path) -> None:
+    node = make_node("dgx-h100-mig")
+    uuid = client(node.driver_root)[0]["migs"][0][0]
+    root = contain(node, tmp_path / "pod", ["nvidia1", f"nvidia-caps/nvidia-cap{CAP_MIG_MONITOR}"])
+    assert client(root, BY_UUID % uuid) == "Not Found"
+
+
+INSTANCES = """
+import ctypes, json, pynvml
+pynvml.nvmlInit()
+handle = pynvml.nvmlDeviceGetHandleByIndex(0)
+room, count = (pynvml.c_nvmlGpuInstance_t * 8)(), ctypes.c_uint()
+def code(call, *arguments):
+    try:
+        call(handle, *arguments)
+    except pynvml.NVMLError as error:
+        return str(error)
+print(json.dumps([
+    code(pynvml.nvmlDeviceGetGpuInstances, 19, room, ctypes.byref(count)), code(pynvml.nvmlDeviceGetGpuInstanceById, 9)
+]))
+"""
+
+
+def test_the_instances_of_a_gpu_need_the_capability_of_monitoring(make_node: Make, tmp_path: Path) -> None:
+    node = make_node("dgx-h100-mig")
+    root = contain(node, tmp_path / "pod", ["nvidia0", *caps(node, 0, [0])])
+    assert client(root, INSTANCES) == ["Insufficient Permissions"] * 2
+    (root / f"dev/nvidia-caps/nvidia-cap{CAP_MIG_MONITOR}").touch()
+    assert client(root, INSTANCES) == [None, "Not Found"]
+
+
+def test_a_device_file_needs_no_driver_behind_it(make_node: Make, tmp_path: Path) -> None:
+    """As in a container on a machine without GPUs: the runtime makes the device files from their numbers."""
+    node = make_node("dgx-h100")
+    root = contain(node, tmp_path / "pod", [])
+    path = root / "dev/nvidia4"
+    try:
+        os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(MAJOR_FRONTEND, 4))
+        os.close(os.open(path, os.O_RDWR))
+    except PermissionError:
+        pytest.skip("no device files can be made, or opened, here")
+    except OSError as error:
+        assert error.errno in (errno.ENXIO, errno.ENODEV)  # noqa: PT017 - what the test is about
+    assert [gpu["minor"] for gpu in client(root)] == [4]
 
 
 def test_a_change_of_the_node_is_seen_at_once(make_node: Make, tmp_path: Path) -> None:
