@@ -28,6 +28,9 @@ _LABEL = 12  # columns of a label and its indent
 _LIKE = 40  # characters of an observed value that two failures hardly have in common by chance
 
 
+_FILES = ("report.html", "report.yaml", "report.json", "junit.xml", "events.jsonl")
+
+
 def render(
     report: Report, *, folder: Path | None = None, color: bool = False, durations: int = 0, width: int | None = None
 ) -> str:
@@ -94,7 +97,8 @@ def _lines(report: Report, folder: Path | None, color: bool, width: int | None) 
     for component, how in report.target.not_isolated.items():
         yield f"isolation  {component} {how}; the verdict is at most partial"
     if folder is not None:
-        yield f"report     {folder}/  (report.html report.yaml report.json junit.xml events.jsonl)"
+        written = [name for name in _FILES if (folder / name).is_file()]
+        yield f"report     {folder}/" + (f"  ({' '.join(written)})" if written else "")
     if report.exit_code:
         yield f"exit       {report.exit_code} ({ExitCode(report.exit_code).name.lower().replace('_', ' ')})"
 

@@ -65,7 +65,9 @@ def _(world: World, node: str) -> None:
                 wrong.append(f"{root.name}/{name}: gone")
             elif regular_file.read_text(path) != text:
                 wrong.append(f"{root.name}/{name}: changed")
-    world.check(not wrong, f"CDI files of another driver on {node}", expected="unchanged", observed=wrong or "unchanged")
+    world.check(
+        not wrong, f"CDI files of another driver on {node}", expected="unchanged", observed=wrong or "unchanged"
+    )
 
 
 @when('the CDI files of "{node}" are lost')

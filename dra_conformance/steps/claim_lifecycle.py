@@ -33,7 +33,7 @@ def recorded(world: World, pod: str) -> list[Obj]:
 
 @given('pod "{pod}" has its claim "{name}"')
 def _(world: World, pod: str, name: str) -> None:
-    """Wait until the pod's claim is generated and recorded, and let later steps refer to it by this name, also as $(claim:name)."""
+    """Wait until the pod's claim is generated and recorded; later steps refer to it by this name or `$(claim:name)`."""
     world.require(f"pod {pod} has one claim", lambda: one(claims_made_for(world, pod)))
     claim = name_of(claims_made_for(world, pod)[0])
     world.require(
@@ -46,7 +46,7 @@ def _(world: World, pod: str, name: str) -> None:
 
 @given('pod "{pod}" has its claim "{name}" for entry "{entry}"')
 def _(world: World, pod: str, name: str, entry: str) -> None:
-    """Wait until the pod's status names a claim for this entry, and let later steps refer to the claim by this name."""
+    """Wait until the pod's status names a claim for this entry, and later steps refer to the claim by this name."""
 
     def named() -> str:
         return next((str(one.get("resourceClaimName")) for one in recorded(world, pod) if one.get("name") == entry), "")
