@@ -42,12 +42,13 @@ nvml-sanitized: $(DEV_READY) $(CLIENTS_READY)       ## the tests of the fake NVM
 PREVIOUS := 1.36
 PREVIOUS_PROFILES := api claim-lifecycle scheduler-core device-taints
 # Gates that scenarios need and that are off by default, in the default release and in the previous one.
-GATES_ON := DRAListTypeAttributes DRAOptionalNodeOperations
+GATES_ON := DRAListTypeAttributes DRAOptionalNodeOperations DRADeviceCompatibilityGroups DRADerivedAttributes \
+	DRANodeAllocatableResources DRAPartitionableDevicesType DRAResourcePoolStatus
 PREVIOUS_GATES_ON := DRAListTypeAttributes DRADeviceTaintRules
 # Those of which profile gates-off judges what the API server drops, and those that depend on them. The default release
 # locks three of them, so the previous one is judged with these off.
 GATES_OFF := DRAConsumableCapacity DRADeviceTaints DRADeviceTaintRules DRADeviceBindingConditions \
-	DRAResourceClaimGranularStatusAuthorization DRAPartitionableDevices
+	DRAResourceClaimGranularStatusAuthorization
 PREVIOUS_GATES_OFF := $(GATES_OFF) DRAPrioritizedList DRAExtendedResource DRAResourceClaimDeviceStatus
 gates = $(addprefix --feature-gates ,$(addsuffix =$(1),$(2)))
 suite: $(DEV_READY)       ## the executable specification, against the reference

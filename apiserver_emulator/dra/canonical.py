@@ -31,6 +31,7 @@ _KEPT = frozenset(
         "device",
         "poolName",
         "capacityKey",
+        "partitionTypeAttribute",
         "name",
         "expression",
         "message",
@@ -49,7 +50,18 @@ class Undefaulted(str):
 
 # Lists of strings; `requests` is one too, except right under `devices`.
 _STRING_LISTS = frozenset(
-    {"requests", "ips", "values", "validValues", "strings", "versions", "bindingConditions", "bindingFailureConditions"}
+    {
+        "requests",
+        "ips",
+        "values",
+        "validValues",
+        "strings",
+        "versions",
+        "bindingConditions",
+        "bindingFailureConditions",
+        "skipNodeOperations",
+        "compatibilityGroups",
+    }
 )
 
 

@@ -19,11 +19,11 @@ from apiserver_emulator.dra.counters import (
     validate_consumption,
     validate_references,
 )
+from apiserver_emulator.dra.node_allocatable import validate_mappings, validate_resources
 from apiserver_emulator.dra.node_selector import validate_node_selector
 from apiserver_emulator.dra.rules import Rules
 from apiserver_emulator.dra.taints import validate_taint
-from dra_api.quantity import Quantity
-from dra_api.status import FieldError, invalid, not_found_field, required
+from dra_api.status import FieldError, invalid, required
 
 Obj = dict[str, Any]
 
@@ -126,7 +126,7 @@ def _device(device: Obj, old: Obj | None, path: str, spec: Obj, rules: Rules) ->
         found += validate_references(device, path, spec.get("sharedCounters") or [])
     found += _nodes(device, path, per_device=bool(spec.get("perDeviceNodeSelection")))
     found += validate_binding_conditions(device, path)
-    return found + _mappings(device, capacity, f"{path}.nodeAllocatableResourceMappings")
+    return found + validate_mappings(device, path) + validate_resources(device, path)
 
 
 def unchanged_capacity(device: Obj, old: Obj | None, rules: Rules) -> bool:
@@ -164,20 +164,4 @@ def _nodes(device: Obj, path: str, *, per_device: bool) -> list[FieldError]:
         found.append(required(path, _NODE_TEXT))
     elif len(chosen) > 1:
         found.append(invalid(path, "{" + ", ".join(chosen) + "}", _NODE_TEXT))
-    return found
-
-
-def _mappings(device: Obj, capacity: Obj, path: str) -> list[FieldError]:
-    found: list[FieldError] = []
-    for name, mapped in sorted((device.get("nodeAllocatableResourceMappings") or {}).items()):
-        here = f"{path}[{name}]"
-        if "/" in name and "kubernetes.io/" not in name:
-            found.append(invalid(here, name, "must be a node allocatable resource name"))
-        multiplier, key = mapped.get("allocationMultiplier"), mapped.get("capacityKey")
-        if multiplier is not None and Quantity.parse(multiplier).sign <= 0:
-            found.append(invalid(f"{here}.allocationMultiplier", multiplier, "must be positive"))
-        if key == "":
-            found.append(invalid(f"{here}.capacityKey", "", "capacityKey must not be an empty string"))
-        elif key is not None and key not in capacity:
-            found.append(not_found_field(f"{here}.capacityKey", key))
     return found

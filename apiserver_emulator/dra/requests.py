@@ -21,6 +21,7 @@ from apiserver_emulator.dra.checks import (
     unique,
 )
 from apiserver_emulator.dra.config import CONFIG_MAX, validate_configuration
+from apiserver_emulator.dra.derived_attributes import DerivedAttributes
 from apiserver_emulator.dra.rules import Rules
 from apiserver_emulator.dra.selectors import validate_selectors
 from dra_api.status import FieldError, invalid, not_supported, required
@@ -143,11 +144,12 @@ def validate_spec(spec: Obj, path: str, rules: Rules) -> list[FieldError]:
     devices = spec.get("devices") or {}
     here = f"{path}.devices"
     names = RequestNames(spec)
+    derived = DerivedAttributes(devices.get("constraints") or [], rules)
     found = unique(
         devices.get("requests") or [],
         f"{here}.requests",
         REQUESTS_MAX,
-        lambda request, at: _request(request, at, rules),
+        lambda request, at: _request(request, at, derived, rules),
         key=lambda request: request.get("name", ""),
         key_field="name",
         rules=rules,
@@ -168,11 +170,12 @@ def validate_spec(spec: Obj, path: str, rules: Rules) -> list[FieldError]:
             + validate_configuration(config, at, rules, stored=rules.stored)
         ),
     )
-    return found
+    return found + derived.too_complex(here)
 
 
-def _request(request: Obj, path: str, rules: Rules) -> list[FieldError]:
-    found = label(request.get("name", ""), f"{path}.name")
+def _request(request: Obj, path: str, derived: DerivedAttributes, rules: Rules) -> list[FieldError]:
+    name = request.get("name", "")
+    found = label(name, f"{path}.name")
     exactly = request.get("exactly")
     first = request.get("firstAvailable") or []
     if exactly is None and not first:
@@ -189,7 +192,13 @@ def _request(request: Obj, path: str, rules: Rules) -> list[FieldError]:
             first,
             f"{path}.firstAvailable",
             SUBREQUESTS_MAX,
-            lambda sub, at: label(sub.get("name", ""), f"{at}.name") + _device_request(sub, at, rules),
+            lambda sub, at: (
+                label(sub.get("name", ""), f"{at}.name")
+                + _device_request(sub, at, rules)
+                + derived.validate(
+                    sub.get("derivedAttributes") or [], f"{at}.derivedAttributes", f"{name}/{sub.get('name', '')}"
+                )
+            ),
             key=lambda sub: sub.get("name", ""),
             key_field="name",
             rules=rules,
@@ -197,6 +206,7 @@ def _request(request: Obj, path: str, rules: Rules) -> list[FieldError]:
         )
     if exactly is not None:
         found += _device_request(exactly, f"{path}.exactly", rules)
+        found += derived.validate(exactly.get("derivedAttributes") or [], f"{path}.exactly.derivedAttributes", name)
     if both:
         found.append(invalid(path, None, text))
     return found

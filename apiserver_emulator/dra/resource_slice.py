@@ -17,6 +17,7 @@ from apiserver_emulator.dra.devices import NODE_FIELDS, default_device, validate
 from apiserver_emulator.dra.generation import follow
 from apiserver_emulator.dra.node_operations import validate_skipped
 from apiserver_emulator.dra.node_selector import shown_terms, validate_node_selector
+from apiserver_emulator.dra.partition_types import validate_partition_type
 from apiserver_emulator.dra.rules import Rules
 from apiserver_emulator.dra.taints import default_taint
 from apiserver_emulator.strategy import BaseStrategy, RequestContext
@@ -162,6 +163,7 @@ def _spec(spec: Obj, old: Obj | None, rules: Rules) -> list[FieldError]:
             if value != before:
                 found.append(invalid(path, value, "field is immutable"))
     found += _nodes(spec)
+    found += validate_partition_type(spec)
     found += validate_skipped(spec.get("skipNodeOperations") or [], "spec.skipNodeOperations", rules)
     if rules.minor >= 35 and "sharedCounters" in spec and "devices" in spec:
         found.append(invalid("spec", "", "only one of `sharedCounters` or `devices` is allowed"))

@@ -9,7 +9,7 @@ CostExceeded. Language, functions, messages and costs follow Kubernetes 1.36 (ce
 k8s.io/apiserver/pkg/cel/environment and k8s.io/dynamic-resource-allocation/cel.
 """
 
-from .device import COST_LIMIT, MAX_LENGTH, DeviceView, Selector, compile_selector
+from .device import COST_LIMIT, MAX_LENGTH, DeviceView, Selector, compile_selector, cost_of_derived_attribute
 from .errors import CelCompileError, CelError, CelRuntimeError, CostExceeded, Issue
 from .rule import Rule, compile_rule, optional
 from .schema import check_rule
@@ -28,5 +28,6 @@ __all__ = [
     "check_rule",
     "compile_rule",
     "compile_selector",
+    "cost_of_derived_attribute",
     "optional",
 ]

@@ -26,10 +26,10 @@ from .parser import MAX_DEPTH, parse
 from .patterns import compile_pattern
 from .planner import Program, plan
 from .qualify import DefaultMap
-from .types import ANY, BOOL, DYN, STRING, Type, map_of, object_type, parse_type
+from .types import ANY, BOOL, DYN, INT, STRING, Kind, Type, map_of, object_type, parse_type
 from .values import type_value
 
-__all__ = ["COST_LIMIT", "MAX_LENGTH", "DeviceView", "Selector", "compile_selector"]
+__all__ = ["COST_LIMIT", "MAX_LENGTH", "DeviceView", "Selector", "compile_selector", "cost_of_derived_attribute"]
 
 COST_LIMIT: Final = 1_000_000
 """Highest cost of a selector, estimated at admission and counted when it runs (DRA-018)."""
@@ -44,6 +44,8 @@ LITERAL_CHECKS: Final[LiteralChecks] = {
 }
 
 _QUANTITY: Final = parse_type("Quantity")
+# What constraints compare: one of these, or with lists a list of one of them.
+_DERIVED: Final = frozenset({BOOL, INT, STRING, ANY, DYN, parse_type("Semver")})
 _DEVICE: Final = object_type("kubernetes.DRADevice")
 # Declared limits of the API (pkg/apis/resource/types.go): domain 63, id 32, driver name 63, value 64, entries 32.
 _ENTRIES, _DOMAIN, _ID, _DRIVER, _VALUE = 32, 63, 32, 63, 64
@@ -245,13 +247,40 @@ def compile_selector(
     CelCompileError with the API server's message (DRA-016, DRA-166). Length and estimated cost are not
     enforced here: see MAX_LENGTH and Selector.too_complex.
     """
+    return _compile(expression, _gates(version, consumable_capacity, list_type_attributes, stored))
+
+
+def cost_of_derived_attribute(
+    expression: str,
+    *,
+    version: str = DEFAULT_RELEASE,
+    consumable_capacity: bool = True,
+    list_type_attributes: bool = True,
+) -> int:
+    """Compile an expression of a claim's `derivedAttributes` (1.37); return its estimated cost.
+
+    The parameters are those of compile_selector(). Raises CelCompileError with the API server's message, also for a
+    result that constraints cannot compare: a double, a map, a quantity, or without the gate a list (DRA-440, DRA-441).
+    """
+    gates = _gates(version, consumable_capacity, list_type_attributes, False)
+    checked = _checked(expression, gates)
+    output = checked.output
+    listed = gates.lists and output.kind is Kind.LIST and output.params[0] in _DERIVED
+    if output not in _DERIVED and not listed:
+        form = " or a list of these scalars" if gates.lists else ""
+        raise CelCompileError(
+            f"must evaluate to a primitive scalar (string, integer, boolean, semver){form}, not {output}"
+        )
+    return min(estimate(checked, _size_of_path).max, UNLIMITED)
+
+
+def _gates(version: str, consumable_capacity: bool, list_type_attributes: bool, stored: bool) -> _Gates:
     minor = _minor(version)
-    gates = _Gates(
+    return _Gates(
         allow_multiple=minor >= 34 and (consumable_capacity or stored),
         includes=minor >= 36 and (list_type_attributes or stored),
         lists=minor >= 36 and list_type_attributes,
     )
-    return _compile(expression, gates)
 
 
 def _minor(version: str) -> int:
@@ -263,17 +292,20 @@ def _minor(version: str) -> int:
 
 @lru_cache(maxsize=1024)
 def _compile(expression: str, gates: _Gates) -> Selector:
-    env = _environment(gates)
-    try:
-        checked = compile_checked(expression, env)
-    except CelCompileError as err:
-        raise CelCompileError(f"compilation failed: {err.message}", err.issues) from None
+    checked = _checked(expression, gates)
     output = checked.output
     if output not in (BOOL, ANY) and not (gates.lists and output == DYN):
         raise CelCompileError(f"must evaluate to bool or the unknown type, not {output}")
     program = plan(checked, ("device",), FUNCTIONS)
     cost = estimate(checked, _size_of_path)
     return Selector(expression, program, min(cost.max, UNLIMITED), str(output))
+
+
+def _checked(expression: str, gates: _Gates) -> Checked:
+    try:
+        return compile_checked(expression, _environment(gates))
+    except CelCompileError as err:
+        raise CelCompileError(f"compilation failed: {err.message}", err.issues) from None
 
 
 def compile_checked(expression: str, env: Environment) -> Checked:

@@ -147,6 +147,29 @@ def _(patch: Patch) -> None:
     _keeps(patch, f"{_DRA}.resource_slice:drop_disabled", ("skipNodeOperations",))
 
 
+@mutant("groups-kept-without-gate", rule="DRA-410", **_DEFAULT_GATES)
+def _(patch: Patch) -> None:
+    """The second device of a slice keeps its groups although DRADeviceCompatibilityGroups is off."""
+    path = ("devices", 1, "consumesCounters", 1, "compatibilityGroups")
+    _keeps(patch, f"{_DRA}.resource_slice:drop_disabled", path)
+
+
+@mutant("counters-dropped-with-groups", rule="DRA-410", **_DEFAULT_GATES)
+def _(patch: Patch) -> None:
+    """Counters that a device with groups consumes are dropped with the groups."""
+
+    def make(original: _Function) -> _Function:
+        def drop(spec: Any, *args: Any) -> None:
+            for device in spec.get("devices") or ():
+                if any("compatibilityGroups" in entry for entry in device.get("consumesCounters") or ()):
+                    del device["consumesCounters"]
+            original(spec, *args)
+
+        return drop
+
+    patch.wrap(f"{_DRA}.resource_slice:drop_disabled", make)
+
+
 @mutant("derived-attributes-kept-without-gate", rule="DRA-443", **_DEFAULT_GATES)
 def _(patch: Patch) -> None:
     """A claim keeps its derived attributes although DRADerivedAttributes is off."""

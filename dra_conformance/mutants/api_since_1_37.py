@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.api_patches import forget
 
 _DRA = "apiserver_emulator.dra"
 _SELECTORS = "apiserver_emulator.selectors"
@@ -107,19 +107,6 @@ def _(patch: Patch) -> None:
 # -- slices and results ------------------------------------------------------------------------------------------------
 
 
-def _forget(patch: Patch, target: str, reason: str, field: str) -> None:
-    """Drop the errors of a validation that have a reason, at fields that match a pattern."""
-
-    def make(original: _Function) -> _Function:
-        def validate(*args: Any, **options: Any) -> list[Any]:
-            found = original(*args, **options)
-            return [e for e in found if not (e.reason == f"FieldValue{reason}" and re.fullmatch(field, e.field))]
-
-        return validate
-
-    patch.wrap(target, make)
-
-
 @mutant("capacity-is-validated-again", rule="DRA-424", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The capacities of a stored device are validated with each update."""
@@ -135,7 +122,7 @@ def _(patch: Patch) -> None:
 @mutant("any-operation-skipped-alone", rule="DRA-082", **_OPERATIONS_ON)
 def _(patch: Patch) -> None:
     """A slice may skip preparation alone."""
-    _forget(patch, f"{_DRA}.resource_slice:validate_skipped", "Invalid", r".*\.skipNodeOperations")
+    forget(patch, f"{_DRA}.resource_slice:validate_skipped", "Invalid", r".*\.skipNodeOperations")
 
 
 @mutant("star-does-not-include-clean-up", rule="DRA-082", **_OPERATIONS_ON)
@@ -147,13 +134,13 @@ def _(patch: Patch) -> None:
 @mutant("unknown-operation-skipped", rule="DRA-404", **_OPERATIONS_ON)
 def _(patch: Patch) -> None:
     """A slice may skip operations that the API does not define."""
-    _forget(patch, f"{_DRA}.resource_slice:validate_skipped", "NotSupported", r".*\.skipNodeOperations\[\d+\]")
+    forget(patch, f"{_DRA}.resource_slice:validate_skipped", "NotSupported", r".*\.skipNodeOperations\[\d+\]")
 
 
 @mutant("operation-skipped-twice", rule="DRA-405", **_OPERATIONS_ON)
 def _(patch: Patch) -> None:
     """A slice may list an operation twice."""
-    _forget(patch, f"{_DRA}.resource_slice:validate_skipped", "Duplicate", r".*\.skipNodeOperations\[\d+\]")
+    forget(patch, f"{_DRA}.resource_slice:validate_skipped", "Duplicate", r".*\.skipNodeOperations\[\d+\]")
 
 
 @mutant("any-operation-skipped-in-a-result", rule="DRA-445", **_OPERATIONS_ON)
@@ -171,7 +158,7 @@ def _(patch: Patch) -> None:
 @mutant("effect-in-a-result-is-not-checked", rule="DRA-444", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """A toleration of a result may have any effect."""
-    _forget(patch, f"{_DRA}.claim_status:validate_toleration", "NotSupported", r".*\.effect")
+    forget(patch, f"{_DRA}.claim_status:validate_toleration", "NotSupported", r".*\.effect")
 
 
 @mutant("largest-bound-is-refused", rule="DRA-074c", kubernetes_version="1.37")

@@ -198,14 +198,29 @@ def _(world: World, other: str, reason: str, field: str) -> None:
     _check_invalid(world, reason, field, perhaps=frozenset({(reason, other)}))
 
 
+@then(
+    'the API server refuses it for two reasons: {reason:word} at "{field}" and {other_reason:word} at "{other_field}"'
+)
+def _(world: World, reason: str, field: str, other_reason: str, other_field: str) -> None:
+    """The last request failed validation (422) for these two fields only, each for its reason."""
+    _check_causes(world, {(reason, field), (other_reason, other_field)})
+
+
 def _check_invalid(world: World, reason: str, field: str, *, perhaps: frozenset[tuple[str, str]] = frozenset()) -> None:
+    _check_causes(world, {(reason, field)}, perhaps=perhaps)
+
+
+def _check_causes(
+    world: World, expected: set[tuple[str, str]], *, perhaps: frozenset[tuple[str, str]] = frozenset()
+) -> None:
     error = world.state(Requests).refusal
     causes = {
         (str(cause.get("reason")).removeprefix("FieldValue"), str(cause.get("field")))
         for cause in (error.causes if error else ())
     }
-    ok = error is not None and error.status == 422 and causes - perhaps == {(reason, field)}
-    world.check(ok, "the request is invalid", expected=f"422 Invalid: {reason} at {field}", observed=_outcome(world))
+    ok = error is not None and error.status == 422 and causes - perhaps == expected
+    text = " and ".join(f"{reason} at {field}" for reason, field in sorted(expected))
+    world.check(ok, "the request is invalid", expected=f"422 Invalid: {text}", observed=_outcome(world))
 
 
 @then("the response is a {kind:word}")

@@ -47,6 +47,13 @@ Feature: Fields of features that are switched off
       | a derived attribute of a claim     | claims/claim    | spec.devices.requests[0].exactly.derivedAttributes      | [{name: derived.dra.test/one, expression: "1"}]  |
       | a derived attribute of a template  | claims/template | spec.spec.devices.requests[0].exactly.derivedAttributes | [{name: derived.dra.test/one, expression: "1"}]  |
 
+  @DRA-410 @gate-off:DRADeviceCompatibilityGroups @gate:DRAPartitionableDevices @since:1.37
+  Scenario: The compatibility groups of all devices are dropped
+    Given the manifest "claims/slice"
+    And "spec.devices" is [{name: d, consumesCounters: [{counterSet: a, counters: {m: {value: "1"}}, compatibilityGroups: [x]}]}, {name: e, consumesCounters: [{counterSet: a, counters: {m: {value: "2"}}}, {counterSet: b, counters: {m: {value: "3"}}, compatibilityGroups: [x, y]}]}]
+    When it is created
+    Then its "spec.devices" reads [{name: d, consumesCounters: [{counterSet: a, counters: {m: {value: "1"}}}]}, {name: e, consumesCounters: [{counterSet: a, counters: {m: {value: "2"}}}, {counterSet: b, counters: {m: {value: "3"}}}]}]
+
   @DRA-446 @gate-off:DRAOptionalNodeOperations @since:1.37
   Scenario: The skipped operations of an allocation result are dropped
     Given the manifest "claims/claim"

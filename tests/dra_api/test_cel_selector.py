@@ -17,6 +17,7 @@ from dra_api.cel import (
     DeviceView,
     compile_rule,
     compile_selector,
+    cost_of_derived_attribute,
 )
 
 DRIVER = "gpu.example.com"
@@ -332,3 +333,29 @@ def test_a_rule_keeps_bool_keys_and_numbers_apart() -> None:
     with pytest.raises(CelRuntimeError, match="no such key: true"):
         compile_rule("{1: 'a'}[dyn(self.flag)]").evaluate({"self": {"flag": True}})
     assert compile_rule("dyn(self.flag) == dyn(1)").evaluate({"self": {"flag": True}}) is False
+
+
+@pytest.mark.parametrize(
+    ("expression", "lists", "refused"),
+    [
+        ("1", False, ""),
+        ("device.driver", False, ""),
+        ("semver('1.2.3')", False, ""),
+        ("device.attributes['a.b'].c", False, ""),
+        ("[1]", True, ""),
+        ("[1]", False, "must evaluate to a primitive scalar (string, integer, boolean, semver), not list(int)"),
+        (
+            "1.5",
+            True,
+            "must evaluate to a primitive scalar (string, integer, boolean, semver) or a list of these scalars, "
+            "not double",
+        ),
+    ],
+)
+def test_result_of_a_derived_attribute(expression: str, lists: bool, refused: str) -> None:
+    try:
+        cost_of_derived_attribute(expression, version="1.37", list_type_attributes=lists)
+        message = ""
+    except CelCompileError as error:
+        message = error.message
+    assert message == refused

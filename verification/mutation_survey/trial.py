@@ -33,7 +33,17 @@ ERRORS_MAX = 6
 VARIANTS: dict[str, dict[str, Any]] = {
     "": {},
     # Scenarios of behaviour that needs an older release, or a gate that is off by default.
-    "gates": {"feature_gates": ("DRAListTypeAttributes=true", "DRAOptionalNodeOperations=true")},
+    "gates": {
+        "feature_gates": (
+            "DRAListTypeAttributes=true",
+            "DRAOptionalNodeOperations=true",
+            "DRADeviceCompatibilityGroups=true",
+            "DRADerivedAttributes=true",
+            "DRANodeAllocatableResources=true",
+            "DRAPartitionableDevicesType=true",
+            "DRAResourcePoolStatus=true",
+        )
+    },
     "previous": {"kubernetes_version": "1.36", "feature_gates": ("DRADeviceTaintRules=true",)},
     "oldest": {"kubernetes_version": "1.34"},
     # Counters of partitionable devices in the form of that release, where their gate is off by default.

@@ -1,0 +1,150 @@
+"""Faults in the validation of what devices use of their nodes, alpha in Kubernetes 1.37."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dra_api.quantity import Quantity
+from dra_api.status import invalid
+from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.api_patches import forget
+
+_NODE = "apiserver_emulator.dra.node_allocatable"
+_RESOURCES = "apiserver_emulator.dra.devices:validate_resources"
+_ENTRY = r".*\.nodeAllocatableResources\[[^]]+\]"
+_Function = Callable[..., Any]
+_ON: dict[str, Any] = {"kubernetes_version": "1.37", "feature_gates": ("DRANodeAllocatableResources=true",)}
+
+
+@mutant("device-uses-storage", rule="DRA-425", **_ON)
+def _(patch: Patch) -> None:
+    """A device may use the storage of its node."""
+    forget(patch, _RESOURCES, "Invalid", r".*\[ephemeral-storage\]")
+
+
+@mutant("device-uses-an-extended-resource", rule="DRA-425", **_ON)
+def _(patch: Patch) -> None:
+    """A device may use an extended resource of its node."""
+    forget(patch, _RESOURCES, "Invalid", r".*\.nodeAllocatableResources\[.*/.*\]")
+
+
+@mutant("device-uses-no-huge-pages", rule="DRA-425", **_ON)
+def _(patch: Patch) -> None:
+    """A device cannot use huge pages."""
+    patch.replace(f"{_NODE}:_HUGE_PAGES", "none-")
+
+
+@mutant("huge-pages-of-no-size", rule="DRA-425", **_ON)
+def _(patch: Patch) -> None:
+    """Huge pages need no size."""
+    patch.replace(f"{_NODE}:_HUGE_PAGES", "hugepages")
+
+
+@mutant("empty-use-of-a-node", rule="DRA-426", **_ON)
+def _(patch: Patch) -> None:
+    """An entry may have neither mapping nor overhead."""
+    forget(patch, _RESOURCES, "Required", _ENTRY)
+
+
+@mutant("overhead-needs-a-mapping", rule="DRA-426", **_ON)
+def _(patch: Patch) -> None:
+    """An overhead alone is refused."""
+
+    def make(original: _Function) -> _Function:
+        def validate(overhead: Any, path: str) -> list[Any]:
+            return [*original(overhead, path), invalid(path, overhead, "must come with a mapping")]
+
+        return validate
+
+    patch.wrap(f"{_NODE}:_overhead", make)
+
+
+@mutant("multiplier-has-a-default", rule="DRA-427", **_ON)
+def _(patch: Patch) -> None:
+    """A capacity needs no multiplier."""
+    forget(patch, _RESOURCES, "Required", r".*\.capacityMultiplier")
+
+
+@mutant("multiplier-without-capacity", rule="DRA-427", **_ON)
+def _(patch: Patch) -> None:
+    """A capacityMultiplier needs no capacity."""
+    forget(patch, _RESOURCES, "Required", r".*\.capacityKey")
+
+
+@mutant("any-capacity", rule="DRA-428", **_ON)
+def _(patch: Patch) -> None:
+    """The capacity of a mapping may be that of another device."""
+    forget(patch, _RESOURCES, "NotFound", r".*\.capacityKey")
+
+
+@mutant("capacity-without-name", rule="DRA-428", **_ON)
+def _(patch: Patch) -> None:
+    """The name of the capacity may be empty."""
+    forget(patch, _RESOURCES, "Invalid", r".*\.capacityKey")
+
+
+@mutant("multiplier-of-zero", rule="DRA-429", **_ON)
+def _(patch: Patch) -> None:
+    """A multiplier may be zero."""
+
+    def make(original: _Function) -> _Function:
+        def positive(mapped: Any, name: str, path: str) -> list[Any]:
+            value = mapped.get(name)
+            return [] if value is not None and Quantity.parse(value).sign == 0 else list(original(mapped, name, path))
+
+        return positive
+
+    patch.wrap(f"{_NODE}:_positive", make)
+
+
+@mutant("capacity-multiplier-is-not-checked", rule="DRA-429", **_ON)
+def _(patch: Patch) -> None:
+    """A capacityMultiplier may have any sign."""
+    forget(patch, _RESOURCES, "Invalid", r".*\.capacityMultiplier")
+
+
+@mutant("negative-overhead-of-containers", rule="DRA-429", **_ON)
+def _(patch: Patch) -> None:
+    """The overhead of a container may be negative."""
+    forget(patch, _RESOURCES, "Invalid", r".*\.perContainer")
+
+
+@mutant("overhead-is-positive", rule="DRA-429", **_ON)
+def _(patch: Patch) -> None:
+    """An overhead of zero is refused."""
+
+    def make(original: _Function) -> _Function:
+        def validate(overhead: Any, path: str) -> list[Any]:
+            zero = any(Quantity.parse(value).sign == 0 for value in overhead.values())
+            return [invalid(path, overhead, "must be positive")] if zero else list(original(overhead, path))
+
+        return validate
+
+    patch.wrap(f"{_NODE}:_overhead", make)
+
+
+@mutant("overhead-of-nothing", rule="DRA-429", **_ON)
+def _(patch: Patch) -> None:
+    """An overhead may have neither perPod nor perContainer."""
+    forget(patch, _RESOURCES, "Invalid", r".*\.overhead")
+
+
+@mutant("first-member-of-a-mapping-counts", rule="DRA-430", **_ON)
+def _(patch: Patch) -> None:
+    """A mapping may have a deviceMultiplier beside a capacity."""
+
+    def make(original: _Function) -> _Function:
+        return lambda mapped, path: original(mapped, path) if not mapped else []
+
+    patch.wrap(f"{_NODE}:_one_of", make)
+
+
+@mutant("mapping-of-nothing", rule="DRA-430", **_ON)
+def _(patch: Patch) -> None:
+    """A mapping may be empty."""
+
+    def make(original: _Function) -> _Function:
+        return lambda mapped, path: original(mapped, path) if mapped else []
+
+    patch.wrap(f"{_NODE}:_one_of", make)
