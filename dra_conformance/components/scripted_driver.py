@@ -7,6 +7,7 @@ scenario ends it with `stop`; its CDI files are in the node's folder and are rem
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -75,6 +76,8 @@ class ScriptedDriver:
         """CDI ids in place of the own one, for every device of a claim, or for that of `claim/request`."""
         self.without_spec: set[str] = set()
         """Claims for which no CDI file is written."""
+        self.shared: set[str] = set()
+        """Claims whose devices have share ids."""
         self.script = {"Prepare": Script(), "Unprepare": Script()}
         self.prepared: list[tuple[ClaimRef, ...]] = []
         self.unprepared: list[tuple[ClaimRef, ...]] = []
@@ -211,6 +214,11 @@ class ScriptedDriver:
         return f"{self.kind}={claim}-{request}"
 
     @staticmethod
+    def share_id(claim: str, request: str) -> str:
+        """The share id for one request of a claim whose devices are shared."""
+        return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{request}.{claim}.dra.test"))
+
+    @staticmethod
     def variable(claim: str, request: str) -> str:
         """The environment variable that a container with one request of a claim sees."""
         return f"DEVICE_{claim}_{request}".replace("-", "_").upper()
@@ -229,6 +237,7 @@ class ScriptedDriver:
                     f"dev-{claim.name}-{request}",
                     self.device_ids.get(f"{claim.name}/{request}")
                     or self.device_ids.get(claim.name, (self.device_id(claim.name, request),)),
+                    self.share_id(claim.name, request) if claim.name in self.shared else None,
                 )
                 for request in requests
             )

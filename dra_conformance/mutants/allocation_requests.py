@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -394,3 +395,31 @@ def _(patch: Patch) -> None:
         return init
 
     patch.wrap(f"{_ALLOCATOR}.allocate:Allocator.__init__", make)
+
+
+@mutant("gate-of-lists-is-not-passed-on", rule="DRA-175", **_LISTS)
+def _(patch: Patch) -> None:
+    """The allocator has no lists, although the gate is on."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def values(device: Any, attribute: str, features: Any) -> Any:
+            return original(device, attribute, dataclasses.replace(features, list_attributes=False))
+
+        return values
+
+    patch.wrap(f"{_ALLOCATOR}.constraints:values", make)
+
+
+@mutant("pools-in-another-order-each-time", rule="DRA-151")
+def _(patch: Patch) -> None:
+    """The order of pools changes from one attempt to the next."""
+    attempts = itertools.count()
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def order(pools: Any) -> Any:
+            found = list(original(pools))
+            return found if next(attempts) % 2 else found[::-1]
+
+        return order
+
+    patch.wrap(f"{_ALLOCATOR}.pools:order", make)

@@ -960,3 +960,9 @@ def _(patch: Patch) -> None:
         return resolve
 
     patch.wrap(f"{_SCHEDULER}.pod_claims:resolve", make)
+
+
+@mutant("decisions-in-progress-forgotten", rule="DRA-133", scheduler="reference:publish=direct")
+def _(patch: Patch) -> None:
+    """Devices of a decision are free until it is written."""
+    patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger.assume", lambda self, *args: None)

@@ -262,3 +262,12 @@ def _(patch: Patch) -> None:
         "apiserver_emulator.handlers.read:table",
         lambda original: lambda *args, **options: original(*args, **{**options, "include": "None"}),
     )
+
+
+@mutant("claim-name-reported-as-that-of-the-entry", rule="DRA-049")
+def _(patch: Patch) -> None:
+    """The refusal of a claim's name in the status of a pod names the entry's name, as up to 1.35."""
+    patch.wrap(
+        "apiserver_emulator.pods.strategy:status_errors",
+        lambda original: lambda pod, *, minor: original(pod, minor=min(minor, 35)),
+    )

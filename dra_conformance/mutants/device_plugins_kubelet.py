@@ -1020,3 +1020,17 @@ def _(patch: Patch) -> None:
         return of_claims
 
     patch.wrap(f"{LISTER}._of_claims", make)
+
+
+@mutant("plugin-health-of-another-pod", rule="DP-026")
+def _(patch: Patch) -> None:
+    """The status of a pod shows the devices of the first pod whose container has the same name."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def health(self: Any, pod_uid: str, container: str) -> Any:
+            first = next((one.pod_uid for one in self._held.values() if one.container == container), pod_uid)
+            return original(self, first, container)
+
+        return health
+
+    patch.wrap(f"{ALLOCATOR}.health", make)

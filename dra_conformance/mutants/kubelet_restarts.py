@@ -206,3 +206,35 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A kubelet without the gate calls the driver although its devices skip the calls."""
     patch.replace(SKIPPED, lambda claim, driver: ())
+
+
+@mutant("restart-loses-share-ids", rule="DRA-282")
+def _(patch: Patch) -> None:
+    """A restarted kubelet does not know the share ids of its claims."""
+
+    def make(original: Any) -> Any:
+        def restored(state: Any) -> Any:
+            found = original(state)
+            found.drivers = {
+                driver: tuple(replace(device, share_id=None) for device in devices)
+                for driver, devices in found.drivers.items()
+            }
+            return found
+
+        return restored
+
+    patch.wrap("dra_conformance.kubelet.claim_cache:_from_state", make)
+
+
+@mutant("share-ids-not-shown", rule="DRA-282")
+def _(patch: Patch) -> None:
+    """The PodResources API has no share ids."""
+
+    def make(original: Any) -> Any:
+        def shown(record: Any) -> Any:
+            found = original(record)
+            return replace(found, devices=tuple(replace(device, share_id=None) for device in found.devices))
+
+        return shown
+
+    patch.wrap("dra_conformance.kubelet.pod_resources:_shown_claim", make)

@@ -222,3 +222,33 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Every driver is called, whatever its results skip."""
     patch.replace(f"{RECORD}.to_call", lambda self, operation: sorted(self.drivers))
+
+
+@mutant("claims-after-a-prepared-one-skipped", rule="DRA-269")
+def _(patch: Patch) -> None:
+    """If a claim of a pod is prepared already, the pod's later claims are not prepared."""
+
+    def make(original: Any) -> Any:
+        def recorded(self: Any, pod: Any, wanted: Any) -> Any:
+            held = [self.cache.get(fresh.key) for fresh in wanted]
+            ends = [at for at, record in enumerate(held, start=1) if record is not None and record.prepared]
+            return original(self, pod, wanted[: ends[0]] if ends else wanted)
+
+        return recorded
+
+    patch.wrap(f"{CLAIMS}._recorded", make)
+
+
+@mutant("extended-resource-missing-on-the-node", rule="DRA-271e")
+def _(patch: Patch) -> None:
+    """A pod is refused if the Node lacks its extended resource, although a claim provides it."""
+
+    def make(original: Any) -> Any:
+        def prepare(self: Any, pod: Any) -> Any:
+            if "extendedResourceClaimStatus" in pod.get("status", {}):
+                raise ClaimRefused("Node didn't have enough resource")
+            return original(self, pod)
+
+        return prepare
+
+    patch.wrap(f"{CLAIMS}.prepare", make)

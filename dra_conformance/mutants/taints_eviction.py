@@ -13,7 +13,7 @@ from dra_api.objects import PODS, Obj, name_of
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.taints import STATUS, change_condition
 from reference_impl.claim_controller import pod_state
-from reference_impl.taint_eviction import taints
+from reference_impl.taint_eviction import rule_status, taints
 from reference_impl.taint_eviction.controller import Key
 
 EVICTION = "reference_impl.taint_eviction.taints"
@@ -570,3 +570,16 @@ def _(patch: Patch) -> None:
         return rules_changed
 
     patch.wrap(f"{CONTROLLER}._rules_changed", make)
+
+
+@mutant("rule-keeps-its-first-numbers", rule="DRA-229b", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The message of a rule is not written again while its reason stays the same."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def is_current(rule: Obj, wanted: Any) -> Any:
+            return original(rule, wanted) or rule_status.held(rule).get("reason") == wanted.reason
+
+        return is_current
+
+    patch.wrap(f"{STATUS}:is_current", make)

@@ -11,6 +11,7 @@ from dra_api.rpc.pod_resources import ContainerResources, PodResources, PodResou
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import Seen, World
+from dra_conformance.steps.scripted_drivers import scripted
 
 T = TypeVar("T")
 
@@ -102,6 +103,27 @@ def _(world: World, claim: str, node: str) -> None:
         return bool(found) and complete and len(names) == len(set(names)), [repr(one) for one in found]
 
     world.eventually(f"devices of claim {claim}", looked(look), expected="one CDI device each")
+
+
+@then('each device of claim "{claim}" in PodResources of "{node}" has {share:word} share id of the driver "{driver}"')
+def _(world: World, claim: str, node: str, share: str, driver: str) -> None:
+    """The devices have the share ids that the scripted driver returned: `the` share id, or `no` share id at all."""
+    returned = scripted(world, driver)
+    requests = returned.requests.get(claim, ("gpu",))
+    wanted = sorted(returned.share_id(claim, request) if share == "the" else "" for request in requests)
+
+    def look() -> Seen:
+        seen = sorted(
+            device.share_id or ""
+            for pod in list_pods(world, node)
+            for container in pod.containers
+            for one in container.claims
+            if (one.claim, one.namespace) == (claim, world.namespace)
+            for device in one.devices
+        )
+        return seen == wanted, seen
+
+    world.eventually(f"share ids of claim {claim}", looked(look), expected=wanted)
 
 
 @then('PodResources of "{node}" has the allocatable devices "{ids}"')

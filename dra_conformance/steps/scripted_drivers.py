@@ -237,6 +237,8 @@ def behave(world: World, alias: str, behaviour: str) -> None:
             driver.unnamed.add(claim)
         case "writes no CDI file for", claim:
             driver.without_spec.add(claim)
+        case "shares the devices of", claim:
+            driver.shared.add(claim)
         case _:
             method = "Unprepare" if behaviour.endswith(" in Unprepare") else "Prepare"
             respond(world, driver, method, behaviour.removesuffix(" in Unprepare"))

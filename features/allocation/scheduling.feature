@@ -131,6 +131,22 @@ Feature: Scheduling of pods with claims
     And a pod "two" using claim "second" is created
     Then exactly 1 of the claims "first, second" are allocated
 
+  @DRA-133
+  Scenario: Pods that are woken at once get devices of their own
+    Given node "n1" with 2 devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    And a ResourceClaim "third" for 1 of "accelerator"
+    When a pod "one" using claim "first" is created
+    And a pod "two" using claim "second" is created
+    And a pod "three" using claim "third" is created
+    Then the message of condition PodScheduled of the Pod "one" contains "$(class:accelerator)"
+    And the message of condition PodScheduled of the Pod "two" contains "$(class:accelerator)"
+    And the message of condition PodScheduled of the Pod "three" contains "$(class:accelerator)"
+    # Each pod is decided about before the decision for the pod before it is stored.
+    When a DeviceClass "accelerator" selecting 'device.driver == "$(sim)"' is created
+    Then exactly 2 of the claims "first, second, third" are allocated
+
   @DRA-133 @DRA-133c
   Scenario: A device is identified by its driver, pool and name
     Given node "n1"

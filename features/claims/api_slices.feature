@@ -457,6 +457,20 @@ Feature: API validation of ResourceSlices
     When its "spec.devices[1].capacity" is updated to {m: {value: 10, requestPolicy: {default: 1, validValues: [1, 2]}}}
     Then the API server refuses it: Forbidden at "spec.devices[1].capacity[m].requestPolicy"
 
+  @DRA-044b @needs:served-version @gate:DRADeviceBindingConditions @gate:DRAConsumableCapacity @gate:DRAPartitionableDevices
+  Scenario: A slice of v1 is the same slice in v1beta1
+    Given the manifest "claims/slice"
+    And "spec.devices" is [{name: d, bindsToNode: true, bindingConditions: [attached], bindingFailureConditions: [lost]}, {name: e, allowMultipleAllocations: true, capacity: {m: {value: "10", requestPolicy: {default: "2", validRange: {min: "1", max: "8", step: "1"}}}, n: {value: "4", requestPolicy: {default: "1", validValues: ["1", "2"]}}}}, {name: f, attributes: {a: {int: 1}}, consumesCounters: [{counterSet: s, counters: {u: {value: "3"}}}]}]
+    When it is created
+    Then in version v1beta1 its "spec.devices" reads [{name: d, basic: {bindsToNode: true, bindingConditions: [attached], bindingFailureConditions: [lost]}}, {name: e, basic: {allowMultipleAllocations: true, capacity: {m: {value: "10", requestPolicy: {default: "2", validRange: {min: "1", max: "8", step: "1"}}}, n: {value: "4", requestPolicy: {default: "1", validValues: ["1", "2"]}}}}}, {name: f, basic: {attributes: {a: {int: 1}}, consumesCounters: [{counterSet: s, counters: {u: {value: "3"}}}]}}]
+
+  @DRA-044b @needs:served-version @gate:DRADeviceBindingConditions @gate:DRAConsumableCapacity @gate:DRAPartitionableDevices
+  Scenario: A slice of v1beta1 is the same slice in v1
+    Given the manifest "claims/slice-v1beta1"
+    And "spec.devices" is [{name: d, basic: {bindsToNode: true, bindingConditions: [attached], bindingFailureConditions: [lost]}}, {name: e, basic: {allowMultipleAllocations: true, capacity: {m: {value: "10", requestPolicy: {default: "2", validRange: {min: "1", max: "8", step: "1"}}}, n: {value: "4", requestPolicy: {default: "1", validValues: ["1", "2"]}}}}}, {name: f, basic: {attributes: {a: {int: 1}}, consumesCounters: [{counterSet: s, counters: {u: {value: "3"}}}]}}]
+    When it is created
+    Then in version v1 its "spec.devices" reads [{name: d, bindsToNode: true, bindingConditions: [attached], bindingFailureConditions: [lost]}, {name: e, allowMultipleAllocations: true, capacity: {m: {value: "10", requestPolicy: {default: "2", validRange: {min: "1", max: "8", step: "1"}}}, n: {value: "4", requestPolicy: {default: "1", validValues: ["1", "2"]}}}}, {name: f, attributes: {a: {int: 1}}, consumesCounters: [{counterSet: s, counters: {u: {value: "3"}}}]}]
+
   @DRA-071
   Scenario: A taint without timeAdded gets the present time
     Given the manifest "claims/slice"

@@ -43,6 +43,21 @@ Feature: The node shows the devices of plugins
     When the scripted device plugin "gpu" lists "dev-0 Healthy"
     Then the Pod "train" has "status.containerStatuses[0].allocatedResourcesStatus" [{name: example.com/gpu, resources: [{resourceID: dev-0, health: Healthy}]}] [DP-027]
 
+  @DP-026
+  Scenario: The status of each of two pods shows the health of its own device
+    Given the scripted device plugin "gpu" lists "dev-0 Healthy"
+    And pod "first" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "first" reaches phase Running
+    Given the scripted device plugin "gpu" lists "dev-0 Healthy, dev-1 Healthy"
+    And pod "second" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "second" reaches phase Running
+    When the scripted device plugin "gpu" lists "dev-0 Healthy, dev-1 Unhealthy"
+    Then the Pod "second" has "status.containerStatuses[0].allocatedResourcesStatus" [{name: example.com/gpu, resources: [{resourceID: dev-1, health: Unhealthy}]}]
+    And the Pod "first" keeps "status.containerStatuses[0].allocatedResourcesStatus" [{name: example.com/gpu, resources: [{resourceID: dev-0, health: Healthy}]}]
+    When the scripted device plugin "gpu" lists "dev-0 Unhealthy, dev-1 Healthy"
+    Then the Pod "first" has "status.containerStatuses[0].allocatedResourcesStatus" [{name: example.com/gpu, resources: [{resourceID: dev-0, health: Unhealthy}]}]
+    And the Pod "second" has "status.containerStatuses[0].allocatedResourcesStatus" [{name: example.com/gpu, resources: [{resourceID: dev-1, health: Healthy}]}]
+
   @DP-029
   Scenario: A device that is in use and vanishes is not given to another pod when it returns
     Given pod "a" with 3 of "example.com/gpu" is bound by hand to "n1"

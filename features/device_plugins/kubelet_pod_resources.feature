@@ -59,3 +59,18 @@ Feature: The kubelet shows the devices of pods in the PodResources API
     Then the Pod "both" is gone [DP-105]
     And PodResources of "n1" lists the containers: [DP-105]
       | pod | container | devices | claims |
+
+  @DRA-282
+  Scenario: PodResources has the share ids of devices, also after a restart of the kubelet
+    Given a scripted driver "sim" on "n1"
+    And the scripted driver "sim" shares the devices of "a"
+    And a ResourceClaim "a" with requests "x, y" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And a pod "both" with the reserved claims "a, b"
+    When pod "both" is bound by hand to "n1"
+    Then pod "both" reaches phase Running
+    And each device of claim "a" in PodResources of "n1" has the share id of the driver "sim"
+    And each device of claim "b" in PodResources of "n1" has no share id of the driver "sim"
+    When the kubelet of "n1" is restarted
+    Then each device of claim "a" in PodResources of "n1" has the share id of the driver "sim"
+    And each device of claim "b" in PodResources of "n1" has no share id of the driver "sim"
