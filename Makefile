@@ -46,10 +46,10 @@ GATES_ON := DRAListTypeAttributes DRAOptionalNodeOperations DRADeviceCompatibili
 	DRANodeAllocatableResources DRAPartitionableDevicesType DRAResourcePoolStatus
 PREVIOUS_GATES_ON := DRAListTypeAttributes DRADeviceTaintRules
 # Those of which profile gates-off judges what the API server drops, and those that depend on them. The default release
-# locks three of them, so the previous one is judged with these off.
+# locks three of them, so the previous one is judged with these off, and without DRAPartitionableDevices, which DRA-410 needs.
 GATES_OFF := DRAConsumableCapacity DRADeviceTaints DRADeviceTaintRules DRADeviceBindingConditions \
 	DRAResourceClaimGranularStatusAuthorization
-PREVIOUS_GATES_OFF := $(GATES_OFF) DRAPrioritizedList DRAExtendedResource DRAResourceClaimDeviceStatus
+PREVIOUS_GATES_OFF := $(GATES_OFF) DRAPartitionableDevices DRAPrioritizedList DRAExtendedResource DRAResourceClaimDeviceStatus
 gates = $(addprefix --feature-gates ,$(addsuffix =$(1),$(2)))
 suite: $(DEV_READY)       ## the executable specification, against the reference
 	@echo "== suite"

@@ -423,3 +423,29 @@ def _(patch: Patch) -> None:
         return order
 
     patch.wrap(f"{_ALLOCATOR}.pools:order", make)
+
+
+@mutant("all-of-no-devices", rule="DRA-154b")
+def _(patch: Patch) -> None:
+    """A request for all devices is allocated without devices if none matches."""
+    patch.replace(
+        f"{_ALLOCATOR}.allocate:can_take_all",
+        lambda task: not task.everything or task.mask.bit_count() == task.count,
+    )
+
+
+@mutant("missing-attribute-is-distinct", rule="DRA-169b")
+def _(patch: Patch) -> None:
+    """A device without the attribute is distinct from any."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def constrained(self: Any, task: Any, position: int) -> Any:
+            device = self._inventory.devices[position]
+            lacking = [n for n in task.constraints if device.attribute(self._problem.constraints[n].attribute) is None]
+            return self._states if lacking else original(self, task, position)
+
+        return constrained
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._constrained", make)
+    patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)

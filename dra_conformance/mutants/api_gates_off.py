@@ -187,3 +187,15 @@ def _(patch: Patch) -> None:
     """An allocation result keeps skipNodeOperations although DRAOptionalNodeOperations is off."""
     path = ("status", "allocation", "devices", "results", 0, "skipNodeOperations")
     _keeps(patch, f"{_DRA}.resource_claim:drop_disabled_status", path)
+
+
+@mutant("counters-kept-without-gate", rule="DRA-077", **_off("DRAPartitionableDevices=false"))
+def _(patch: Patch) -> None:
+    """A slice keeps its counter sets although DRAPartitionableDevices is off."""
+    _keeps(patch, f"{_DRA}.resource_slice:drop_disabled", ("sharedCounters",))
+
+
+@mutant("nodes-of-devices-kept-without-gate", rule="DRA-077c", **_off("DRAPartitionableDevices=false"))
+def _(patch: Patch) -> None:
+    """A slice keeps perDeviceNodeSelection although DRAPartitionableDevices is off."""
+    _keeps(patch, f"{_DRA}.resource_slice:drop_disabled", ("perDeviceNodeSelection",))

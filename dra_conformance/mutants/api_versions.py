@@ -84,3 +84,62 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A v1beta1 slice is stored without the counters of its devices."""
     _slices_lose(patch, "to_storage", "consumesCounters")
+
+
+@mutant("v1beta2-has-the-form-of-v1beta1", rule="DRA-044c")
+def _(patch: Patch) -> None:
+    """Claims of v1beta2 are converted like those of v1beta1."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def convert(self: Any, obj: Any, version: str) -> Any:
+            found = original(self, obj, "v1beta1" if version == "v1beta2" else version)
+            return {**found, "apiVersion": f"resource.k8s.io/{version}"}
+
+        return convert
+
+    patch.wrap(f"{_CONVERSION}.from_storage", make)
+
+
+@mutant("v1beta2-is-not-defaulted", rule="DRA-044c")
+def _(patch: Patch) -> None:
+    """Claims of v1beta2 are stored without the counts of their requests."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def convert(self: Any, obj: Any, version: str) -> Any:
+            found = original(self, obj, version)
+            if version == "v1beta2" and found.get("kind") == "ResourceClaim":
+                for request in found["spec"]["devices"].get("requests") or ():
+                    (request.get("exactly") or {}).pop("count", None)
+            return found
+
+        return convert
+
+    patch.wrap(f"{_CONVERSION}.to_storage", make)
+
+
+def _unselected(patch: Patch, field: str, *versions: str) -> None:
+    """Ignore the selectors of lists of slices that have a field, in some versions."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def predicate(self: Any, resource: Any, request: Any, info: Any) -> Any:
+            found = original(self, resource, request, info)
+            here = resource.key == ("resource.k8s.io", "resourceslices") and any(
+                f"/{v}/" in request.path for v in versions
+            )
+            return None if here and field in str(request.query) else found
+
+        return predicate
+
+    patch.wrap("apiserver_emulator.handlers.read:Reader.predicate", make)
+
+
+@mutant("older-versions-list-slices-of-all-nodes", rule="DRA-079b")
+def _(patch: Patch) -> None:
+    """The field spec.nodeName is ignored in v1beta1."""
+    _unselected(patch, "spec.nodeName", "v1beta1")
+
+
+@mutant("older-versions-list-slices-of-all-pools", rule="DRA-400b")
+def _(patch: Patch) -> None:
+    """The field spec.pool.name is ignored in v1beta2."""
+    _unselected(patch, "spec.pool.name", "v1beta2")

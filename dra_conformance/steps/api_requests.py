@@ -73,6 +73,12 @@ def _(world: World, kinds: str, selector: str) -> None:
     _list(world, resources_named(kinds), fields=world.text(selector))
 
 
+@when('the {kinds:word} of version {version:word} with fields "{selector}" are listed')
+def _(world: World, kinds: str, version: str, selector: str) -> None:
+    """List the objects of a kind in a version of its API with a field selector."""
+    _list(world, resources_named(kinds).at(version), fields=world.text(selector))
+
+
 @then('the list has the {kinds:word} "{names}"')
 def _(world: World, kinds: str, names: str) -> None:
     """The last list has exactly these objects."""

@@ -379,6 +379,29 @@ Feature: Scheduling of pods with claims
     When a pod "train" using claim "three" is created
     Then claim "three" is allocated the devices "dev-0, dev-1, dev-2"
 
+  @DRA-154b
+  Scenario: All means one device at least
+    Given node "n1" with 2 devices
+    And a ResourceSlice "nothing" with:
+      """
+      nodeName: $(node:n1)
+      """
+    And a DeviceClass "late" selecting 'device.driver == "$(sim)" && device.attributes["$(sim)"].?index.orValue(0) == 7'
+    And a ResourceClaim "all" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:late), allocationMode: All}}]
+      """
+    When a pod "train" using claim "all" is created
+    Given a pod "plain" without claims
+    Then pod "plain" is bound to "n1"
+    And claim "all" stays unallocated
+    When a ResourceSlice "late" is published with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: seventh, attributes: {index: {int: 7}}}]
+      """
+    Then claim "all" is allocated the devices "seventh"
+
   @DRA-154
   Scenario: All means every device that matches
     Given node "n1" with 4 devices
@@ -534,6 +557,36 @@ Feature: Scheduling of pods with claims
     When a pod "train" using claim "near" is created
     Then request "pair" of claim "near" is allocated the devices "dev-0, dev-1"
     And request "other" of claim "near" is allocated the devices "dev-2"
+
+  @DRA-169b @gate:DRAConsumableCapacity
+  Scenario Outline: A device without the attribute is not distinct from <others>
+    Given node "n1"
+    And a ResourceSlice "pair" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: one, attributes: {dra.test/other: {int: 1}}}, {name: two, attributes: {dra.test/group: {int: 1}}}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "apart" with:
+      """
+      requests: <requests>
+      constraints: [{distinctAttribute: dra.test/group}]
+      """
+    When a pod "train" using claim "apart" is created
+    Given a pod "plain" without claims
+    Then pod "plain" is bound to "n1"
+    And claim "apart" stays unallocated
+    When a ResourceSlice "third" is published with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: three, attributes: {dra.test/group: {int: 2}}}]
+      """
+    Then claim "apart" is allocated the devices "two, three"
+
+    Examples:
+      | others                       | requests                                                                                                                                  |
+      | another device of a request  | [{name: gpu, exactly: {deviceClassName: $(class:accelerator), count: 2}}]                                                                 |
+      | that of another request      | [{name: a, exactly: {deviceClassName: $(class:accelerator)}}, {name: b, exactly: {deviceClassName: $(class:accelerator)}}] |
 
   Scenario Outline: <what> never match
     Given node "n1"

@@ -417,3 +417,19 @@ Feature: API validation of ResourceClaims
     And in version v1 its "spec.devices.requests" reads [{name: a, exactly: {deviceClassName: c, allocationMode: ExactCount, count: 2, adminAccess: false}}, {name: b, firstAvailable: [{name: s, deviceClassName: d, allocationMode: ExactCount, count: 3}, {name: t, deviceClassName: e, allocationMode: All}]}]
     And in version v1 its "spec.devices.constraints" reads [{requests: [a, b/s], matchAttribute: example.com/x}]
     And in version v1beta1 its "spec.devices.requests" reads [{name: a, deviceClassName: c, allocationMode: ExactCount, count: 2, adminAccess: false}, {name: b, firstAvailable: [{name: s, deviceClassName: d, allocationMode: ExactCount, count: 3}, {name: t, deviceClassName: e, allocationMode: All}], deviceClassName: ""}]
+
+  @DRA-044c @needs:served-version
+  Scenario: A claim of v1beta2 is the same claim in v1
+    Given the manifest "claims/claim-v1beta2"
+    When it is created
+    Then in version v1 its "spec.devices" reads {requests: [{name: a, exactly: {deviceClassName: c, allocationMode: ExactCount, count: 2}}, {name: b, firstAvailable: [{name: s, deviceClassName: d, allocationMode: ExactCount, count: 3}, {name: t, deviceClassName: e, allocationMode: All}]}], constraints: [{requests: [a, b/s], matchAttribute: example.com/x}]}
+    And in version v1beta2 its "spec.devices" reads {requests: [{name: a, exactly: {deviceClassName: c, allocationMode: ExactCount, count: 2}}, {name: b, firstAvailable: [{name: s, deviceClassName: d, allocationMode: ExactCount, count: 3}, {name: t, deviceClassName: e, allocationMode: All}]}], constraints: [{requests: [a, b/s], matchAttribute: example.com/x}]}
+    And in version v1beta1 its "spec.devices.requests[0]" reads {name: a, deviceClassName: c, allocationMode: ExactCount, count: 2}
+
+  @DRA-044c @needs:served-version
+  Scenario: A claim of v1 is the same claim in v1beta2
+    Given the manifest "claims/claim"
+    And "spec.devices.requests" is [{name: a, exactly: {deviceClassName: c, count: 2, selectors: [{cel: {expression: "true"}}]}}, {name: b, firstAvailable: [{name: s, deviceClassName: d}]}]
+    When it is created
+    Then in version v1beta2 its "spec.devices.requests" reads [{name: a, exactly: {deviceClassName: c, allocationMode: ExactCount, count: 2, selectors: [{cel: {expression: "true"}}]}}, {name: b, firstAvailable: [{name: s, deviceClassName: d, allocationMode: ExactCount, count: 1}]}]
+    And in version v1beta2 its "apiVersion" reads resource.k8s.io/v1beta2

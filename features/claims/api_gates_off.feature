@@ -31,6 +31,12 @@ Feature: Fields of features that are switched off
       | what                              | manifest        | path                                              | value                                     |
       | the sharing of a device           | claims/slice    | spec.devices[0].allowMultipleAllocations          | true                                      |
 
+    @DRA-077 @gate-off:DRAPartitionableDevices
+    Examples: counters without DRAPartitionableDevices
+      | what                              | manifest        | path                                              | value                                     |
+      | the counters of a device          | claims/slice    | spec.devices[0].consumesCounters                  | [{counterSet: a, counters: {m: {value: 1}}}] |
+      | the counters of a pool            | claims/slice    | spec.sharedCounters                               | [{name: a, counters: {m: {value: 1}}}]    |
+
     @DRA-077 @gate-off:DRADeviceBindingConditions
     Examples: binding conditions without DRADeviceBindingConditions
       | what                              | manifest        | path                                              | value                                     |
@@ -78,6 +84,11 @@ Feature: Fields of features that are switched off
     Examples: a constraint that only has distinctAttribute
       | what                              | manifest        | path                     | value                                  | field                                      |
       | distinctAttribute alone           | claims/claim    | spec.devices.constraints | [{distinctAttribute: gpu.example.com/a}] | spec.devices.constraints[0].matchAttribute |
+
+    @DRA-077c @gate-off:DRAPartitionableDevices
+    Examples: a slice whose devices have nodes
+      | what                              | manifest        | path                     | value                                  | field                                      |
+      | a slice whose devices have nodes  | claims/slice    | spec                     | {driver: api.dra.test, pool: {name: p, generation: 1, resourceSliceCount: 1}, perDeviceNodeSelection: true, devices: [{name: d, nodeName: n}]} | spec |
 
     @DRA-038 @gate-off:DRAPrioritizedList @until:1.36
     Examples: a request that only has alternatives

@@ -531,6 +531,30 @@ Feature: API validation of ResourceSlices
       | driver and other pools | spec.driver=one-$(suffix).dra.test,spec.pool.name!=$(pool:pool)                          | three |
       | pool, driver and node  | spec.pool.name=$(pool:pool),spec.driver=one-$(suffix).dra.test,spec.nodeName=$(node:two) |       |
 
+  @DRA-400b @since:1.37 @needs:served-version
+  Scenario Outline: A list of slices of <version> by <what> has those of the pool
+    Given the objects of the manifest "claims/slices-of-pools"
+    When the ResourceSlices of version <version> with fields "<selector>" are listed
+    Then the list has the ResourceSlices "<names>"
+
+    Examples:
+      | version | what            | selector                                                       | names    |
+      | v1beta1 | pool            | spec.pool.name=$(pool:pool)                                    | one, two |
+      | v1beta2 | pool            | spec.pool.name=$(pool:pool)                                    | one, two |
+      | v1beta1 | pool and driver | spec.pool.name=$(pool:pool),spec.driver=one-$(suffix).dra.test | one      |
+      | v1beta2 | pool and driver | spec.pool.name=$(pool:pool),spec.driver=one-$(suffix).dra.test | one      |
+
+  @DRA-079b @needs:served-version
+  Scenario Outline: A list of slices of <version> by <what> has exactly those
+    Given the objects of the manifest "claims/slices-of-two-nodes"
+    When the ResourceSlices of version <version> with fields "<selector>" are listed
+    Then the list has the ResourceSlices "<names>"
+
+    Examples:
+      | version | what            | selector                                                     | names |
+      | v1beta1 | node and driver | spec.nodeName=$(node:two),spec.driver=one-$(suffix).dra.test | two   |
+      | v1beta2 | node and driver | spec.nodeName=$(node:two),spec.driver=one-$(suffix).dra.test | two   |
+
   @DRA-400 @since:1.37
   Scenario: A watch of a pool delivers the changes of its slices
     Given a list of ResourceSlices
