@@ -25,6 +25,7 @@ from apiserver_emulator.builtin import table as builtin_table
 from apiserver_emulator.controllers import Controllers
 from apiserver_emulator.core import Core
 from apiserver_emulator.crd.controller import CrdController, crd_resource
+from apiserver_emulator.dra.declared_features import DeclaredFeatures
 from apiserver_emulator.failures import Failures
 from apiserver_emulator.handlers.read import Reader
 from apiserver_emulator.handlers.write import Writer
@@ -103,7 +104,7 @@ class ApiServer:
             "deletecollection": self.writer.delete_collection,
         }
         self.webhooks = ValidatingWebhooks(self.core)
-        self.core.admission.append(self.webhooks)
+        self.core.admission += [DeclaredFeatures(), self.webhooks]
         self._pods = PodSubresources(self.core)
         self._reviews = reviews.Reviews(self.core, self.authenticator, self.rbac)
         self._openapi = openapi.OpenApi(self.core, self.schemas)

@@ -148,3 +148,53 @@ def _(patch: Patch) -> None:
         return lambda mapped, path: original(mapped, path) if mapped else []
 
     patch.wrap(f"{_NODE}:_one_of", make)
+
+
+_ADMISSION = "apiserver_emulator.dra.declared_features"
+
+
+def _refusal(patch: Patch, forgotten: str) -> None:
+    """Accept slices that the admission refuses with a text."""
+
+    def make(original: _Function) -> _Function:
+        def refusal(*args: Any) -> str:
+            found = str(original(*args))
+            return "" if forgotten in found else found
+
+        return refusal
+
+    patch.wrap(f"{_ADMISSION}:_refusal", make)
+
+
+@mutant("node-need-not-declare-the-feature", rule="DRA-431", **_ON)
+def _(patch: Patch) -> None:
+    """Devices may use resources of any node that exists."""
+    _refusal(patch, "does not support")
+
+
+@mutant("updates-need-no-declared-feature", rule="DRA-431", **_ON)
+def _(patch: Patch) -> None:
+    """Only new slices are compared with the features of their node."""
+
+    def make(original: _Function) -> _Function:
+        return lambda self, resource, operation, info: (
+            operation == "CREATE" and original(self, resource, operation, info)
+        )
+
+    patch.wrap(f"{_ADMISSION}:DeclaredFeatures.interested", make)
+
+
+@mutant("declared-feature-is-not-read", rule="DRA-431", **_ON)
+def _(patch: Patch) -> None:
+    """No slice may use resources of a named node."""
+
+    def make(original: _Function) -> _Function:
+        return lambda *args: original(*args) or "the node does not support the feature"
+
+    patch.wrap(f"{_ADMISSION}:_refusal", make)
+
+
+@mutant("node-may-join-later", rule="DRA-433", **_ON)
+def _(patch: Patch) -> None:
+    """Devices may use resources of a node that does not exist."""
+    _refusal(patch, "not found")

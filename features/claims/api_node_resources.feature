@@ -75,3 +75,44 @@ Feature: API validation of what devices use of their nodes
       | what                         | value                                                        |
       | an overhead of zero          | {cpu: {overhead: {perPod: "0", perContainer: 100m}}}         |
       | a multiplier below one       | {cpu: {mapping: {deviceMultiplier: 500m}}}                   |
+
+  @gate:DRANodeAllocatableResources
+  Scenario Outline: A slice for <what> is refused if its devices use resources of the node
+    Given the objects of the manifest "claims/nodes-with-features"
+    And the manifest "claims/slice"
+    And "spec.nodeName" is $(node:<node>)
+    And "spec.devices" is [{name: plain}, {name: d, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: 1}}}}]
+    When it is created
+    Then the API server refuses it with 403 Forbidden
+    And the refusal says "$(node:<node>)"
+
+    @DRA-431
+    Examples:
+      | what                                      | node |
+      | a node that does not declare the feature  | old  |
+
+    @DRA-433
+    Examples:
+      | what                      | node    |
+      | a node that does not exist | missing |
+
+  @DRA-431 @gate:DRANodeAllocatableResources
+  Scenario: Devices that use resources of a node need a node that declares the feature
+    Given the objects of the manifest "claims/nodes-with-features"
+    And the manifest "claims/slice"
+    And "spec.nodeName" is $(node:ready)
+    And "spec.devices" is [{name: d, nodeAllocatableResources: {cpu: {mapping: {deviceMultiplier: "1"}}}}]
+    # The admission of slices reads Nodes from a cache.
+    Then the API server comes to accept it
+    And its "spec.devices[0].nodeAllocatableResources" reads {cpu: {mapping: {deviceMultiplier: "1"}}}
+
+  @DRA-431 @gate:DRANodeAllocatableResources
+  Scenario: A slice of a node that does not declare the feature is not updated to use its resources
+    Given the objects of the manifest "claims/nodes-with-features"
+    And the manifest "claims/slice"
+    And "spec.nodeName" is $(node:old)
+    And it is created
+    When its "spec.devices[0].attributes" is updated to {a: {int: 1}}
+    Then the API server accepts it
+    When its "spec.devices[0].nodeAllocatableResources" is updated to {cpu: {overhead: {perPod: 1}}}
+    Then the API server refuses it with 403 Forbidden
