@@ -332,6 +332,16 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SERVICE}.allocate", make)
 
 
+@mutant("device-plugin-gives-the-first-of-two-devices", rule="DP-088b")
+def _(patch: Patch) -> None:
+    """A container with two GPUs gets the first one only."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, devices: original(self, list(devices)[:1])
+
+    patch.wrap(f"{ANSWERS}.allocation", make)
+
+
 @mutant("device-plugin-gives-nothing", rule="DP-088a")
 def _(patch: Patch) -> None:
     """Answers are empty."""

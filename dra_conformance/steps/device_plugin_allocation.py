@@ -161,6 +161,30 @@ def _(world: World, node: str) -> None:
     world.check(not empty and different >= gpus, "the answers", expected=f"{gpus} different ones", observed=seen)
 
 
+def _access(one: ContainerAllocation) -> set[tuple[str, str]]:
+    """Return the device files, mounts and CDI devices of a container by kind and name."""
+    return {
+        *(("device file", device.container_path) for device in one.devices),
+        *(("mount", mount.container_path) for mount in one.mounts),
+        *(("CDI device", name) for name in one.cdi_devices),
+    }
+
+
+@then('Allocate on "{node}" answers two devices with the files, mounts and CDI devices of each')
+def _(world: World, node: str) -> None:
+    """The answer for a container with two devices has what the answers for either of them have."""
+    plugin, alone = _each(world, node)
+    if len(alone) < 2:
+        raise NotApplicable(f"needs two devices; the plugin lists {len(alone)}")
+    _require(alone)
+    first, *_, second = alone
+    both = allocate(world, plugin, [first, second])
+    wanted = _access(alone[first].containers[0]) | _access(alone[second].containers[0])
+    found = _access(both.containers[0]) if len(both.containers) == 1 else set()
+    ok = not both.error and wanted <= found
+    world.check(ok, "the answer for both", expected=sorted(wanted), observed=both.error or sorted(found))
+
+
 @then('Allocate on "{node}" answers equal requests equally')
 def _(world: World, node: str) -> None:
     """The second call with the same ids has the answer of the first."""

@@ -104,6 +104,7 @@ Feature: Objects that change
     And a ResourceSlice "all-nodes" with:
       """
       allNodes: true
+      pool: {name: apart}
       devices: [{name: gone-too}]
       """
     And a DeviceClass "accelerator" for those devices

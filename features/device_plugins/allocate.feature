@@ -52,6 +52,11 @@ Feature: Device plugins allocate devices
     Given the device plugin runs on node "n1"
     Then Allocate on "n1" answers devices of different GPUs differently
 
+  @DP-088b
+  Scenario: The answer for two devices has what either of them needs
+    Given the device plugin runs on node "n1"
+    Then Allocate on "n1" answers two devices with the files, mounts and CDI devices of each
+
   @DP-082a
   Scenario: A container may start more than once
     Given the device plugin runs on node "n1"

@@ -71,6 +71,8 @@ Feature: Flags of NVIDIA's device plugin
     Then Allocate succeeds
     When Allocate on "n1" is called for 2 devices
     Then Allocate fails
+    # One replica for each of two containers.
+    And Allocate on "n1" answers each container of a request, in order
 
   @DP-140
   Scenario: Two replicas of one GPU are one GPU for the container
@@ -125,6 +127,18 @@ Feature: Flags of NVIDIA's device plugin
     And the device plugin runs on node "n1" with "--device-list-strategy=envvar --pass-device-specs=true"
     When Allocate on "n1" is called for a device
     Then every device file of the answer has absolute paths and permissions of r, w and m
+
+  @DP-088b
+  Scenario Outline: The answer for two GPUs has the <what> of both that a flag selects
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin runs on node "n1" with "<flags>"
+    Then Allocate on "n1" answers two devices with the files, mounts and CDI devices of each
+
+    Examples:
+      | what         | flags                                                   |
+      | device files | --device-list-strategy=envvar --pass-device-specs=true  |
+      | CDI devices  | --device-list-strategy=cdi-cri                          |
+      | mounts       | --device-list-strategy=volume-mounts                    |
 
   @DP-144
   Scenario Outline: XID <xid> of an application leaves the GPU Healthy

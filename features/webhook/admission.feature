@@ -134,7 +134,7 @@ Feature: Claims with invalid configuration are not stored
   @NV-136
   Scenario: Configuration of other drivers is not validated
     Given the manifest "webhook/claim-v1"
-    And it is configured for "other.example.com" with {kind: Nonsense, whatever: 1}
+    And it is configured for "gpu.other-nvidia.com" with {kind: Nonsense, whatever: 1}
     And it is configured with GpuConfig {sharin: {}}
     When it is created
     Then the webhook refuses it because '1 configs failed to validate: '
@@ -192,4 +192,5 @@ Feature: Claims with invalid configuration are not stored
     Examples:
       | what                     | content                             |
       | an unknown backend       | iommu: {backendPolicy: Newest}      |
+      | a part of a backend      | iommu: {backendPolicy: Legacy}      |
       | an unknown field         | iommu: {enableApiDevice: true}      |

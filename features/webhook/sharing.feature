@@ -40,13 +40,18 @@ Feature: Sharing is validated with the feature gates of the driver
       | MPS with a memory limit | GpuConfig       | {strategy: MPS, mpsConfig: {defaultPinnedDeviceMemoryLimit: 10Gi}} |
 
   @NV-133c
-  Scenario: An unknown time slice is refused with the known ones
+  Scenario Outline: An unknown time slice such as <interval> is refused with the known ones
     Given the webhook runs with the feature gates "TimeSlicingSettings,MPSSupport"
     And the webhook is registered for the namespace
     And the manifest "webhook/claim-v1"
-    And it is configured with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Tiny}}}
+    And it is configured with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: <interval>}}}
     When it is created
     Then the webhook refuses it because 'Default, Short, Medium, Long'
+
+    Examples:
+      | interval |
+      | Tiny     |
+      | short    |
 
   @NV-133c
   Scenario Outline: A thread percentage of <value> in <kind> is refused
