@@ -311,15 +311,17 @@ Feature: Channel claims on the nodes of a ComputeDomain
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "train" returns "channel-0"
 
-  @NV-170
+  @NV-161 @NV-162 @NV-170
   Scenario Outline: A claim on a node with <what> gets no channel
     Given node "n1" running the ComputeDomain driver on the GPUs of "<inventory>"
-    And the IMEX daemons of ComputeDomains are simulated
     And a ComputeDomain "job" for 1 nodes
     And a channel claim "train" on "n1" for ComputeDomain "job"
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
-    Then Prepare of claim "train" returns "channel-0"
-    And the response for claim "train" has the CDI ids:
+    Then the ComputeDomain label of node "n1" becomes "job" [NV-161]
+    And Prepare of claim "train" has not succeeded yet [NV-161]
+    Given the IMEX daemons of ComputeDomains are simulated
+    Then Prepare of claim "train" returns "channel-0" [NV-162]
+    And the response for claim "train" has the CDI ids: [NV-170]
       | id |
 
     Examples:
