@@ -313,7 +313,7 @@ def _(patch: Patch) -> None:
 @mutant(
     "webhook-admits-unknown-intervals",
     rule="NV-133c",
-    scenario="webhook/sharing#an-unknown-time-slice-is-refused-with-the-known-ones",
+    scenario="webhook/sharing#an-unknown-time-slice-such-as-interval-is-refused-with-the-known-ones",
 )
 def _(patch: Patch) -> None:
     """Any time slice is admitted."""

@@ -329,14 +329,6 @@ Feature: Scheduling of pods with claims
       pool: {name: pool, generation: 1}
       devices: [{name: foreign}]
       """
-    # The newest generation of the pool has no slice for this node.
-    And node "n2"
-    And a ResourceSlice "e-other-node" with:
-      """
-      nodeName: $(node:n2)
-      pool: {name: pool, generation: 1}
-      devices: [{name: stale}]
-      """
     And a DeviceClass "accelerator" selecting 'device.driver.endsWith("-$(suffix).dra.test")'
     And a ResourceClaim "mine" for 3 of "accelerator"
     And a ResourceClaim "more" for 1 of "accelerator"

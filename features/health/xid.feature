@@ -58,10 +58,18 @@ Feature: NVML events become taints and health states
     When the driver on "n2" is restarted
     Then the driver taints device "gpu-3" on "n2" with "gpu.nvidia.com/unmonitored:None" only
 
+  @NV-122 @gate:DRADeviceTaints
+  Scenario: MIG devices of a GPU without NVML events get the taint unmonitored
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And node "n1" has the fault "NVML events of GPU 0 not supported"
+    And node "n1" running the driver
+    Then the driver taints every MIG device of GPU 0 on "n1" with "gpu.nvidia.com/unmonitored:None" only
+    And no device on "n1" but every MIG device of GPU 0 is tainted
+
   @NV-122b @needs:own-kubelet @needs:driver-health
   Scenario: A GPU without NVML events is reported Unknown
     Given node "n1" has the fault "NVML events of GPU 3 not supported"
-    And node "n1" running the driver on the GPUs of "dgx-h100"
+    And node "n1" running the driver
     Then the driver on "n1" comes to report device "gpu-3" as Unknown
     When XID 48 happens on GPU 2 of "n1"
     Then the driver on "n1" comes to report device "gpu-2" as Unhealthy
@@ -183,7 +191,10 @@ Feature: NVML events become taints and health states
     And node "n2" running the driver with "--feature-gates=NVMLDeviceHealthCheck=false"
     When XID 48 happens on GPU 2 of "n1"
     And XID 63 happens on GPU 3 of "n1"
+    And XID 43 happens on GPU 4 of "n1"
     And XID 48 happens on GPU 2 of "n2"
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:None" only [NV-120]
+    # The option adds to the XIDs of applications.
+    And the driver taints device "gpu-4" on "n1" with "gpu.nvidia.com/xid=43:None" only [NV-120]
     And the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/xid=63:NoSchedule" only [NV-120]
     And device "gpu-2" on "n2" stays free of taints [NV-128]
