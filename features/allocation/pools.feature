@@ -74,6 +74,30 @@ Feature: Resource pools
     When a pod "two" using claim "second" is created
     Then claim "second" stays unallocated
 
+  @DRA-148b
+  Scenario: A device of the only slice of an older generation is not allocated
+    Given node "n1"
+    And node "n2"
+    And a ResourceSlice "old" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, generation: 1}
+      devices: [{name: gone}]
+      """
+    And a ResourceSlice "new" with:
+      """
+      nodeName: $(node:n2)
+      pool: {name: pool, generation: 2}
+      devices: [{name: here}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    When a pod "one" using claim "first" is created
+    Then claim "first" is allocated the devices "here"
+    When a pod "two" using claim "second" is created
+    Then claim "second" stays unallocated
+
   @DRA-149 @DRA-150
   Scenario: A pool that lists a device twice is not used
     Given node "n1"
