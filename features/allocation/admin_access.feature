@@ -33,6 +33,12 @@ Feature: Admin access
       """
       requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), adminAccess: true, count: 3}}]
       """
+    And a ResourceClaim "two-requests" with:
+      """
+      requests:
+        - {name: a, exactly: {deviceClassName: $(class:accelerator), adminAccess: true}}
+        - {name: b, exactly: {deviceClassName: $(class:accelerator), adminAccess: true, selectors: [{cel: {expression: 'true'}}]}}
+      """
     And a ResourceClaim "all" with:
       """
       requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), adminAccess: true, allocationMode: All}}]
@@ -46,6 +52,8 @@ Feature: Admin access
     Then claim "more" is allocated the devices "dev-1" [DRA-234]
     When a pod "greedy" using claim "too-many" is created
     Then claim "too-many" stays unallocated [DRA-235]
+    When a pod "both" using claim "two-requests" is created
+    Then claim "two-requests" is allocated the devices "dev-0, dev-1" [DRA-235]
 
   @DRA-233
   Scenario: Only the results of a request with admin access are marked

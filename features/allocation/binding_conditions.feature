@@ -169,7 +169,7 @@ Feature: Binding conditions
     And a ResourceClaim "mine" for 3 of "accelerator"
     And a pod "train" using claim "mine"
     Then claim "mine" is reserved for pod "train"
-    When "status.devices" of the ResourceClaim "mine" is set to [{driver: $(sim), pool: one, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}]
+    When "status.devices" of the ResourceClaim "mine" is set to [{driver: $(sim), pool: one, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}, {driver: other-$(suffix).dra.test, pool: one, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}]
     Then pod "train" stays unbound
     When "status.devices" of the ResourceClaim "mine" is set to [{driver: $(sim), pool: one, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}, {driver: $(sim), pool: two, device: dev, conditions: [{type: dra.test/ready, status: "True", reason: Ready, message: "", lastTransitionTime: "2026-01-01T00:00:00Z"}]}]
     Then pod "train" stays unbound
@@ -241,6 +241,27 @@ Feature: Binding conditions
     Then pod "train" is bound to "n1"
     And claim "mine" is reserved for exactly the pods "train"
     And the ResourceClaim "mine" has "status.devices[0].device" dev
+
+  @DRA-252 @needs:virtual-clock
+  Scenario: A pod is bound to a device that is ready, however old the allocation is
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a pod "train" using claim "mine"
+    Then claim "mine" is reserved for pod "train"
+    When device "dev" of claim "mine" reports "dra.test/ready" True
+    Then pod "train" is bound to "n1"
+    # More than the binding timeout.
+    When 700 seconds pass
+    And a pod "late" using claim "mine" is created
+    Then pod "late" is bound to "n1"
+    And claim "mine" is reserved for exactly the pods "train, late"
 
   @DRA-252 @needs:virtual-clock
   Scenario: A claim whose device is not ready in time is allocated again

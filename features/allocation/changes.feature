@@ -88,6 +88,40 @@ Feature: Objects that change
     Then pod "one" is bound to "n1"
 
   @DRA-127b
+  Scenario: A device for all nodes is not allocated after its slice was deleted
+    Given node "n1"
+    And node "n2"
+    And a ResourceSlice "own" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: used, attributes: {dra.test/used: {bool: true}}}]
+      """
+    And a ResourceSlice "all-nodes" with:
+      """
+      allNodes: true
+      pool: {name: apart}
+      devices: [{name: gone}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "used" for 1 of "accelerator" selecting 'device.attributes["dra.test"].?used.orValue(false)'
+    And a ResourceClaim "newer" for 1 of "accelerator" selecting 'device.attributes["dra.test"].?newer.orValue(false)'
+    And a ResourceClaim "late" for 1 of "accelerator"
+    # The scheduler has looked at the devices of the node before the slice is deleted.
+    And a pod "first" using claim "used"
+    Then claim "used" is allocated the devices "used"
+    When the ResourceSlice "all-nodes" is deleted
+    # A scheduler that allocates from this slice has received the deletion before it.
+    And a ResourceSlice "newer" is published with:
+      """
+      nodeName: $(node:n2)
+      devices: [{name: newer, attributes: {dra.test/newer: {bool: true}}}]
+      """
+    And a pod "early" using claim "newer" is created
+    Then claim "newer" is allocated the devices "newer"
+    When a pod "late" using claim "late" is created
+    Then claim "late" stays unallocated
+
+  @DRA-127b
   Scenario: A device whose slice was deleted is not allocated, and devices of other slices are
     Given node "n1"
     And node "n2"

@@ -50,6 +50,35 @@ Feature: Resource pools
     Then the message of condition PodScheduled of the Pod "train" contains "$(slice:half)"
     And claim "all" stays unallocated
 
+  @DRA-147
+  Scenario: Allocation mode All waits for an invalid pool
+    Given node "n1"
+    And a ResourceSlice "broken" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: twins, resourceSliceCount: 2}
+      devices: [{name: twin}]
+      """
+    And a ResourceSlice "broken-too" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: twins, resourceSliceCount: 2}
+      devices: [{name: twin}]
+      """
+    And a ResourceSlice "whole" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: sound}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "all" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), allocationMode: All}}]
+      """
+    When a pod "train" using claim "all" is created
+    Then the message of condition PodScheduled of the Pod "train" contains "twins"
+    And claim "all" stays unallocated
+
   @DRA-148
   Scenario: A device that the newest generation does not list is not allocated
     Given node "n1"

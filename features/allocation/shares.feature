@@ -348,6 +348,28 @@ Feature: Consumable capacity
     When a pod "second" using claim "two" is created
     Then pod "second" is bound
 
+  @DRA-211 @gate:DRAPartitionableDevices
+  Scenario: Two shares of one pod consume the counters of a partition once
+    Given node "n1"
+    And a ResourceSlice "sets" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      sharedCounters: [{name: s1, counters: {m: {value: 1}}}]
+      """
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      devices:
+        - {name: shared, allowMultipleAllocations: true, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    When a pod "train" using claim "one, two" is created
+    Then pod "train" is bound
+
   @DRA-212
   Scenario: Concurrent requests do not exceed the capacity
     Given node "n1"

@@ -29,6 +29,29 @@ Feature: The binder waits for binding conditions
     And pod "second" is bound to "n1"
     And the BindRequest "slow-request" has "status.phase" Succeeded
 
+  @DRA-250b @needs:virtual-clock
+  Scenario: A pod is bound to a device that is ready, however old the allocation is
+    Given node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: slow, generation: 1, resourceSliceCount: 1}
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a pod "train" using claim "mine"
+    And the objects of the manifest "bind_requests/slow-request"
+    Then claim "mine" is reserved for pod "train"
+    When device "dev" of claim "mine" reports "dra.test/ready" True
+    Then pod "train" is bound to "n1"
+    # More than the binding timeout.
+    When 700 seconds pass
+    And a pod "late" using claim "mine" is created
+    And a BindRequest "late" of pod "late" to "n1" is created
+    Then pod "late" is bound to "n1"
+    And claim "mine" is reserved for exactly the pods "train, late"
+
   @DRA-251b
   Scenario: A device that fails to get ready fails the BindRequest
     Given node "n1"
