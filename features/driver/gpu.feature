@@ -94,6 +94,13 @@ Feature: The driver gpu.nvidia.com publishes and prepares GPUs
     And the gpu devices on "n3" are the GPUs of NVML, with its "PCI address" as "attributes['resource.kubernetes.io/pciBusID'].string" [NV-021]
     And the gpu devices on "n3" are the GPUs of NVML, with its "memory" as "capacity.memory.value" [NV-026]
 
+  @NV-020 @NV-021 @needs:fake-nvml
+  Scenario: A CUDA version with two digits and minor numbers that are not indices are published as they are
+    Given the GPUs of "n1" are those of this suite's inventory "other-minors"
+    And node "n1" running the driver
+    Then the gpu devices on "n1" are the GPUs of NVML, with its "CUDA version" as "attributes.cudaDriverVersion.version" [NV-021]
+    And the driver on "n1" comes to publish "gpu-2, gpu-5" and not "gpu-0, gpu-1" [NV-020]
+
   @NV-050 @NV-094 @NV-095
   Scenario: A claim gets a CDI device of its own
     Given node "n1" running the driver
