@@ -14,7 +14,7 @@ import yaml
 from click.testing import CliRunner
 
 from dra_api.objects import RESOURCE_SLICES
-from dra_conformance.cli.bundle import command
+from dra_conformance.cli import cli
 from dra_conformance.core.events import ObjectChanged
 from dra_conformance.core.events.observer import summary
 from dra_conformance.core.rules import Catalogue
@@ -254,7 +254,7 @@ def test_versions_come_from_the_slices_of_the_log() -> None:
 
 
 def invoke(*words: str) -> tuple[int, str]:
-    result = CliRunner().invoke(command, list(words), standalone_mode=False)
+    result = CliRunner().invoke(cli, ["bundle", *words], standalone_mode=False)
     code = result.return_value if result.exception is None else getattr(result.exception, "exit_code", -1)
     return code, result.output + str(result.exception or "")
 

@@ -29,7 +29,7 @@ def test_a_rule_with_its_places(capsys: pytest.CaptureFixture[str]) -> None:
         r"^source     \S",
         r"^releases   \S",
         r"^catalogue  fixtures/rules/driver\.yaml:\d+$",
-        r"^profiles   driver-core",
+        r"^profiles   .*driver-core",
         r"^  features/driver/refusals\.feature:\d+  ",
         r"^      Then claim ",
         r"^  dra_conformance/steps/\w+\.py:\d+  Given ",
