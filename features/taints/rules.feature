@@ -77,7 +77,7 @@ Feature: DeviceTaintRules
     Then pod "one" is being deleted or gone
     And the Pod "two" still exists
 
-  @DRA-127 @DRA-226b @component:claim-controller @component:scheduler @component:binder
+  @DRA-226b @component:claim-controller @component:scheduler @component:binder
   Scenario: Devices that are published while a rule exists are allocated
     Given node "n1" with 1 devices
     And a DeviceClass "accelerator" for those devices
@@ -89,11 +89,11 @@ Feature: DeviceTaintRules
       taint: {key: upkeep, effect: NoSchedule}
       """
     And a pod "one" using claim "first" is created
-    Then pod "one" stays unbound [DRA-226b]
+    Then pod "one" stays unbound
     When "spec.devices" of the ResourceSlice "pool-n1" is set to [{name: dev-0}, {name: dev-1}]
-    Then claim "first" is allocated the devices "dev-1" [DRA-127]
+    Then claim "first" is allocated the devices "dev-1"
     When a pod "two" using claim "second" is created
-    Then pod "two" stays unbound [DRA-226b]
+    Then pod "two" stays unbound
 
   @DRA-226
   Scenario: A rule with an empty selector selects every device
