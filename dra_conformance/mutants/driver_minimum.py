@@ -155,7 +155,7 @@ def _publishes_more(patch: Patch, change: Callable[[Any], dict[str, Any]]) -> No
 
 @mutant("removes-unfinished-files-of-others", rule="DRA-358d")
 def _(patch: Patch) -> None:
-    """At its start the driver removes the unfinished files of everybody from the CDI folder."""
+    """At its start the driver removes all unfinished files from the CDI folder, also those of other drivers."""
 
     def make(original: Any) -> Any:
         def remove(self: Any, *arguments: Any) -> Any:

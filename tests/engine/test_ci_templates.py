@@ -234,6 +234,7 @@ def test_the_action_writes_the_bundle(runner: Runner) -> None:
 @pytest.mark.parametrize("code", ["0", "1", "10"])
 def test_the_gitlab_job(runner: Runner, shell: str, code: str) -> None:
     if shutil.which(shell) is None:
+        # GitLab runs the script in the shell of an image; a machine need not have both.
         pytest.skip(f"{shell} is not installed")
     runner.environment |= {"EXIT": code, "VERDICT": "" if code == "10" else "partial"}
     options = f"--profile=driver-core\n--driver=exec:./plugin  {{node}}\n{HOSTILE}"

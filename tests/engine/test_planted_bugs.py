@@ -60,11 +60,13 @@ def built_in_go(out: Path) -> str:
     """Build the driver in Go and return its path. Only CI, which must not skip it, may download its modules."""
     go, ci = shutil.which("go"), os.environ.get("CI", "").lower() == "true"
     if go is None and not ci:
+        # Users of the suite need no Go; CI does, and fails below without it.
         pytest.skip("Go is not installed")
     environment = {**os.environ, "CGO_ENABLED": "0", **({} if ci else {"GOPROXY": "off"})}
     words = [go or "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", str(out / "planted"), "."]
     done = subprocess.run(words, cwd=PROGRAMS / "go", env=environment, capture_output=True, text=True, check=False)
     if "module lookup disabled by GOPROXY=off" in done.stderr:
+        # Outside CI tests do not use the network.
         pytest.skip("the Go modules of the driver are not on this machine (`make third-party` downloads them)")
     assert done.returncode == 0, done.stderr
     return str(out / "planted")

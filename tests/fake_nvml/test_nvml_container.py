@@ -157,6 +157,7 @@ def test_a_device_file_needs_no_driver_behind_it(make_node: Make, tmp_path: Path
         os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(MAJOR_FRONTEND, 4))
         os.close(os.open(path, os.O_RDWR))
     except PermissionError:
+        # Only root makes device files, and only with a device cgroup that allows them; plain files are tested above.
         pytest.skip("no device files can be made, or opened, here")
     except OSError as error:
         assert error.errno in (errno.ENXIO, errno.ENODEV)  # noqa: PT017 - what the test is about
@@ -207,6 +208,7 @@ def test_the_paths_of_a_container_and_a_read_only_state(make_node: Make) -> None
         shutil.which("unshare") is None
         or subprocess.run([*unshare, "true"], capture_output=True, check=False).returncode
     ):
+        # Containers and some distributions forbid them; the filter itself is tested above without one.
         pytest.skip("no user namespaces here")
     node = make_node("dgx-h100")
     # A copy elsewhere, as if it were found by the loader's own search.
