@@ -6,13 +6,12 @@ DRA-442. A DerivedAttributes object belongs to one validation of one claim.
 
 from __future__ import annotations
 
-import importlib
 from typing import Any
 
-from apiserver_emulator.dra.checks import fully_qualified_name, size, unique
+from apiserver_emulator.dra.checks import fully_qualified_name, unique
 from apiserver_emulator.dra.rules import Rules
-from apiserver_emulator.dra.selectors import EXPRESSION_MAX
-from dra_api.status import FieldError, forbidden_field, invalid, required, too_long, too_many
+from apiserver_emulator.dra.selectors import validate_expression
+from dra_api.status import FieldError, forbidden_field, invalid, required, too_many
 
 Obj = dict[str, Any]
 
@@ -65,25 +64,16 @@ class DerivedAttributes:
             )
             found.append(invalid(f"{path}.name", name, text))
         here = f"{path}.expression"
-        return found + (self._compile(expression, here) if expression else [required(here)])
+        if not expression:
+            return [*found, required(here)]
+        return found + validate_expression(expression, here, self._rules, self._cost_of)
 
     def _is_used(self, name: str, request: str) -> bool:
         targets = (_ALL_REQUESTS, request, request.partition("/")[0])
         return any((target, name) in self._used for target in targets)
 
-    def _compile(self, expression: str, path: str) -> list[FieldError]:
-        if size(expression) > EXPRESSION_MAX:
-            return [too_long(path, EXPRESSION_MAX)]
-        # Imported on use: the compiler's tables cost start-up time that a server without expressions need not pay.
-        cel = importlib.import_module("dra_api.cel")
-        try:
-            cost = cel.cost_of_derived_attribute(
-                expression,
-                version=f"1.{self._rules.minor}",
-                consumable_capacity=self._rules.on("DRAConsumableCapacity"),
-                list_type_attributes=self._rules.on("DRAListTypeAttributes"),
-            )
-        except cel.CelCompileError as error:
-            return [invalid(path, expression, error.message)]
+    def _cost_of(self, expression: str, cel: Any, **gates: Any) -> bool:
+        """Add the cost of an expression, and return whether it is too high for one."""
+        cost: int = cel.cost_of_derived_attribute(expression, **gates)
         self._cost += cost
-        return [forbidden_field(path, "too complex, exceeds cost limit")] if cost > COST_MAX else []
+        return cost > COST_MAX

@@ -7,6 +7,7 @@ Source: pkg/apis/resource/validation/validation.go (validateCELSelector), releas
 from __future__ import annotations
 
 import importlib
+from collections.abc import Callable
 from typing import Any
 
 from apiserver_emulator.dra.checks import each, size
@@ -29,26 +30,31 @@ def validate_selector(selector: Obj, path: str, rules: Rules) -> list[FieldError
     cel = selector.get("cel")
     if cel is None:
         return [required(f"{path}.cel")]
-    expression = cel.get("expression", "")
-    here = f"{path}.cel.expression"
+
+    def compile_selector(text: str, cel: Any, **gates: Any) -> bool:
+        return bool(cel.compile_selector(text, **gates, stored=rules.stored).too_complex)
+
+    return validate_expression(cel.get("expression", ""), f"{path}.cel.expression", rules, compile_selector)
+
+
+def validate_expression(expression: str, path: str, rules: Rules, compile_: Callable[..., bool]) -> list[FieldError]:
+    """One CEL expression for devices.
+
+    `compile_(expression, module, **gates)` compiles it with `dra_api.cel` and the gates of the server, and returns
+    whether it is too complex.
+    """
     if size(expression) > EXPRESSION_MAX:
-        return [too_long(here, EXPRESSION_MAX)]
-    return _compile(expression, here, rules)
-
-
-def _compile(expression: str, path: str, rules: Rules) -> list[FieldError]:
-    # Imported on use: the compiler's tables cost start-up time that a server without selectors need not pay.
+        return [too_long(path, EXPRESSION_MAX)]
+    # Imported on use: the compiler's tables cost start-up time that a server without expressions need not pay.
     cel = importlib.import_module("dra_api.cel")
     try:
-        selector = cel.compile_selector(
+        too_complex = compile_(
             expression,
+            cel,
             version=f"1.{rules.minor}",
             consumable_capacity=rules.on("DRAConsumableCapacity"),
             list_type_attributes=rules.on("DRAListTypeAttributes"),
-            stored=rules.stored,
         )
     except cel.CelCompileError as error:
         return [invalid(path, expression, error.message)]
-    if selector.too_complex:
-        return [forbidden_field(path, "too complex, exceeds cost limit")]
-    return []
+    return [forbidden_field(path, "too complex, exceeds cost limit")] if too_complex else []

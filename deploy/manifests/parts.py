@@ -69,6 +69,11 @@ def labels(name: str) -> Obj:
     return {"app.kubernetes.io/name": name}
 
 
+def workload(name: str, pod: Obj) -> Obj:
+    """Return the part of a Deployment's or DaemonSet's spec that says which pods it has."""
+    return {"selector": {"matchLabels": labels(name)}, "template": {"metadata": {"labels": labels(name)}, "spec": pod}}
+
+
 def resources(cpu: str, memory: str) -> Obj:
     """Return requests, and a limit of memory."""
     return {"requests": {"cpu": cpu, "memory": memory}, "limits": {"memory": memory}}

@@ -18,11 +18,11 @@ from deploy.manifests.parts import (
     LOCKED,
     NAMESPACE,
     TEMPORARY,
-    labels,
     object_of,
     pod_of,
     resources,
     text_of,
+    workload,
 )
 from dra_api.objects import Obj
 from dra_conformance.core import assets
@@ -146,11 +146,7 @@ def driver() -> list[Obj]:
             TEMPORARY,
         ],
     }
-    spec = {
-        "selector": {"matchLabels": labels(name)},
-        "template": {"metadata": {"labels": labels(name)}, "spec": pod},
-    }
-    return [*account("driver", name), {**object_of("apps/v1", "DaemonSet", name), "spec": spec}]
+    return [*account("driver", name), {**object_of("apps/v1", "DaemonSet", name), "spec": workload(name, pod)}]
 
 
 def deployment(component: str, arguments: Sequence[str]) -> list[Obj]:
@@ -161,8 +157,7 @@ def deployment(component: str, arguments: Sequence[str]) -> list[Obj]:
         "replicas": 1,
         # The components elect no leader: two at a time would do the work of one twice.
         "strategy": {"type": "Recreate"},
-        "selector": {"matchLabels": labels(name)},
-        "template": {"metadata": {"labels": labels(name)}, "spec": pod},
+        **workload(name, pod),
     }
     return [*account(component, name), {**object_of("apps/v1", "Deployment", name), "spec": spec}]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from datetime import timedelta
 
-from deploy.manifests.parts import NAMESPACE, labels, object_of, pod_of
+from deploy.manifests.parts import NAMESPACE, labels, object_of, pod_of, workload
 from dra_api.certificate_authority import Authority
 from dra_api.objects import Obj
 from dra_conformance.components.registration import RULE
@@ -87,11 +87,7 @@ def _deployment() -> Obj:
     }
     container["volumeMounts"].append({"name": "certificate", "mountPath": _FOLDER, "readOnly": True})
     pod["volumes"] = [*pod["volumes"], {"name": "certificate", "secret": {"secretName": SECRET}}]
-    spec = {
-        "selector": {"matchLabels": labels(NAME)},
-        "template": {"metadata": {"labels": labels(NAME)}, "spec": pod},
-    }
-    return {**object_of("apps/v1", "Deployment", NAME), "spec": spec}
+    return {**object_of("apps/v1", "Deployment", NAME), "spec": workload(NAME, pod)}
 
 
 def _encoded(data: bytes) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import orjson
@@ -13,6 +14,7 @@ Seen = tuple[bool, object]
 """Whether a condition holds, and the observed value."""
 
 _SHOWN = 600  # characters of a value in a report
+_PAUSE = 0.05  # seconds between two looks at what no event reports
 
 
 class Checks:
@@ -95,6 +97,19 @@ class Checks:
 
         self._log.wait_for(holds, self._patience if within is None else within)
         return last
+
+    def poll(self, holds: Callable[[], bool], within: float | None = None) -> bool:
+        """Call `holds`, which may send requests, until it returns True or time is up; return its last result.
+
+        For what no event reports. `within` is in seconds, the run's patience by default.
+        """
+        clock = self._log.clock
+        deadline = clock.monotonic() + (self._patience if within is None else within)
+        while not holds():
+            if clock.monotonic() > deadline:
+                return False
+            clock.wait(threading.Event(), _PAUSE)
+        return True
 
     def require(self, message: str, look: Callable[[], Seen], *, within: float | None = None) -> None:
         """Wait for a precondition. Raises Untestable if it does not hold in time: nothing can be judged then."""

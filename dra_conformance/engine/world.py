@@ -38,8 +38,9 @@ S = TypeVar("S")
 class World:
     """The context that the steps of one scenario share.
 
-    Steps use the methods of its parts directly: `check`, `eventually`, `wait`, `require` and `stays` of `checks`;
-    `create`, `get`, `seen`, `update` and others of `objects`; `name` and `text` of `names`; `settle` of `settling`.
+    Steps use the methods of its parts directly: `check`, `eventually`, `wait`, `poll`, `require` and `stays` of
+    `checks`; `create`, `get`, `seen`, `update` and others of `objects`; `name` and `text` of `names`; `settle` of
+    `settling`.
     """
 
     def __init__(self, run: Run, scenario: Scenario, *, suffix: str) -> None:
@@ -105,6 +106,7 @@ class World:
         self.check_seen = self.checks.check_seen
         self.eventually = self.checks.eventually
         self.wait = self.checks.wait
+        self.poll = self.checks.poll
         self.require = self.checks.require
         self.stays = self.checks.stays
 

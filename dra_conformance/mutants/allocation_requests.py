@@ -55,17 +55,28 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.allocate:refuse_unusable_pools", lambda inventory, claim, sub: None)
 
 
-@mutant("newest-generation-for-each-node", rule="DRA-148")
-def _(patch: Patch) -> None:
-    """The newest generation is that of the slices for the node, complete or not."""
+def _generation_of_node(patch: Patch) -> None:
+    """Only the slices for a node say which generation of a pool is the newest there."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def view_pool(slices: Any, node: Any, features: Any) -> Any:
-            return original([piece for piece in slices if pools.offered_to(piece, node)], node, features)
+            return original([one for one in slices if pools.offered_to(one, node)] or slices, node, features)
 
         return view_pool
 
     patch.wrap(f"{_ALLOCATOR}.pools:view_pool", make)
+
+
+@mutant("newest-generation-of-each-node", rule="DRA-148b")
+def _(patch: Patch) -> None:
+    """Only the slices for a node say which generation of a pool is the newest there."""
+    _generation_of_node(patch)
+
+
+@mutant("newest-generation-for-each-node", rule="DRA-148")
+def _(patch: Patch) -> None:
+    """The newest generation is that of the slices for the node, complete or not."""
+    _generation_of_node(patch)
     # The slices of a node may be only a part of their pool.
     patch.replace(f"{_ALLOCATOR}.pools:is_complete", lambda slices: True)
 

@@ -11,7 +11,6 @@ import msgspec
 from dra_api.quantity import Quantity
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.scheduler.allocator.model import AllocationError, amount
-from reference_impl.scheduler.allocator.pools import offered_to
 from reference_impl.scheduler.pod_claims import NotReady
 
 Obj = dict[str, Any]
@@ -967,16 +966,3 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Devices of a decision are free until it is written."""
     patch.replace("reference_impl.scheduler.claim_ledger:ClaimLedger.assume", lambda self, *args: None)
-
-
-@mutant("newest-generation-of-each-node", rule="DRA-148b")
-def _(patch: Patch) -> None:
-    """Only the slices for a node say which generation of a pool is the newest there."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def view_pool(slices: Any, node: Any, features: Any) -> Any:
-            return original([one for one in slices if offered_to(one, node)] or slices, node, features)
-
-        return view_pool
-
-    patch.wrap(f"{_ALLOCATOR}.pools:view_pool", make)

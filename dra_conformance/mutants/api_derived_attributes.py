@@ -167,14 +167,14 @@ def _(patch: Patch) -> None:
     """A derived attribute has a boolean as result, as a selector."""
 
     def make(original: _Function) -> _Function:
-        def compiled(self: Any, expression: str, path: str) -> list[Any]:
-            found = list(original(self, expression, path))
+        def validate(expression: str, path: str, *how: Any) -> list[Any]:
+            found = list(original(expression, path, *how))
             boolean = any(operator in expression for operator in ("==", "!=", "all("))
             return found if boolean or found else [invalid(path, expression, "must evaluate to bool")]
 
-        return compiled
+        return validate
 
-    patch.wrap(f"{_CLASS}._compile", make)
+    patch.wrap(f"{_DERIVED}:validate_expression", make)
 
 
 @mutant("derived-attribute-is-a-list-of-anything", rule="DRA-441", **_LISTS_ON)

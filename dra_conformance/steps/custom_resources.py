@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-
 from dra_api.client import ApiError
 from dra_api.objects import Obj, Resource
 from dra_conformance.core import manifests
@@ -26,16 +24,20 @@ def _(world: World) -> None:
     for obj in world.manifests("claims/custom-definition"):
         world.create(obj)
     resource = _things(world)
-    deadline = world.log.clock.monotonic() + world.run.patience
-    while True:
+    refusal: ApiError | None = None
+
+    def served() -> bool:
+        nonlocal refusal
         try:
             world.client.list(resource, world.namespace)
-            return
         except ApiError as error:
-            if world.log.clock.monotonic() > deadline:
-                raise Untestable(f"the API server does not serve the kind of a new definition: {error}") from error
-        # Polled: nothing else reports that the handlers of a definition are installed.
-        world.log.clock.wait(threading.Event(), 0.05)
+            refusal = error
+            return False
+        return True
+
+    # Polled: nothing else reports that the handlers of a definition are installed.
+    if not world.poll(served):
+        raise Untestable(f"the API server does not serve the kind of a new definition: {refusal}") from refusal
 
 
 def _thing(world: World, fields: str) -> Obj:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -172,21 +171,24 @@ def _(world: World, path: str, value: str) -> None:
 @then("the API server comes to accept it")
 def _(world: World) -> None:
     """The manifest is created; a refusal with 403 is tried again, at most for the run's patience."""
-    clock = world.log.clock
-    deadline = clock.monotonic() + world.run.patience
-    while True:
+
+    def decided() -> bool:
         attempt(world, lambda: world.create(draft(world)))
         error = world.state(Requests).refusal
-        if error is None or error.status != 403 or clock.monotonic() > deadline:
-            break
-        # Polled: nothing reports when the server's admission has received what it compares with.
-        clock.wait(threading.Event(), 0.05)
-    world.check(error is None, "the request is accepted", expected="accepted", observed=_outcome(world))
+        return error is None or error.status != 403
+
+    # Polled: nothing reports when the server's admission has received what it compares with.
+    world.poll(decided)
+    _check_accepted(world)
 
 
 @then("the API server accepts it")
 def _(world: World) -> None:
     """The last request succeeded."""
+    _check_accepted(world)
+
+
+def _check_accepted(world: World) -> None:
     refused = world.state(Requests).refusal is not None
     world.check(not refused, "the request is accepted", expected="accepted", observed=_outcome(world))
 

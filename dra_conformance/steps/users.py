@@ -5,7 +5,6 @@ Their roles are deleted when the scenario ends.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -150,13 +149,8 @@ def _comes_to_be_allowed(world: World, user: str, verb: str, resource: str, name
 
 def comes_to_be_allowed(world: World, review: Obj) -> bool:
     """Create a SubjectAccessReview until it is allowed, at most for the run's patience; return whether it is."""
-    deadline = world.log.clock.monotonic() + world.run.patience
-    while not (world.client.create(REVIEWS, review).get("status") or {}).get("allowed"):
-        if world.log.clock.monotonic() > deadline:
-            return False
-        # Polled: nothing reports when the authorizer has received a role.
-        world.log.clock.wait(threading.Event(), 0.05)
-    return True
+    # Polled: nothing reports when the authorizer has received a role.
+    return world.poll(lambda: bool((world.client.create(REVIEWS, review).get("status") or {}).get("allowed")))
 
 
 @then('user "{user}" may get the ResourceClaim "{claim}"')
