@@ -190,7 +190,8 @@ def _watches() -> Iterator[Probe]:
     yield Probe("watch/initial", (_THREE[0], _THREE[1], watch(MAPS, 3, query=(*initial, *yes))))
     yield Probe("watch/initial-then", (_THREE[0], watch(MAPS, 3, make, query=(*initial, *yes))))
     yield Probe("watch/initial-none", (watch(CLAIMS, 1, query=initial),))
-    yield Probe("watch/initial-version", (_THREE[0], watch(MAPS, 2, query=(*initial, ("resourceVersion", "1"), *yes))))
+    old_start = watch(MAPS, 2, query=(*initial, ("resourceVersion", "1"), *yes))
+    yield Probe("watch/initial-version", (_THREE[0], _FRESH[0], old_start))
     yield Probe("watch/initial-no-match", (watch(MAPS, 1, query=(("sendInitialEvents", "true"),)),))
     yield Probe("watch/initial-no-bookmarks", (_THREE[0], watch(MAPS, 2, query=(*initial[:2], *yes))))
     yield Probe(
