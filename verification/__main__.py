@@ -22,7 +22,7 @@ from collections.abc import Sequence
 
 from dra_conformance.core.errors import ExitCode, SuiteError
 from dra_conformance.kubelet.real import requirements
-from verification import explore, jobs, results
+from verification import explore, jobs, releases, results
 from verification.prerequisites import missing
 from verification.third_party import build, verify
 from verification.third_party.catalogue import BIN, load
@@ -34,7 +34,7 @@ CASES, OLDER_CASES, KARPENTER_CASES = 2000, 500, 3000
 _CI = frozenset({"fidelity", "differential", "differential 1.36"})
 """The checks of CI's fixed subset, beside the programs with `ci` in expected/*.yaml (.ci/README.md)."""
 _DIFFERENTIAL = "verification.differential"
-_MUTANT_PARTS = 3
+_MUTANT_PARTS = 4
 """CI runs the first of these parts."""
 
 
@@ -48,7 +48,7 @@ def _commands() -> dict[str, tuple[float, list[str]]]:
     }
     for part in range(1, _MUTANT_PARTS + 1):
         shard = f"{part}/{_MUTANT_PARTS}"
-        found[f"mutants {shard}"] = (440.0, ["dra_conformance", "mutants", "--shard", shard])
+        found[f"mutants {shard}"] = (400.0, ["dra_conformance", "mutants", "--shard", shard])
     if (BIN / "dra-allocator").exists():
         found["differential"] = (35.0, [_DIFFERENTIAL, "--cases", str(CASES), *seed])
         found["differential 1.36"] = (35.0, [_DIFFERENTIAL, "--cases", str(CASES), "--bug-compatible", "1.36", *seed])
@@ -106,6 +106,7 @@ def verify_all(names: Sequence[str] = (), *, subset: bool = False, write: bool =
     ran = jobs.run(selected)
     if write:
         results.write(ran, known=[*commands, *(one.name for one in programs)])
+        releases.write(ran, programs=programs, commit=results.commit())
     return jobs.worst([*ran, *skipped])
 
 

@@ -23,22 +23,27 @@ class Outcome:
     """The result of a job.
 
     `lines` are printed. `unexpected` maps what must be verified again, alone, to a description: rule ids, or one key
-    that the job itself understands.
+    that the job itself understands. `statuses` are those of the rules that a program was judged by.
     """
 
     exit_code: int = 0
     lines: tuple[str, ...] = ()
     unexpected: Mapping[str, str] = field(default_factory=dict)
+    statuses: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A job that ended: `summary` is the line that stands for it in a table, `seconds` what it took."""
+    """A job that ended: `summary` is the line that stands for it in a table, `seconds` what it took.
+
+    `statuses` are those of the rules that a program was judged by; a retry replaces those that it judged again.
+    """
 
     name: str
     summary: str
     seconds: float
     exit_code: int
+    statuses: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +79,9 @@ def run(jobs: Iterable[Job], *, parallel: int = PARALLEL) -> list[Finished]:
         # The lines of a retry describe the retried rules only: the table keeps the summary of the whole run.
         summary = before.summary + ", some verified again alone" if before else outcome.lines[job.summary_line]
         exit_code = max(outcome.exit_code, before.exit_code if before else 0)
-        ended[job.name] = Finished(job.name, summary, seconds + (before.seconds if before else 0.0), exit_code)
+        seconds += before.seconds if before else 0.0
+        statuses = {**(before.statuses if before else {}), **outcome.statuses}
+        ended[job.name] = Finished(job.name, summary, seconds, exit_code, statuses)
         if outcome.exit_code:
             failed.append((job, outcome))
 

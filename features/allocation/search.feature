@@ -89,7 +89,7 @@ Feature: The search for devices
     Then request "all" of claim "both" is allocated the devices "dev-0, dev-1"
     And request "some" of claim "both" is allocated the devices "dev-2, dev-3"
 
-  @DRA-155
+  @DRA-155 @gate:DRADeviceTaints
   Scenario: A request for all devices waits while one of them has a taint or is used, on two nodes
     Given node "n1" with 2 devices, "dev-1" tainted "health=bad:NoSchedule"
     And node "n2" with 2 devices

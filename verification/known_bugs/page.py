@@ -29,7 +29,7 @@ _REPEAT = """
 ```sh
 dra-conformance mutants --rule DRA-174                                     # a mutant: the scenarios of the rule kill it
 make third-party-all && python -m verification verify kube-scheduler-1.36  # a real program: the expected rules fail
-dra-conformance run --control-plane binaries --bin-dir verification/bin/kubernetes-v1.36.2 --kubernetes-version 1.36 \\
+dra-conformance run --control-plane binaries --bin-dir verification/bin/kubernetes-v1.36.3 --kubernetes-version 1.36 \\
     --scheduler kube-scheduler --rule DRA-174
 ```
 

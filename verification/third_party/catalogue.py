@@ -44,7 +44,8 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     verifies: all of its scenarios, none, or those that these additional options select. `running` starts the program
     beside `serve`, a served control plane, instead of through `--driver exec:`; `socket` is the file that appears when
     it is ready. `copies` has directories that the program reads when it runs, by their place in BIN: the module, and
-    the path in it.
+    the path in it. `compares` names a program that other descriptions name too, each in another release: their verdicts
+    are shown side by side (`verification.releases`).
     """
 
     name: str
@@ -60,6 +61,7 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     parts: tuple[Part, ...] = ()
     links: tuple[str, ...] = ()
     copies: dict[str, tuple[str, str]] = {}
+    compares: str = ""
     verified_by: Literal["suite", "differential", "tests", "docker", "kind"] = "suite"
     needs: Literal["", "containers"] = ""
     workers: int = 1

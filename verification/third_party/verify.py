@@ -49,7 +49,7 @@ def job_of(program: ThirdParty, *, bin_dir: Path, subset: bool = False) -> Job:
             rules = {rule: row for rule, row in rules.items() if row["status"] != _FILTERED}
             note = f" (only {' '.join(selection)})"
             return Outcome(0, (_summary(program, rules) + note,), unexpected(rules, program.broken_rules, among=rules))
-        return Outcome(0, (_summary(program, rules),), unexpected(rules, program.broken_rules))
+        return Outcome(0, (_summary(program, rules),), unexpected(rules, program.broken_rules), _statuses(rules))
 
     def retry(before: Mapping[str, str]) -> Outcome:
         everything = EVERYTHING in before
@@ -67,9 +67,14 @@ def job_of(program: ThirdParty, *, bin_dir: Path, subset: bool = False) -> Job:
             for rule, text in sorted({**still, **before}.items())
         ]
         lines += [f"  {_summary(program, rules)}"] if everything else []
-        return Outcome(1 if still else 0, (f"{program.name}, verified again alone:", *lines))
+        judged = _statuses(rules) if everything else {rule: rules[rule]["status"] for rule in before if rule in rules}
+        return Outcome(1 if still else 0, (f"{program.name}, verified again alone:", *lines), statuses=judged)
 
     return Job(program.name, program.takes, work, retry)
+
+
+def _statuses(rules: Mapping[str, Any]) -> dict[str, str]:
+    return {rule: row["status"] for rule, row in rules.items()}
 
 
 def _summary(program: ThirdParty, rules: Mapping[str, Any]) -> str:

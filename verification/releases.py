@@ -1,0 +1,134 @@
+"""The verdicts of one program in several releases, side by side: the page docs/explanation/kubernetes-releases.md.
+
+`python -m verification verify NAME --write` stores the status of each rule for the programs whose description names
+what it `compares`, and writes the page.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+from dra_conformance.core.rules import Catalogue
+from verification.jobs import Finished
+from verification.third_party.catalogue import ThirdParty
+
+STORE = Path(__file__).with_name("release_verdicts.json")
+PAGE = Path(__file__).resolve().parents[1] / "docs/explanation/kubernetes-releases.md"
+_JUDGED = {"passed": "kept", "failed": "broken", "error": "broken", "flaky": "unstable", "untestable": "untestable"}
+_NONE = "–"
+_COMPONENTS = {
+    "kube-apiserver": {"control-plane"},
+    "kube-controller-manager": {"claim-controller", "taint-eviction"},
+    "kube-scheduler": {"scheduler", "binder"},
+}
+"""The components of the rules that count for a program. Its run also judges the components beside it."""
+
+_HEAD = """# Kubernetes releases side by side
+
+<!-- Written by `python -m verification verify --write` from verification/release_verdicts.json; do not edit. -->
+
+Kubernetes' own programs of four releases, built from their Go modules and judged on etcd and the API server of their
+release. The rules are the same ones; a rule whose feature a release lacks, or has off, does not bind it. Reasons for
+what is broken are in `verification/third_party/expected/`, and for 1.36 and 1.37 also on the page
+[third-party results](third-party-results.md).
+
+```sh
+make third-party-all
+python -m verification verify kube-scheduler kube-scheduler-1.34 --write
+```
+"""
+
+
+class Verdicts(msgspec.Struct, frozen=True, kw_only=True):
+    """The status of each rule for a program in one release, by rule id; `commit` is that of the working tree."""
+
+    name: str
+    program: str
+    version: str
+    date: str
+    commit: str
+    statuses: dict[str, str]
+
+    @property
+    def release(self) -> str:
+        """The minor release, for example 1.36."""
+        return ".".join(self.version.removeprefix("v").split(".")[:2])
+
+
+def stored(store: Path = STORE) -> list[Verdicts]:
+    """Return the stored verdicts; none if there is no file. Raises msgspec.ValidationError for another format."""
+    return msgspec.json.decode(store.read_bytes(), type=list[Verdicts]) if store.exists() else []
+
+
+def write(
+    ended: Iterable[Finished], *, programs: Iterable[ThirdParty], commit: str, store: Path = STORE, page: Path = PAGE
+) -> None:
+    """Replace the verdicts of the compared programs that ended with some, and write the page.
+
+    Args:
+        ended: the jobs that ended.
+        programs: the descriptions of all programs. Verdicts of others are dropped.
+        commit: the commit of the working tree.
+        store: the file with all verdicts.
+        page: the Markdown file with the tables.
+    """
+    catalogue = Catalogue.load()
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    compared = {one.name: one for one in programs if one.compares}
+    rows = {row.name: row for row in stored(store) if row.name in compared}
+    for job in ended:
+        if job.name in compared and job.statuses:
+            binding = _COMPONENTS[compared[job.name].compares]
+            rows[job.name] = Verdicts(
+                name=job.name,
+                program=compared[job.name].compares,
+                version=compared[job.name].version,
+                date=today,
+                commit=commit,
+                statuses={
+                    rule: status
+                    for rule, status in sorted(job.statuses.items())
+                    if status in _JUDGED and catalogue[rule].component in binding
+                },
+            )
+    kept = [rows[name] for name in sorted(rows)]
+    store.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
+    page.write_text(render(kept, levels=levels_of_rules()))
+
+
+def render(rows: Sequence[Verdicts], *, levels: Mapping[str, str]) -> str:
+    """Return the page.
+
+    Args:
+        rows: the verdicts.
+        levels: MUST or SHOULD by rule id.
+    """
+    names = sorted({row.program for row in rows})
+    return _HEAD + "".join("\n" + "".join(_program(name, rows, levels)) for name in names)
+
+
+def _program(name: str, rows: Sequence[Verdicts], levels: Mapping[str, str]) -> Iterator[str]:
+    """Return the parts of the page about a program: what each release got, and the rules that any of them breaks."""
+    columns = sorted((row for row in rows if row.program == name), key=lambda row: [*map(int, row.release.split("."))])
+    yield f"## {name}\n\n| Release | Rules kept | MUST broken | SHOULD broken | Date | Commit |\n"
+    yield "|---|---:|---:|---:|---|---|\n"
+    for row in columns:
+        broken = [rule for rule, status in row.statuses.items() if _JUDGED[status] != "kept"]
+        must = sum(levels.get(rule) == "MUST" for rule in broken)
+        cells = (row.version.removeprefix("v"), len(row.statuses) - len(broken), must, len(broken) - must, row.date)
+        yield "| " + " | ".join(map(str, cells)) + f" | `{row.commit}` |\n"
+    rules = sorted({rule for row in columns for rule, status in row.statuses.items() if _JUDGED[status] != "kept"})
+    if rules:
+        yield f"\n| Rule | Level | {' | '.join(row.release for row in columns)} |\n|---|---|{'---|' * len(columns)}\n"
+    for rule in rules:
+        found = (_JUDGED.get(row.statuses.get(rule, ""), _NONE) for row in columns)
+        yield f"| {rule} | {levels.get(rule, _NONE)} | {' | '.join(found)} |\n"
+
+
+def levels_of_rules() -> dict[str, str]:
+    """MUST or SHOULD by rule id, from the catalogue."""
+    return {rule.id: rule.level for rule in Catalogue.load().values()}
