@@ -103,10 +103,14 @@ def verify_all(names: Sequence[str] = (), *, subset: bool = False, write: bool =
         for name, (takes, words) in commands.items()
         if (not names or name in names) and (not subset or name in _CI)
     ]
-    ran = jobs.run(selected)
-    if write:
-        results.write(ran, known=[*commands, *(one.name for one in programs)])
-        releases.write(ran, programs=programs, commit=results.commit())
+    names_of_all = [*commands, *(one.name for one in programs)]
+
+    def keep(ended: jobs.Finished) -> None:
+        if write:
+            results.write([ended], known=names_of_all)
+            releases.write([ended], programs=programs, commit=results.commit())
+
+    ran = jobs.run(selected, keep=keep)
     return jobs.worst([*ran, *skipped])
 
 

@@ -61,8 +61,16 @@ class Job:
     summary_line: int = 0
 
 
-def run(jobs: Iterable[Job], *, parallel: int = PARALLEL) -> list[Finished]:
-    """Run all jobs and print their outcomes; return what became of each, sorted by name."""
+def run(
+    jobs: Iterable[Job], *, parallel: int = PARALLEL, keep: Callable[[Finished], None] = lambda one: None
+) -> list[Finished]:
+    """Run all jobs and print their outcomes; return what became of each, sorted by name.
+
+    Args:
+        jobs: the jobs.
+        parallel: how many run at a time.
+        keep: called for each job as soon as its result is final. An interrupt then loses only the others.
+    """
     clock = RealClock()
     retries: list[tuple[Job, Mapping[str, str]]] = []
     failed: list[tuple[Job, Outcome]] = []
@@ -84,6 +92,8 @@ def run(jobs: Iterable[Job], *, parallel: int = PARALLEL) -> list[Finished]:
         ended[job.name] = Finished(job.name, summary, seconds, exit_code, statuses)
         if outcome.exit_code:
             failed.append((job, outcome))
+        if before or not outcome.unexpected:
+            keep(ended[job.name])
 
     with ThreadPoolExecutor(parallel, thread_name_prefix="verification") as pool:
         # The slowest first: started last, it would run on alone at the end.

@@ -523,7 +523,7 @@ def check_prepared(world: World, claim: str, devices: str) -> None:
         ]
         return call.done.is_set() and not call.error and found == wanted, call.outcome
 
-    # In process nothing takes long but the writing of all channels, and a mutant that waits would wait in each scenario.
+    # In process only the writing of all channels takes long, and a mutant that never returns one would wait every time.
     least = GIVEN_WITHIN if world.uses_real_time or len(wanted) > 1 else AT_ONCE
     within = max(world.run.patience, least)
     world.eventually(f"claim {claim} is prepared", look, expected=devices, within=within)

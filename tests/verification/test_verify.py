@@ -133,3 +133,18 @@ def test_every_description_is_complete() -> None:
     for one in load():
         assert one.options or one.verified_by != "suite", one.name
         assert all(broken.reason for broken in one.breaks), one.name
+
+
+def test_a_result_is_kept_as_soon_as_it_is_final() -> None:
+    kept: list[tuple[str, dict[str, str]]] = []
+
+    def keep(one: jobs.Finished) -> None:
+        kept.append((one.name, dict(one.statuses)))
+
+    def retry(_: Mapping[str, str]) -> Outcome:
+        assert [name for name, _ in kept] == ["plain"], "the other job's result does not wait for a retry"
+        return Outcome(0, ("again",), statuses={"DRA-2": "passed"})
+
+    doubtful = Outcome(0, ("first",), {"DRA-2": "new"}, {"DRA-1": "passed", "DRA-2": "failed"})
+    jobs.run([Job("doubtful", 2, lambda: doubtful, retry), Job("plain", 1, lambda: Outcome(0, ("ok",)))], keep=keep)
+    assert kept == [("plain", {}), ("doubtful", {"DRA-1": "passed", "DRA-2": "passed"})]
