@@ -16,7 +16,15 @@ import msgspec
 from verification.jobs import Finished
 
 STORE = Path(__file__).with_name("results.json")
-PAGE = Path(__file__).resolve().parents[1] / "docs/explanation/verification-results.md"
+_ROOT = Path(__file__).resolve().parents[1]
+PAGE = _ROOT / "docs/explanation/verification-results.md"
+_WRITTEN = (
+    "verification/results.json",
+    "verification/release_verdicts.json",
+    "docs/explanation/verification-results.md",
+    "docs/explanation/kubernetes-releases.md",
+)
+"""What `verify --write` writes: a second result must not make the tree look changed."""
 
 _HEAD = """# Results of the whole verification
 
@@ -87,9 +95,12 @@ def table(rows: Sequence[Row], *, missing: Sequence[str] = ()) -> str:
     return _HEAD + "".join(lines) + never
 
 
-def commit() -> str:
-    """Return the commit of the working tree, marked if files differ from it."""
-    found = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=12"], check=False, capture_output=True, text=True
-    )
-    return found.stdout.strip() or "unknown"
+def commit(*, root: Path = _ROOT) -> str:
+    """Return the commit of the working tree `root`, marked if files differ from it other than stored results."""
+    at = _git(root, "rev-parse", "--short=12", "HEAD")
+    changed = _git(root, "diff", "--name-only", "HEAD", "--", ".", *(f":!{path}" for path in _WRITTEN))
+    return f"{at}-dirty" if changed else at or "unknown"
+
+
+def _git(root: Path, *words: str) -> str:
+    return subprocess.run(["git", *words], cwd=root, check=False, capture_output=True, text=True).stdout.strip()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from verification import results
 from verification.jobs import Finished
@@ -33,3 +36,32 @@ def test_rows_of_unknown_jobs_are_dropped(tmp_path: Path) -> None:
 
 def test_the_page_is_the_stored_one() -> None:
     assert results.PAGE.read_text().startswith(results.table(results.stored()))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    for path in ("source.py", "verification/results.json", "docs/explanation/kubernetes-releases.md"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("old")
+    words = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    for more in (["init", "-q"], ["add", "-A"], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*words, *more], cwd=tmp_path, check=True)
+    return tmp_path
+
+
+def test_stored_results_leave_the_commit_unmarked(checkout: Path) -> None:
+    clean = results.commit(root=checkout)
+    assert len(clean) == 12
+    (checkout / "verification/results.json").write_text("new")
+    (checkout / "docs/explanation/kubernetes-releases.md").write_text("new")
+    assert results.commit(root=checkout) == clean
+
+
+def test_a_changed_source_marks_the_commit(checkout: Path) -> None:
+    clean = results.commit(root=checkout)
+    (checkout / "source.py").write_text("new")
+    assert results.commit(root=checkout) == f"{clean}-dirty"
+
+
+def test_a_folder_without_a_commit_has_an_unknown_one(tmp_path: Path) -> None:
+    assert results.commit(root=tmp_path) == "unknown"
