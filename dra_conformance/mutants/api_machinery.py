@@ -341,3 +341,18 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The reference to a deleted owner stays in an object that has another owner."""
     patch.replace("apiserver_emulator.controllers.writes:ControllerWrites.remove_owners", lambda *_: None)
+
+
+@mutant("only-the-first-owner-is-noticed", rule="DRA-388")
+def _(patch: Patch) -> None:
+    """The deletion of an owner that is not the first one of an object has no effect."""
+
+    def make(original: _Function) -> _Function:
+        def index(self: Any, kind: Any, key: Any, obj: Any, old: Any) -> None:
+            owners = obj["metadata"].get("ownerReferences") if obj else None
+            shown = {**obj, "metadata": {**obj["metadata"], "ownerReferences": owners[:1]}} if owners else obj
+            original(self, kind, key, shown, old)
+
+        return index
+
+    patch.wrap("apiserver_emulator.store:Store._index_owners", make)

@@ -76,6 +76,23 @@ def _(patch: Patch) -> None:
     patch.wrap(SHOWN, _entries(lambda entries: [{**e, "name": e["name"].partition("/")[0]} for e in entries]))
 
 
+@mutant("resource-id-once-in-a-container", rule="DRA-296")
+def _(patch: Patch) -> None:
+    """A resource id that two requests of a container have is shown under the first one only."""
+
+    def change(entries: Any) -> Any:
+        seen: set[str] = set()
+        found = []
+        for entry in entries:
+            fresh = [one for one in entry["resources"] if one["resourceID"] not in seen]
+            seen.update(one["resourceID"] for one in fresh)
+            if fresh:
+                found.append({**entry, "resources": fresh})
+        return found
+
+    patch.wrap(SHOWN, _entries(change))
+
+
 @mutant("status-shows-all-requests", rule="DRA-296")
 def _(patch: Patch) -> None:
     """A container that uses one request sees the devices of all."""
@@ -129,6 +146,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{WATCHER}._follow", follow)
 
 
+@mutant("stream-without-a-report-not-opened-again", rule="DRA-298")
+def _(patch: Patch) -> None:
+    """A health stream that ends before its first report is the last one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def one_stream(self: Any, instance: Any) -> tuple[str, bool, bool]:
+            error, received, supported = original(self, instance)
+            return error, received, supported and received
+
+        return one_stream
+
+    patch.wrap(f"{WATCHER}._one_stream", make)
+
+
 @mutant("message-not-truncated", rule="DRA-299")
 def _(patch: Patch) -> None:
     """Messages are not truncated."""
@@ -152,6 +183,20 @@ def _(patch: Patch) -> None:
         return shown
 
     patch.wrap(SHOWN, make)
+
+
+@mutant("only-bad-health-has-a-message", rule="DRA-299")
+def _(patch: Patch) -> None:
+    """The message of a healthy device is not shown."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def get(self: Any, driver: str, pool: str, device: str) -> tuple[str, str]:
+            health, message = original(self, driver, pool, device)
+            return health, "" if health == "Healthy" else message
+
+        return get
+
+    patch.wrap(f"{CACHE}.get", make)
 
 
 @mutant("shared-cdi-id-listed-twice", rule="DRA-300")

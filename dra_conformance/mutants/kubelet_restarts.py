@@ -57,6 +57,32 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{INSTANCE}.prepare", make)
 
 
+@mutant("slices-last-with-the-newest-instance", rule="DRA-286")
+def _(patch: Patch) -> None:
+    """Slices are deleted after the connection of the newest instance is lost, although an older one is connected."""
+
+    def usable(self: Any, driver: str) -> bool:
+        several = self._instances.get(driver) or ()
+        return bool(several) and several[-1].connected
+
+    patch.replace(f"{PLUGINS}._usable", usable)
+
+
+@mutant("unregistration-delays-the-deletion-of-slices", rule="DRA-286")
+def _(patch: Patch) -> None:
+    """The 30 seconds begin again when a driver whose connection is lost is unregistered."""
+
+    def make(original: Any) -> Any:
+        def plan(self: Any, driver: str) -> None:
+            if not self._usable(driver):
+                self._wipe_due.pop(driver, None)
+            original(self, driver)
+
+        return plan
+
+    patch.wrap(f"{PLUGINS}._plan_wipe", make)
+
+
 @mutant("slices-of-unserved-driver-kept", rule="DRA-286")
 def _(patch: Patch) -> None:
     """Only the loss of a connection starts the 30 seconds, so that a driver that never serves keeps its slices."""

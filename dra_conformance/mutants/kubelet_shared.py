@@ -62,6 +62,29 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CLAIMS}.given_devices", make)
 
 
+@mutant("looks-up-one-driver-of-a-claim", rule="DRA-273")
+def _(patch: Patch) -> None:
+    """Of the drivers of a pod's claims only the first one must be registered."""
+
+    def make(original: Any) -> Any:
+        def validated(self: Any, pod: Any) -> Any:
+            plugin, asked = self._plugin, set[str]()
+
+            def first(driver: str) -> Any:
+                asked.add(driver)
+                return plugin(driver) if len(asked) == 1 else None
+
+            self._plugin = first
+            try:
+                return original(self, pod)
+            finally:
+                self._plugin = plugin
+
+        return validated
+
+    patch.wrap(f"{CLAIMS}._validated", make)
+
+
 @mutant("starts-without-a-missing-claim", rule="DRA-273b")
 def _(patch: Patch) -> None:
     """A claim that does not exist is left out."""

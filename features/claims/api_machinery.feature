@@ -205,13 +205,15 @@ Feature: What controllers rely on in the API server
     Then it is garbage-collected
 
   @DRA-388
-  Scenario: An object stays as long as one of its two owners exists
+  Scenario: An object stays as long as one of its owners exists
     Given the manifest "claims/claim"
-    And it is owned by the claims "a, b"
+    And it is owned by the claims "a, b, c"
     And it is created
-    When the owner "a" is deleted and created again
-    Then it stays, owned by the claims "b"
     When the owner "b" is deleted and created again
+    Then it stays, owned by the claims "a, c"
+    When the owner "a" is deleted and created again
+    Then it stays, owned by the claims "c"
+    When the owner "c" is deleted and created again
     Then it is garbage-collected
 
   @DRA-388b

@@ -287,14 +287,32 @@ Feature: The kubelet registers drivers
     Then the ResourceSlice "own" is gone
 
   @DRA-286 @needs:virtual-clock
-  Scenario: The slices of a driver with one of two instances left are kept
+  Scenario Outline: The slices of a driver with one of two instances left are kept: the other <behaviour>
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
     And a scripted driver "sim" on "n1"
     And a slice "own" of the scripted driver "sim" for "n1"
-    When the scripted driver "sim" stops
+    When the scripted driver "sim" <behaviour>
     And 60 seconds pass
     Then the ResourceSlice "own" still exists
+
+    # One that stops to serve is still registered.
+    Examples:
+      | behaviour      |
+      | stops          |
+      | stops to serve |
+
+  @DRA-286 @needs:virtual-clock
+  Scenario: The 30 seconds do not begin again when a lost driver is unregistered
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a slice "own" of the scripted driver "sim" for "n1"
+    When the scripted driver "sim" stops to serve
+    And 20 seconds pass
+    Then the ResourceSlice "own" still exists
+    When the scripted driver "sim" stops
+    And 15 seconds pass
+    Then the ResourceSlice "own" is gone
 
   @DRA-285
   Scenario: A starting kubelet deletes the slices of its node only

@@ -121,9 +121,9 @@ Feature: The kubelet keeps claims of several pods and drivers apart
   Scenario: The deletion of a pod without one of its drivers does not unprepare its other claim
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a ResourceClaim "b" allocated on "n1" to:
-      | request | driver |
-      | gpu     | sim    |
-      | nic     | absent |
+      | request | driver  |
+      | gpu     | sim     |
+      | nic     | unknown |
     And a pod "train" with the reserved claims "a"
     And a pod "refused" with the reserved claims "a, b"
     When pod "train" is bound by hand to "n1"
@@ -291,7 +291,10 @@ Feature: The kubelet keeps claims of several pods and drivers apart
     And a ResourceClaim "b" allocated to the scripted driver "other" on "n1"
     And a ResourceClaim "c" allocated to the scripted driver "sim" on "n1"
     And a pod "first" with the reserved claims "a"
+    And a ResourceClaim "d" allocated to the scripted driver "sim" on "n1"
     And a pod "second" with the reserved claims "a, b"
+    And a pod "third" with the reserved claims "b, d"
+    And a pod "fourth" with the reserved claims "d"
     And a pod "earlier" with the reserved claims "c"
     When pod "earlier" is bound by hand to "n1"
     Then pod "earlier" reaches phase Running [DRA-280]
@@ -299,6 +302,10 @@ Feature: The kubelet keeps claims of several pods and drivers apart
     Then pod "first" reaches phase Running [DRA-280]
     When pod "second" is bound by hand to "n1"
     Then pod "second" reaches phase Running [DRA-280]
+    When pod "third" is bound by hand to "n1"
+    Then pod "third" reaches phase Running [DRA-280]
+    When pod "fourth" is bound by hand to "n1"
+    Then pod "fourth" reaches phase Running [DRA-280]
     When pod "earlier" is deleted
     Then the Pod "earlier" is gone [DRA-280]
     When the kubelet of "n1" is stopped
@@ -311,7 +318,14 @@ Feature: The kubelet keeps claims of several pods and drivers apart
     When pod "second" is deleted
     Then the Pod "second" is gone [DRA-280]
     And the scripted driver "sim" receives one Unprepare call for "a" [DRA-280]
-    And the scripted driver "other" receives one Unprepare call for "a, b" [DRA-280]
+    And the scripted driver "other" receives one Unprepare call for "a" [DRA-280]
+    # Each claim of two pods is kept for both of them.
+    When pod "third" is deleted
+    Then the Pod "third" is gone [DRA-280]
+    And the scripted driver "other" has received in this order: Prepare a, Prepare b, Unprepare a, Unprepare b [DRA-280]
+    When pod "fourth" is deleted
+    Then the Pod "fourth" is gone [DRA-280]
+    And the scripted driver "sim" has received in this order: Prepare c, Prepare a, Prepare d, Unprepare c, Unprepare a, Unprepare d [DRA-280]
 
   @DRA-270
   Scenario: The claims of two pods are prepared again after a reboot

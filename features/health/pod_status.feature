@@ -23,6 +23,9 @@ Feature: The pod status shows the health of devices
     When device "dev-1" of "n1" is reported Unhealthy with {message: XID 48}
     Then pod "train" shows the health "Healthy, Healthy, Unhealthy" for "claim:train" [DRA-295]
     And pod "train" shows a health message like "XID 48" for "claim:train" [DRA-299]
+    # A message is not only for bad health.
+    When device "dev-1" of "n1" is reported Healthy with {message: row remapped}
+    Then pod "train" shows a health message like "row remapped" for "claim:train" [DRA-299]
 
   @DRA-295
   Scenario: The pod status shows the health of each claim of a pod, by the ids of its devices
@@ -157,6 +160,18 @@ Feature: The pod status shows the health of devices
     Then container "both" of pod "train" shows only the health "Healthy, Unhealthy" for "claim:beside"
     And the Pod "train" has "status.containerStatuses[name=each][0].allocatedResourcesStatus" in any order [{name: 'claim:beside/dev-0', resources: [{resourceID: $(sim)/$(node:n1)/dev-0, health: Healthy}]}, {name: 'claim:beside/dev-1', resources: [{resourceID: $(sim)/$(node:n1)/dev-1, health: Unhealthy}]}]
 
+  @DRA-296
+  Scenario: Two requests of a container have an entry each, also if their devices have one CDI id
+    Given node "n1" running a driver that reports the health of 2 devices
+    And the devices "dev-0, dev-1" of "n1" share one CDI id
+    And pod "beside" runs on devices "dev-0, dev-1" of "n1", a container for each
+    And a pod "train" with the reserved claims "beside" and the containers:
+      | name | claims                     |
+      | each | beside/dev-0, beside/dev-1 |
+    When pod "train" is bound by hand to "n1"
+    Then the Pod "train" has "status.containerStatuses[0].allocatedResourcesStatus[*].name" in any order ['claim:beside/dev-0', 'claim:beside/dev-1']
+    And the Pod "train" has "status.containerStatuses[0].allocatedResourcesStatus[*].resources[*].resourceID" in any order [[$(sim)/device=shared], [$(sim)/device=shared]]
+
   @DRA-297 @needs:virtual-clock
   Scenario: Each report of a device starts its timeout again
     Given node "n1" running a driver that reports the health of 2 devices
@@ -224,11 +239,14 @@ Feature: The pod status shows the health of devices
     When the driver of "n1" ends health streams
     Then pod "train" shows the health "Unknown" for "claim:train"
     And pod "infer" shows the health "Unknown" for "claim:infer"
+    # The second stream ends before its first report.
+    When 8 seconds pass
+    Then the kubelet has opened 2 health streams of the driver of "n1"
     When the driver of "n1" accepts health streams
     And 6 seconds pass
     Then pod "train" shows the health "Healthy" for "claim:train"
     And pod "infer" shows the health "Healthy" for "claim:infer"
-    # The second stream ends as the first did.
+    # The third stream ends as the first did.
     When the driver of "n1" ends health streams
     Then pod "train" shows the health "Unknown" for "claim:train"
     When the driver of "n1" accepts health streams

@@ -63,6 +63,9 @@ def _pages() -> Iterator[Probe]:
     two = ("limit", "2")
     yield Probe("page/three", (*_FIVE, _page(two), _page(two, _next(5)), _page(two, _next(6))))
     yield Probe("page/sizes", (*_FIVE, _page(("limit", "1")), _page(("limit", "3"), _next(5)), _page(_next(6))))
+    # A page is as long without the objects that the selector leaves out.
+    some = ("fieldSelector", "metadata.name!=a,metadata.name!=c")
+    yield Probe("page/selected", (*_FIVE, _page(two, some), _page(two, some, _next(5))))
     for limit in ("0", "4", "5", "6", "-1", "x"):
         yield Probe(f"page/limit-{limit}", (*_FIVE, _page(("limit", limit))))
     # Both pages show the state of the first.
