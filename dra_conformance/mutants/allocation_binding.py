@@ -216,3 +216,20 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The owner of a claim is not checked."""
     patch.replace(f"{_SCHEDULER}.pod_claims:belongs_to", lambda claim, pod: True)
+
+
+@mutant("conditions-of-any-share", rule="DRA-255")
+def _(patch: Patch) -> None:
+    """Conditions that one share of a device reports count for its other shares."""
+
+    def make(original: Any) -> Any:
+        def conditions(claim: Any, result: Any) -> Any:
+            found = original(claim, result)
+            for other in (claim.get("status") or {}).get("devices") or ():
+                if all(other.get(key) == result.get(key) for key in ("driver", "pool", "device")):
+                    found = {**original(claim, other), **found}
+            return found
+
+        return conditions
+
+    patch.wrap(f"{_CONDITIONS}:true_conditions", make)

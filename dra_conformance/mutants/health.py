@@ -76,6 +76,19 @@ def _(patch: Patch) -> None:
     patch.wrap(SHOWN, _entries(lambda entries: [{**e, "name": e["name"].partition("/")[0]} for e in entries]))
 
 
+@mutant("health-updated-in-one-pod-of-a-claim", rule="DRA-296")
+def _(patch: Patch) -> None:
+    """Of the pods that share a claim only the newest shows a change of health."""
+
+    def resync(self: Any, driver: str) -> None:
+        for claim in self._claims.cache.all():
+            if driver in claim.drivers:
+                newest = max(claim.pod_uids, key=lambda uid: list(self._pods).index(uid), default="")
+                self._queue.add(newest)
+
+    patch.replace("dra_conformance.kubelet.pods:PodWorkers.resync", resync)
+
+
 @mutant("resource-id-once-in-a-container", rule="DRA-296")
 def _(patch: Patch) -> None:
     """A resource id that two requests of a container have is shown under the first one only."""

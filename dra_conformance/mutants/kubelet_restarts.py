@@ -62,8 +62,8 @@ def _(patch: Patch) -> None:
     """Slices are deleted after the connection of the newest instance is lost, although an older one is connected."""
 
     def usable(self: Any, driver: str) -> bool:
-        several = self._instances.get(driver) or ()
-        return bool(several) and several[-1].connected
+        newest = (self._instances.get(driver) or ())[-1:]
+        return any(instance.connected for instance in newest)
 
     patch.replace(f"{PLUGINS}._usable", usable)
 

@@ -62,6 +62,21 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CLAIMS}.given_devices", make)
 
 
+@mutant("failed-pods-keep-their-claims", rule="DRA-275")
+def _(patch: Patch) -> None:
+    """A pod that another component has set to Failed counts as ended, and its claims stay prepared."""
+
+    def make(original: Any) -> Any:
+        def end(self: Any, pod: Any, state: Any, phase: Any) -> None:
+            if pod.get("status", {}).get("phase") == "Failed":
+                state.ended = True
+            original(self, pod, state, phase)
+
+        return end
+
+    patch.wrap(f"{PODS}._end", make)
+
+
 @mutant("looks-up-one-driver-of-a-claim", rule="DRA-273")
 def _(patch: Patch) -> None:
     """Of the drivers of a pod's claims only the first one must be registered."""

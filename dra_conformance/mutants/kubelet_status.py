@@ -44,6 +44,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{WRITER}.record_event", nothing)
 
 
+@mutant("one-event-for-a-pod", rule="DRA-265c")
+def _(patch: Patch) -> None:
+    """After the first event of a pod, other failures have none."""
+
+    def make(original: Any) -> Any:
+        def record(self: Any, pod: Any, written: Any, reason: str, message: str) -> None:
+            if not written.event:
+                original(self, pod, written, reason, message)
+
+        return record
+
+    patch.wrap(f"{WRITER}.record_event", make)
+
+
 @mutant("ended-pod-without-container-states", rule="DRA-275b")
 def _(patch: Patch) -> None:
     """The status of a pod that ended does not say how its containers ended."""

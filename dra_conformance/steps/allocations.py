@@ -69,16 +69,28 @@ def _(world: World, claims: str) -> None:
 # -- binding conditions ------------------------------------------------------------------------------------------------
 
 
+_DEVICE = ("driver", "pool", "device", "shareID")
+
+
 @when('device "{device}" of claim "{claim}" reports "{kind}" {status:word}')
 def _(world: World, device: str, claim: str, kind: str, status: str) -> None:
-    """Write a condition of an allocated device into `status.devices`, in place of its driver."""
+    """Write a condition of an allocated device into `status.devices`, in place of its driver.
+
+    Of several shares of the device it is the first that has not reported the condition.
+    """
 
     def change(obj: Obj) -> None:
         held = [result for result in results_of(obj) if result["device"] == device]
         if not held:
             raise Untestable(f"claim {claim} is not allocated the device {device}")
-        where = {key: held[0][key] for key in ("driver", "pool", "device")}
         devices = obj["status"].setdefault("devices", [])
+        shares = [{key: one[key] for key in _DEVICE if key in one} for one in held]
+        reported = [
+            {key: one[key] for key in _DEVICE if key in one}
+            for one in devices
+            if any(condition["type"] == kind for condition in one.get("conditions") or ())
+        ]
+        where = next((one for one in shares if one not in reported), shares[0])
         mine = next((one for one in devices if where.items() <= one.items()), None)
         if mine is None:
             devices.append(mine := {**where, "conditions": []})

@@ -47,6 +47,30 @@ Feature: Binding conditions
     When device "a" of claim "mine" reports "dra.test/wired" True
     Then pod "train" is bound to "n1"
 
+  @DRA-255 @gate:DRAConsumableCapacity
+  Scenario: The pod is bound once each share of its device is ready
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: dev, allowMultipleAllocations: true, capacity: {bandwidth: {value: 10}}, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" with:
+      """
+      requests:
+        - {name: a, exactly: {deviceClassName: $(class:accelerator), capacity: {requests: {bandwidth: 4}}}}
+        - {name: b, exactly: {deviceClassName: $(class:accelerator), capacity: {requests: {bandwidth: 4}}}}
+      """
+    And a pod "train" using claim "mine"
+    Then claim "mine" is reserved for pod "train"
+    When device "dev" of claim "mine" reports "dra.test/ready" True
+    Then pod "train" stays unbound
+    When device "dev" of claim "mine" reports "dra.test/ready" True
+    Then pod "train" is bound to "n1"
+
   @DRA-251
   Scenario: A claim whose device fails to become ready is allocated again
     Given the scheduler binds pods itself

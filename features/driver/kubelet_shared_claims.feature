@@ -102,6 +102,16 @@ Feature: The kubelet keeps claims of several pods and drivers apart
       | Succeeded | 0    |
       | Failed    | 1    |
 
+  @DRA-275
+  Scenario: The claim of a pod that another component has failed is unprepared while the pod exists
+    Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "a"
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    When "status.phase" of the Pod "train" is set to Failed
+    Then the scripted driver "sim" receives one Unprepare call for "a"
+    And the Pod "train" keeps "status.phase" Failed
+
   @DRA-569
   Scenario: The deletion of a pod that a claim is not reserved for does not unprepare the claim
     Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"

@@ -67,8 +67,11 @@ Feature: The kubelet reports its node and the pods that use claims
       | firstTimestamp     | the present time                                       |
       | lastTimestamp      | the present time                                       |
       | count              | set                                                    |
-    When 120 seconds pass
-    And the scripted driver "sim" works
+    # A later failure of another kind has an event too.
+    When the scripted driver "sim" omits "a"
+    And 120 seconds pass
+    Then an event of pod "train" says "skipped 1" [DRA-265c]
+    When the scripted driver "sim" works
     And 30 seconds pass
     Then pod "train" reaches phase Running [DRA-265b]
     And the Pod "train" has: [DRA-265b]

@@ -158,6 +158,7 @@ Feature: The pod status shows the health of devices
     When pod "train" is bound by hand to "n1"
     And device "dev-1" of "n1" is reported Unhealthy
     Then container "both" of pod "train" shows only the health "Healthy, Unhealthy" for "claim:beside"
+    And container "on-dev-1" of pod "beside" shows only the health "Unhealthy" for "claim:beside/dev-1"
     And the Pod "train" has "status.containerStatuses[name=each][0].allocatedResourcesStatus" in any order [{name: 'claim:beside/dev-0', resources: [{resourceID: $(sim)/$(node:n1)/dev-0, health: Healthy}]}, {name: 'claim:beside/dev-1', resources: [{resourceID: $(sim)/$(node:n1)/dev-1, health: Unhealthy}]}]
 
   @DRA-296

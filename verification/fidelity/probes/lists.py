@@ -168,6 +168,10 @@ def _watches() -> Iterator[Probe]:
     yield Probe("watch/life", (_THREE[0], watch(MAPS, 3, make, change, remove, query=(since, *yes))))
     yield Probe("watch/from-now", (_THREE[0], watch(MAPS, 2, make, query=yes)))
     yield Probe("watch/version-0", (_THREE[0], _FRESH[0], watch(MAPS, 2, make, query=(("resourceVersion", "0"), *yes))))
+    # Not what has become of the object since it was made, only its present state.
+    newer = (("resourceVersionMatch", "NotOlderThan"), ("resourceVersion", "{1.metadata.resourceVersion}"))
+    present = watch(MAPS, 1, query=(("resourceVersion", "0"), *yes))
+    yield Probe("watch/version-0-changed", (make, change, get(MAPS, query=newer, keep="none"), present))
     yield Probe("watch/selector-leaves", (_THREE[0], watch(MAPS, 3, make, out, back, query=(since, *yes))))
     changed_out = patch(MAPS + "/z", {"metadata": {"labels": None}, "data": {"k": "new"}}, keep="none")
     yield Probe("watch/selector-leaves-changed", (_THREE[0], watch(MAPS, 2, make, changed_out, query=(since, *yes))))
