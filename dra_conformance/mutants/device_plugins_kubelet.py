@@ -956,6 +956,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{OFFERED}.all_usable", all_usable)
 
 
+@mutant("get-ignores-the-namespace", rule="DP-102")
+def _(patch: Patch) -> None:
+    """Get returns a pod of the name in any namespace."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def get_pod(self: Any, namespace: str, name: str) -> Any:
+            found = next((one for one in self.list_pods() if one.name == name), None)
+            return found or original(self, namespace, name)
+
+        return get_pod
+
+    patch.wrap(f"{LISTER}.get_pod", make)
+
+
 @mutant("get-returns-nothing-for-an-unknown-pod", rule="DP-102")
 def _(patch: Patch) -> None:
     """Get of a pod that does not exist has an empty answer."""

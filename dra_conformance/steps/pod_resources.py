@@ -155,10 +155,19 @@ def _(world: World, pod: str, node: str, containers: str) -> None:
 @then('Get of pod "{pod}" in PodResources of "{node}" fails')
 def _(world: World, pod: str, node: str) -> None:
     """Get ends with an error of the kubelet."""
+    _get_fails(world, node, world.namespace, pod)
 
+
+@then('Get of pod "{pod}" of namespace "{namespace}" in PodResources of "{node}" fails')
+def _(world: World, pod: str, namespace: str, node: str) -> None:
+    """Get with the name of a pod and another namespace ends with an error of the kubelet."""
+    _get_fails(world, node, namespace, pod)
+
+
+def _get_fails(world: World, node: str, namespace: str, pod: str) -> None:
     def look() -> Seen:
         try:
-            return False, repr(call(world, node, lambda client: client.get_pod(world.namespace, pod)))
+            return False, repr(call(world, node, lambda client: client.get_pod(namespace, pod)))
         except RpcError as error:
             # Without a server there is no answer at all.
             return error.code not in ("UNAVAILABLE", "UNIMPLEMENTED"), f"{error.code}: {error.details}"

@@ -25,6 +25,7 @@ Feature: The kubelet shows the devices of pods in the PodResources API
     And Get of pod "side" in PodResources of "n1" has the containers "side, main" [DP-099]
     And Get of pod "plain" in PodResources of "n1" has the containers "main" [DP-100]
     And Get of pod "other" in PodResources of "n1" fails [DP-102]
+    And Get of pod "plain" of namespace "kube-system" in PodResources of "n1" fails [DP-102]
     Given PodResources of "n1" is remembered
     When the kubelet of "n1" is restarted
     And the scripted device plugin "gpu" starts again
