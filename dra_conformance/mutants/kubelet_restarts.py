@@ -57,6 +57,14 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{INSTANCE}.prepare", make)
 
 
+@mutant("replaced-socket-not-noticed", rule="DRA-260b")
+def _(patch: Patch) -> None:
+    """A socket that takes the place of another one of the same name counts as the same."""
+    patch.wrap(
+        "dra_conformance.kubelet.plugins:_socket_inode", lambda original: lambda path: original(path) and (0, 0)
+    )
+
+
 @mutant("slices-last-with-the-newest-instance", rule="DRA-286")
 def _(patch: Patch) -> None:
     """Slices are deleted after the connection of the newest instance is lost, although an older one is connected."""

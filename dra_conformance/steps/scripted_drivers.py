@@ -224,6 +224,12 @@ def behave(world: World, alias: str, behaviour: str) -> None:
             start_newest_again(world, alias)
         case "is started again", "":
             driver.start()
+        case "is replaced at its sockets", "":
+            # A new process renames its sockets over those of the old one, so that there is no moment without them.
+            before = driver.server
+            driver.start()
+            if before is not None:
+                before.stop(grace=0.2)
         case "is started again with", versions:
             driver.start(announced=announced_services(versions))
         case "stops to serve", "" if driver.server is not None:

@@ -115,6 +115,17 @@ Feature: The kubelet registers drivers
     And the scripted driver "sim" has received in this order: Prepare a [DRA-260b]
 
   @DRA-260b
+  Scenario: A driver whose sockets were replaced is registered again
+    Given node "n1" with a kubelet
+    And a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "a"
+    When the scripted driver "sim" is replaced at its sockets
+    Then NotifyRegistrationStatus of the scripted driver "sim" has registered true and the error ""
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+
+  @DRA-260b
   Scenario: A driver that was refused registers with another service
     Given node "n1" with a kubelet
     When a scripted driver "sim" that announces "none" starts on "n1"
