@@ -220,6 +220,14 @@ def _deletions() -> Iterator[Probe]:
         "pending": (first, delete(_ONE), gone),
         "bound": (first, bound, delete(_ONE), gone),
         "bound-now": (first, bound, delete(_ONE, {"gracePeriodSeconds": 0}, keep=marks), gone),
+        # An update in the grace period does not end it.
+        "bound-updated": (
+            first,
+            bound,
+            delete(_ONE, keep="none"),
+            patch(_ONE, {"metadata": {"labels": {"late": "yes"}}}, keep=("metadata.labels", *marks)),
+            gone,
+        ),
         # A second deletion may shorten the grace period and never extend it.
         "bound-shorter": (
             first,
