@@ -60,9 +60,7 @@ def _(patch: Patch) -> None:
 @mutant("replaced-socket-not-noticed", rule="DRA-260b")
 def _(patch: Patch) -> None:
     """A socket that takes the place of another one of the same name counts as the same."""
-    patch.wrap(
-        "dra_conformance.kubelet.plugins:_socket_inode", lambda original: lambda path: original(path) and (0, 0)
-    )
+    patch.wrap("dra_conformance.kubelet.plugins:_socket_inode", lambda original: lambda path: original(path) and (0, 0))
 
 
 @mutant("slices-last-with-the-newest-instance", rule="DRA-286")
