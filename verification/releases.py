@@ -7,6 +7,7 @@ what it `compares`, and writes the page.
 from __future__ import annotations
 
 import datetime
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from verification.third_party.catalogue import ThirdParty
 STORE = Path(__file__).with_name("release_verdicts.json")
 PAGE = Path(__file__).resolve().parents[1] / "docs/explanation/kubernetes-releases.md"
 _JUDGED = {"passed": "kept", "failed": "broken", "error": "broken", "flaky": "unstable", "untestable": "untestable"}
+_BROKEN = ("broken", "unstable")
 _NONE = "–"
 _COMPONENTS = {
     "kube-apiserver": {"control-plane"},
@@ -114,12 +116,13 @@ def render(rows: Sequence[Verdicts], *, levels: Mapping[str, str]) -> str:
 def _program(name: str, rows: Sequence[Verdicts], levels: Mapping[str, str]) -> Iterator[str]:
     """Return the parts of the page about a program: what each release got, and the rules that any of them breaks."""
     columns = sorted((row for row in rows if row.program == name), key=lambda row: [*map(int, row.release.split("."))])
-    yield f"## {name}\n\n| Release | Rules kept | MUST broken | SHOULD broken | Date | Commit |\n"
-    yield "|---|---:|---:|---:|---|---|\n"
+    yield f"## {name}\n\n| Release | Rules kept | MUST broken | SHOULD broken | Untestable | Date | Commit |\n"
+    yield "|---|---:|---:|---:|---:|---|---|\n"
     for row in columns:
-        broken = [rule for rule, status in row.statuses.items() if _JUDGED[status] != "kept"]
-        must = sum(levels.get(rule) == "MUST" for rule in broken)
-        cells = (row.version.removeprefix("v"), len(row.statuses) - len(broken), must, len(broken) - must, row.date)
+        count = Counter(_JUDGED[status] for status in row.statuses.values())
+        must = sum(levels.get(rule) == "MUST" for rule, status in row.statuses.items() if _JUDGED[status] in _BROKEN)
+        broken = sum(count[word] for word in _BROKEN)
+        cells = (row.version.removeprefix("v"), count["kept"], must, broken - must, count["untestable"], row.date)
         yield "| " + " | ".join(map(str, cells)) + f" | `{row.commit}` |\n"
     rules = sorted({rule for row in columns for rule, status in row.statuses.items() if _JUDGED[status] != "kept"})
     if rules:
