@@ -116,6 +116,19 @@ Feature: Extended resources backed by devices
     When pod "train" is force-deleted
     Then pod "large" is bound to "n1" [DRA-249]
 
+  # Through BindRequests the binder would refuse a device that is in use, and hide what the scheduler chose.
+  @DRA-249 @needs:direct-binding
+  Scenario: A pod waits for devices that a pod with extended resources uses
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    Then pod "train" is bound to "n1"
+    When a pod "large" requesting {$(suffix).dra.test/gpu: 2} is created
+    Then pod "large" stays unbound
+    When pod "train" is force-deleted
+    Then pod "large" is bound to "n1"
+
   @DRA-247 @needs:direct-binding
   Scenario: The claim of an interrupted attempt is deleted first
     Given the scheduler binds pods itself
