@@ -139,7 +139,7 @@ mutation-survey: $(DEV_READY)       ## count the scenarios' kills of faults chos
 	@$(BIN)/python -m verification.mutation_survey --sample $(SAMPLE) --seed "$(or $(SEED),1)" \
 		$(addprefix --component ,$(COMPONENT)) $(if $(WRITE),--write)
 
-requirements.txt: pyproject.toml constraints.txt       ## pin every dependency with its hashes (needs the network)
+requirements.txt: pyproject.toml constraints.txt | $(BIN)/python       ## pin every dependency with its hashes (needs the network)
 	@$(PIP) install -c constraints.txt -e '.[release]'
 	@sed -n '/^#/p' requirements.txt > $(VENV)/requirements.txt
 	@$(BIN)/uv pip compile -q pyproject.toml -c constraints.txt --python-version 3.11 --universal --generate-hashes \

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from dra_conformance.core.rules import Catalogue
+from dra_conformance.core.rules import Catalogue, Rule
 from verification.jobs import Finished
 from verification.third_party.catalogue import ThirdParty
 
@@ -99,17 +99,19 @@ def write(
             )
     kept = [rows[name] for name in sorted(rows)]
     store.write_bytes(msgspec.json.format(msgspec.json.encode(kept), indent=1) + b"\n")
-    page.write_text(render(kept, levels=levels_of_rules()))
+    page.write_text(render(kept, rules=catalogue))
 
 
-def render(rows: Sequence[Verdicts], *, levels: Mapping[str, str]) -> str:
+def render(rows: Sequence[Verdicts], *, rules: Mapping[str, Rule]) -> str:
     """Return the page.
 
     Args:
         rows: the verdicts.
-        levels: MUST or SHOULD by rule id.
+        rules: the rules by id, for their levels.
     """
     names = sorted({row.program for row in rows})
+    # A stored verdict may be on a rule that no longer exists.
+    levels = {rule.id: rule.level for rule in rules.values()}
     return _HEAD + "".join("\n" + "".join(_program(name, rows, levels)) for name in names)
 
 
@@ -124,14 +126,9 @@ def _program(name: str, rows: Sequence[Verdicts], levels: Mapping[str, str]) -> 
         broken = sum(count[word] for word in _BROKEN)
         cells = (row.version.removeprefix("v"), count["kept"], must, broken - must, count["untestable"], row.date)
         yield "| " + " | ".join(map(str, cells)) + f" | `{row.commit}` |\n"
-    rules = sorted({rule for row in columns for rule, status in row.statuses.items() if _JUDGED[status] != "kept"})
-    if rules:
+    shown = sorted({rule for row in columns for rule, status in row.statuses.items() if _JUDGED[status] != "kept"})
+    if shown:
         yield f"\n| Rule | Level | {' | '.join(row.release for row in columns)} |\n|---|---|{'---|' * len(columns)}\n"
-    for rule in rules:
+    for rule in shown:
         found = (_JUDGED.get(row.statuses.get(rule, ""), _NONE) for row in columns)
         yield f"| {rule} | {levels.get(rule, _NONE)} | {' | '.join(found)} |\n"
-
-
-def levels_of_rules() -> dict[str, str]:
-    """MUST or SHOULD by rule id, from the catalogue."""
-    return {rule.id: rule.level for rule in Catalogue.load().values()}

@@ -89,7 +89,14 @@ def table(rows: Sequence[Row], *, missing: Sequence[str] = ()) -> str:
     lines = []
     for row in rows:
         state = "FAILED" if row.exit_code else "ok"
-        cells = (row.name, row.summary.replace("|", "/"), str(row.seconds), row.date, f"`{row.commit}`", state)
+        cells = (
+            row.name,
+            " ".join(row.summary.replace("|", "/").split()),
+            str(row.seconds),
+            row.date,
+            f"`{row.commit}`",
+            state,
+        )
         lines.append(f"| {' | '.join(cells)} |\n")
     never = f"\nNever run: {'; '.join(missing)}.\n" if missing else ""
     return _HEAD + "".join(lines) + never
