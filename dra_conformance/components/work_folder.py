@@ -2,7 +2,7 @@
 
 The owner removes its folder with `end`. A killed run cannot; so each folder has a file that its owner keeps locked. The
 kernel releases the lock when the process ends, and the next run of the same user removes the folders whose lock it can
-take. Folders without such a file are ignored.
+take; a run with workers does so at its end too. Folders without such a file are ignored.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 _PREFIX = "dra-"
 _LOCK = "dra-conformance.lock"
 _MEMORY = 1 << 30
+_ROUNDS = 5  # a program that ends at this moment can write a file into a folder that was just emptied
 ROOM = 40
 """Maximum length of the folder's root."""
 
@@ -30,9 +31,7 @@ class WorkFolder:
 
     def __init__(self, *, small: bool = False) -> None:
         root = root_for_sockets(small=small)
-        # Both kinds of folders: runs of the other kind may be rare.
-        for each in {root_for_sockets(), root_for_sockets(small=True)}:
-            remove_abandoned(each)
+        remove_all_abandoned()
         self.path = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=root))
         # The file is locked before it gets its name, so that no other run finds it unlocked.
         new = self.path / f"{_LOCK}.new"
@@ -43,10 +42,19 @@ class WorkFolder:
     def end(self) -> None:
         """Remove the folder. Idempotent."""
         # Unlocked last, so that no other run removes the folder at the same time.
-        shutil.rmtree(self.path, ignore_errors=True)
+        for _ in range(_ROUNDS):
+            shutil.rmtree(self.path, ignore_errors=True)
+            if not self.path.exists():
+                break
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
+
+
+def remove_all_abandoned() -> None:
+    """Remove the folders of this user's killed runs, of both kinds: runs of one kind may be rare."""
+    for root in {root_for_sockets(), root_for_sockets(small=True)}:
+        remove_abandoned(root)
 
 
 def remove_abandoned(root: Path) -> list[Path]:

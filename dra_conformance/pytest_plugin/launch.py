@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from dra_conformance.components.work_folder import remove_all_abandoned
 from dra_conformance.core.errors import ExitCode, UsageError, cannot_write
 from dra_conformance.core.folder_lock import lock
 from dra_conformance.core.options import Order, RunOptions, to_json
@@ -74,6 +75,8 @@ def execute(
         os.environ.update(aside)
         handed.unlink(missing_ok=True)
         shutil.rmtree(temporary, ignore_errors=True)
+        if workers:  # pytest-xdist kills a worker that does not end within 10 s
+            remove_all_abandoned()
         os.close(held)
     return ExitCode.USAGE if code == pytest.ExitCode.USAGE_ERROR else int(code)
 

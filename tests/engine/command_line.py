@@ -117,7 +117,8 @@ class CommandLine:
     def nothing_left(self) -> None:
         """Check that no process, temporary file or partial write is left."""
         assert self.processes() == []
-        assert list(self.temp.iterdir()) == []
+        left = sorted(path.name for path in self.temp.iterdir())
+        assert left == [], left  # pytest shows no values of this module
         assert list((self.folder / "dra-report").glob(".*")) == []
 
     def processes(self) -> list[str]:

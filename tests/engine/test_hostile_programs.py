@@ -28,10 +28,12 @@ def script(folder: Path, rest: str) -> list[str]:
 
 
 def daemon(folder: Path) -> int:
-    """Return the id of the daemon as soon as there is one."""
+    """Return the id of the daemon as soon as it runs its last program: in an exec, no command line can be read."""
     file = folder / "pid"
     wait_until(lambda: file.is_file() and file.read_text().strip() != "")
-    return int(file.read_text())
+    process = int(file.read_text())
+    wait_until(lambda: b"sleep\x00600" in Path(f"/proc/{process}/cmdline").read_bytes())
+    return process
 
 
 def runs(process: int) -> bool:

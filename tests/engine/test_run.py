@@ -285,6 +285,33 @@ def test_the_next_run_removes_the_folder_of_a_killed_one_and_no_other(cli: Comma
     foreign.rmdir()
 
 
+def test_a_run_removes_the_folders_of_its_killed_workers(cli: CommandLine) -> None:
+    # pytest-xdist kills a worker whose cleanup takes more than 10 s, as on a busy machine.
+    process = cli.start("run", *cli.features("slow"), "--patience", "60", "-n", "2", "--report", "json")
+    wait_until(lambda: WAITING in cli.logged())
+    workers = {owner(folder) for folder in cli.temp.glob("dra-*")} - {process.pid}
+    assert workers
+    for worker in workers:
+        os.kill(worker, signal.SIGKILL)
+    os.killpg(process.pid, signal.SIGTERM)
+    process.communicate(timeout=120)
+    wait_until(lambda: cli.processes() == [])
+    cli.nothing_left()
+
+
+def owner(folder: Path) -> int:
+    """Return the process that has the lock of a run's folder open."""
+    (lock,) = folder.glob("*.lock")
+    return next(int(fd.parts[2]) for fd in Path("/proc").glob("[0-9]*/fd/*") if readlink(fd) == str(lock))
+
+
+def readlink(path: Path) -> str:
+    try:
+        return os.readlink(path)
+    except OSError:  # of a process that has ended
+        return ""
+
+
 def test_every_component_has_its_own_user_agent(cli: CommandLine) -> None:
     ended = cli.suite("--focus", "^(imex|mig)/end_to_end")
     assert ended.code == ExitCode.OK
