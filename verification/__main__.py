@@ -110,7 +110,11 @@ def verify_all(names: Sequence[str] = (), *, subset: bool = False, write: bool =
             results.write([ended], known=names_of_all)
             releases.write([ended], programs=programs, commit=results.commit())
 
-    ran = jobs.run(selected, keep=keep)
+    try:
+        ran = jobs.run(selected, keep=keep)
+    except KeyboardInterrupt:
+        print("verification: interrupted" + ("; what had ended is stored" if write else ""), file=sys.stderr)
+        return ExitCode.INTERRUPTED
     return jobs.worst([*ran, *skipped])
 
 

@@ -2,14 +2,22 @@
 
 Jobs spend most of their time waiting, so two run at once. The load must not change a verdict: a rule with an unexpected
 verdict is verified again alone, after all other jobs. The output ends with the jobs that failed.
+
+Ctrl-C reaches the programs of the jobs as well; SIGTERM reaches this process alone, and is passed on to them.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType
 
 from dra_api.clock import RealClock
 
@@ -95,26 +103,52 @@ def run(
         if before or not outcome.unexpected:
             keep(ended[job.name])
 
-    with ThreadPoolExecutor(parallel, thread_name_prefix="verification") as pool:
-        # The slowest first: started last, it would run on alone at the end.
-        started = [pool.submit(timed, job) for job in sorted(jobs, key=lambda each: -each.takes)]
-        for done in as_completed(started):
-            job, outcome, seconds = done.result()
-            finished(job, outcome, seconds, f" ({seconds:.0f} s)")
-            if outcome.unexpected:
-                retries.append((job, outcome.unexpected))
-    # After the pool: a retry has the machine to itself.
-    for job, unexpected in retries:
-        if job.retry is None:
-            raise ValueError(f"{job.name} reports unexpected rules but cannot retry them")
-        start = clock.monotonic()
-        finished(job, job.retry(unexpected), clock.monotonic() - start)
+    with _ended_together():
+        with ThreadPoolExecutor(parallel, thread_name_prefix="verification") as pool:
+            # The slowest first: started last, it would run on alone at the end.
+            started = [pool.submit(timed, job) for job in sorted(jobs, key=lambda each: -each.takes)]
+            try:
+                for done in as_completed(started):
+                    job, outcome, seconds = done.result()
+                    finished(job, outcome, seconds, f" ({seconds:.0f} s)")
+                    if outcome.unexpected:
+                        retries.append((job, outcome.unexpected))
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+        # After the pool: a retry has the machine to itself.
+        for job, unexpected in retries:
+            if job.retry is None:
+                raise ValueError(f"{job.name} reports unexpected rules but cannot retry them")
+            start = clock.monotonic()
+            finished(job, job.retry(unexpected), clock.monotonic() - start)
     print(f"verification: finished in {clock.monotonic() - began:.0f} s", flush=True)
     if failed:
         print(f"verification: failed: {', '.join(job.name for job, _ in failed)}; their output again:", flush=True)
         for job, outcome in failed:
             print("\n".join((f"== {job.name}", *outcome.lines)), flush=True)
     return [ended[name] for name in sorted(ended)]
+
+
+@contextlib.contextmanager
+def _ended_together() -> Iterator[None]:
+    """Interrupt the programs of the jobs, and this process, on SIGTERM."""
+    if threading.current_thread() is not threading.main_thread():  # where Python cannot set handlers
+        yield
+        return
+
+    def end(_number: int, _frame: FrameType | None) -> None:
+        for child in Path("/proc/self/task").glob("*/children"):
+            for process in child.read_text().split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(process), signal.SIGINT)
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def worst(ended: Iterable[Finished]) -> int:

@@ -2,7 +2,8 @@
 
 The long search is a puzzle: one device of each row of a Latin square, no two of one column or with one symbol. A cyclic
 square with an even number of rows has no solution (Euler), and counting does not show it, so a search goes through very
-many combinations.
+many combinations. Without distinctAttribute the same puzzle has devices for the columns and symbols, each of which
+serves one row: a claim wants one of both for each row, with matchAttribute.
 """
 
 from __future__ import annotations
@@ -67,6 +68,57 @@ def _(world: World, claim: str, count: int, name: str) -> None:
         "devices": {
             "requests": [{"name": f"r{at}", "exactly": exactly} for at in range(count)],
             "constraints": [{"distinctAttribute": f"dra.test/{axis}"} for axis in _AXES],
+        }
+    }
+    world.create(claim_object(world, claim, spec))
+
+
+def lines(rows: int, *, name: str = "") -> list[Obj]:
+    """Return a device for each column and for each symbol of a Latin square; their names begin with `name`."""
+    return [
+        {
+            "name": f"{name}{axis}-{at}",
+            "attributes": {"dra.test/kind": {"string": axis}, f"dra.test/{axis}": {"int": at}},
+        }
+        for axis in _AXES[1:]
+        for at in range(rows)
+    ]
+
+
+@given('node "{node}" with a Latin square of {rows:d} rows, its columns and its symbols')
+def _(world: World, node: str, rows: int) -> None:
+    """As a Latin square, of kind cell, and a device of kind column or symbol for each of these."""
+    make_node(world, node)
+    cells = square(rows)
+    for cell in cells:
+        cell["attributes"]["dra.test/kind"] = {"string": "cell"}
+    publish(world, slice_with(world, "square", {"nodeName": world.name(node), "devices": [*cells, *lines(rows)]}))
+
+
+@when('node "{node}" gets a second device for each of {rows:d} columns and symbols')
+def _(world: World, node: str, rows: int) -> None:
+    """Publish these devices in a pool of their own."""
+    publish(world, slice_with(world, "lines", {"nodeName": world.name(node), "devices": lines(rows, name="second-")}))
+
+
+@given('a ResourceClaim "{claim}" for {count:d} of "{name}" with a column and a symbol each')
+def _(world: World, claim: str, count: int, name: str) -> None:
+    """Create a claim with three requests for each row: a cell of the row, and its column and symbol."""
+
+    def request(kind: str, row: int) -> Obj:
+        attributes = 'device.attributes["dra.test"]'
+        expression = f'{attributes}.kind == "{kind}"' + (f" && {attributes}.row == {row}" if kind == "cell" else "")
+        selectors = [{"cel": {"expression": expression}}]
+        return {"name": f"{kind}-{row}", "exactly": {"deviceClassName": world.name(name), "selectors": selectors}}
+
+    spec = {
+        "devices": {
+            "requests": [request(kind, row) for row in range(count) for kind in ("cell", *_AXES[1:])],
+            "constraints": [
+                {"requests": [f"cell-{row}", f"{axis}-{row}"], "matchAttribute": f"dra.test/{axis}"}
+                for row in range(count)
+                for axis in _AXES[1:]
+            ],
         }
     }
     world.create(claim_object(world, claim, spec))

@@ -127,7 +127,7 @@ Feature: Resource pools
     When a pod "two" using claim "second" is created
     Then claim "second" stays unallocated
 
-  @DRA-149 @DRA-150
+  @DRA-149
   Scenario: A pool that lists a device twice is not used
     Given node "n1"
     And a ResourceSlice "a-part" with:
@@ -149,11 +149,28 @@ Feature: Resource pools
       """
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "mine" for 1 of "accelerator"
-    And a ResourceClaim "more" for 1 of "accelerator"
     When a pod "train" using claim "mine" is created
-    Then claim "mine" is allocated the devices "sound" [DRA-149]
-    When a pod "late" using claim "more" is created
-    Then the message of condition PodScheduled of the Pod "late" contains "invalid resource pools" [DRA-150]
+    Then claim "mine" is allocated the devices "sound"
+
+  @DRA-150
+  Scenario: The condition of a pod that waits names an invalid pool
+    Given node "n1"
+    And a ResourceSlice "a-part" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: a, resourceSliceCount: 2}
+      devices: [{name: twin}, {name: only}]
+      """
+    And a ResourceSlice "b-part" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: a, resourceSliceCount: 2}
+      devices: [{name: twin}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    When a pod "train" using claim "mine" is created
+    Then the message of condition PodScheduled of the Pod "train" contains "invalid resource pools"
 
   @DRA-151
   Scenario: Devices are allocated in the order of driver, pool, slice and list

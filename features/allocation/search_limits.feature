@@ -47,6 +47,43 @@ Feature: Time limits of the device search
     Then pod "patient" is bound to "n1"
     And the allocation of claim "hard" is valid
 
+  @DRA-136 @DRA-136b @gate-off:DRAConsumableCapacity
+  Scenario: A search for devices that match is limited too, and retried when devices are added
+    Given node "n1" with a Latin square of 8 rows, its columns and its symbols
+    And a DeviceClass "accelerator" for those devices
+    And the scheduler has "filterTimeout" 50ms
+    And a ResourceClaim "hard" for 8 of "accelerator" with a column and a symbol each
+    And a ResourceClaim "easy" for 1 of "accelerator"
+    When a pod "puzzled" using claim "hard" is created
+    Then the message of condition PodScheduled of the Pod "puzzled" contains "timed out trying to allocate devices" [DRA-136]
+    When a pod "modest" using claim "easy" is created
+    Then pod "modest" is bound to "n1" [DRA-136b]
+    When node "n1" gets a second device for each of 8 columns and symbols
+    Then pod "puzzled" is bound to "n1" [DRA-136b]
+    And the allocation of claim "hard" is valid [DRA-136b]
+
+  @DRA-137 @gate-off:DRAConsumableCapacity
+  Scenario: With a filterTimeout of 0 a search for devices that match runs to its end
+    Given node "n1" with a Latin square of 6 rows, its columns and its symbols
+    And a ResourceSlice "the-last-devices" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - name: cell
+          attributes:
+            dra.test/kind: {string: cell}
+            dra.test/row: {int: 5}
+            dra.test/column: {int: 5}
+            dra.test/symbol: {int: 6}
+        - {name: symbol, attributes: {dra.test/kind: {string: symbol}, dra.test/symbol: {int: 6}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And the scheduler has "filterTimeout" 0s
+    And a ResourceClaim "hard" for 6 of "accelerator" with a column and a symbol each
+    When a pod "patient" using claim "hard" is created
+    Then pod "patient" is bound to "n1"
+    And the allocation of claim "hard" is valid
+
   @DRA-138
   Scenario Outline: A scheduler refuses a <argument> of <value>
     When the scheduler is started with "<argument>" <value>

@@ -47,9 +47,13 @@ Feature: API validation of the status of ResourceClaims
       | what                                      | manifest            | value                                                                                             | reason   | field                                        |
       | a device for an unknown request           | claims/claim        | {allocation: {devices: {results: [{request: x, driver: d.test, pool: p, device: d}]}}}     | Invalid  | status.allocation.devices.results[0].request |
       | a device for an unknown alternative       | claims/alternatives | {allocation: {devices: {results: [{request: r/x, driver: d.test, pool: p, device: d}]}}}   | Invalid  | status.allocation.devices.results[0].request |
-      | a device without driver                   | claims/claim        | {allocation: {devices: {results: [{request: r, driver: "", pool: p, device: d}]}}}                | Required | status.allocation.devices.results[0].driver  |
       | a device without pool                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.test, pool: "", device: d}]}}}    | Required | status.allocation.devices.results[0].pool    |
       | a device without name                     | claims/claim        | {allocation: {devices: {results: [{request: r, driver: d.test, pool: p, device: ""}]}}}    | Invalid  | status.allocation.devices.results[0].device  |
+
+    @DRA-088 @since:1.35
+    Examples: results name a driver
+      | what                    | manifest     | value                                                                              | reason   | field                                       |
+      | a device without driver | claims/claim | {allocation: {devices: {results: [{request: r, driver: "", pool: p, device: d}]}}} | Required | status.allocation.devices.results[0].driver |
 
     @DRA-444 @since:1.37 @gate:DRADeviceTaints
     Examples: tolerations of results are known
@@ -155,7 +159,11 @@ Feature: API validation of the status of ResourceClaims
       | what               | path                                               | value                                                                                                        | reason  | field             |
       | another device     | status.allocation.devices.results[0].device        | e                                                                                                            | Invalid | status.allocation |
       | other nodes        | status.allocation.nodeSelector                     | {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]}                      | Invalid | status.allocation |
-      | a later timestamp  | status.allocation.allocationTimestamp              | "2020-01-02T03:04:05Z"                                                                                       | Invalid | status.allocation |
+
+    @DRA-084 @gate:DRADeviceBindingConditions
+    Examples: its time does not change either
+      | what              | path                                  | value                  | reason  | field             |
+      | a later timestamp | status.allocation.allocationTimestamp | "2020-01-02T03:04:05Z" | Invalid | status.allocation |
 
     @DRA-086 @since:1.35
     Examples: consumers have distinct uids

@@ -152,7 +152,6 @@ Feature: API validation of ResourceClaims
     @DRA-026
     Examples: opaque configuration is a JSON object for a driver
       | what                                 | manifest     | path                | value                                                        | reason   | field                                     |
-      | a configuration without driver       | claims/claim | spec.devices.config | [{opaque: {driver: "", parameters: {a: 1}}}]                 | Required | spec.devices.config[0].opaque.driver      |
       | a configuration with an ill-formed driver | claims/claim | spec.devices.config | [{opaque: {driver: a_b, parameters: {a: 1}}}]           | Invalid  | spec.devices.config[0].opaque.driver      |
       | a configuration without parameters   | claims/claim | spec.devices.config | [{opaque: {driver: gpu.example.com}}]                        | Required | spec.devices.config[0].opaque.parameters  |
       | a configuration of null              | claims/claim | spec.devices.config | [{opaque: {driver: gpu.example.com, parameters: null}}]      | Required | spec.devices.config[0].opaque.parameters  |
@@ -160,6 +159,11 @@ Feature: API validation of ResourceClaims
       | a configuration that is a text       | claims/claim | spec.devices.config | [{opaque: {driver: gpu.example.com, parameters: x}}]         | Invalid  | spec.devices.config[0].opaque.parameters  |
       | a configuration that is a number     | claims/claim | spec.devices.config | [{opaque: {driver: gpu.example.com, parameters: 1}}]         | Invalid  | spec.devices.config[0].opaque.parameters  |
       | an empty configuration               | claims/claim | spec.devices.config | [{}]                                                         | Required | spec.devices.config[0].opaque             |
+
+    @DRA-026 @since:1.35
+    Examples: it has a driver
+      | what                           | manifest     | path                | value                                        | reason   | field                                |
+      | a configuration without driver | claims/claim | spec.devices.config | [{opaque: {driver: "", parameters: {a: 1}}}] | Required | spec.devices.config[0].opaque.driver |
 
     @DRA-029
     Examples: a toleration of any value names none

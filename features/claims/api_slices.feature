@@ -52,8 +52,12 @@ Feature: API validation of ResourceSlices
     @DRA-060
     Examples: an attribute has one value
       | what                             | manifest     | path                       | value                    | reason  | field                         |
-      | an attribute without value       | claims/slice | spec.devices[0].attributes | {a: {}}                  | Invalid | spec.devices[0].attributes[a] |
       | an attribute of two values       | claims/slice | spec.devices[0].attributes | {a: {int: 1, bool: true}} | Invalid | spec.devices[0].attributes[a] |
+
+    @DRA-060 @since:1.35
+    Examples: an attribute has a value
+      | what                       | manifest     | path                       | value   | reason  | field                         |
+      | an attribute without value | claims/slice | spec.devices[0].attributes | {a: {}} | Invalid | spec.devices[0].attributes[a] |
 
     @DRA-061
     Examples: versions are semantic versions
