@@ -12,7 +12,7 @@ export PIP_NO_CACHE_DIR := 1
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
-.PHONY: run test release lint docs unit nvml-sanitized suite dead-target mutants bench third-party third-party-all third-party-node images images-node verify-kind verify-third-party verify-all differential explore stability mutation-survey clean help
+.PHONY: run test release lint docs unit nvml-sanitized suite dead-target mutants bench third-party third-party-all third-party-node images images-node verify-kind verify-third-party verify-all differential explore fuzz stability mutation-survey clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -118,6 +118,12 @@ verify-all: third-party-all test       ## everything, with all mutants and progr
 MINUTES ?= 30
 explore: $(DEV_READY)       ## test with fresh seeds for a given time and save what fails: make explore MINUTES=30
 	@$(BIN)/python -m verification explore --minutes $(MINUTES)
+
+INPUTS ?= 20000
+FUZZ_SEED ?= 1
+fuzz: $(DEV_READY)       ## mutated inputs for everything that reads what others wrote: make fuzz INPUTS=60000 FUZZ_SEED=2
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install -q -e '.[fuzz]'
+	@$(BIN)/python -m verification fuzz --inputs $(INPUTS) --seed $(FUZZ_SEED)
 
 N ?= 30
 LOAD ?= 20

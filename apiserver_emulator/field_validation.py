@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import re
+from copy import copy
 from datetime import datetime
 from typing import Any
 
@@ -89,6 +90,9 @@ def conform(value: Any, node: Node | None, path: str, unknown: list[str], *, len
                 return value
             raise TypeMismatchError(value, go_type(node))
         items = node.items
+        if not lenient and items is not None and None in value:
+            # Go decodes a null entry to the zero value of its type.
+            value[:] = [copy(_ZERO.get(items.type)) if sub is None else sub for sub in value]
         if items is not None and items.type not in ("string", "integer", "number", "boolean"):
             for at, sub in enumerate(value):
                 value[at] = conform(sub, items, f"{path}[{at}]", unknown, lenient=lenient)
@@ -105,6 +109,7 @@ def conform(value: Any, node: Node | None, path: str, unknown: list[str], *, len
     return value
 
 
+_ZERO: dict[str, Any] = {"object": {}, "array": [], "string": "", "integer": 0, "number": 0, "boolean": False}
 _BITS = {"int32": 31, "int64": 63}
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
 _MICROSECONDS = re.compile(r"\.\d{6}(Z|[+-]\d\d:\d\d)")

@@ -5,6 +5,7 @@ The commands:
   build [NAME ...]   build the third-party programs, or the named ones (needs Go); --all: those on request, too
   verify [NAME ...]  run everything below, or the named programs and checks (--help for the options)
   fidelity           compare the emulated API server with a real one, request by request
+  fuzz [NAME ...]    give mutated inputs to everything that reads what others wrote (needs Atheris)
   rbac               verify the printed roles on a real API server
   docker             verify --control-plane k3s on a Docker engine that the command starts
   kind               verify --control-plane kind, and the manifests of deploy/ on a kind cluster
@@ -147,6 +148,10 @@ def main(words: Sequence[str]) -> int:
             return verify_all(options.names, subset=options.ci, write=options.write)
         case ["explore", *rest]:
             return explore.main(rest)
+        case ["fuzz", *rest]:
+            from verification.fuzz import command as fuzz  # only this command needs it
+
+            return fuzz.main(rest)
         case ["fidelity", *rest]:
             from verification.fidelity import command as fidelity  # slow to import; only this command needs it
 
@@ -164,7 +169,7 @@ def main(words: Sequence[str]) -> int:
 
             return kind.main(rest, bin_dir=BIN)
     print(
-        "usage: python -m verification build [--all|NAME ...]|verify [NAME ...]|fidelity|rbac|docker|kind|explore",
+        "usage: python -m verification build [--all|NAME ...]|verify [NAME ...]|fidelity|fuzz|rbac|docker|kind|explore",
         file=sys.stderr,
     )
     return ExitCode.USAGE

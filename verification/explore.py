@@ -1,13 +1,15 @@
 """`make explore MINUTES=30`: test with fresh seeds for a given time, and save what fails.
 
 Everything random in CI has a pinned seed, so that CI cannot fail by chance. New cases are found here instead. A round
-is a differential test of the allocator and CEL, then a run of the whole suite with a random watch lag. The report of
-a round that fails stays in the output folder, and the output ends with the commands that repeat it.
+is a differential test of the allocator and CEL, mutated inputs for the parsers (verification/fuzz), then a run of the
+whole suite with a random watch lag. The report of a round that fails stays in the output folder, and the output ends
+with the commands that repeat it.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import secrets
 import shlex
 import shutil
@@ -23,16 +25,21 @@ from verification.third_party.catalogue import BIN
 MAX_LAG = 0.1
 """Seconds. A scenario waits up to 1.5 s for an expected result; ten watch events in a row must still fit."""
 _CASES = 2000
+_INPUTS = 5000
 _TAIL = 15
 
 
-def commands(seed: str, out: Path, *, differential: bool) -> Iterator[tuple[Path, list[str]]]:
+def commands(seed: str, out: Path, *, differential: bool, fuzz: bool) -> Iterator[tuple[Path, list[str]]]:
     """Yield the commands of a round, each with the folder of its report."""
     module = [sys.executable, "-m"]
     if differential:
         folder = out / f"differential-{seed}"
         words = ["--cases", str(_CASES), "--seed", seed, "--out", str(folder)]
         yield folder, [*module, "verification.differential", *words]
+    if fuzz:
+        folder = out / f"fuzz-{seed}"
+        words = ["--inputs", str(_INPUTS), "--seed", str(max(int(seed, 16), 1)), "--out", str(folder)]
+        yield folder, [*module, "verification", "fuzz", *words]
     # The lag follows from the seed, so that the seed alone repeats a round.
     lag = round(int(seed, 16) / 16 ** len(seed) * MAX_LAG, 3)
     folder = out / f"run-{seed}"
@@ -48,6 +55,7 @@ def explore(
     clock: Clock,
     seeds: Iterator[str],
     differential: bool,
+    fuzz: bool,
 ) -> list[list[str]]:
     """Run rounds until `minutes` have passed; return the commands that failed.
 
@@ -58,6 +66,7 @@ def explore(
         clock: the clock.
         seeds: one hexadecimal seed for each round.
         differential: include the differential test, which needs dra-allocator.
+        fuzz: include the mutated inputs, which need Atheris.
     """
     failed = []
     deadline = clock.monotonic() + minutes * 60
@@ -65,7 +74,7 @@ def explore(
         if clock.monotonic() >= deadline:
             break
         seed = next(seeds)
-        for folder, command in commands(seed, out, differential=differential):
+        for folder, command in commands(seed, out, differential=differential, fuzz=fuzz):
             result = run(command)
             print(f"round {number}: exit code {result.returncode}: {shlex.join(command)}", flush=True)
             # A report of a passed round shows nothing, and hours of rounds would fill the disk.
@@ -88,6 +97,9 @@ def main(words: Sequence[str]) -> int:
     differential = (BIN / "dra-allocator").exists()
     if not differential:
         print("explore: no differential tests: dra-allocator is not built (make third-party)")
+    fuzz = importlib.util.find_spec("atheris") is not None
+    if not fuzz:
+        print("explore: no mutated inputs: Atheris is not installed (pip install -e '.[fuzz]')")
     failed = explore(
         options.minutes,
         options.out,
@@ -97,6 +109,7 @@ def main(words: Sequence[str]) -> int:
         clock=RealClock(),
         seeds=iter(lambda: secrets.token_hex(4), ""),
         differential=differential,
+        fuzz=fuzz,
     )
     for command in failed:
         print(f"failed: {shlex.join(command)}")

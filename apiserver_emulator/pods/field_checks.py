@@ -166,6 +166,18 @@ def port_errors(container: Obj, field: str) -> list[FieldError]:
     return problems
 
 
+def name_errors(container: Obj, field: str) -> list[FieldError]:
+    """Return the errors in a container's environment variables without a name."""
+    variables = enumerate(container.get("env") or ())
+    return [required(f"{field}.env[{at}].name") for at, variable in variables if not variable.get("name")]
+
+
+def volume_errors(spec: Obj) -> list[FieldError]:
+    """Return the errors in volumes without a name."""
+    volumes = enumerate(spec.get("volumes") or ())
+    return [required(f"spec.volumes[{at}].name") for at, volume in volumes if not volume.get("name")]
+
+
 def mount_errors(container: Obj, field: str, volumes: set[str]) -> list[FieldError]:
     """Return the errors in volume mounts: each needs a volume of the pod and a mount path of its own."""
     problems: list[FieldError] = []

@@ -65,9 +65,10 @@ class PodStrategy(BaseStrategy):
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """ValidatePodCreate: structure, containers, resource claims."""
         spec = obj["spec"]
-        problems = container_errors(spec)
+        problems = field_checks.volume_errors(spec) + container_errors(spec)
         volumes = {volume.get("name", "") for volume in spec.get("volumes") or ()}
         for field, container in containers(spec):
+            problems += field_checks.name_errors(container, field)
             problems += field_checks.port_errors(container, field)
             problems += field_checks.mount_errors(container, field, volumes)
             problems += field_checks.resource_errors(container, field)

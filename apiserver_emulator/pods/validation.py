@@ -104,11 +104,13 @@ def claim_errors(spec: Obj) -> list[FieldError]:
             problems += _label_error(f"{field}.name", name)
             names.add(name)
         by_name, by_template = claim.get("resourceClaimName"), claim.get("resourceClaimTemplateName")
+        # The message shows the internal type.
+        as_go = {"Name": name, "ResourceClaimName": by_name, "ResourceClaimTemplateName": by_template}
         if by_name is not None and by_template is not None:
             problems.append(
                 invalid(
                     field,
-                    claim,
+                    as_go,
                     "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified",
                 )
             )
@@ -116,7 +118,7 @@ def claim_errors(spec: Obj) -> list[FieldError]:
             problems.append(
                 invalid(
                     field,
-                    claim,
+                    as_go,
                     "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`",
                 )
             )

@@ -160,7 +160,12 @@ def _loaded(content: bytes) -> Any:
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
-        return plain_yaml.load(content)
+        document = plain_yaml.load(content)
+    # YAML has keys and values that JSON has not, and the schema is one of JSON.
+    try:
+        return orjson.loads(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS))
+    except orjson.JSONEncodeError as error:
+        raise yaml.YAMLError(f"a value has no form in JSON: {error}") from error
 
 
 @cache

@@ -49,16 +49,16 @@ Feature: Time limits of the device search
 
   @DRA-136 @DRA-136b @gate-off:DRAConsumableCapacity
   Scenario: A search for devices that match is limited too, and retried when devices are added
-    Given node "n1" with a Latin square of 8 rows, its columns and its symbols
+    Given node "n1" with a Latin square of 10 rows, its columns and its symbols
     And a DeviceClass "accelerator" for those devices
-    And the scheduler has "filterTimeout" 50ms
-    And a ResourceClaim "hard" for 8 of "accelerator" with a column and a symbol each
+    And the scheduler has "filterTimeout" 500ms
+    And a ResourceClaim "hard" for 10 of "accelerator" with a column and a symbol each
     And a ResourceClaim "easy" for 1 of "accelerator"
     When a pod "puzzled" using claim "hard" is created
     Then the message of condition PodScheduled of the Pod "puzzled" contains "timed out trying to allocate devices" [DRA-136]
     When a pod "modest" using claim "easy" is created
     Then pod "modest" is bound to "n1" [DRA-136b]
-    When node "n1" gets a second device for each of 8 columns and symbols
+    When node "n1" gets a second device for each of 10 columns and symbols
     Then pod "puzzled" is bound to "n1" [DRA-136b]
     And the allocation of claim "hard" is valid [DRA-136b]
 

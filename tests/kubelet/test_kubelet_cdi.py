@@ -110,6 +110,25 @@ def test_a_file_that_is_no_yaml_is_reported(tmp_path: Path) -> None:
         registry.resolve(["v.com/c=x"])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "?",
+        "? [a]\n: b",
+        "{1: a}",
+        "kind: 2026-01-01",
+        "kind: !!binary eA==",
+        "kind: !!set {a, b}",
+        "kind: 18446744073709551616",
+    ],
+)
+def test_yaml_that_is_no_json_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "x.yaml").write_text(text)
+    with pytest.raises(CDIError):
+        read_spec(tmp_path / "x.yaml")
+    CDIRegistry.read([tmp_path])
+
+
 def test_later_folders_win_and_one_folder_may_not_contradict_itself(tmp_path: Path) -> None:
     for folder, name in (("etc", "a"), ("run", "a"), ("run", "b")):
         (tmp_path / folder).mkdir(exist_ok=True)

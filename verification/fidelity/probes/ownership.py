@@ -13,6 +13,7 @@ from verification.fidelity.probes.objects import (
     NEW_EVENTS,
     NODES,
     NS,
+    PODS,
     SLICES,
     claim,
     config_map,
@@ -127,6 +128,22 @@ def _nulls() -> Iterator[Probe]:
     }
     for name, (path, body) in bodies.items():
         yield Probe(f"null/{name}", (post(path, body),))
+    container = {"name": "c", "image": "i"}
+    specs: dict[str, dict[str, Any]] = {
+        "containers": {"containers": [container, None]},
+        "init-containers": {"initContainers": [None]},
+        "claims": {"resourceClaims": [None]},
+        "container-claims": {"containers": [{**container, "resources": {"claims": [None]}}]},
+        "pod-tolerations": {"tolerations": [None]},
+        "gates": {"schedulingGates": [None]},
+        "volumes": {"volumes": [None]},
+        "env": {"containers": [{**container, "env": [None]}]},
+        "ports": {"containers": [{**container, "ports": [None]}]},
+        "mounts": {"containers": [{**container, "volumeMounts": [None]}]},
+        "args": {"containers": [{**container, "args": [None, "x"]}]},
+    }
+    for name, spec in specs.items():
+        yield Probe(f"null/{name}", (post(PODS, pod(**spec), keep=("message", "details", "spec.containers")),))
     made = post(CLAIMS, claim(), keep="none")
     status = CLAIMS + "/c/status"
     changes: dict[str, dict[str, Any]] = {

@@ -1,0 +1,84 @@
+"""The fuzzed parsers read their committed corpora, and trees are mutated as promised. The campaigns are `make fuzz`."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+import pytest
+
+from dra_conformance.core.errors import ExitCode
+from verification.fuzz import command, trees
+from verification.fuzz.targets import TARGETS, Target
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_a_parser_reads_its_corpus(name: str) -> None:
+    corpus = sorted((command.CORPUS / name).iterdir())
+    assert corpus
+    read = TARGETS[name].prepare()
+    for path in corpus:
+        read(path.read_bytes())
+
+
+def test_every_corpus_has_its_parser() -> None:
+    assert {path.name for path in command.CORPUS.iterdir()} == set(TARGETS)
+
+
+def test_a_tree_is_mutated_repeatably_and_within_its_length() -> None:
+    document = orjson.dumps({"a": [1, "b", {"c": None}], "d": True})
+    found = [trees.mutate(document, longest=80, seed=seed) for seed in range(300)]
+    assert found == [trees.mutate(document, longest=80, seed=seed) for seed in range(300)]
+    changed = [each for each in found if each is not None]
+    assert len(set(changed)) > 100
+    assert all(len(each) <= 80 and orjson.loads(each) is not None for each in changed)
+    for text in (b"", b"{", b"[]", b"1"):
+        assert trees.mutate(text, longest=80, seed=1) is None
+
+
+def test_a_finding_names_the_error_and_the_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    output = (
+        b"\n === Uncaught Python exception: ===\nValueError: no\nTraceback\n==1== ERROR\n"
+        b"artifact_prefix='x'; Test unit written to /x/cdi-crash-1\n"
+    )
+    monkeypatch.setattr(command, "_output", lambda _: output)
+    found = command.fuzz(TARGETS["cdi"], inputs=10, seed=1, out=tmp_path)
+    assert (found.finding, found.saved) == ("ValueError: no", "/x/cdi-crash-1")
+    monkeypatch.setattr(command, "_output", lambda _: b"Done 10 runs in 2 second(s)")
+    done = command.fuzz(TARGETS["cdi"], inputs=10, seed=1, out=tmp_path)
+    assert (done.inputs, done.seconds, done.finding) == (10, 2, "")
+    monkeypatch.setattr(command, "_output", lambda _: b"ModuleNotFoundError: no such module")
+    assert "no such module" in command.fuzz(TARGETS["cdi"], inputs=10, seed=1, out=tmp_path).finding
+
+
+@pytest.mark.parametrize("words", [["nonsense"], ["--inputs", "0"], ["--seed", "0"]])
+def test_a_wrong_command_is_refused(words: list[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        command.main(words)
+    assert ended.value.code == 2
+
+
+def test_without_atheris_the_extra_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    assert command.main(["cdi", "--out", str(tmp_path / "out")]) == ExitCode.USAGE
+    assert ".[fuzz]" in capsys.readouterr().err
+
+
+def test_findings_make_the_command_fail(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    def fuzz(target: Target, **_: object) -> command.Fuzzed:
+        return command.Fuzzed(target.name, finding="ValueError: no", saved="/x/input")
+
+    found: Callable[..., object] = fuzz
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: object())
+    monkeypatch.setattr(command, "fuzz", found)
+    assert command.main(["cdi", "--out", str(tmp_path / "out")]) == ExitCode.FAILURES
+    out = capsys.readouterr().out
+    assert "FINDING: ValueError: no" in out
+    assert "verification.fuzz.child cdi /x/input" in out
+    assert out.endswith("fuzz: 0 inputs, 1 findings\n")

@@ -1,0 +1,126 @@
+"""`python -m verification fuzz [NAME ...]`: fuzz the parsers, each in a process of its own.
+
+The exit code is 1 if there is a finding. Its input is saved, and the output ends with the command that repeats it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from dra_conformance.core.errors import ExitCode
+from verification.fuzz.targets import TARGETS, Target
+
+CORPUS = Path(__file__).parent / "corpus"
+SLOWEST_S = 10
+"""Seconds for one input, at most; instrumented code is about ten times slower than usual."""
+LARGEST_MB = 2048
+"""Memory of the process, at most."""
+_PARALLEL = 2
+_DONE = re.compile(rb"Done (\d+) runs in (\d+) second")
+_RAISED = re.compile(rb"=== Uncaught Python exception: ===\n(.*)")
+_SAVED = re.compile(rb"Test unit written to (\S+)")
+_SUMMARY = re.compile(rb"SUMMARY: (.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class Fuzzed:
+    """What became of a target: `inputs` that it read in `seconds`, or the `finding` that ended it, and its input."""
+
+    target: str
+    inputs: int = 0
+    seconds: int = 0
+    finding: str = ""
+    saved: str = ""
+
+
+def child(target: Target, *options: str) -> list[str]:
+    """Return the command that runs a target with these options of libFuzzer."""
+    return [sys.executable, "-m", "verification.fuzz.child", target.name, *options]
+
+
+def fuzz(target: Target, *, inputs: int, seed: int, out: Path, grow: bool = False) -> Fuzzed:
+    """Fuzz a target from its committed corpus.
+
+    Args:
+        target: the parser.
+        inputs: how many it reads.
+        seed: of libFuzzer; from 1 on, since 0 is a random one.
+        out: an existing folder for the input of a finding.
+        grow: replace the committed corpus by one that covers as much with as few and as short inputs as possible.
+    """
+    committed = CORPUS / target.name
+    limits = [f"-timeout={SLOWEST_S}", f"-rss_limit_mb={LARGEST_MB}", f"-max_len={target.longest}"]
+    with tempfile.TemporaryDirectory(prefix="dra-corpus-") as folder:
+        new, kept = Path(folder, "new"), Path(folder, "kept")
+        new.mkdir()
+        kept.mkdir()
+        words = child(target, f"-runs={inputs}", f"-seed={seed}", f"-artifact_prefix={out}/{target.name}-", *limits)
+        output = _output([*words, str(new), str(committed)])
+        if found := _DONE.search(output):
+            if grow:
+                _output([*child(target, "-merge=1", *limits), str(kept), str(new), str(committed)])
+                _replace(committed, kept)
+            return Fuzzed(target.name, int(found[1]), int(found[2]))
+    raised = _RAISED.search(output) or _SUMMARY.search(output)
+    said = raised[1] if raised else b"no report of libFuzzer: " + b" ".join(output.splitlines()[-3:])
+    saved = _SAVED.search(output)
+    return Fuzzed(target.name, finding=said.decode(errors="replace")[:300], saved=saved[1].decode() if saved else "")
+
+
+def _output(words: Sequence[str]) -> bytes:
+    return subprocess.run(words, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+
+
+def _replace(committed: Path, kept: Path) -> None:
+    """Replace a corpus. Names are numbers, so that a corpus that did not change is not another one."""
+    inputs = sorted({path.read_bytes() for path in kept.iterdir()}, key=lambda each: (len(each), each))
+    if not inputs:
+        return
+    for path in committed.iterdir():
+        path.unlink()
+    for number, data in enumerate(inputs):
+        (committed / f"{number:03}").write_bytes(data)
+
+
+def main(words: Sequence[str]) -> int:
+    """Fuzz as the command line says; return the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m verification fuzz", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"only these: {', '.join(TARGETS)}")
+    parser.add_argument("--inputs", type=int, default=20_000, help="inputs for each target (default: 20000)")
+    parser.add_argument("--seed", type=int, default=1, help="from 1 on (default: 1)")
+    parser.add_argument("--out", type=Path, default=Path("dra-report/fuzz"), help="folder for the inputs of findings")
+    parser.add_argument("--grow", action="store_true", help="replace the committed corpora")
+    options = parser.parse_args(words)
+    if unknown := set(options.names) - set(TARGETS):
+        parser.error(f"unknown name {', '.join(sorted(unknown))} (choose from {', '.join(TARGETS)})")
+    if options.inputs < 1 or options.seed < 1:
+        parser.error("--inputs and --seed begin at 1")
+    if importlib.util.find_spec("atheris") is None:
+        print("fuzz: Atheris is not installed: pip install -e '.[fuzz]'", file=sys.stderr)
+        return ExitCode.USAGE
+    options.out.mkdir(parents=True, exist_ok=True)
+
+    def one(target: Target) -> Fuzzed:
+        done = fuzz(target, inputs=options.inputs, seed=options.seed, out=options.out, grow=options.grow)
+        what = f"FINDING: {done.finding}" if done.finding else f"{done.inputs} inputs in {done.seconds} s"
+        print(f"{done.target:<14} {what}", flush=True)
+        return done
+
+    chosen = [target for name, target in TARGETS.items() if not options.names or name in options.names]
+    with ThreadPoolExecutor(_PARALLEL) as pool:
+        ended = list(pool.map(one, chosen))
+    findings = [each for each in ended if each.finding]
+    for each in findings:
+        print(f"repeat: {shlex.join([*child(TARGETS[each.target]), each.saved])}")
+    print(f"fuzz: {sum(each.inputs for each in ended)} inputs, {len(findings)} findings")
+    return ExitCode.FAILURES if findings else ExitCode.OK

@@ -1,0 +1,357 @@
+"""The parsers that are fuzzed: how to call each one, and the errors that it may raise.
+
+Imports of parsers are inside the functions, so that a run instruments only the code of its own target.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Read = Callable[[bytes], None]
+"""Reads one input. May raise nothing."""
+
+DEVICE = {
+    "driver": "gpu.example.com",
+    "attributes": {
+        "model": {"string": "A100"},
+        "index": {"int": 3},
+        "version": {"version": "1.2.3"},
+        "ok": {"bool": True},
+    },
+    "capacity": {"memory": {"value": "40Gi"}},
+}
+COST = 100_000
+"""Cost limit of an expression, in cel-go's units: a tenth of Kubernetes' own, for more inputs a second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A parser. `trees`: inputs are JSON, of which parts are exchanged, besides changes of bytes.
+
+    `packages` are those whose coverage guides the search; `longest` is the length of inputs in bytes.
+    """
+
+    name: str
+    prepare: Callable[[], Read]
+    packages: tuple[str, ...]
+    trees: bool = False
+    longest: int = 4096
+
+
+class Finding(Exception):
+    """A parser accepted an input and broke one of its own promises."""
+
+
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+def _file(suffix: str) -> Path:
+    """Return a file in memory that this process alone writes."""
+    folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a private folder below it
+    return Path(tempfile.mkdtemp(prefix="dra-fuzz-", dir=folder), f"input{suffix}")
+
+
+def _of_file(suffix: str, read: Callable[[Path], Any], refused: tuple[type[Exception], ...]) -> Read:
+    path = _file(suffix)
+
+    def run(data: bytes) -> None:
+        path.write_bytes(data)
+        with contextlib.suppress(*refused):
+            read(path)
+
+    return run
+
+
+def _yaml() -> Read:
+    import yaml
+
+    from dra_api import plain_yaml
+
+    def run(data: bytes) -> None:
+        with contextlib.suppress(yaml.YAMLError):
+            plain_yaml.load_all(data)
+
+    return run
+
+
+def _quantity() -> Read:
+    from dra_api.quantity import Quantity, QuantityError
+
+    def run(data: bytes) -> None:
+        try:
+            found = Quantity.parse(_text(data))
+        except QuantityError:
+            return
+        if Quantity.parse(str(found)) != found:
+            raise Finding(f"{found} is another quantity when it is read again")
+
+    return run
+
+
+def _semver() -> Read:
+    from dra_api.semver import SemVer, SemVerError
+
+    def run(data: bytes) -> None:
+        try:
+            found = SemVer.parse(_text(data))
+        except SemVerError:
+            return
+        if SemVer.parse(str(found)) != found:
+            raise Finding(f"{found} is another version when it is read again")
+
+    return run
+
+
+def _cel() -> Read:
+    from dra_api.cel.device import DeviceView, compile_selector
+    from dra_api.cel.errors import CelError
+
+    device = DeviceView(DEVICE["driver"], DEVICE["attributes"], DEVICE["capacity"])  # type: ignore[arg-type]
+
+    def run(data: bytes) -> None:
+        with contextlib.suppress(CelError):
+            compile_selector(_text(data)).evaluate(device, cost_limit=COST)
+
+    return run
+
+
+def _pattern() -> Read:
+    from dra_api.cel.errors import CelError
+    from dra_api.cel.patterns import compile_pattern
+
+    def run(data: bytes) -> None:
+        pattern, _, text = _text(data).partition("\n")
+        with contextlib.suppress(CelError):
+            found = compile_pattern(pattern)
+            found.matches(text)
+            list(found.spans(text))
+
+    return run
+
+
+def _kubeconfig() -> Read:
+    import kubernetes.config  # otherwise the import is part of the first input  # noqa: F401
+
+    from dra_api.kubeconfig import KubeconfigError, loaded
+
+    def read(path: Path) -> None:
+        with loaded(path):
+            pass
+
+    return _of_file(".yaml", read, (KubeconfigError,))
+
+
+def _cdi() -> Read:
+    from dra_conformance.kubelet.cdi import CDIRegistry
+
+    def read(path: Path) -> None:
+        found = CDIRegistry.read([path.parent])
+        for device in list(found.devices)[:3]:
+            found.resolve([device])
+
+    return _of_file(".json", read, ())
+
+
+def _checkpoint() -> Read:
+    from dra_conformance.kubelet import device_checkpoint
+
+    return _of_file("", device_checkpoint.read, ())
+
+
+def _inventory() -> Read:
+    from fake_nvml import Inventory
+    from fake_nvml.errors import InventoryError
+
+    return _of_file(".yaml", Inventory.load, (InventoryError,))
+
+
+def _dump() -> Read:
+    from dra_conformance.core.errors import UsageError
+    from dra_conformance.oracle import Case, Settings, check, could_be_allocated, double_offers, double_uses, dumps
+
+    def read(path: Path) -> None:
+        # What `dra-conformance check` does with it.
+        cluster = dumps.read([str(path)]).cluster
+        for claim in cluster.claims:
+            case = Case(cluster, claim, Settings(fresh=False))
+            check(case)
+            could_be_allocated(case, budget=200)
+        double_offers(cluster)
+        double_uses(cluster)
+
+    return _of_file(".json", read, (UsageError,))
+
+
+def _log() -> Read:
+    from dra_conformance.core.errors import UsageError
+    from dra_conformance.report import files, verify
+
+    folder = _file("").parent
+    path = folder / files.EVENTS
+
+    def run(data: bytes) -> None:
+        path.write_bytes(data)
+        for read in (files.from_folder, verify.verify):
+            with contextlib.suppress(UsageError):
+                read(folder)
+
+    return run
+
+
+def _report() -> Read:
+    from dra_conformance.core.errors import UsageError
+    from dra_conformance.report import stored
+
+    return _of_file(".json", stored.read, (UsageError,))
+
+
+def _configuration() -> Read:
+    from dra_conformance.core.configuration import config_file, options_of
+    from dra_conformance.core.errors import UsageError
+
+    return _of_file(".toml", lambda path: options_of(config_file(path)), (UsageError,))
+
+
+def _feature() -> Read:
+    from dra_conformance.core import features
+    from dra_conformance.core.errors import SuiteError
+
+    return _of_file(".feature", features.read_file, (SuiteError,))
+
+
+def _selectors() -> Read:
+    from apiserver_emulator import selectors
+    from dra_api.status import StatusError
+
+    labels = {"metadata": {"labels": {"a": "b", "dra.test/rack": "r1"}}}
+
+    def run(data: bytes) -> None:
+        with contextlib.suppress(StatusError):
+            match = selectors.label_selector(_text(data))
+            if match is not None:
+                match(labels["metadata"]["labels"])
+        with contextlib.suppress(StatusError):
+            selectors.parse_fields(_text(data))
+
+    return run
+
+
+def _protobuf() -> Read:
+    from apiserver_emulator.protobuf import envelope
+    from apiserver_emulator.protobuf.errors import ProtobufError
+
+    def run(data: bytes) -> None:
+        with contextlib.suppress(ProtobufError):
+            envelope.encode(envelope.decode(data))
+
+    return run
+
+
+_PATHS = (
+    ("POST", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims", "application/json"),
+    ("POST", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates", "application/json"),
+    ("POST", "/apis/resource.k8s.io/v1/resourceslices", "application/json"),
+    ("POST", "/apis/resource.k8s.io/v1/deviceclasses", "application/json"),
+    ("POST", "/apis/resource.k8s.io/v1beta1/namespaces/default/resourceclaims", "application/yaml"),
+    ("POST", "/apis/resource.k8s.io/v1/devicetaintrules", "application/json"),
+    ("POST", "/api/v1/namespaces/default/pods", "application/json"),
+    ("POST", "/api/v1/nodes", "application/json"),
+    ("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "application/json"),
+    ("PUT", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/kept", "application/json"),
+    ("PUT", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/kept/status", "application/json"),
+    ("PATCH", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/kept", "application/merge-patch+json"),
+    ("PATCH", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/kept", "application/json-patch+json"),
+    ("PATCH", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/kept/status", "application/merge-patch+json"),
+    ("PATCH", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims/applied", "application/apply-patch+yaml"),
+    ("PATCH", "/api/v1/namespaces/default/pods/kept", "application/strategic-merge-patch+json"),
+    ("POST", "/api/v1/namespaces/default/events", "application/vnd.kubernetes.protobuf"),
+)
+"""A key "request" of the input chooses one of these; the key "query" adds a query. Both are removed from the body."""
+
+KEPT = {
+    "/apis/resource.k8s.io/v1/namespaces/default/resourceclaims": {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceClaim",
+        "metadata": {"name": "kept"},
+        "spec": {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c"}}]}},
+    },
+    "/api/v1/namespaces/default/pods": {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "kept", "namespace": "default"},
+        "spec": {"containers": [{"name": "c", "image": "i"}]},
+    },
+}
+_ROUNDS = 400
+"""Requests after which the server starts again, so that its objects do not fill the memory."""
+
+
+def _api_server() -> Read:
+    import orjson
+
+    from apiserver_emulator.emulator import ApiServerEmulator
+    from dra_api.transport import Transport
+
+    folder = _file("").parent
+    state: dict[str, Any] = {"left": 0}
+
+    def fresh() -> None:
+        if "plane" in state:
+            state["plane"].stop()
+        plane = state["plane"] = ApiServerEmulator(directory=folder, seed=1, https=False)
+        plane.start()
+        transport: Transport = plane.transport()
+        for path, obj in KEPT.items():
+            transport.request("POST", path, body=orjson.dumps(obj))
+        state.update(transport=transport, left=_ROUNDS)
+
+    def run(data: bytes) -> None:
+        if not state["left"]:
+            fresh()
+        state["left"] -= 1
+        which, query, body = len(data), [], data
+        with contextlib.suppress(orjson.JSONDecodeError, TypeError, ValueError):
+            found = orjson.loads(data)
+            if isinstance(found, dict):
+                which = int(found.pop("request", 0))
+                query = [(str(name)[:60], str(value)[:60]) for name, value in dict(found.pop("query", {})).items()]
+                body = orjson.dumps(found.pop("body", found))
+        method, path, content_type = _PATHS[which % len(_PATHS)]
+        if method == "PATCH":
+            query.append(("fieldManager", "fuzz"))
+        state["transport"].request(method, path, query=query, body=body, content_type=content_type)
+        if failures := state["plane"].take_failures():
+            raise Finding(f"{method} {path}: {failures[0].error}\n{failures[0].traceback}")
+
+    return run
+
+
+TARGETS = {
+    one.name: one
+    for one in (
+        Target("api-server", _api_server, ("apiserver_emulator", "dra_api"), trees=True),
+        Target("cdi", _cdi, ("dra_conformance.kubelet",), trees=True),
+        Target("cel", _cel, ("dra_api.cel",), longest=512),
+        Target("checkpoint", _checkpoint, ("dra_conformance.kubelet",), trees=True),
+        Target("configuration", _configuration, ("dra_conformance.core",)),
+        Target("dump", _dump, ("dra_conformance.oracle", "dra_api"), trees=True),
+        Target("feature", _feature, ("dra_conformance.core",)),
+        Target("inventory", _inventory, ("fake_nvml",), trees=True),
+        Target("kubeconfig", _kubeconfig, ("dra_api",), trees=True),
+        Target("log", _log, ("dra_conformance.core.events", "dra_conformance.report")),
+        Target("pattern", _pattern, ("dra_api.cel",), longest=128),
+        Target("protobuf", _protobuf, ("apiserver_emulator.protobuf",)),
+        Target("quantity", _quantity, ("dra_api.quantity",), longest=64),
+        Target("report", _report, ("dra_conformance.report",), trees=True),
+        Target("selectors", _selectors, ("apiserver_emulator.selectors",), longest=256),
+        Target("semver", _semver, ("dra_api.semver",), longest=64),
+        Target("yaml", _yaml, ("dra_api.plain_yaml",)),
+    )
+}
