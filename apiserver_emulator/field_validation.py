@@ -43,9 +43,13 @@ class TypeMismatchError(UndecodableError):
         self._struct = ""
         self._fields: list[str] = []
 
+    def enter_list(self, index: int) -> None:
+        """Prepend an index to the path."""
+        self.path = f"[{index}]{self.path and '.'}{self.path}"
+
     def enter(self, node: Node, field_name: str) -> None:
         """Prepend a field of type `node` to the path; a field that the type does not define is a key of a map."""
-        self.path = f"{field_name}.{self.path}" if self.path else field_name
+        self.path = f"{field_name}{self.path and ('' if self.path.startswith('[') else '.')}{self.path}"
         if field_name not in node.properties:
             return
         self._struct = self._struct or node.name.rpartition(".")[2]
@@ -95,7 +99,11 @@ def conform(value: Any, node: Node | None, path: str, unknown: list[str], *, len
             value[:] = [copy(_ZERO.get(items.type)) if sub is None else sub for sub in value]
         if items is not None and items.type not in ("string", "integer", "number", "boolean"):
             for at, sub in enumerate(value):
-                value[at] = conform(sub, items, f"{path}[{at}]", unknown, lenient=lenient)
+                try:
+                    value[at] = conform(sub, items, f"{path}[{at}]", unknown, lenient=lenient)
+                except TypeMismatchError as error:
+                    error.enter_list(at)
+                    raise
             return value
         # Scalars are checked but never replaced.
         if not lenient:

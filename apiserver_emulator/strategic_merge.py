@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from apiserver_emulator.schema_tree import Node
+from dra_api.gotext import go_type_name
 from dra_api.status import StatusError, bad_request
 
 Obj = dict[str, Any]
@@ -39,17 +40,21 @@ def strategic_merge(current: Obj, change: Obj, node: Node | None) -> Obj:
         )
     retain = change.pop(_RETAIN, None)
     if retain is not None:
+        _require_list(retain, "retainKeys")
         for name in [name for name in current if name not in retain]:
             del current[name]
     # Taken out first, applied last: the order is that of the merged list.
     orders = _pop_prefixed(change, _ORDER)
     for name, values in _pop_prefixed(change, _DELETE_PRIMITIVES).items():
         if isinstance(current.get(name), list):
+            _require_list(values, "primitive list")
             current[name] = [v for v in current[name] if v not in values]
     for name, value in change.items():
         _merge_field(current, name, value, node.child(name) if node is not None else None)
     for name, order in orders.items():
         if isinstance(current.get(name), list):
+            if not isinstance(order, list):
+                raise StatusError(500, "", f"expected a []interface {{}}, but received a {go_type_name(order)}")
             current[name] = _ordered(current[name], order, node.child(name) if node is not None else None)
     return current
 
@@ -58,6 +63,11 @@ def _pop_prefixed(change: Obj, prefix: str) -> dict[str, list[Any]]:
     """Remove the directives with a prefix from a patch; return them by the name of their field."""
     names = [name for name in change if name.startswith(prefix)]
     return {name.removeprefix(prefix): change.pop(name) for name in names}
+
+
+def _require_list(value: Any, what: str) -> None:
+    if not isinstance(value, list):
+        raise bad_request(f"invalid patch format of {what}")
 
 
 def _merge_field(current: Obj, name: str, value: Any, typed: Node | None) -> None:

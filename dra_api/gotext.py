@@ -45,3 +45,25 @@ def go_value(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "interface {}(nil)", True: "true", False: "false"}[value]
     return go_quote(value) if isinstance(value, str) else str(value)
+
+
+def go_plain(value: Any) -> str:
+    """A JSON value as Go's %v prints what it was decoded to."""
+    if isinstance(value, dict):
+        return f"map[{' '.join(f'{name}:{go_plain(value[name])}' for name in sorted(value))}]"
+    if isinstance(value, list):
+        return f"[{' '.join(go_plain(item) for item in value)}]"
+    if value is None or isinstance(value, bool):
+        return {None: "<nil>", True: "true", False: "false"}[value]
+    return str(value)
+
+
+def go_type_name(value: Any) -> str:
+    """The Go type that a JSON value is decoded to, as reflect prints it."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "bool"
+    return {str: "string", int: "int64", float: "float64", dict: "map[string]interface {}", list: "[]interface {}"}[
+        type(value)
+    ]

@@ -14,7 +14,7 @@ from apiserver_emulator.field_validation import TypeMismatchError, UndecodableEr
 from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.schema_tree import Node
 from apiserver_emulator.type_meta import settle_kind
-from dra_api.gotext import go_value
+from dra_api.gotext import go_plain, go_type_name, go_value
 from dra_api.objects import Obj
 from dra_api.request import Request, RequestInfo
 from dra_api.status import StatusError, unsupported_media_type
@@ -61,8 +61,7 @@ def check_applied(core: Core, resource: ResourceType, version: str, applied: Obj
         # A copy: `conform` changes its argument, and `check_body` needs the original.
         conform(orjson.loads(orjson.dumps(applied)), core.node(resource, version), "", unknown)
     except TypeMismatchError as error:
-        got = f"&value.valueUnstructured{{Value:{go_value(error.value)}}}"
-        wrong = f".{error.path}: expected {error.wanted}, got {got}"
+        wrong = f".{error.path}: {_mismatch(error)}"
     except UndecodableError:
         return  # `check_body` reports it
     problems = [wrong] if wrong else [f".{path}: field not declared in schema" for path in unknown]
@@ -92,8 +91,24 @@ def _repeated(value: Any, node: Node | None, path: Path) -> str:
     return next(filter(None, (_repeated(sub, typed, (*path, element)) for element, sub, typed in parts)), "")
 
 
+def _mismatch(error: TypeMismatchError) -> str:
+    """Return what structured-merge-diff says: containers are printed with %v, scalars with %#v, numbers with %T."""
+    if error.wanted in _NUMBERS:
+        return f"expected numeric (int or float), got {go_type_name(error.value)}"
+    if error.wanted in _SCALARS:
+        return f"expected {_SCALARS[error.wanted]}, got &value.valueUnstructured{{Value:{go_value(error.value)}}}"
+    return f"expected {'list' if error.wanted.startswith('[]') else 'map'}, got &{{{go_plain(error.value)}}}"
+
+
+_NUMBERS = frozenset({"int32", "int64", "float64"})
+_SCALARS = {"string": "string", "bool": "boolean"}
+
+
 def _untyped(resource: ResourceType, version: str, applied: Obj, problems: Sequence[str]) -> StatusError:
-    meta = applied.get("metadata") or {}
-    subject = f"({meta.get('namespace', '')}/{meta.get('name', '')}; {resource.group}/{version}, Kind={resource.kind})"
+    meta = applied.get("metadata")
+    # Of another type, upstream's accessors take them for empty.
+    named = [meta.get(key) if isinstance(meta, dict) else "" for key in ("namespace", "name")]
+    namespace, name = (value if isinstance(value, str) else "" for value in named)
+    subject = f"({namespace}/{name}; {resource.group}/{version}, Kind={resource.kind})"
     text = problems[0] if len(problems) == 1 else "errors:\n" + "\n".join(f"  {one}" for one in problems)
     return StatusError(500, "", f"failed to create typed patch object {subject}: {text}")

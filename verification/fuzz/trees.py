@@ -6,6 +6,7 @@ A value is replaced by a surprising one, by another part of the document, or is 
 from __future__ import annotations
 
 import random
+from copy import deepcopy
 from typing import Any
 
 import orjson
@@ -59,13 +60,13 @@ def _change(container: Any, key: Any, places: list[tuple[Any, Any]], source: ran
         case 2:
             other, at = source.choice(places)
             if _has(other, at):
-                container[key] = orjson.loads(orjson.dumps(other[at]))
+                container[key] = deepcopy(other[at])
         case 3:
             container[key] = source.choice(([container[key]], {"a": container[key]}))
         case 4:
             del container[key]
         case 5 if isinstance(container, list):
-            container.append(orjson.loads(orjson.dumps(container[key])))
+            container.append(deepcopy(container[key]))
         case 5:
             container[f"{key}-2"] = container[key]
         case _:

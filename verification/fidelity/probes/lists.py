@@ -181,7 +181,7 @@ def _watches() -> Iterator[Probe]:
     unchanged = patch(MAPS + "/z", {"data": {"k": "v"}}, keep="none")
     yield Probe("watch/no-change-no-event", (_THREE[0], watch(MAPS, 2, make, unchanged, change, query=(since, *yes))))
     old = (("resourceVersion", "1"), *yes)
-    yield Probe("watch/too-old", (_THREE[0], watch(MAPS, 1, query=old, keep="status")))
+    yield Probe("watch/too-old", (_THREE[0], _FRESH[0], watch(MAPS, 1, query=old, keep="status")))
     for name, value in {"word": "abc", "negative": "-1"}.items():
         yield Probe(f"watch/version-{name}", (watch(MAPS, 1, query=(("resourceVersion", value),)),))
     future = (("resourceVersion", "99999999"), *yes)

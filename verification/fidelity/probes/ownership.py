@@ -86,6 +86,14 @@ def _managers() -> Iterator[Probe]:
     requests = claim("c", exact("a"), exact("b"))
     del requests["kind"], requests["apiVersion"]
     whole = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", **requests}
+    yield Probe("managed/text-as-metadata", (apply(CLAIMS + "/c", {**whole, "metadata": "a/b"}),))
+    yield Probe("managed/number-as-metadata", (apply(CLAIMS + "/c", {**whole, "metadata": 7}),))
+    yield Probe("managed/list-as-metadata", (apply(CLAIMS + "/c", {**whole, "metadata": ["a"]}),))
+    yield Probe("managed/text-as-spec", (apply(CLAIMS + "/c", {**whole, "spec": "a"}),))
+    yield Probe("managed/text-as-list", (apply(CLAIMS + "/c", {**whole, "spec": {"devices": {"requests": "a"}}}),))
+    number = {"devices": {"requests": [{"name": "r", "exactly": {"deviceClassName": "c", "count": "a"}}]}}
+    yield Probe("managed/text-as-number", (apply(CLAIMS + "/c", {**whole, "spec": number}),))
+    yield Probe("managed/number-as-name", (apply(CLAIMS + "/c", {**whole, "metadata": {"name": 1}}),))
     yield Probe("managed/claim", (apply(CLAIMS + "/c", whole, managed=True), post(CLAIMS, claim(), keep="status")))
     devices = slice_of("{id}", {"name": "a", "attributes": {"x": {"int": 1}}}, {"name": "b"})
     steps = [

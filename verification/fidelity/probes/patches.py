@@ -109,6 +109,14 @@ def _strategic_pods() -> Iterator[Probe]:
     }
     for name, body in table.items():
         yield Probe(f"patch-strategic/pod-{name}", (first, patch(PODS + "/p", body, STRATEGIC, keep=keep)), pods=True)
+    wrong: dict[str, dict[str, Any]] = {
+        "order": {"spec": {"$setElementOrder/containers": 1}},
+        "primitives": {"metadata": {"$deleteFromPrimitiveList/finalizers": 1}},
+        "retained": {"spec": {"$retainKeys": 1}},
+    }
+    for name, body in wrong.items():
+        changed = patch(PODS + "/p", body, STRATEGIC, keep=("message", "reason", "code"))
+        yield Probe(f"patch-strategic/pod-{name}-of-another-type", (first, changed), pods=True)
     conditions = {"status": {"conditions": [{"type": "Mine", "status": "True"}]}}
     again = {"status": {"conditions": [{"type": "Other", "status": "False"}, {"type": "Mine", "status": "False"}]}}
     status = PODS + "/p/status"
