@@ -120,7 +120,7 @@ def _protobuf(body: bytes) -> Obj:
 
 def _yaml(body: bytes) -> Obj:
     try:
-        found = plain_yaml.load(body, _Loader)
+        found = plain_yaml.as_json(plain_yaml.load(body, _Loader))
     except yaml.YAMLError as error:
         raise bad_request(f"error converting YAML to JSON: {error}") from error
     if not isinstance(found, dict):

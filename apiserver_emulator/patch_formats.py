@@ -48,11 +48,19 @@ def parse(kind: str, body: bytes, *, minor: int) -> Any:
                 f"error decoding patch: json: cannot unmarshal {_go_kind(found)} into Go value of type "
                 "[]handlers.jsonPatchOp"
             )
-        if wrong := next((each for each in found if not isinstance(each, dict)), None):
-            raise bad_request(
-                f"error decoding patch: json: cannot unmarshal {_go_kind(wrong)} into Go value of type "
-                "handlers.jsonPatchOp"
-            )
+        found = [{} if each is None else each for each in found]  # Go decodes null to an empty struct
+        for each in found:
+            if not isinstance(each, dict):
+                raise bad_request(
+                    f"error decoding patch: json: cannot unmarshal {_go_kind(each)} into Go value of type "
+                    "handlers.jsonPatchOp"
+                )
+            for key in ("op", "from", "path"):
+                if not isinstance(each.get(key), str | None):
+                    raise bad_request(
+                        f"error decoding patch: json: cannot unmarshal {_go_kind(each[key])} into Go struct field "
+                        f"jsonPatchOp.{key} of type string"
+                    )
         if len(found) > MAX_OPERATIONS:
             raise StatusError(
                 413,
@@ -94,6 +102,9 @@ def _json_patch(obj: Obj, operations: list[Obj]) -> Obj:
     copied = 0
     try:
         for operation in operations:
+            needed = ("path", "from") if operation.get("op") in ("copy", "move") else ("path",)
+            if not all(isinstance(operation.get(key), str) for key in needed):
+                raise _rejected()
             # One by one: whether a member is missing depends on the operations before.
             if (lenient := _as_upstream(found, operation)) is not None:
                 if lenient.get("op") == "copy":

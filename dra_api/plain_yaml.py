@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
+import orjson
 import yaml
 
 from dra_api.nesting import DEEPEST
@@ -36,6 +37,17 @@ def load_all(text: str | bytes) -> list[Any]:
     with valid_values():
         check(text)
         return list(yaml.load_all(text, Loader=Loader))
+
+
+def as_json(document: Any) -> Any:
+    """Return the data of a document as JSON has it: keys are texts, as after Kubernetes' conversion.
+
+    Raises yaml.YAMLError for what JSON has not: bytes, sets, integers beyond 64 bits.
+    """
+    try:
+        return orjson.loads(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS))
+    except orjson.JSONEncodeError as error:
+        raise yaml.YAMLError(f"a value has no form in JSON: {error}") from error
 
 
 @contextmanager

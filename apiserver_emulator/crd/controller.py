@@ -63,8 +63,9 @@ class CrdStrategy(BaseStrategy):
         # Former storage versions stay: objects may still be stored in them.
         stored = list(status.get("storedVersions") or ())
         for version in obj["spec"].get("versions") or ():
-            if version.get("storage") and version["name"] not in stored:
-                stored.append(version["name"])
+            name = version.get("name") or ""
+            if version.get("storage") and name not in stored:
+                stored.append(name)
                 break  # a definition with two is refused
         status["storedVersions"] = stored
         return status

@@ -17,7 +17,7 @@ import jsonschema_rs
 
 from apiserver_emulator.crd.cel_rules import rule_errors
 from apiserver_emulator.crd.strategy import json_schema, schema_errors
-from dra_api.status import FieldError, invalid, required
+from dra_api.status import FieldError, invalid, not_supported, required
 
 Obj = dict[str, Any]
 
@@ -34,14 +34,14 @@ def version_errors(spec: Obj) -> list[FieldError]:
     """Return the errors in the versions of a definition."""
     problems: list[FieldError] = []
     versions: list[Obj] = spec.get("versions") or []
-    names = [version.get("name") for version in versions]
+    names = [version.get("name") or "" for version in versions]
     quoted = [_internal(version) for version in versions]
     if sum(1 for version in versions if version.get("storage")) != 1:
         problems.append(invalid("spec.versions", quoted, "must have exactly one version marked as storage version"))
     if len(set(names)) != len(names):
         problems.append(invalid("spec.versions", quoted, "must contain unique version names"))
     # Upstream's internal type has the name of the first version as spec.version too.
-    if names and not LABEL.match(names[0] or ""):
+    if names and names[0] and not LABEL.match(names[0]):
         problems.append(invalid("spec.version", names[0], LABEL_TEXT))
     shared = all(_schema(version) == _schema(versions[0]) for version in versions)
     for at, version in enumerate(versions):
@@ -56,7 +56,8 @@ def version_errors(spec: Obj) -> list[FieldError]:
         top = "spec" if shared else f"spec.versions[{at}]"
         if schema is not None:
             field = "spec.validation" if shared else f"{top}.schema"
-            problems += structural_errors(schema, f"{field}.openAPIV3Schema", "root")
+            wrong = structural_errors(schema, f"{field}.openAPIV3Schema", "root")
+            problems += wrong or _uncompilable(schema, f"{field}.openAPIV3Schema")
             kind = schema.get("type")
             if kind and kind != "object" and "status" in (version.get("subresources") or {}):
                 text = (
@@ -75,7 +76,7 @@ def stored_errors(obj: Obj) -> list[FieldError]:
     if not stored:
         return [invalid("status.storedVersions", None, "must have at least one stored version")]
     problems = []
-    known = [version.get("name") for version in versions]
+    known = [version.get("name") or "" for version in versions]
     for at, name in enumerate(stored):
         if name not in known:
             text = (
@@ -84,7 +85,7 @@ def stored_errors(obj: Obj) -> list[FieldError]:
                 f"{name} from status.storedVersions"
             )
             problems.append(invalid(f"status.storedVersions[{at}]", name, text))
-    storage = [version.get("name") for version in versions if version.get("storage")]
+    storage = [version.get("name") or "" for version in versions if version.get("storage")]
     if storage and storage[-1] not in stored:
         problems.append(invalid("status.storedVersions", stored, f"must have the storage version {storage[-1]}"))
     return problems
@@ -110,6 +111,15 @@ def _schema(version: Mapping[str, Any]) -> Obj | None:
     return found
 
 
+def _uncompilable(schema: Obj, field: str) -> list[FieldError]:
+    """Return the error of a schema that the validator refuses, such as one with an invalid pattern."""
+    try:
+        jsonschema_rs.Draft202012Validator(json_schema(schema), validate_formats=True)
+    except (jsonschema_rs.ValidationError, ValueError) as error:
+        return [invalid(field, "", " ".join(str(error).split())[:200])]
+    return []
+
+
 def _selection_errors(version: Mapping[str, Any], schema: Mapping[str, Any] | None, top: str) -> list[FieldError]:
     """Return the errors in selectable fields: the schema must define each of them."""
     wanted = version.get("selectableFields") or ()
@@ -125,6 +135,9 @@ def _selection_errors(version: Mapping[str, Any], schema: Mapping[str, Any] | No
             where = f"{top}.selectableFields[{at}].jsonPath"
             problems.append(invalid(where, path, "is an invalid path: does not refer to a valid field"))
     return problems
+
+
+_TYPES = ["array", "boolean", "integer", "number", "object", "string"]
 
 
 def structural_errors(schema: Obj, field: str, part: str = "object fields") -> list[FieldError]:
@@ -144,6 +157,8 @@ def structural_errors(schema: Obj, field: str, part: str = "object fields") -> l
         problems.append(invalid(f"{field}.type", kind, "must be object at the root"))
     elif not kind and not loose:
         problems.append(required(f"{field}.type", f"must not be empty for specified {part}"))
+    elif kind and kind not in _TYPES:
+        problems.append(not_supported(f"{field}.type", kind, _TYPES))
     if schema.get("properties") and schema.get("additionalProperties"):
         problems.append(
             FieldError(
@@ -155,7 +170,7 @@ def structural_errors(schema: Obj, field: str, part: str = "object fields") -> l
     if schema.get("x-kubernetes-list-type") == "map" and not schema.get("x-kubernetes-list-map-keys"):
         where = f"{field}.x-kubernetes-list-map-keys"
         problems.append(required(where, "must not be empty if x-kubernetes-list-type is map"))
-    if "default" in schema:
+    if "default" in schema and not problems:
         validator = jsonschema_rs.Draft202012Validator(json_schema(schema), validate_formats=True)
         for each in schema_errors(validator, schema["default"], schema):
             problems.append(replace(each, field=f"{field}.default" + (f".{each.field}" if each.field else "")))

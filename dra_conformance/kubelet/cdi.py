@@ -160,12 +160,7 @@ def _loaded(content: bytes) -> Any:
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
-        document = plain_yaml.load(content)
-    # YAML has keys and values that JSON has not, and the schema is one of JSON.
-    try:
-        return orjson.loads(orjson.dumps(document, option=orjson.OPT_NON_STR_KEYS))
-    except orjson.JSONEncodeError as error:
-        raise yaml.YAMLError(f"a value has no form in JSON: {error}") from error
+        return plain_yaml.as_json(plain_yaml.load(content))
 
 
 @cache

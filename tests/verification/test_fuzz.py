@@ -16,15 +16,15 @@ from verification.fuzz.targets import TARGETS, Target
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_parser_reads_its_corpus(name: str) -> None:
-    corpus = sorted((command.CORPUS / name).iterdir())
+    corpus = command.corpus(name)
     assert corpus
     read = TARGETS[name].prepare()
-    for path in corpus:
-        read(path.read_bytes())
+    for data in corpus:
+        read(data)
 
 
 def test_every_corpus_has_its_parser() -> None:
-    assert {path.name for path in command.CORPUS.iterdir()} == set(TARGETS)
+    assert {path.stem for path in command.CORPUS.iterdir()} == set(TARGETS)
 
 
 def test_a_tree_is_mutated_repeatably_and_within_its_length() -> None:

@@ -5,11 +5,13 @@ libFuzzer ends the process at the first finding and saves its input, so a target
 
 from __future__ import annotations
 
+import os
 import sys
 
 import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from verification.fuzz import trees
+from verification.fuzz.command import PROGRAM
 from verification.fuzz.targets import TARGETS
 
 
@@ -25,7 +27,7 @@ def main() -> None:
         return atheris.Mutate(data, longest) if found is None else found
 
     more = {"custom_mutator": mutate} if target.trees else {}
-    atheris.Setup([sys.argv[0], *sys.argv[2:]], read, **more)
+    atheris.Setup([os.environ.get(PROGRAM, sys.argv[0]), *sys.argv[2:]], read, **more)
     atheris.Fuzz()
 
 

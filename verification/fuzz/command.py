@@ -6,13 +6,15 @@ The exit code is 1 if there is a finding. Its input is saved, and the output end
 from __future__ import annotations
 
 import argparse
+import base64
 import importlib.util
+import os
 import re
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,9 @@ from dra_conformance.core.errors import ExitCode
 from verification.fuzz.targets import TARGETS, Target
 
 CORPUS = Path(__file__).parent / "corpus"
+"""A file for each target: its inputs in base64, one on each line, the shortest first."""
+PROGRAM = "DRA_FUZZ_PROGRAM"
+"""Environment variable of a child: the program by which libFuzzer starts it again."""
 SLOWEST_S = 10
 """Seconds for one input, at most; instrumented code is about ten times slower than usual."""
 LARGEST_MB = 2048
@@ -58,18 +63,24 @@ def fuzz(target: Target, *, inputs: int, seed: int, out: Path, grow: bool = Fals
         out: an existing folder for the input of a finding.
         grow: replace the committed corpus by one that covers as much with as few and as short inputs as possible.
     """
-    committed = CORPUS / target.name
     limits = [f"-timeout={SLOWEST_S}", f"-rss_limit_mb={LARGEST_MB}", f"-max_len={target.longest}"]
     with tempfile.TemporaryDirectory(prefix="dra-corpus-") as folder:
-        new, kept = Path(folder, "new"), Path(folder, "kept")
-        new.mkdir()
-        kept.mkdir()
+        new, kept, committed = (Path(folder, name) for name in ("new", "kept", "committed"))
+        for each in (new, kept, committed):
+            each.mkdir()
+        for number, data in enumerate(corpus(target.name)):
+            (committed / str(number)).write_bytes(data)
         words = child(target, f"-runs={inputs}", f"-seed={seed}", f"-artifact_prefix={out}/{target.name}-", *limits)
         output = _output([*words, str(new), str(committed)])
         if found := _DONE.search(output):
             if grow:
-                _output([*child(target, "-merge=1", *limits), str(kept), str(new), str(committed)])
-                _replace(committed, kept)
+                # libFuzzer starts itself again for this, by the name of the program.
+                program = Path(folder, "program")
+                program.write_text(f'#!/bin/sh\nexec {shlex.join(child(target))} "$@"\n')
+                program.chmod(0o700)
+                merge = child(target, "-merge=1", *limits, str(kept), str(new), str(committed))
+                _output(merge, {PROGRAM: str(program)})
+                _replace(target.name, kept)
             return Fuzzed(target.name, int(found[1]), int(found[2]))
     raised = _RAISED.search(output) or _SUMMARY.search(output)
     said = raised[1] if raised else b"no report of libFuzzer: " + b" ".join(output.splitlines()[-3:])
@@ -77,19 +88,26 @@ def fuzz(target: Target, *, inputs: int, seed: int, out: Path, grow: bool = Fals
     return Fuzzed(target.name, finding=said.decode(errors="replace")[:300], saved=saved[1].decode() if saved else "")
 
 
-def _output(words: Sequence[str]) -> bytes:
-    return subprocess.run(words, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT).stdout
+def _output(words: Sequence[str], more: Mapping[str, str] | None = None) -> bytes:
+    environment = {**os.environ, **(more or {})}
+    done = subprocess.run(words, check=False, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return done.stdout
 
 
-def _replace(committed: Path, kept: Path) -> None:
-    """Replace a corpus. Names are numbers, so that a corpus that did not change is not another one."""
+def corpus(name: str) -> list[bytes]:
+    """Return the committed inputs of a target."""
+    return [base64.b64decode(line) for line in _corpus_file(name).read_text().splitlines()]
+
+
+def _corpus_file(name: str) -> Path:
+    return CORPUS / f"{name}.txt"
+
+
+def _replace(name: str, kept: Path) -> None:
+    """Replace a committed corpus by the files of a folder, unless there are none."""
     inputs = sorted({path.read_bytes() for path in kept.iterdir()}, key=lambda each: (len(each), each))
-    if not inputs:
-        return
-    for path in committed.iterdir():
-        path.unlink()
-    for number, data in enumerate(inputs):
-        (committed / f"{number:03}").write_bytes(data)
+    if inputs:
+        _corpus_file(name).write_text("".join(f"{base64.b64encode(data).decode()}\n" for data in inputs))
 
 
 def main(words: Sequence[str]) -> int:

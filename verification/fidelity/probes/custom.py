@@ -190,6 +190,10 @@ _DEFINITIONS: dict[str, dict[str, Any]] = {
         },
     ),
     "no-kind": definition(_GROUP, names={"plural": "things"}),
+    "unknown-type": definition(
+        _GROUP, version={"schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "texts"}}}}}
+    ),
+    "no-version-name": definition(_GROUP, versions=[{"served": True, "storage": True}]),
 }
 
 

@@ -22,6 +22,15 @@ from verification.fidelity.probes.objects import (
 )
 
 _JSON: dict[str, Any] = {
+    "null-operation": [None],
+    "move-from-nowhere": [{"op": "move", "path": "/data/x"}],
+    "copy-from-nowhere": [{"op": "copy", "path": "/data/x"}],
+    "from-of-another-type": [{"op": "copy", "from": 1, "path": "/data/x"}],
+    "path-of-another-type": [{"op": "add", "path": {}, "value": 1}],
+    "remove-nothing": [{"op": "remove"}],
+    "empty-operation": [{}],
+    "zero-operation": [0],
+    "list-operation": [[]],
     "add": [{"op": "add", "path": "/data/n", "value": "1"}],
     "add-deep-missing": [{"op": "add", "path": "/x/y/z", "value": "1"}],
     "remove": [{"op": "remove", "path": "/data/k"}],
