@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,7 +16,8 @@ from verification.fuzz.targets import TARGETS, Target
 
 
 @pytest.mark.parametrize("name", TARGETS)
-def test_a_parser_reads_its_corpus(name: str) -> None:
+def test_a_parser_reads_its_corpus(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     corpus = command.corpus(name)
     assert corpus
     read = TARGETS[name].prepare()
@@ -43,13 +45,13 @@ def test_a_finding_names_the_error_and_the_input(tmp_path: Path, monkeypatch: py
         b"\n === Uncaught Python exception: ===\nValueError: no\nTraceback\n==1== ERROR\n"
         b"artifact_prefix='x'; Test unit written to /x/cdi-crash-1\n"
     )
-    monkeypatch.setattr(command, "_output", lambda _: output)
+    monkeypatch.setattr(command, "_output", lambda *_: output)
     found = command.fuzz(TARGETS["cdi"], inputs=10, seed=1, out=tmp_path)
     assert (found.finding, found.saved) == ("ValueError: no", "/x/cdi-crash-1")
-    monkeypatch.setattr(command, "_output", lambda _: b"Done 10 runs in 2 second(s)")
+    monkeypatch.setattr(command, "_output", lambda *_: b"Done 10 runs in 2 second(s)")
     done = command.fuzz(TARGETS["cdi"], inputs=10, seed=1, out=tmp_path)
     assert (done.inputs, done.seconds, done.finding) == (10, 2, "")
-    monkeypatch.setattr(command, "_output", lambda _: b"ModuleNotFoundError: no such module")
+    monkeypatch.setattr(command, "_output", lambda *_: b"ModuleNotFoundError: no such module")
     assert "no such module" in command.fuzz(TARGETS["cdi"], inputs=10, seed=1, out=tmp_path).finding
 
 

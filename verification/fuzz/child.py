@@ -11,8 +11,7 @@ import sys
 import atheris  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
 from verification.fuzz import trees
-from verification.fuzz.command import PROGRAM
-from verification.fuzz.targets import TARGETS
+from verification.fuzz.targets import PROGRAM, TARGETS
 
 
 def main() -> None:

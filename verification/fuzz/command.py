@@ -20,12 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from dra_conformance.core.errors import ExitCode
-from verification.fuzz.targets import TARGETS, Target
+from verification.fuzz.targets import PROGRAM, TARGETS, Target
 
 CORPUS = Path(__file__).parent / "corpus"
 """A file for each target: its inputs in base64, one on each line, the shortest first."""
-PROGRAM = "DRA_FUZZ_PROGRAM"
-"""Environment variable of a child: the program by which libFuzzer starts it again."""
 SLOWEST_S = 10
 """Seconds for one input, at most; instrumented code is about ten times slower than usual."""
 LARGEST_MB = 2048
@@ -64,14 +62,17 @@ def fuzz(target: Target, *, inputs: int, seed: int, out: Path, grow: bool = Fals
         grow: replace the committed corpus by one that covers as much with as few and as short inputs as possible.
     """
     limits = [f"-timeout={SLOWEST_S}", f"-rss_limit_mb={LARGEST_MB}", f"-max_len={target.longest}"]
-    with tempfile.TemporaryDirectory(prefix="dra-corpus-") as folder:
-        new, kept, committed = (Path(folder, name) for name in ("new", "kept", "committed"))
-        for each in (new, kept, committed):
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a private folder below it
+    with tempfile.TemporaryDirectory(prefix="dra-fuzz-", dir=memory) as folder:
+        new, kept, committed, temporary = (Path(folder, name) for name in ("new", "kept", "committed", "tmp"))
+        for each in (new, kept, committed, temporary):
             each.mkdir()
+        # libFuzzer ends the process without any cleanup.
+        environment = {"TMPDIR": str(temporary)}
         for number, data in enumerate(corpus(target.name)):
             (committed / str(number)).write_bytes(data)
         words = child(target, f"-runs={inputs}", f"-seed={seed}", f"-artifact_prefix={out}/{target.name}-", *limits)
-        output = _output([*words, str(new), str(committed)])
+        output = _output([*words, str(new), str(committed)], environment)
         if found := _DONE.search(output):
             if grow:
                 # libFuzzer starts itself again for this, by the name of the program.
@@ -79,7 +80,7 @@ def fuzz(target: Target, *, inputs: int, seed: int, out: Path, grow: bool = Fals
                 program.write_text(f'#!/bin/sh\nexec {shlex.join(child(target))} "$@"\n')
                 program.chmod(0o700)
                 merge = child(target, "-merge=1", *limits, str(kept), str(new), str(committed))
-                _output(merge, {PROGRAM: str(program)})
+                _output(merge, {**environment, PROGRAM: str(program)})
                 _replace(target.name, kept)
             return Fuzzed(target.name, int(found[1]), int(found[2]))
     raised = _RAISED.search(output) or _SUMMARY.search(output)
@@ -88,8 +89,8 @@ def fuzz(target: Target, *, inputs: int, seed: int, out: Path, grow: bool = Fals
     return Fuzzed(target.name, finding=said.decode(errors="replace")[:300], saved=saved[1].decode() if saved else "")
 
 
-def _output(words: Sequence[str], more: Mapping[str, str] | None = None) -> bytes:
-    environment = {**os.environ, **(more or {})}
+def _output(words: Sequence[str], more: Mapping[str, str]) -> bytes:
+    environment = {**os.environ, **more}
     done = subprocess.run(words, check=False, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     return done.stdout
 

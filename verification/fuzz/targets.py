@@ -6,13 +6,14 @@ Imports of parsers are inside the functions, so that a run instruments only the 
 from __future__ import annotations
 
 import contextlib
-import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+PROGRAM = "DRA_FUZZ_PROGRAM"
+"""Environment variable of a process that fuzzes: the program by which libFuzzer starts it again."""
 Read = Callable[[bytes], None]
 """Reads one input. May raise nothing."""
 
@@ -53,9 +54,8 @@ def _text(data: bytes) -> str:
 
 
 def _file(suffix: str) -> Path:
-    """Return a file in memory that this process alone writes."""
-    folder = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108 - a private folder below it
-    return Path(tempfile.mkdtemp(prefix="dra-fuzz-", dir=folder), f"input{suffix}")
+    """Return a file that this process alone writes, in the folder for temporary files, which the caller removes."""
+    return Path(tempfile.mkdtemp(), f"input{suffix}")
 
 
 def _of_file(suffix: str, read: Callable[[Path], Any], refused: tuple[type[Exception], ...]) -> Read:
