@@ -66,7 +66,8 @@ _SELECTORS: dict[str, Query] = {
 }
 
 
-# Responses to resourceVersion=0 come from a cache, which may be behind; after this response it is current.
+# Responses to lists and watches with a resourceVersion come from a cache, which may be behind; after this response it
+# is current.
 _FRESH = {
     made: get(
         MAPS,
@@ -79,7 +80,7 @@ _FRESH = {
 
 def _lists() -> Iterator[Probe]:
     for name, query in _SELECTORS.items():
-        before = (*_THREE, _FRESH[2]) if ("resourceVersion", "0") in query else _THREE
+        before = (*_THREE, _FRESH[2]) if "resourceVersion" in dict(query) else _THREE
         yield Probe(f"list/{name}", (*before, get(MAPS, query=query, keep=_NAMES)))
     pages = (
         *_THREE,
