@@ -1,10 +1,10 @@
-"""Fuzz testing of everything that reads what somebody else wrote: files, requests, expressions.
+"""Fuzz tests of the parsers: files, requests and expressions that programs under test or users write.
 
-Targets of a run are hostile: a byte of theirs must not end the harness, hang it or fill its memory. Each parser gets
-mutated inputs from Atheris (Google's binding of libFuzzer for Python), which is guided by the lines that an input
-reaches. An input that raises anything but the parser's own error, takes longer than a few seconds or needs too much
-memory is a finding; it is saved, and becomes a test of the parser.
+Such an input must not end a run, make it hang, or fill the memory. Each parser gets mutated inputs from Atheris
+(Google's binding of libFuzzer for Python), which prefers inputs that reach new lines. A failure is an exception that
+the parser does not document, more than 10 s for one input, or more than 2 GiB of memory. The input is saved and
+becomes a test of the parser.
 
-`python -m verification fuzz` (make fuzz). The corpora below `corpus/` are committed: inputs that together reach every
-line that the campaigns have reached.
+`python -m verification fuzz` (make fuzz). The corpora below `corpus/` are committed: inputs that together reach all
+lines that earlier runs reached.
 """
