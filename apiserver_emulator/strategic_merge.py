@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 
 from apiserver_emulator.schema_tree import Node
-from dra_api.gotext import go_type_name
+from dra_api.gotext import go_plain, go_type_name
 from dra_api.status import StatusError, bad_request
 
 Obj = dict[str, Any]
@@ -36,7 +36,7 @@ def strategic_merge(current: Obj, change: Obj, node: Node | None) -> Obj:
         return {}
     if directive not in (None, "merge"):
         raise StatusError(
-            500, "", f"unknown patch type: {directive} in map: {_go_map({_DIRECTIVE: directive, **change})}"
+            500, "", f"unknown patch type: {directive} in map: {go_plain({_DIRECTIVE: directive, **change})}"
         )
     retain = change.pop(_RETAIN, None)
     if retain is not None:
@@ -122,11 +122,11 @@ def _merge_list(current: list[Any], change: list[Any], typed: Node | None) -> li
             raise bad_request("a list of objects is merged with something that is not an object")
         directive = item.get(_DIRECTIVE)
         if key not in item:
-            raise StatusError(500, "", f"map: {_go_map(item)} does not contain declared merge key: {key}")
+            raise StatusError(500, "", f"map: {go_plain(item)} does not contain declared merge key: {key}")
         if directive == "merge":
             raise StatusError(500, "", "merging lists cannot yet be specified in the patch")
         if directive not in (None, "delete"):
-            raise StatusError(500, "", f"unknown patch type: {directive} in map: {_go_map(item)}")
+            raise StatusError(500, "", f"unknown patch type: {directive} in map: {go_plain(item)}")
         indexes = [at for at, have in enumerate(merged) if isinstance(have, dict) and have.get(key) == item[key]]
         if directive == "delete":
             merged = [have for at, have in enumerate(merged) if at not in indexes]
@@ -137,11 +137,6 @@ def _merge_list(current: list[Any], change: list[Any], typed: Node | None) -> li
     named = [item[key] for item in change if item.get(_DIRECTIVE) != "delete"]
     before = [have.get(key) for have in current if isinstance(have, dict)]
     return _patched_first(merged, named, before, lambda item: item[key])
-
-
-def _go_map(item: Obj) -> str:
-    """Return an object as Go prints a map."""
-    return f"map[{' '.join(f'{name}:{item[name]}' for name in sorted(item))}]"
 
 
 def _patched_first(items: list[Any], named: list[Any], before: list[Any], identity: Callable[[Any], Any]) -> list[Any]:

@@ -56,8 +56,10 @@ def version_errors(spec: Obj) -> list[FieldError]:
         top = "spec" if shared else f"spec.versions[{at}]"
         if schema is not None:
             field = "spec.validation" if shared else f"{top}.schema"
-            wrong = structural_errors(schema, f"{field}.openAPIV3Schema", "root")
-            problems += wrong or _uncompilable(schema, f"{field}.openAPIV3Schema")
+            where = f"{field}.openAPIV3Schema"
+            wrong = structural_errors(schema, where, "root")
+            _, refusal = _compiled(schema)
+            problems += wrong or ([invalid(where, "", refusal)] if refusal else [])
             kind = schema.get("type")
             if kind and kind != "object" and "status" in (version.get("subresources") or {}):
                 text = (
@@ -111,13 +113,12 @@ def _schema(version: Mapping[str, Any]) -> Obj | None:
     return found
 
 
-def _uncompilable(schema: Obj, field: str) -> list[FieldError]:
-    """Return the error of a schema that the validator refuses, such as one with an invalid pattern."""
+def _compiled(schema: Obj) -> tuple[jsonschema_rs.Draft202012Validator | None, str]:
+    """Return the validator of a schema, or None and why there is none: a type or a pattern that it does not know."""
     try:
-        jsonschema_rs.Draft202012Validator(json_schema(schema), validate_formats=True)
+        return jsonschema_rs.Draft202012Validator(json_schema(schema), validate_formats=True), ""
     except (jsonschema_rs.ValidationError, ValueError) as error:
-        return [invalid(field, "", " ".join(str(error).split())[:200])]
-    return []
+        return None, " ".join(str(error).split())[:200]
 
 
 def _selection_errors(version: Mapping[str, Any], schema: Mapping[str, Any] | None, top: str) -> list[FieldError]:
@@ -170,8 +171,8 @@ def structural_errors(schema: Obj, field: str, part: str = "object fields") -> l
     if schema.get("x-kubernetes-list-type") == "map" and not schema.get("x-kubernetes-list-map-keys"):
         where = f"{field}.x-kubernetes-list-map-keys"
         problems.append(required(where, "must not be empty if x-kubernetes-list-type is map"))
-    if "default" in schema and not problems:
-        validator = jsonschema_rs.Draft202012Validator(json_schema(schema), validate_formats=True)
+    validator, _ = _compiled(schema) if "default" in schema else (None, "")
+    if validator is not None:  # what is wrong with the schema itself is reported for the part concerned
         for each in schema_errors(validator, schema["default"], schema):
             problems.append(replace(each, field=f"{field}.default" + (f".{each.field}" if each.field else "")))
     if "x-kubernetes-validations" in schema:

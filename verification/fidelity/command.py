@@ -48,8 +48,9 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
     ours, theirs = answers["embedded"], answers["real"]
     found = [row for probe in probes for row in differences(probe.id, ours[probe.id], theirs[probe.id])]
     # A difference that does not appear again comes from the load of the machine.
+    rows = known.load()
     for _ in range(_REPEATS):
-        unexplained = {row.probe for row in found if known.explain(row, known.load()) is None}
+        unexplained = {row.probe for row in found if known.explain(row, rows) is None}
         if not unexplained:
             break
         found = _repeat([probe for probe in probes if probe.id in unexplained], found, bin_dir)

@@ -228,13 +228,13 @@ def _selectors() -> Read:
     from apiserver_emulator import selectors
     from dra_api.status import StatusError
 
-    labels = {"metadata": {"labels": {"a": "b", "dra.test/rack": "r1"}}}
+    labels = {"a": "b", "dra.test/rack": "r1"}
 
     def run(data: bytes) -> None:
         with contextlib.suppress(StatusError):
             match = selectors.label_selector(_text(data))
             if match is not None:
-                match(labels["metadata"]["labels"])
+                match(labels)
         with contextlib.suppress(StatusError):
             selectors.parse_fields(_text(data))
 

@@ -193,6 +193,20 @@ _DEFINITIONS: dict[str, dict[str, Any]] = {
     "unknown-type": definition(
         _GROUP, version={"schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": {"type": "texts"}}}}}
     ),
+    "unknown-type-below-a-default": definition(
+        _GROUP,
+        version={
+            "schema": {
+                "openAPIV3Schema": {
+                    "type": "object",
+                    "properties": {
+                        "spec": {"type": "object", "default": {}, "properties": {"mode": {"type": "texts"}}}
+                    },
+                }
+            },
+            "selectableFields": [],
+        },
+    ),
     "no-version-name": definition(_GROUP, versions=[{"served": True, "storage": True}]),
 }
 
