@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
@@ -266,7 +267,20 @@ def _(patch: Patch) -> None:
 @mutant("finalizer-removed-before-objects-are-deleted", rule="NV-196")
 def _(patch: Patch) -> None:
     """An object that could not be deleted counts as deleted, and the finalizer is removed."""
-    patch.wrap(f"{DOMAINS}.remove_owned", _swallowing())
+
+    def make(original: Method) -> Method:
+        removed: set[str] = set()
+
+        def remove_owned(self: Any, domain_uid: str) -> None:
+            if domain_uid not in removed:
+                # Before the requests: an event of a deleted object must not lead to a second attempt that makes up.
+                removed.add(domain_uid)
+                with contextlib.suppress(ApiError, TransportError):
+                    original(self, domain_uid)
+
+        return remove_owned
+
+    patch.wrap(f"{DOMAINS}.remove_owned", make)
 
 
 @mutant("node-joined-without-label", rule="NV-197")

@@ -451,7 +451,9 @@ Feature: Lifecycle of claims
     And claim "generated" is allocated by hand on "n1" for pods "train"
     And pod "train" is bound by hand to "n1"
     When "status.phase" of the Pod "train" is set to Running
-    Then pod "train" keeps one claim
+    # This very claim: another one made in its place does not count.
+    Then the ResourceClaim "generated" keeps "metadata.deletionTimestamp" null
+    And the ResourceClaim "generated" keeps "status.reservedFor[*].name" [train]
 
   @DRA-118
   Scenario: A pod that was created with a node gets a reservation of its allocated claims
