@@ -64,7 +64,8 @@ class NvmlLibrary:
             name = inventory or world.run.options.inventory
             world.run.components.work.mkdir(parents=True, exist_ok=True, mode=0o700)
             folder = world.run.components.work / f"nvml{world.suffix.rpartition('-')[2]}"
-            # Not the run's copy of the inventory: the fake reads it, and is the component under test here.
+            world.run.inventory(name)  # for the report
+            # Not the run's copy: the fake reads it, and is the component under test here.
             self.fake = fake_nvml.Node.create(name, folder)
             self.module = world.run.pynvml_pool.load(self.fake)
             self.cleanup.callback(world.run.pynvml_pool.give_back, self.module)  # runs second, when the node is closed

@@ -11,7 +11,7 @@ import random
 import secrets
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from dra_api.objects import (
     Resource,
 )
 from dra_api.transport import Transport, TransportError
-from dra_conformance.components import external_driver
+from dra_conformance.components import external_driver, gpus_on_node
 from dra_conformance.components.connections import Connections
 from dra_conformance.components.manager import ComponentManager
 from dra_conformance.components.work_folder import WorkFolder
@@ -34,7 +34,7 @@ from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.control_plane.own_objects import CLEANER, Ledger, OwnObjectsTransport
 from dra_conformance.core import isolation
 from dra_conformance.core.errors import TargetUnreachable, UsageError
-from dra_conformance.core.events import ControlPlaneReady, EventLog, TargetInfo
+from dra_conformance.core.events import MACHINE, ControlPlaneReady, EventLog, InventoryUsed, TargetInfo
 from dra_conformance.core.events.calls import Calls, CallsTransport
 from dra_conformance.core.events.logrecords import LogRecords
 from dra_conformance.core.events.observer import Observer
@@ -152,6 +152,14 @@ class Run:
             self._failed_start = error
             raise
         self.log.emit(ControlPlaneReady(name=control_plane.name, ready=round(time.monotonic() - began, 3)))
+        if self.options.nvml == "real":
+            self._show_gpus_of_machine()
+
+    def _show_gpus_of_machine(self) -> None:
+        nvml = fake_nvml.load_pynvml(None)
+        # For the report only: a GPU that does not answer is found by the scenarios.
+        with suppress(nvml.NVMLError):
+            self.log.emit(InventoryUsed(name=MACHINE, real=True, gpus=gpus_on_node.of_machine(nvml)))
 
     def _start_on(self, control_plane: ControlPlane) -> _Started:
         """Connect to a running control plane, and watch it."""
@@ -315,7 +323,8 @@ class Run:
     def inventory(self, name: str) -> fake_nvml.Inventory:
         """Return a fake NVML inventory, read once for each run."""
         if name not in self._inventories:
-            self._inventories[name] = fake_nvml.Inventory.load(name)
+            found = self._inventories[name] = fake_nvml.Inventory.load(name)
+            self.log.emit(InventoryUsed(name=name, gpus=gpus_on_node.of_inventory(found)))
         return self._inventories[name]
 
     @property

@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from dra_conformance.core.status import Status
+from dra_conformance.report.plain_text import printable
 
 if TYPE_CHECKING:
     from dra_conformance.core.features import Scenario
     from dra_conformance.engine.plan import Plan
     from dra_conformance.engine.run import Run
     from dra_conformance.report.model import Report
+
+_NAME, _BAR, _NOW = 20, 20, 40
+"""Columns of the name of a chapter, of a bar, and of the name of the scenario that runs, at most."""
+_NARROWEST, _WIDEST = 40, 120
 
 
 class Progress:
@@ -44,10 +49,10 @@ class Progress:
             f"{component}={held}" for component, held in target.components.items() if held != "reference"
         )
         self._say(f"dra-conformance  rules {len(run.catalogue)}  seed {run.seed}  run {run.run_id}")
-        self._say(f"target   {target.control_plane}, Kubernetes {target.kubernetes_version}; {components}")
+        self._say(printable(f"target   {target.control_plane}, Kubernetes {target.kubernetes_version}; {components}"))
         if target.resource_api != "v1":
             self._say(f"         resource.k8s.io/{target.resource_api}: the client converts from and to v1")
-        self._say(f"         driver {target.driver}; kubelet: {target.kubelet}; nvml: {target.nvml}")
+        self._say(printable(f"         driver {target.driver}; kubelet: {target.kubelet}; nvml: {target.nvml}"))
         others = "".join(f", {count} {status}" for status, count in sorted(left_out.items()))
         self._say(f"plan     {len(plan)} scenarios: {len(plan.to_run)} to run{others}\n")
 
@@ -66,7 +71,7 @@ class Progress:
             self._say(f"  {self._paint(status.value.upper(), '31')} {scenario.id}")
             # The report has the values of a failed check, once.
             if status is not Status.FAILED:
-                self._say(f"    {reason}")
+                self._say(f"    {printable(reason)}")
         if len(self._done[scenario.chapter]) == self._planned[scenario.chapter]:
             self._close_line()
         else:
@@ -83,18 +88,33 @@ class Progress:
             self._close_line()
         self._clear()
         self._say("")
-        width = max(shutil.get_terminal_size().columns, 40) if self._mode == "live" else None
-        self._write(render(report, folder=folder, color=self._color, durations=durations, width=width))
+        self._write(render(report, folder=folder, color=self._color, durations=durations, width=self._columns()))
 
-    def _bar(self, chapter: str) -> str:
+    def _columns(self) -> int | None:
+        """Return the width of the terminal; None for a file, whose lines have any length."""
+        return max(shutil.get_terminal_size().columns, _NARROWEST) if self._mode == "live" else None
+
+    def _bar(self, chapter: str, *, now: str = "") -> str:
+        """Return the line of a chapter, which fits the terminal: a longer one would leave a part behind when updated.
+
+        The bar gives way to the numbers, and `now` takes the place that is left.
+        """
         done = self._done[chapter]
         planned = self._planned[chapter]
         bad = sum(status is not Status.PASSED for status in done)
-        width = 20
+        tail = f"  {bad} not passed" if bad else ""
+        numbers = f" {len(done):>3}/{planned:<3} {self._time[chapter]:6.1f} s"
+        name = f"{chapter:<{_NAME}.{_NAME}} "
+        columns = (self._columns() or _WIDEST) - 1
+        if len(f"{name}{numbers}{tail}") > columns:
+            tail = ""
+        room = columns - len(f"{name}{numbers}{tail}")
+        width = min(max(room, 0), _BAR)
         filled = width * len(done) // max(planned, 1)
         bar = "█" * filled + "░" * (width - filled)
-        tail = self._paint(f"  {bad} not passed", "31") if bad else ""
-        return f"{chapter:<20} {bar} {len(done):>3}/{planned:<3} {self._time[chapter]:6.1f} s{tail}"
+        left = room - width - 2
+        what = f"  {now[: min(left, _NOW)]}" if now and left > 0 else ""
+        return f"{name}{bar}{numbers}{self._paint(tail, '31') if tail else ''}{what}"
 
     def _line(self, *, now: str) -> None:
         if self._mode != "live":
@@ -103,7 +123,7 @@ class Progress:
         # At most 20 updates a second, beside one for each scenario that starts.
         if now or moment - self._shown > 0.05:
             self._shown = moment
-            self._write(f"\r\x1b[2K{self._bar(self._chapter)}  {now[:40]}")
+            self._write(f"\r\x1b[2K{self._bar(self._chapter, now=now)}")
 
     def _close_line(self) -> None:
         if not self._chapter:

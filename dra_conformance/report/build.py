@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import msgspec
 
 from dra_conformance.core.errors import ExitCode, SpecificationError
-from dra_conformance.core.events import Event, ProblemFound, RunFinished, RunPlanned, RunStarted
+from dra_conformance.core.events import Event, InventoryUsed, ProblemFound, RunFinished, RunPlanned, RunStarted
 from dra_conformance.core.status import Status
 from dra_conformance.core.tags import ON_REQUEST
-from dra_conformance.report.model import Problem, Report
+from dra_conformance.report.model import Inventory, Problem, Report
 from dra_conformance.report.profiles import profile_results
 from dra_conformance.report.rules import rule_results, waivers
 from dra_conformance.report.scenarios import scenario_result
@@ -30,6 +30,7 @@ class _Log:
     plan: RunPlanned = field(default_factory=RunPlanned)
     finished: RunFinished | None = None
     problems: list[Problem] = field(default_factory=list)
+    inventories: dict[str, InventoryUsed] = field(default_factory=dict)
     by_scenario: dict[str, list[Event]] = field(default_factory=lambda: defaultdict(list))
     duration: float = 0.0
 
@@ -42,6 +43,9 @@ class _Log:
                 self.plan = event
             case RunFinished():
                 self.finished = event
+            case InventoryUsed():
+                # Each worker finds it.
+                self.inventories.setdefault(event.name, event)
             case ProblemFound():
                 self._add_problem(event)
         if event.scenario:
@@ -109,6 +113,9 @@ def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:
         waivers=outcome.waivers,
         leftovers=outcome.leftovers,
         slow_steps=step_times(log.by_scenario.values()),
+        inventories=tuple(
+            Inventory(name=event.name, real=event.real, gpus=event.gpus) for _, event in sorted(log.inventories.items())
+        ),
         seed=started.seed,
         command=started.command,
         events_sha256=events_sha256,

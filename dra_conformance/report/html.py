@@ -13,8 +13,9 @@ from urllib.parse import quote
 
 from dra_conformance.core.rules import Catalogue, Rule
 from dra_conformance.core.status import WORST_FIRST, Status
-from dra_conformance.report import coverage, pictures
-from dra_conformance.report.model import Check, Report, RuleResult, ScenarioResult
+from dra_conformance.report import coverage, gpu_maps, pictures
+from dra_conformance.report.exchanges import SERVER
+from dra_conformance.report.model import Check, Exchange, Report, RuleResult, ScenarioResult
 from dra_conformance.report.page_templates import template
 from dra_conformance.report.profiles import JUDGED
 from dra_conformance.report.scenarios import further_reason
@@ -22,16 +23,22 @@ from dra_conformance.report.scenarios import further_reason
 _SHOWN = JUDGED | {Status.ERROR, Status.UNTESTABLE}
 """The statuses of the main table of rules; the others are folded."""
 _LEVELS = ("MUST", "SHOULD", "MAY")
+_MESSAGES, _LOG_LINES = 5, 5
+"""How many of the last messages, and of the last lines of a log, a failure shows without a click."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """A failure: its scenario, the rules to name first, the failed check, and what else is known about the cause."""
+    """A failure: its scenario, the rules to name first, the failed check, and what else is known about the cause.
+
+    `messages` are the last ones between parts of the system.
+    """
 
     scenario: ScenarioResult
     rules: tuple[RuleResult, ...]
     check: Check | None
     reason: str
+    messages: tuple[Exchange, ...]
     picture: pictures.Picture | None
 
     @property
@@ -61,6 +68,9 @@ def render(report: Report) -> str:
         filters=_filters(judged),
         judged=sorted(judged, key=lambda rule: (WORST_FIRST.index(rule.status), _LEVELS.index(rule.level))),
         unjudged=[rule for rule in report.rules if rule.status not in _SHOWN],
+        maps=[(inventory, gpu_maps.draw(inventory)) for inventory in report.inventories],
+        map_of={inventory.name: number for number, inventory in enumerate(report.inventories, start=1)},
+        log_lines=_LOG_LINES,
         link=quote,
     )
 
@@ -82,7 +92,13 @@ def _cards(report: Report) -> Iterator[Card]:
         check = next((check for check in scenario.checks if check.status is Status.FAILED), None)
         names = check.rules if check is not None and check.rules else scenario.rules
         rules = tuple(by_id[name] for name in names if name in by_id)
-        yield Card(scenario, rules, check, further_reason(scenario), pictures.draw(scenario.exchanges))
+        messages = tuple(filter(_is_message, scenario.exchanges))[-_MESSAGES:]
+        yield Card(scenario, rules, check, further_reason(scenario), messages, pictures.draw(scenario.exchanges))
+
+
+def _is_message(one: Exchange) -> bool:
+    """Whether a failure shows an exchange without a click. Changes of slices are few, and made by the driver."""
+    return one.source != one.target or (one.source == SERVER and " resourceslices " in one.text)
 
 
 def _rank(card: Card) -> tuple[bool, bool]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from dra_conformance.core.events import SuiteInfo, TargetInfo
+from dra_conformance.core.events import GpuOnNode, SuiteInfo, TargetInfo
 from dra_conformance.core.status import ProfileStatus, Status, Verdict
 
 API_VERSION = "dra-conformance/v1alpha1"
@@ -51,7 +51,8 @@ class ScenarioResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     `where` is file and line, `duration` and `cpu` are in seconds, `repeat` is a command that repeats the scenario.
     `timeline` and `repeat` are empty for scenarios that passed or do not apply. `crash` describes a program under test
     that ended by itself. `outputs` are the logs of programs under test, `objects` the file with the objects of the
-    scenario, and `exchanges` the messages between its parts; they are empty where `timeline` is.
+    scenario, `exchanges` the messages between its parts, and `inventories` the names of the GPUs that it ran on; they
+    are empty where `timeline` is.
     """
 
     id: str
@@ -70,6 +71,7 @@ class ScenarioResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     outputs: tuple[Output, ...] = ()
     objects: str = ""
     exchanges: tuple[Exchange, ...] = ()
+    inventories: tuple[str, ...] = ()
     repeat: str = ""
     evidence: str = ""
 
@@ -157,6 +159,14 @@ class StepTime(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     seconds: float
 
 
+class Inventory(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """GPUs that scenarios ran on: an inventory of the fake NVML by its name, or those of a machine (`real`)."""
+
+    name: str
+    real: bool = False
+    gpus: tuple[GpuOnNode, ...] = ()
+
+
 class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The result of one run. `caveats` are the limits of the verdict, such as a selection, retries, simulated parts.
 
@@ -186,6 +196,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     waivers: tuple[WaiverResult, ...] = ()
     leftovers: tuple[str, ...] = ()
     slow_steps: tuple[StepTime, ...] = ()
+    inventories: tuple[Inventory, ...] = ()
     seed: int = 0
     command: str = ""
     events_sha256: str = ""

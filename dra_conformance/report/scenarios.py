@@ -8,8 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dra_conformance.core.events import (
+    MACHINE,
     CheckMade,
     Event,
+    NvmlChanged,
     PlannedScenario,
     ProgramOutput,
     RunStarted,
@@ -54,6 +56,7 @@ def scenario_result(
         outputs=() if good else _outputs(events),
         objects=end.objects if end and not good else "",
         exchanges=() if good else exchanges(events),
+        inventories=() if good else _inventories(events),
         repeat="" if good else _repeat(row.id, started),
         evidence=evidence,
     )
@@ -104,6 +107,12 @@ def _outputs(events: list[Event]) -> tuple[Output, ...]:
                 found, begins = [], False
             found.append(Output(program=event.program, file=event.file, lines=event.lines))
     return tuple(found)
+
+
+def _inventories(events: list[Event]) -> tuple[str, ...]:
+    """Return the names of the GPUs of a scenario, each once."""
+    named = (event for event in events if isinstance(event, NvmlChanged))
+    return tuple(dict.fromkeys(MACHINE if event.real else event.inventory for event in named))
 
 
 def _unfinished(events: list[Event], *, complete: bool) -> str:

@@ -5,10 +5,14 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.status import ProfileStatus, Status, Verdict
 from dra_conformance.report.model import Check, Report, RuleResult, ScenarioResult
+from dra_conformance.report.plain_text import printable
 from dra_conformance.report.scenarios import further_reason
 
 _BAD = (Status.FAILED, Status.ERROR, Status.UNTESTABLE, Status.FLAKY)
@@ -40,7 +44,30 @@ def render(
     to list.
     `width` is the width of a terminal in columns, in which failures are wrapped; None keeps each value on its line.
     """
-    return "\n".join([*_lines(report, folder, color, width), *_slowest(report, durations)]) + "\n"
+    shown = _printable(report)
+    return "\n".join([*_lines(shown, folder, color, width), *_slowest(shown, durations)]) + "\n"
+
+
+def _printable(report: Report) -> Report:
+    """Return the report without control characters, which targets can put into each text that they have a part in."""
+    plain = msgspec.to_builtins(report)
+    return msgspec.convert(_printable_value(plain), Report) if _is_hostile(plain) else report
+
+
+def _is_hostile(value: Any) -> bool:
+    if isinstance(value, str):
+        return not value.isprintable()
+    if isinstance(value, dict):
+        return any(_is_hostile(item) for pair in value.items() for item in pair)
+    return isinstance(value, (list, tuple)) and any(map(_is_hostile, value))
+
+
+def _printable_value(value: Any) -> Any:
+    if isinstance(value, str):
+        return printable(value)
+    if isinstance(value, dict):
+        return {printable(key): _printable_value(item) for key, item in value.items()}
+    return [_printable_value(item) for item in value] if isinstance(value, (list, tuple)) else value
 
 
 def _paint(text: str, code: str, on: bool) -> str:

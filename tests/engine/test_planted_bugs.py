@@ -8,11 +8,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
+import browser
 import pytest
+from browser import Tab
 
 from dra_conformance.core import assets, features
 from dra_conformance.core.options import RunOptions
@@ -28,6 +30,8 @@ from tests.planted_bugs.bugs import GO, PYTHON, Bug
 
 PROGRAMS = Path(__file__).parents[1] / "planted_bugs"
 COLUMNS, ROWS = 80, 40
+SCREEN = 80 * 9
+"""The width in pixels of a window with 80 columns; the browser of the tests is about 40 lines high."""
 PROGRESS = 8
 """Lines that a run prints above its report: target and plan, the failed scenario, the chapter."""
 ALL = [pytest.param("python", bug, id=f"python-{bug.name}") for bug in PYTHON]
@@ -145,6 +149,38 @@ class FirstCard(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         self.text += data if self._depth and not self._hidden else ""
+
+
+VISIBLE = """
+(() => {
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+  for (let node; node = walker.nextNode();) {
+    if (['TITLE', 'STYLE'].includes(node.parentNode.nodeName.toUpperCase())) continue;
+    const range = document.createRange();
+    range.selectNodeContents(node);
+    const places = [...range.getClientRects()];
+    if (places.length && places.every(one => one.bottom <= innerHeight)) found.push(node.data);
+  }
+  return found.join(' ');
+})()
+"""
+
+
+@pytest.fixture(scope="module")
+def tab() -> Iterator[Tab]:
+    yield from browser.tab()
+
+
+@pytest.mark.parametrize(("language", "bug"), ALL)
+def test_the_first_screen_of_the_page_leads_to_the_bug(
+    folders: Folders, tab: Tab, tmp_path: Path, language: str, bug: Bug
+) -> None:
+    page = tmp_path / "report.html"
+    page.write_text(render_html(files.from_folder(folders(language)[bug.name])))
+    tab.open(page, width=SCREEN)
+    assert tab.evaluate("innerHeight") < 850
+    screen = tab.evaluate(VISIBLE)
+    assert missing(bug, screen) == [], screen
 
 
 @pytest.mark.parametrize(("language", "bug"), ALL)

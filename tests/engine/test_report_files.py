@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as ET
 
 import msgspec
@@ -17,6 +20,7 @@ from dra_conformance.core.errors import UsageError
 from dra_conformance.core.events import Event, EventLog, ProgramOutput, ScenarioFinished
 from dra_conformance.report import Report, build, files, junit
 from dra_conformance.report.html import render as render_html
+from dra_conformance.report.model import to_plain
 from dra_conformance.report.terminal import render as render_text
 from dra_conformance.report.verify import differences, verify
 
@@ -238,3 +242,33 @@ def test_clear_does_not_touch_a_folder_without_a_run(tmp_path: Path) -> None:
     (tmp_path / "report.html").touch()
     files.clear(tmp_path)
     assert (tmp_path / "report.html").exists()
+
+
+HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b1A\u202eend"
+
+
+def leaves(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Each container of a plain report, with a key or index of a text in it."""
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        if isinstance(item, str):
+            yield value, key
+        elif isinstance(item, (dict, list)):
+            yield from leaves(item)
+
+
+def test_no_text_of_a_report_controls_the_terminal() -> None:
+    """Each text of a report in turn, because a target has a part in most of them."""
+    plain = json.loads(json.dumps(to_plain(build(invented().events()))))
+    tried = 0
+    for holder, key in leaves(plain):
+        before = holder[key]
+        holder[key] = before + HOSTILE
+        try:
+            text = render_text(msgspec.convert(plain, Report), folder=Path("out"), durations=9)
+        except (msgspec.ValidationError, KeyError):
+            continue  # a status, or the name of a scenario that another place has as well
+        finally:
+            holder[key] = before
+        tried += 1
+        assert not [c for c in text if not c.isprintable() and c != "\n"], before
+    assert tried > 50

@@ -11,9 +11,19 @@ import pytest
 from browser import Tab
 from invented_runs import InventedRun
 
-from dra_conformance.core.events import ApiWrite, Event, KubeletCall, ProgramOutput, ScenarioFinished
+from dra_conformance.components.gpus_on_node import of_inventory
+from dra_conformance.core.events import (
+    ApiWrite,
+    Event,
+    InventoryUsed,
+    KubeletCall,
+    NvmlChanged,
+    ProgramOutput,
+    ScenarioFinished,
+)
 from dra_conformance.report import build
 from dra_conformance.report.html import render
+from fake_nvml import Inventory
 
 PHONE, DESKTOP = 390, 1280
 LONG = "/dev/shm/" + "a-long-path-without-a-space" * 12  # noqa: S108 - a text, not a file
@@ -48,6 +58,9 @@ def events() -> list[Event]:
                     seconds=0.1,
                     node="n1",
                 ),
+                InventoryUsed(name="mixed", gpus=of_inventory(Inventory.load("mixed"))),
+                InventoryUsed(name=LONG, gpus=of_inventory(Inventory.load("dgx-h100-mig"))),
+                NvmlChanged(node="n1", action="create", inventory=LONG),
                 ProgramOutput(program="driver on n1", file=f"logs{LONG}.log", lines=(LONG, "panic: x")),
             ]
             found += [msgspec.structs.replace(one, scenario=event.scenario, time=event.time) for one in seen]

@@ -2,6 +2,7 @@
 
 from dra_conformance.core.events.kinds import (
     KINDS,
+    MACHINE,
     AnyEvent,
     ApiWrite,
     Call,
@@ -14,6 +15,8 @@ from dra_conformance.core.events.kinds import (
     DriverChanged,
     Event,
     FaultInjected,
+    GpuOnNode,
+    InventoryUsed,
     KubeletCall,
     KubeletCdi,
     KubeletClaim,
@@ -28,6 +31,7 @@ from dra_conformance.core.events.kinds import (
     KubeletSlices,
     KubeletState,
     LogRecord,
+    MigPlacement,
     NvmlChanged,
     ObjectChanged,
     PlannedRule,
@@ -53,6 +57,7 @@ from dra_conformance.core.events.log import EventLog, read
 
 __all__ = [
     "KINDS",
+    "MACHINE",
     "AnyEvent",
     "ApiWrite",
     "Call",
@@ -66,6 +71,8 @@ __all__ = [
     "Event",
     "EventLog",
     "FaultInjected",
+    "GpuOnNode",
+    "InventoryUsed",
     "KubeletCall",
     "KubeletCdi",
     "KubeletClaim",
@@ -80,6 +87,7 @@ __all__ = [
     "KubeletSlices",
     "KubeletState",
     "LogRecord",
+    "MigPlacement",
     "NvmlChanged",
     "ObjectChanged",
     "PlannedRule",

@@ -1,7 +1,8 @@
 """The events of a run from which its report is computed, kept in memory.
 
 The harness does not read its log again: another program may have changed the file. Of a scenario that passed, only the
-checks, the beginnings of steps, and the first and last event are kept: reports show the timelines of the others only.
+checks, the beginnings of steps, the GPUs, and the first and last event are kept: reports show the timelines of the
+others only.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dra_conformance.core.events.kinds import (
     CheckMade,
     CleanupStarted,
     Event,
+    InventoryUsed,
     ProblemFound,
     RunFinished,
     RunPlanned,
@@ -22,8 +24,8 @@ from dra_conformance.core.events.kinds import (
 )
 from dra_conformance.core.status import Status
 
-_OF_THE_RUN = (RunStarted, RunPlanned, ProblemFound, RunFinished)
-_OF_EACH_SCENARIO = (CheckMade, StepStarted, CleanupStarted)
+_OF_THE_RUN = (RunStarted, RunPlanned, InventoryUsed, ProblemFound, RunFinished)
+_OF_EACH_SCENARIO = (CheckMade, InventoryUsed, StepStarted, CleanupStarted)
 
 
 class Results:

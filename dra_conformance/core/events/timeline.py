@@ -20,6 +20,7 @@ from dra_conformance.core.events.kinds import (
     CheckMade,
     CleanupStarted,
     Event,
+    InventoryUsed,
     KubeletCall,
     KubeletEvent,
     KubeletLogCall,
@@ -66,8 +67,8 @@ class Story:
 def story(events: Iterable[Event]) -> Story:
     """Return the events of a scenario up to its clean-up."""
     before = takewhile(lambda event: not isinstance(event, CleanupStarted), events)
-    # The output of a program has a place of its own in the report.
-    found = tuple(event for event in before if not isinstance(event, ProgramOutput))
+    # The outputs of programs and the GPUs have places of their own in the report.
+    found = tuple(event for event in before if not isinstance(event, (ProgramOutput, InventoryUsed)))
     if len(found) <= LIMIT:
         return Story(found)
     return Story((*found[: LIMIT // 3], None, *found[-(LIMIT - LIMIT // 3) :]), len(found) - LIMIT)

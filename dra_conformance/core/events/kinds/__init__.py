@@ -13,6 +13,7 @@ from dra_conformance.core.events.kinds.components import (
     ObjectChanged,
 )
 from dra_conformance.core.events.kinds.event import Event
+from dra_conformance.core.events.kinds.hardware import MACHINE, GpuOnNode, InventoryUsed, MigPlacement
 from dra_conformance.core.events.kinds.kubelet import (
     KubeletCall,
     KubeletCdi,
@@ -82,6 +83,7 @@ AnyEvent = (
     | ComponentChanged
     | DriverChanged
     | NvmlChanged
+    | InventoryUsed
     | FaultInjected
     | ApiWrite
     | ObjectChanged
@@ -104,6 +106,7 @@ KINDS: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind 
 
 __all__ = [
     "KINDS",
+    "MACHINE",
     "AnyEvent",
     "ApiWrite",
     "Call",
@@ -116,6 +119,8 @@ __all__ = [
     "DriverChanged",
     "Event",
     "FaultInjected",
+    "GpuOnNode",
+    "InventoryUsed",
     "KubeletCall",
     "KubeletCdi",
     "KubeletClaim",
@@ -130,6 +135,7 @@ __all__ = [
     "KubeletSlices",
     "KubeletState",
     "LogRecord",
+    "MigPlacement",
     "NvmlChanged",
     "ObjectChanged",
     "PlannedRule",
