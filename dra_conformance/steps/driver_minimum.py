@@ -7,7 +7,15 @@ from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, uid_of
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.steps.claims import claim_spec, driver_class, template_object
-from dra_conformance.steps.pods import by_template, create_pod, events_about, phase_of, pod_object, scheduler_of
+from dra_conformance.steps.pods import (
+    by_template,
+    create_pod,
+    events_about,
+    phase_of,
+    phase_with_reason,
+    pod_object,
+    scheduler_of,
+)
 
 
 @given('a ResourceClaimTemplate "{template}" for a device of the driver')
@@ -25,9 +33,8 @@ def _(world: World, pod: str, template: str) -> None:
 
 
 def look_running(world: World, pod: str) -> Seen:
-    """Return whether a pod runs, with its phase and its events."""
-    phase = phase_of(world, pod)
-    return phase == "Running", {"phase": phase, "events": events_of(world, pod)}
+    """Return whether a pod runs, and its phase with the reason."""
+    return phase_of(world, pod) == "Running", phase_with_reason(world, pod)
 
 
 def events_of(world: World, pod: str) -> list[str]:

@@ -14,7 +14,16 @@ from dra_conformance.kubelet.claim_cache import FILE_NAME
 from dra_conformance.steps.cdi import given_ids
 from dra_conformance.steps.claim_holders import reserve
 from dra_conformance.steps.claims import pod_consumer
-from dra_conformance.steps.pods import BY_HAND, add_container, by_name, by_template, events_about, phase_of, pod_object
+from dra_conformance.steps.pods import (
+    BY_HAND,
+    add_container,
+    by_name,
+    by_template,
+    events_about,
+    phase_of,
+    phase_with_reason,
+    pod_object,
+)
 from dra_conformance.steps.uids import with_uids
 
 _UNNEEDED = "unneeded"
@@ -171,8 +180,7 @@ def _(world: World, pod: str) -> None:
     """The pod is in none of the phases Running and Succeeded after everything has settled."""
 
     def look() -> Seen:
-        phase = phase_of(world, pod)
-        return phase not in ("Running", "Succeeded"), phase
+        return phase_of(world, pod) not in ("Running", "Succeeded"), phase_with_reason(world, pod)
 
     world.stays(f"pod {pod} does not run", look, expected="Pending")
 

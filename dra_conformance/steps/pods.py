@@ -264,14 +264,36 @@ def phase_of(world: World, pod: str) -> str | None:
     return phase
 
 
+def phase_with_reason(world: World, pod: str) -> str:
+    """Return the phase of a pod as text and, unless it runs or has succeeded, what kubelet and pod say about it."""
+    obj = world.seen(PODS, pod)
+    if obj is None:
+        return "no pod"
+    status = obj.get("status") or {}
+    phase = status.get("phase") or "no phase"
+    if phase in ("Running", "Succeeded"):
+        return str(phase)
+    states = [state for one in status.get("containerStatuses") or () for state in (one.get("state") or {}).values()]
+    said = [reason_of(one) for one in (status, *states)]
+    warnings = [event for event in events_about(world, "Pod", pod) if event.get("type") == "Warning"]
+    said += [f"{event.get('reason')}: {event_text(event)}" for event in warnings]
+    reasons = "; ".join(dict.fromkeys(filter(None, said)))
+    return f"{phase} ({reasons})" if reasons else str(phase)
+
+
+def reason_of(state: Obj) -> str:
+    """Return reason and message of a pod's status or of a container's state as text; empty if it has neither."""
+    return ": ".join(str(state[key]) for key in ("reason", "message") if state.get(key))
+
+
 def check_phases(world: World, pods: list[str], phase: str) -> None:
     """Check that each of the pods comes to a phase."""
 
     def look() -> Seen:
-        other = {pod: seen for pod in pods if (seen := phase_of(world, pod)) != phase}
-        return not other, other or phase
+        seen = {pod: phase_with_reason(world, pod) for pod in pods}
+        return all(one == phase for one in seen.values()), seen
 
-    world.eventually("phases of the pods", look, expected=phase)
+    world.eventually("phases of the pods", look, expected=dict.fromkeys(pods, phase))
 
 
 @then('pod "{pod}" reaches phase {phase:word}')
@@ -279,8 +301,7 @@ def _(world: World, pod: str, phase: str) -> None:
     """The pod reaches this phase."""
 
     def look() -> Seen:
-        seen = phase_of(world, pod)
-        return seen == phase, seen
+        return phase_of(world, pod) == phase, phase_with_reason(world, pod)
 
     world.eventually(f"pod {pod} is {phase}", look, expected=phase)
 
@@ -294,6 +315,21 @@ def events_about(world: World, kind: str, name: str) -> list[dict[str, Any]]:
         if (event.get("involvedObject") or event.get("regarding") or {}).get("kind") == kind
         and (event.get("involvedObject") or event.get("regarding") or {}).get("name") == name
     ]
+
+
+def is_event(world: World, pod: str, event: dict[str, Any], kind: str, reason: str) -> bool:
+    """Return whether an event of a pod has type and reason, and users can find and read it."""
+    return (event.get("type"), event.get("reason")) == (kind, reason) and not event_problems(world, pod, event)
+
+
+def described_events(world: World, pod: str, events: list[dict[str, Any]]) -> str:
+    """Return the events of a pod as text: type, reason and message, and what is wrong with them."""
+    lines = []
+    for event in events:
+        problems = event_problems(world, pod, event)
+        wrong = f" ({', '.join(problems)})" if problems else ""
+        lines.append(f"{event.get('type')} {event.get('reason')}: {event_text(event)}{wrong}")
+    return "; ".join(dict.fromkeys(lines)) or "no event"
 
 
 def event_problems(world: World, pod: str, event: dict[str, Any]) -> list[str]:
@@ -342,11 +378,9 @@ def _(world: World, pod: str, kind: str, reason: str) -> None:
     """An event (Normal or Warning) with this reason comes to be recorded for the pod."""
 
     def look() -> Seen:
-        seen = [
-            (event.get("type"), event.get("reason"), event_problems(world, pod, event))
-            for event in events_about(world, "Pod", pod)
-        ]
-        return (kind, reason, []) in seen, seen or "no event"
+        events = events_about(world, "Pod", pod)
+        ok = any(is_event(world, pod, event, kind, reason) for event in events)
+        return ok, described_events(world, pod, events)
 
     world.eventually(f"event {reason} for {pod}", look, expected=f"{kind} {reason}")
 
@@ -357,14 +391,11 @@ def _(world: World, pod: str, kind: str, reason: str, text: str) -> None:
     wanted = world.text(text)
 
     def look() -> Seen:
-        seen = [
-            (event.get("type"), event.get("reason"), event_text(event), event_problems(world, pod, event))
-            for event in events_about(world, "Pod", pod)
-        ]
-        ok = any((kind, reason) == one[:2] and wanted in one[2] and not one[3] for one in seen)
-        return ok, seen or "no event"
+        events = events_about(world, "Pod", pod)
+        ok = any(is_event(world, pod, event, kind, reason) and wanted in event_text(event) for event in events)
+        return ok, described_events(world, pod, events)
 
-    world.eventually(f"event {reason} for {pod}", look, expected=f"{kind} {reason} with {wanted!r}")
+    world.eventually(f"event {reason} for {pod}", look, expected=f"{kind} {reason}: …{wanted}…")
 
 
 @then('pod "{pod}" gets no event "{reason}"')

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from dra_api.clock import RealClock
 from dra_api.objects import Obj
 from reference_impl.compute_domain import imex_config, imex_process, peer_names
 from reference_impl.compute_domain.cliques import joined
@@ -115,3 +116,25 @@ def test_the_check_is_a_command_without_an_api_server(tmp_path: Path, clique: st
     environment = {**os.environ, "CLIQUE_ID": clique, "PATH": f"{tmp_path}:{os.environ['PATH']}", "KUBECONFIG": "/none"}
     done = subprocess.run([*PROGRAM, "check"], env=environment, capture_output=True, check=False)
     assert done.returncode == code, done.stderr
+
+
+def test_only_its_user_may_read_the_output_of_the_process(tmp_path: Path) -> None:
+    program = tmp_path / "nvidia-imex"
+    program.write_text("#!/bin/sh\necho secret\nexec sleep 600\n")
+    program.chmod(0o755)
+    output = tmp_path / "imex.log"
+    process = imex_process.ImexProcess(
+        tmp_path / "config",
+        clock=RealClock(),
+        environment={"PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        output=output,
+        simulated=False,
+        on_failure=pytest.fail,
+    )
+    before = os.umask(0)
+    try:
+        process.start_or_update()
+        assert output.stat().st_mode & 0o777 == 0o600
+    finally:
+        os.umask(before)
+        process.stop()
