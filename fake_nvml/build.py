@@ -27,6 +27,14 @@ def _script() -> ModuleType:
     return module
 
 
+def changed(file: str, old: str, new: str) -> str:
+    """The text of a source file with one change, as of `variant`. Raises: ValueError like it."""
+    text = (SOURCE / file).read_text(encoding="utf-8")
+    if text.count(old) != 1:
+        raise ValueError(f"{file} has {text.count(old)} places that read {old!r}; a variant needs exactly one")
+    return text.replace(old, new)
+
+
 def variant(folder: Path, file: str, old: str, new: str) -> Path:
     """Build the library with one deliberate change to its sources.
 
@@ -37,15 +45,13 @@ def variant(folder: Path, file: str, old: str, new: str) -> Path:
         new: its replacement.
 
     Returns: the folder of the libraries.
-    Raises: SystemExit if `old` does not occur exactly once, or the result does not compile.
+    Raises: ValueError if `old` does not occur exactly once; SystemExit if the result does not compile.
     """
+    text = changed(file, old, new)
     source = folder / "src"
     # Without *.py: the variant differs in C sources only.
     shutil.copytree(SOURCE, source, ignore=shutil.ignore_patterns("__pycache__", "*.py"))
-    text = (source / file).read_text(encoding="utf-8")
-    if text.count(old) != 1:
-        raise SystemExit(f"{file} has {text.count(old)} places that read {old!r}; a variant needs exactly one")
-    (source / file).write_text(text.replace(old, new), encoding="utf-8")
+    (source / file).write_text(text, encoding="utf-8")
     _script().build_library(source=source, out=folder / "lib", extra=("-O0", "-w"))
     return folder / "lib"
 

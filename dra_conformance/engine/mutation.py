@@ -59,8 +59,14 @@ class Patch:
         setattr(holder, name, kind(new))
 
     def source(self, file: str, old: str, new: str) -> None:
-        """Let every node of the run use a fake NVML library with one text of a C source file replaced."""
-        library = build.variant(self.scratch, file, old, new) / "libnvidia-ml.so.1"
+        """Let every node of the run use a fake NVML library with one text of a C source file replaced.
+
+        Raises SpecificationError if the file has no such text, or several.
+        """
+        try:
+            library = build.variant(self.scratch, file, old, new) / "libnvidia-ml.so.1"
+        except ValueError as error:
+            raise SpecificationError(f"the mutant's target does not exist: {error}") from None
         self.replace("fake_nvml.node:library_path", lambda: library)
 
     @staticmethod

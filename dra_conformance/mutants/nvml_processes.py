@@ -127,7 +127,7 @@ def _(patch: Patch) -> None:
 @mutant("index-not-supported", rule="NVML-083")
 def _(patch: Patch) -> None:
     """nvmlDeviceGetIndex returns NOT_SUPPORTED."""
-    place = "    uint64_t removed = 0; /* a GPU's index counts"
+    place = "    uint64_t gone = 0; /* a GPU's index counts"
     patch.source("device/device.c", place, "    if (index != NULL) return E_NOT_SUPPORTED;\n" + place)
 
 

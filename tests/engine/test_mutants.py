@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from command_line import CommandLine
 
 from dra_conformance.cli import call
 from dra_conformance.core.errors import ExitCode, SpecificationError, UsageError
-from dra_conformance.engine import mutation
+from dra_conformance.engine import mutation, signatures
 from dra_conformance.engine.mutation import Patch, mutant
+from fake_nvml import build
 
 MUTANTS = """
 from dra_conformance.engine.mutation import Patch, mutant
@@ -85,6 +87,7 @@ def test_the_exit_code_is_0_if_all_are_killed(cli: CommandLine) -> None:
 
 LUCKY = """
 from pathlib import Path
+from typing import Any
 from dra_conformance.engine.mutation import Patch, mutant
 
 @mutant("sometimes", rule="DRA-100", scenario="probe/good#a-node-is-there-n[1]")
@@ -175,3 +178,34 @@ def test_wrapping_keeps_the_kind_of_an_attribute(name: str, tmp_path: Path) -> N
         assert type(Thing.__dict__[name]) is type(original)
     finally:
         setattr(Thing, name, original)
+
+
+class Checked(Patch):
+    """Finds the targets of a mutant and changes nothing."""
+
+    def __init__(self, scratch: Path) -> None:
+        super().__init__(scratch)
+        self.targets = 0
+
+    def _put(self, target: str, holder: Any, name: str, original: Any, new: Any, kind: Any = None) -> None:
+        assert not signatures.difference(original, new), target
+        self.targets += 1
+
+    def source(self, file: str, old: str, new: str) -> None:
+        assert build.changed(file, old, new)
+        self.targets += 1
+
+
+def test_every_mutant_has_its_target(tmp_path: Path) -> None:
+    """CI runs a part of the mutants: one that cannot be applied any more would go unnoticed."""
+    broken = {}
+    for one in mutation.load(None):
+        patch = Checked(tmp_path)
+        try:
+            one.apply(patch)
+        except Exception as error:
+            broken[one.id] = repr(error)
+        else:
+            if not patch.targets:
+                broken[one.id] = "it changes nothing"
+    assert broken == {}
