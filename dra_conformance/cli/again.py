@@ -17,6 +17,7 @@ from dra_conformance.core.events.log import parse
 from dra_conformance.core.options import redact
 from dra_conformance.core.status import Status
 from dra_conformance.report import files, repeat, stored
+from dra_conformance.report.plain_text import one_line
 
 _FOLDER = Path("dra-report")
 _GOOD = (Status.PASSED, Status.NOT_APPLICABLE, Status.NOT_SUPPORTED, Status.FILTERED)
@@ -64,12 +65,14 @@ def command(ctx: click.Context, scenario: str, folder: Path, out: Path | None) -
     target = out or beside(folder)
     if target.resolve() == folder.resolve():
         raise UsageError(f"--out {target} is the report directory of the run", hint="Name another directory.")
-    values = {**repeat.usable_options(row, started), "out": str(target)}
-    options = from_mapping(values, where=str(folder / files.EVENTS))
+    # The options of a log have any form.
+    with files.events_of_a_run(folder):
+        values = {**repeat.usable_options(row, started), "out": str(target)}
+        options = from_mapping(values, where=str(folder / files.EVENTS))
     # Deferred: pytest and the step modules are slow to import, and a wrong scenario needs neither.
     from dra_conformance.pytest_plugin.launch import execute
 
-    click.echo(f"again    {row.id} of run {started.run_id} in {folder}")
+    click.echo(one_line(f"again    {row.id} of run {started.run_id} in {folder}"))
     words = ["dra-conformance", *(ctx.obj or ())]
     return execute(options, command=redact(shlex.join(words)))
 
@@ -110,7 +113,7 @@ def _nearest(wanted: str, rows: Sequence[PlannedScenario]) -> list[str]:
 
 
 def _listed(ids: Sequence[str]) -> str:
-    return ", ".join(ids[:3]) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
+    return one_line(", ".join(ids[:3])) + (f" and {len(ids) - 3} more" if len(ids) > 3 else "")
 
 
 def beside(folder: Path) -> Path:

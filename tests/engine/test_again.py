@@ -155,6 +155,28 @@ def test_mistakes_have_a_next_step(
     assert "cut has no plan of a run" in message("x", "cut")
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("driver", 7, "driver: Expected `str`, got `int`"),
+        ("features", "x", "features: Expected `array`, got `str`"),
+        ("of-a-newer-version", True, "unknown key 'of-a-newer-version'"),
+        ("control-plane", ["x"], "control-plane: Expected `str`, got `array`"),
+        ("scheduler", "nonsense", "unknown scheduler 'nonsense'"),
+        ("companions", 7, "companions: Expected `object`, got `int`"),
+    ],
+)
+def test_a_damaged_log_is_one_message(
+    key: str, value: object, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stored_run(tmp_path / "r", InventedRun(options={key: value}).scenario("a"))
+    assert call(["again", "probe/a#a", str(tmp_path / "r")]) == ExitCode.USAGE
+    text = capsys.readouterr()
+    assert text.out == ""
+    assert message in text.err
+    assert len(text.err.splitlines()) <= 2
+
+
 def test_a_scenario_is_found_by_id_place_and_name() -> None:
     row, _ = run_of({})
     other = msgspec.structs.replace(row, id="probe/b#b", where="features/probe/b.feature:9", name="twice")
