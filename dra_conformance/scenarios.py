@@ -1,13 +1,5 @@
 """The module that pytest collects: one test for each scenario of the feature files.
 
-Run it with `pytest --pyargs dra_conformance.scenarios`.
+Run it with `pytest --pyargs dra_conformance.scenarios`. Its tests are made from the feature files by
+`dra_conformance.pytest_plugin.collection`.
 """
-
-from __future__ import annotations
-
-from pytest_bdd import scenarios
-
-from dra_conformance.pytest_plugin import runner
-
-if _files := runner.feature_files():
-    scenarios(*(str(path) for path in _files))

@@ -22,6 +22,7 @@ NAME = "dra-conformance"
 
 _COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Run scenarios against a target and write the report."),
+    "again": ("again", "Repeat one scenario of a run with exactly its options."),
     "list": ("listing", "List rules, scenarios, profiles, steps or gaps."),
     "explain": ("explain", "Explain a rule."),
     "control-plane": ("control_plane", "Find, install or serve control planes."),

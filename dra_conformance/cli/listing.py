@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 import click
 import orjson
 
+from dra_conformance.cli.option_decorators import complete_names
 from dra_conformance.core import features
 from dra_conformance.core.errors import ExitCode, unknown
 from dra_conformance.core.rules import Catalogue, gaps
@@ -18,8 +19,20 @@ from dra_conformance.core.tags import PROFILES
 @click.argument(
     "what", type=click.Choice(["rules", "scenarios", "profiles", "steps", "requirements", "gaps"]), default="rules"
 )
-@click.option("--profile", default=None, metavar="NAME", help="List only the entries of this profile.")
-@click.option("--component", default=None, metavar="NAME", help="List only the entries of this component.")
+@click.option(
+    "--profile",
+    default=None,
+    metavar="NAME",
+    help="List only the entries of this profile.",
+    shell_complete=complete_names(PROFILES),
+)
+@click.option(
+    "--component",
+    default=None,
+    metavar="NAME",
+    help="List only the entries of this component.",
+    shell_complete=complete_names(COMPONENTS),
+)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="Select the output format.")
 def command(what: str, profile: str | None, component: str | None, form: str) -> int:
     """List rules (the default), scenarios, profiles, steps, requirements or gaps.

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import orjson
 
+from dra_conformance.cli.option_decorators import complete_rules
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.core.option_checks import validated
 from dra_conformance.core.options import RunOptions
@@ -23,7 +24,13 @@ def _shard(_context: click.Context, _parameter: click.Parameter, text: str) -> t
 
 
 @click.command()
-@click.option("--rule", multiple=True, metavar="ID", help="Run only the mutants of this rule. May be repeated.")
+@click.option(
+    "--rule",
+    multiple=True,
+    metavar="ID",
+    help="Run only the mutants of this rule. May be repeated.",
+    shell_complete=complete_rules,
+)
 @click.option("--focus", default="", metavar="TEXT", help="Run only mutants whose id contains TEXT.")
 @click.option(
     "--jobs",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import click
@@ -76,6 +76,16 @@ def complete(option: Option, incomplete: str) -> list[CompletionItem]:
             return [CompletionItem(incomplete, type="file")]
     items = [CompletionItem(value, help=text) for value, text in _values(option)]
     return [item for item in items if item.value.startswith(incomplete)]
+
+
+def complete_names(names: Iterable[str]) -> Callable[[click.Context, click.Parameter, str], list[CompletionItem]]:
+    """Return the completion of an option that takes one of these names; the values of a mapping are descriptions."""
+    described = names if isinstance(names, Mapping) else dict.fromkeys(names)
+
+    def offered(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name, help=text) for name, text in described.items() if name.startswith(incomplete)]
+
+    return offered
 
 
 def complete_rules(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -63,14 +63,14 @@ def from_mapping(values: Mapping[str, Any], *, where: str) -> RunOptions:
             hint = f"Did you mean {near[0]}?" if near else f"Known keys: {', '.join(known)}."
             raise UsageError(f"{where}: unknown key {key!r}", hint=hint)
     try:
-        return validated(msgspec.convert(_with_cluster_defaults(values), RunOptions))
+        return validated(msgspec.convert(with_cluster_defaults(values), RunOptions))
     except msgspec.ValidationError as error:
         problem, _, place = str(error).partition(" - at ")
         key = place.strip("`").removeprefix("$.").removeprefix("$")
         raise UsageError(f"{where}: {f'{key}: ' if key else ''}{problem}") from None
 
 
-def _with_cluster_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
+def with_cluster_defaults(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values with `cluster` as the default of every component that the cluster has already.
 
     A second scheduler or controller beside the cluster's would be judged together with the first.

@@ -34,7 +34,7 @@ from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.control_plane.own_objects import CLEANER, Ledger, OwnObjectsTransport
 from dra_conformance.core import isolation
 from dra_conformance.core.errors import TargetUnreachable, UsageError
-from dra_conformance.core.events import MACHINE, ControlPlaneReady, EventLog, InventoryUsed, TargetInfo
+from dra_conformance.core.events import MACHINE, ControlPlaneReady, EventLog, InventoryUsed, RunStarted, TargetInfo
 from dra_conformance.core.events.calls import Calls, CallsTransport
 from dra_conformance.core.events.logrecords import LogRecords
 from dra_conformance.core.events.observer import Observer
@@ -262,15 +262,17 @@ class Run:
 
     def log_start(self, command: str) -> None:
         """Log the first event: suite, options and target. `command` is the command line, without secrets."""
-        self.log.emit(
-            run_metadata.started(
-                self.options,
-                self.catalogue,
-                self.describe(),
-                run_id=self.run_id,
-                seed=self.seed,
-                command=command,
-            )
+        self.log.emit(self.started(command))
+
+    def started(self, command: str = "") -> RunStarted:
+        """Return the first event, which only the first of several processes logs."""
+        return run_metadata.started(
+            self.options,
+            self.catalogue,
+            self.describe(),
+            run_id=self.run_id,
+            seed=self.seed,
+            command=command,
         )
 
     def log_plan(self, plan: Plan) -> None:

@@ -50,10 +50,12 @@ def _arguments(option: Option) -> dict[str, Any]:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Load the runner when the suite is among the arguments."""
-    if any(_is_suite(str(arg)) for arg in config.args):
+    if any(is_suite(str(arg)) for arg in config.args):
+        config.pluginmanager.import_plugin("dra_conformance.pytest_plugin.collection")
         config.pluginmanager.import_plugin("dra_conformance.pytest_plugin.runner")
 
 
-def _is_suite(argument: str) -> bool:
+def is_suite(argument: str) -> bool:
+    """Whether an argument of pytest, or a path, is the module of the suite or a part of it."""
     path = argument.split("::")[0]
     return path == SUITE or path.endswith("/".join(SUITE.split(".")) + ".py")

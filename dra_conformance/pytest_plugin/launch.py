@@ -6,7 +6,6 @@ import contextlib
 import os
 import shutil
 import signal
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -64,9 +63,6 @@ def execute(
     aside = {name: os.environ.pop(name) for name in ("PYTEST_ADDOPTS", "PYTEST_PLUGINS") if name in os.environ}
     # Until the session installs its own handlers (pytest_plugin/interrupts.py).
     previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    # It has the tests of the feature files that an earlier run of this process selected; pytest would not import it
-    # again.
-    sys.modules.pop(SUITE, None)
     try:
         words = ["--pyargs", SUITE, f"--dra-options={handed}", *_PYTEST, "--rootdir", str(folder), *spread]
         code = pytest.main(words, plugins=list(plugins))

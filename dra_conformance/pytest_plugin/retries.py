@@ -11,7 +11,8 @@ from _pytest.runner import runtestprotocol
 
 from dra_conformance.core.events import ScenarioRetried
 from dra_conformance.core.status import Status
-from dra_conformance.pytest_plugin.session import Session
+from dra_conformance.pytest_plugin.failure_text import add_story
+from dra_conformance.pytest_plugin.session import SCENARIO, Session
 
 _WORTH_IT = (Status.FAILED, Status.UNTESTABLE)  # an error of the suite would occur again
 
@@ -43,6 +44,7 @@ class Retries:
             for report in reports:
                 if report.when == "call":
                     report.outcome, report.longrepr = "failed", state.outcome[1]
+                    add_story(state, item.stash[SCENARIO], report)
         for report in reports:
             state.attach_outcome(item, report)
             item.ihook.pytest_runtest_logreport(report=report)

@@ -43,8 +43,10 @@ from dra_conformance.core.status import Status
 from dra_conformance.engine import plan, preflight, vocabulary
 from dra_conformance.engine.run import Run
 from dra_conformance.engine.world import World
-from dra_conformance.pytest_plugin import bdd_adapter, destination
+from dra_conformance.pytest_plugin import bdd_adapter, destination, markers
+from dra_conformance.pytest_plugin.collection import set_files
 from dra_conformance.pytest_plugin.dry_run import dry_run
+from dra_conformance.pytest_plugin.failure_text import add_story
 from dra_conformance.pytest_plugin.longest_first import known_seconds, longest_first
 from dra_conformance.pytest_plugin.progress import Progress
 from dra_conformance.pytest_plugin.retries import Retries
@@ -57,12 +59,6 @@ if TYPE_CHECKING:
     from pytest_bdd.parser import Step
 
 _COLLECT_EVERY = (10_000, 20, 20)
-_FILES: list[Path] = []  # set in pytest_configure, read when pytest imports dra_conformance.scenarios
-
-
-def feature_files() -> list[Path]:
-    """Return the feature files with scenarios that this pytest run executes."""
-    return _FILES
 
 
 def pytest_addhooks() -> None:
@@ -103,13 +99,13 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     except OSError as error:
         raise pytest.UsageError(f"cannot write to {error.filename}: {error.strerror}") from None
-    for rule in run.catalogue:
-        config.addinivalue_line("markers", f"{rule}: rule")
     has_workers = bool(getattr(config.option, "numprocesses", None)) and not worker_input
     # pytest's own terminal plugin shows the progress if it is loaded.
     quiet = worker_input or config.pluginmanager.has_plugin("terminalreporter")
     progress = None if quiet else Progress(order.options.progress)
     state = Session(run, is_worker=bool(worker_input), has_workers=has_workers, progress=progress, seconds=seconds)
+    # `dra-conformance run` has its own reports only.
+    state.has_reporters = bool(worker_input.get("dra_reporters", not config.getoption("dra_options")))
     config.stash[STATE] = state
     if not config.pluginmanager.has_plugin("terminal"):
         # Nobody reads pytest's own tracebacks; it parses source code for them, see dra_api.tracebacks.
@@ -122,6 +118,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if order.options.retries:
         config.pluginmanager.register(Retries(state, order.options.retries), "dra-retries")
     _prepare(state, order.command)
+    for line in markers.lines(run.catalogue, state.scenarios):
+        config.addinivalue_line("markers", line)
     # Modules, features and rules live as long as the process, so the garbage collector can ignore them.
     gc.collect()
     gc.freeze()
@@ -155,7 +153,7 @@ def _prepare(state: Session, command: str) -> None:
         if problem is not None:
             state.fail(problem)
     # Each file once: a file has several scenarios.
-    _FILES[:] = dict.fromkeys(scenario.path for scenario in state.plan.to_run)
+    set_files(list(dict.fromkeys(scenario.path for scenario in state.plan.to_run)))
 
 
 def _check_sentences(state: Session) -> None:
@@ -217,6 +215,7 @@ def pytest_configure_node(node: Any) -> None:
     node.workerinput["dra_run_id"] = state.run.run_id
     node.workerinput["dra_seed"] = state.run.seed
     node.workerinput["dra_seconds"] = state.seconds
+    node.workerinput["dra_reporters"] = state.has_reporters
     node.workerinput["dra_documents"] = gherkin_documents.dump()
 
 
@@ -254,7 +253,7 @@ def pytest_bdd_apply_tag(tag: str, function: Any) -> bool:
 @cache
 def _marker(tag: str) -> pytest.MarkDecorator:
     # pytest.mark reads the list of known markers again for each new name, which takes 5 % of a run.
-    found: pytest.MarkDecorator = getattr(pytest.mark, tag.replace(":", "_").replace("-", "_") if ":" in tag else tag)
+    found: pytest.MarkDecorator = getattr(pytest.mark, markers.name_of(tag))
     return found
 
 
@@ -273,7 +272,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if scenario is None:
             dropped.append(item)
         else:
-            item.stash[SCENARIO] = scenario
+            _describe(item, scenario)
             kept.append((number, item))
     items[:] = [item for _, item in sorted(kept, key=lambda pair: pair[0])]
     if state.is_worker:
@@ -295,6 +294,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         state.run.log_plan(state.plan)
     if state.progress and state.problem is None:
         state.progress.begin(state.run, state.plan)
+
+
+def _describe(item: pytest.Item, scenario: features.Scenario) -> None:
+    """Give an item its scenario, and what reporters of pytest show: file and line of the feature, and properties."""
+    item.stash[SCENARIO] = scenario
+    item.location = (features.shown(scenario.path), scenario.line - 1, item.name)
+    rules = [("rule", rule) for rule in scenario.rules]
+    item.user_properties += [("scenario", scenario.id), *rules, ("where", scenario.where)]
 
 
 def _key_of(scenario: features.Scenario) -> tuple[str, str, tuple[str, ...]]:
@@ -424,6 +431,7 @@ def pytest_runtest_makereport(
             state.fail(state.run.log.failure)
             item.session.shouldstop = state.run.log.failure.message
     state.attach_outcome(item, report)
+    add_story(state, item.stash[SCENARIO], report)
     return report
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,15 @@ import pytest
 from dra_api.tracebacks import format_traceback
 from dra_conformance.core import features
 from dra_conformance.core.errors import ExitCode, SuiteError, cannot_write
-from dra_conformance.core.events import CallsMade, ProblemFound, RunFinished, RunPlanned, Traceback, WorkerFinished
+from dra_conformance.core.events import (
+    CallsMade,
+    ProblemFound,
+    RunFinished,
+    RunPlanned,
+    RunStarted,
+    Traceback,
+    WorkerFinished,
+)
 from dra_conformance.core.events.chain import Seal, difference
 from dra_conformance.core.events.log import parse
 from dra_conformance.core.status import Status
@@ -32,7 +41,10 @@ from dra_conformance.report import Report, build, files
 
 STATE = pytest.StashKey["Session"]()
 SCENARIO = pytest.StashKey[features.Scenario]()
-OUTCOME = "dra-outcome"
+OUTCOME = "dra_outcome"
+"""The attribute of a worker's last report of a scenario: its id, status, reason and seconds."""
+STATUS = "status"
+"""The property of a report with the status of its scenario."""
 SEAL = "dra_seal"
 LOG_FAILURE = "dra_log_failure"
 _CHANGED_HINT = (
@@ -60,6 +72,8 @@ class Session:
         self.progress = progress
         self.scenarios: list[features.Scenario] = []
         self.plan = plan.Plan([])
+        self.has_reporters = False
+        """Whether reporters of pytest show the failures, such as its terminal or its JUnit XML."""
         self.problem: SuiteError | None = None
         self.interrupts = Interrupts()
         self.interrupted = False
@@ -80,15 +94,22 @@ class Session:
         """Whether a worker stopped the run, such as for an unreachable target; pytest-xdist calls that an interrupt."""
         return any(getattr(node, "workeroutput", {}).get("shouldstop") for node in self.workers)
 
+    @cached_property
+    def started(self) -> RunStarted:
+        """The first event of the run, without the command line; a worker does not log it."""
+        return self.run.started()
+
     def attach_outcome(self, item: pytest.Item, report: pytest.TestReport) -> None:
-        """Add the outcome of a scenario to the last report of a worker, for the main process."""
-        if not self.is_worker or report.when != "teardown":
+        """Add the outcome of a scenario to its last report: for reporters, and for the main process of a worker."""
+        if report.when != "teardown":
             return
         status, reason = self.outcome
-        duration = round(time.monotonic() - self.began, 4)
         # A retry changes the outcome after the report was made.
-        kept = [pair for pair in report.user_properties if pair[0] != OUTCOME]
-        report.user_properties = [*kept, (OUTCOME, [item.stash[SCENARIO].id, status.value, reason, duration])]
+        kept = [pair for pair in report.user_properties if pair[0] != STATUS]
+        report.user_properties = [*kept, (STATUS, status.value)]
+        if self.is_worker:
+            duration = round(time.monotonic() - self.began, 4)
+            vars(report)[OUTCOME] = [item.stash[SCENARIO].id, status.value, reason, duration]
 
     def fail(self, error: SuiteError) -> None:
         """Record the problem that prevents a verdict, and log it."""
@@ -105,10 +126,9 @@ class Follower:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Show a scenario that a worker finished."""
-        for name, value in report.user_properties:
-            if name == OUTCOME and isinstance(value, (list, tuple)):
-                scenario, status, reason, duration = value
-                self._progress.scenario_finished(self._scenarios[scenario], Status(status), reason, duration)
+        if outcome := vars(report).get(OUTCOME):
+            scenario, status, reason, duration = outcome
+            self._progress.scenario_finished(self._scenarios[scenario], Status(status), reason, duration)
 
 
 def finish(state: Session) -> Report | None:

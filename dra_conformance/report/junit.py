@@ -79,11 +79,11 @@ def _case(suite: ET.Element, scenario: ScenarioResult) -> None:
         return
     kind = "error" if scenario.status is Status.ERROR else "failure"
     outcome = ET.SubElement(case, kind, message=reason, type=scenario.status.value)
-    outcome.text = _clean("\n".join(_story(scenario)))
+    outcome.text = _clean("\n".join(story(scenario)))
 
 
-def _story(scenario: ScenarioResult) -> Iterator[str]:
-    """Yield what leads to the cause; the message of the failure has expected and observed."""
+def story(scenario: ScenarioResult) -> Iterator[str]:
+    """Yield the lines that lead to the cause of a failure; its message has expected and observed."""
     yield f"step: {scenario.failed_step}"
     for output in scenario.outputs:
         yield f"log: {output.file} ({output.program}){'' if output.lines else ', empty'}"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shlex
-from collections.abc import Mapping
 from typing import Any
 
 from dra_conformance.core.events import (
@@ -19,10 +16,10 @@ from dra_conformance.core.events import (
     ScenarioRetried,
 )
 from dra_conformance.core.events.timeline import lines
-from dra_conformance.core.option_table import OPTIONS
 from dra_conformance.core.status import Status
 from dra_conformance.report.exchanges import exchanges
 from dra_conformance.report.model import Check, Output, ScenarioResult
+from dra_conformance.report.repeat import command_line
 
 _GOOD = (Status.PASSED, Status.NOT_SUPPORTED, Status.NOT_APPLICABLE)
 
@@ -32,7 +29,7 @@ def scenario_result(
 ) -> ScenarioResult:
     """Return the result of a scenario. `complete`: the run reached its end."""
     if row.status is not None:
-        repeat = _repeat(row.id, started) if row.status is Status.UNTESTABLE else ""
+        repeat = command_line(row, started) if row.status is Status.UNTESTABLE else ""
         return _result(row, row.status, row.reason, repeat=repeat)
     checks = tuple(_check(event) for event in events if isinstance(event, CheckMade))
     evidence = f"events.jsonl#{events[0].seq}-{events[-1].seq}" if events else ""
@@ -57,7 +54,7 @@ def scenario_result(
         objects=end.objects if end and not good else "",
         exchanges=() if good else exchanges(events),
         inventories=() if good else _inventories(events),
-        repeat="" if good else _repeat(row.id, started),
+        repeat="" if good else command_line(row, started),
         evidence=evidence,
     )
 
@@ -119,44 +116,3 @@ def _unfinished(events: list[Event], *, complete: bool) -> str:
     if not complete:
         return "the run ended before it was complete"
     return "not finished: the run was interrupted" if events else "not reached: the run stopped before it"
-
-
-# Options that a command for one scenario replaces or does not need.
-_NOT_REPEATED = frozenset(
-    {
-        "focus",
-        "skip",
-        "rule",
-        "profile",
-        "seed",
-        "out",
-        "progress",
-        "waivers",
-        "companions",
-        "require",
-        "dry-run",
-        "sign-key",
-        "durations",
-    }
-)
-
-_DEFAULTS: Mapping[str, Any] = {option.name: option.default for option in OPTIONS}
-
-
-def _repeat(scenario: str, started: RunStarted) -> str:
-    """Return the command that repeats one scenario with the options of its run."""
-    words = ["dra-conformance", "run"]
-    for key, value in started.options.items():
-        if key in _NOT_REPEATED or value in (None, False, "", [], ()) or value == _DEFAULTS.get(key):
-            continue
-        if value is True:
-            words.append(f"--{key}")
-        elif isinstance(value, dict):  # from a file that may not exist when the command is repeated
-            words += [f"--{key}", json.dumps({name: item for name, item in value.items() if item})]
-        elif isinstance(value, (list, tuple)):
-            words += [word for item in value for word in (f"--{key}", str(item))]
-        else:
-            words += [f"--{key}", str(value)]
-    # Less than re.escape, which also escapes `-`, `#` and spaces: the id remains readable.
-    pattern = "^" + "".join("\\" + c if c in r"\.^$*+?{}[]|()" else c for c in scenario) + " "
-    return shlex.join([*words, "--focus", pattern, "--seed", str(started.seed)])

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from click.shell_completion import BashComplete
 from command_line import SUITE, CommandLine
 
 from dra_conformance import pytest_plugin
@@ -278,6 +279,74 @@ def test_shell_completion_reads_the_command_line(cli: CommandLine, monkeypatch: 
     monkeypatch.setenv("COMP_WORDS", "dra-conformance nonsense ")
     monkeypatch.setenv("COMP_CWORD", "2")
     assert cli.run()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("list --component bi", ["binder"]),
+        ("list --component driv", ["driver"]),
+        ("list --profile driver-", ["driver-core", "driver-gpu", "driver-mig"]),
+        ("list pro", ["profiles"]),
+        ("run --profile driver-", ["driver-core", "driver-gpu", "driver-mig"]),
+        ("explain DRA-258", ["DRA-258"]),
+        ("mutants --rule dra-258", ["DRA-258"]),
+        ("ag", ["again"]),
+    ],
+)
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_shells_complete_names_by_the_protocol_of_their_script(
+    shell: str, line: str, expected: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in request_of(shell, f"dra-conformance {line}").items():
+        monkeypatch.setenv(name, value)
+    assert answers(shell, completed(capsys)) == expected
+
+
+def request_of(shell: str, line: str) -> dict[str, str]:
+    """Return the environment that click's script for a shell sets to complete the last word of a line."""
+    words = line.split(" ")
+    complete = {"_DRA_CONFORMANCE_COMPLETE": f"{shell}_complete"}
+    if shell == "fish":  # (commandline -cp) and (commandline -t)
+        return {**complete, "COMP_WORDS": line, "COMP_CWORD": words[-1]}
+    return {**complete, "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
+
+
+def answers(shell: str, out: str) -> list[str]:
+    """Return the values that click's script for a shell reads from the answer."""
+    lines = out.splitlines()
+    if shell == "zsh":  # type, value and description, a line each
+        assert set(lines[::3]) == {"plain"}
+        assert len(lines) % 3 == 0
+        return lines[1::3]
+    found = [line.partition(",") for line in lines]
+    assert {kind for kind, _, _ in found} == {"plain"}
+    return [value.partition("\t")[0] for _, _, value in found]
+
+
+def completed(capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit):
+        program.main([], prog_name="dra-conformance")
+    return capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("shell", "parts"),
+    [
+        ("bash", ["complete -o nosort -F", "COMP_WORDS", "COMP_CWORD", "_DRA_CONFORMANCE_COMPLETE=bash_complete"]),
+        ("zsh", ["#compdef dra-conformance", "COMP_WORDS=", "COMP_CWORD=", "_DRA_CONFORMANCE_COMPLETE=zsh_complete"]),
+        ("fish", ["complete --no-files --command dra-conformance", "COMP_WORDS=(commandline -cp)",
+                  "COMP_CWORD=(commandline -t)", "_DRA_CONFORMANCE_COMPLETE=fish_complete"]),
+    ],
+)  # fmt: skip
+def test_the_script_of_each_shell_carries_the_completion_protocol(
+    shell: str, parts: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(BashComplete, "_check_version", lambda self: None)  # runs bash
+    monkeypatch.setenv("_DRA_CONFORMANCE_COMPLETE", f"{shell}_source")
+    script = completed(capsys)
+    assert [part for part in parts if part not in script] == []
+    assert "dra-conformance" in script
 
 
 def test_a_choice_names_its_kind() -> None:

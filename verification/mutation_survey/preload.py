@@ -19,8 +19,6 @@ from verification.mutation_survey.components import ROOT
 _OWN = ("dra_api", "fake_nvml", "reference_impl", "apiserver_emulator", "dra_conformance")
 # Parts of this program.
 _NEVER = ("__main__", "__mp_main__", "sitecustomize", "coverage", "verification")
-# Reads the list of feature files of the run when it is imported.
-_LATE = "dra_conformance.scenarios"
 
 
 def load(modules: Sequence[str], mutated: Collection[str], root: Path = ROOT) -> None:
@@ -30,7 +28,7 @@ def load(modules: Sequence[str], mutated: Collection[str], root: Path = ROOT) ->
     gone = {name for name in own if not _file(name, root).exists()}
     left_out = downstream(own, mutated, root) | gone
     for name in modules:
-        if name not in left_out and name != _LATE and _top(name) not in _NEVER:
+        if name not in left_out and _top(name) not in _NEVER:
             # A platform-specific or renamed module; the trial imports what it needs.
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
