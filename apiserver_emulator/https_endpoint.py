@@ -151,7 +151,7 @@ async def _read_body(receive: Receive) -> bytes:
 
 
 async def _respond(send: Send, answer: Response) -> None:
-    headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers.items()]
+    headers = [(name.encode("latin-1"), value.encode()) for name, value in answer.headers.items()]
     headers.append((b"content-length", str(len(answer.body)).encode()))
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
     await send({"type": "http.response.body", "body": answer.body, "more_body": False})

@@ -14,17 +14,20 @@ import threading
 import uuid
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
 
 import orjson
 import urllib3
 
+from apiserver_emulator import webhook_answers
 from apiserver_emulator.core import Core
 from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.selectors import structured_selector
 from apiserver_emulator.store import Record
 from apiserver_emulator.strategy import RequestContext
+from apiserver_emulator.webhook_answers import Answer, CallError, Status
 from dra_api.gotext import go_quote
 from dra_api.request import RequestInfo
 from dra_api.status import StatusError, internal_error
@@ -168,16 +171,15 @@ class ValidatingWebhooks:
         name = hook.get("name", "")
         timeout = float(hook.get("timeoutSeconds", 10))
         try:
-            response = self._post(hook, request, timeout)
-        except _CallError as error:
+            answer = self._post(hook, request, timeout)
+        except CallError as error:
             if hook.get("failurePolicy") == "Ignore":
                 return
             raise internal_error(f"failed calling webhook {go_quote(name)}: {error}") from error
-        for warning in response.get("warnings") or ():
-            ctx.warn(str(warning))
-        if response.get("allowed"):
-            return
-        raise _denial(name, response.get("status") or {})
+        for warning in answer.warnings:
+            ctx.warn(warning)
+        if not answer.allowed:
+            raise denial(name, answer.status)
 
     def _request(
         self,
@@ -230,7 +232,7 @@ class ValidatingWebhooks:
             request["subResource"] = request["requestSubResource"] = info.subresource
         return request
 
-    def _post(self, hook: Obj, request: Obj, timeout: float) -> Obj:
+    def _post(self, hook: Obj, request: Obj, timeout: float) -> Answer:
         # The newest version that both sides support.
         review_version = "v1" if "v1" in (hook.get("admissionReviewVersions") or ()) else "v1beta1"
         review = {"kind": "AdmissionReview", "apiVersion": f"admission.k8s.io/{review_version}", "request": request}
@@ -240,40 +242,17 @@ class ValidatingWebhooks:
         try:
             answer = _within(
                 timeout,
-                lambda: pool.request(
-                    "POST",
-                    url,
-                    body=orjson.dumps(review),
-                    headers={"Content-Type": "application/json", "Accept": "application/json, */*"},
-                    timeout=timeout,
-                    retries=False,
-                ),
+                lambda: _exchange(pool, url, orjson.dumps(review), timeout),
             )
             if answer is None:
-                raise _CallError(f"failed to call webhook: Post {go_quote(url)}: context deadline exceeded")
+                raise CallError(f"failed to call webhook: Post {go_quote(url)}: context deadline exceeded")
         except urllib3.exceptions.HTTPError as error:
-            raise _CallError(f"failed to call webhook: Post {go_quote(url)}: {error}") from error
+            raise CallError(f"failed to call webhook: Post {go_quote(url)}: {error}") from error
         if answer.status != 200:
-            raise _CallError(f"failed to call webhook: the server answered {answer.status} at {shown}")
-        try:
-            body = orjson.loads(answer.data)
-        except orjson.JSONDecodeError as error:
-            raise _CallError(f"failed to call webhook: the answer is not JSON ({error})") from error
-        response = body.get("response") if isinstance(body, dict) else None
-        if not isinstance(response, dict):
-            raise _CallError("received invalid webhook response: webhook response was absent")
-        if body.get("kind") != "AdmissionReview" or body.get("apiVersion") != review["apiVersion"]:
-            raise _CallError(
-                f"received invalid webhook response: expected webhook response of {review['apiVersion']}, "
-                f"Kind=AdmissionReview, got {body.get('apiVersion')}, Kind={body.get('kind')}"
-            )
-        if response.get("uid") != request["uid"]:
-            raise _CallError(
-                f"received invalid webhook response: expected response.uid={go_quote(request['uid'])}, got "
-                f"{go_quote(str(response.get('uid') or ''))}"
-            )
-        found: Obj = response
-        return found
+            raise CallError(f"failed to call webhook: the server answered {answer.status} at {shown}")
+        if len(answer.body) > webhook_answers.MAX_SIZE:
+            raise CallError(f"failed to call webhook: the answer is longer than {webhook_answers.MAX_SIZE} bytes")
+        return webhook_answers.read(answer.body, api_version=str(review["apiVersion"]), uid=str(request["uid"]))
 
     def _url(self, client: Obj, timeout: float) -> str:
         query = urlencode({"timeout": f"{int(timeout)}s"})
@@ -284,7 +263,7 @@ class ValidatingWebhooks:
         key = (service.get("namespace", ""), service.get("name", ""))
         address = self.service_addresses.get(key)
         if address is None:
-            raise _CallError(
+            raise CallError(
                 f"service {go_quote(key[1])} not found: the embedded control plane has no cluster network; give the "
                 "webhook a clientConfig.url, or register the service's address"
             )
@@ -306,13 +285,35 @@ class ValidatingWebhooks:
             return pool
 
 
-class _CallError(Exception):
-    """The call of a webhook failed."""
+@dataclass(frozen=True, slots=True)
+class _HTTPAnswer:
+    """An HTTP response. `body` ends one byte after the limit of its size."""
+
+    status: int
+    body: bytes
 
 
-def _within(seconds: float, call: Callable[[], urllib3.BaseHTTPResponse]) -> urllib3.BaseHTTPResponse | None:
+def _exchange(pool: urllib3.PoolManager, url: str, body: bytes, timeout: float) -> _HTTPAnswer:
+    answer = pool.request(
+        "POST",
+        url,
+        body=body,
+        headers={"Content-Type": "application/json", "Accept": "application/json, */*"},
+        timeout=timeout,
+        retries=False,
+        preload_content=False,
+    )
+    content = answer.read(webhook_answers.MAX_SIZE + 1)
+    if len(content) > webhook_answers.MAX_SIZE:
+        answer.close()  # the rest has no reader
+    else:
+        answer.release_conn()
+    return _HTTPAnswer(answer.status, content)
+
+
+def _within(seconds: float, call: Callable[[], _HTTPAnswer]) -> _HTTPAnswer | None:
     """Return the response of a call, None after `seconds`. A socket's timeout would start again with every byte."""
-    found: list[urllib3.BaseHTTPResponse] = []
+    found: list[_HTTPAnswer] = []
     failed: list[Exception] = []
 
     def run() -> None:
@@ -352,17 +353,15 @@ def _rule_matches(rule: Obj, resource: ResourceType, operation: str, info: Reque
     return False
 
 
-def _denial(name: str, status: Obj) -> StatusError:
+def denial(name: str, status: Status) -> StatusError:
+    """Return the refusal of a request by the webhook of a name."""
     denied = f'admission webhook "{name}" denied the request'
-    message, reason = str(status.get("message") or ""), str(status.get("reason") or "")
-    if message:
-        text = f"{denied}: {message}"
-    elif reason:
-        text = f"{denied}: {reason}"
+    if status.message:
+        text = f"{denied}: {status.message}"
+    elif status.reason:
+        text = f"{denied}: {status.reason}"
     else:
         text = f"{denied} without explanation"
-    code = int(status.get("code") or 0)
-    # A denial is never a success, whatever code the webhook set.
-    if code < 400:
-        code = 400
-    return StatusError(code, reason, text, details=status.get("details"))
+    # A denial is never a success, and HTTP has no codes of four digits, whatever code the webhook set.
+    code = status.code if 400 <= status.code <= 999 else 400
+    return StatusError(code, status.reason, text, details=status.details)

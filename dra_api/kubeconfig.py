@@ -10,7 +10,6 @@ files of a `Configuration` are therefore valid within the block of `loaded` only
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import tempfile
@@ -19,13 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-import yaml
-from urllib3.exceptions import LocationParseError
-from urllib3.util import parse_url
-
-from dra_api import plain_kubeconfig, plain_yaml, regular_file
+from dra_api import kubeconfig_fields, plain_kubeconfig
 
 _ONE_AT_A_TIME: Final = threading.Lock()  # the package keeps its files in a table of the process
 
@@ -42,20 +36,24 @@ def loaded(path: Path | str | None = None, *, context: str | None = None) -> Ite
         path: the file; None: KUBECONFIG, then ~/.kube/config.
         context: of the file's contexts; None: its current one.
 
-    Raises: KubeconfigError with the file's name and the reason.
+    Raises: KubeconfigError with the file's name, the field that is wrong, and the reason.
     """
     folder = Path(tempfile.mkdtemp(prefix="dra-kubeconfig-"))
     simple = plain_kubeconfig.read(path, context=context, folder=folder)
+    try:
+        if simple is None or kubeconfig_fields.url_problem(simple.host):
+            _check(path, context)
+    except KubeconfigError:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     if simple is not None:
         try:
-            _require_url(simple.host)
             yield simple
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return
     from kubernetes import client, config  # deferred: the import takes a third of a second
 
-    _require_harmless(path)
     configuration: Any = client.Configuration()
     with _ONE_AT_A_TIME:
         try:
@@ -69,7 +67,6 @@ def loaded(path: Path | str | None = None, *, context: str | None = None) -> Ite
             except Exception as error:  # the package raises its own errors, YAML's and OSError
                 where = str(path) if path else "KUBECONFIG or ~/.kube/config"
                 raise KubeconfigError(f"cannot use the kubeconfig ({where}): {error}") from error
-            _require_url(str(configuration.host))
             yield configuration
         finally:
             _forget(folder)
@@ -80,25 +77,13 @@ def loaded(path: Path | str | None = None, *, context: str | None = None) -> Ite
         configuration.refresh_api_key_hook = _refreshing(configuration.refresh_api_key_hook, folder)
 
 
-def _require_url(server: str) -> None:
-    """Raise KubeconfigError if an address is not one that urllib3 and urllib can read."""
+def _check(path: Path | str | None, context: str | None) -> None:
+    """Raise KubeconfigError for a field or the YAML of a file: the package has neither good messages nor limits."""
+    names = [path] if path else (os.environ.get("KUBECONFIG") or "~/.kube/config").split(os.pathsep)
     try:
-        parse_url(server)
-        urlsplit(server)
-    except (LocationParseError, ValueError) as error:
-        raise KubeconfigError(f"the kubeconfig has an invalid server {server!r}: {error}") from error
-
-
-def _require_harmless(path: Path | str | None) -> None:
-    """Raise KubeconfigError if the YAML of a file exceeds a limit: the package, which reads it, has none."""
-    names = [path] if path else os.environ.get("KUBECONFIG", "~/.kube/config").split(os.pathsep)
-    for file in (Path(name).expanduser() for name in names if name):
-        # Other errors of the file are left to the package, which has messages for them.
-        with contextlib.suppress(OSError, yaml.YAMLError):
-            try:
-                plain_yaml.check(regular_file.read(file))
-            except (plain_yaml.YAMLLimitError, regular_file.UnusableFileError) as error:
-                raise KubeconfigError(f"cannot use the kubeconfig ({file}): {error}") from error
+        kubeconfig_fields.check([Path(name).expanduser() for name in names if name], context=context)
+    except kubeconfig_fields.WrongFieldError as error:
+        raise KubeconfigError(f"cannot use the kubeconfig {error}") from error
 
 
 def _refreshing(refresh: Callable[[Any], None], folder: Path) -> Callable[[Any], None]:

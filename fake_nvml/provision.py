@@ -12,6 +12,7 @@ from pathlib import Path
 
 import yaml
 
+from dra_api import plain_yaml, regular_file
 from fake_nvml.errors import FakeNvmlError
 from fake_nvml.inventory import Inventory
 from fake_nvml.node import Node
@@ -32,7 +33,10 @@ def provision(directory: Path, *, machine: str, inventories: Path) -> bool:
     Raises: FakeNvmlError for a machine without an inventory, an invalid inventory, or a folder that cannot be used.
     """
     source = _source(inventories, machine)
-    text = source.read_text(encoding="utf-8")
+    try:
+        text = regular_file.read_text(source)
+    except (OSError, UnicodeDecodeError) as error:
+        raise FakeNvmlError(f"{source}: cannot be read: {error}") from error
     record = directory.with_name(f"{directory.name}.inventory")
     wanted = f"{machine}\n{text}"
     if (directory / "state").exists():
@@ -60,7 +64,7 @@ def _source(inventories: Path, machine: str) -> Path:
 
 def _inventory(source: Path, text: str) -> Inventory:
     try:
-        content = yaml.safe_load(text)
+        content = plain_yaml.load(text)
     except yaml.YAMLError:
         content = None  # Inventory.load names the line
     return Inventory.load(content if isinstance(content, str) else source)

@@ -5,7 +5,10 @@ Source: k8s.io/apimachinery pkg/apis/meta/v1/validation, k8s.io/apiserver pkg/en
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Final
 
 from apiserver_emulator.decoding import decode_body
 from apiserver_emulator.strategy import RequestContext
@@ -14,6 +17,10 @@ from dra_api.objects import Obj
 from dra_api.request import Request
 from dra_api.status import FieldError, bad_request, invalid, invalid_object, not_supported, too_long
 from dra_api.transport import Response
+
+_WARNINGS_MAX: Final = 4096
+_WARNING_MAX: Final = 256
+"""Characters of all warnings of a response; above, each is shortened to the second number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,5 +131,27 @@ def with_warnings(answer: Response, ctx: RequestContext) -> Response:
     """Add the request's warnings as headers (one header, comma separated, as RFC 7234 allows)."""
     if not ctx.warnings:
         return answer
-    texts = ", ".join('299 - "' + w.replace("\\", "\\\\").replace('"', '\\"') + '"' for w in ctx.warnings)
-    return Response(answer.status, {**answer.headers, "warning": texts}, answer.body)
+    texts = ", ".join(
+        '299 - "' + text.replace("\\", "\\\\").replace('"', '\\"') + '"' for text in _shown_warnings(ctx.warnings)
+    )
+    return Response(answer.status, {**answer.headers, "warning": texts}, answer.body) if texts else answer
+
+
+def _shown_warnings(warnings: Iterable[str]) -> list[str]:
+    """Return what a response can have: each warning once, none with control characters, all shortened if they are long.
+
+    Source: k8s.io/apiserver pkg/endpoints/filters/warning.go, k8s.io/apimachinery pkg/util/net/http.go (v0.36).
+    """
+    texts = [text for text in dict.fromkeys(warnings) if text and not any(map(_is_control, text))]
+    if sum(map(len, texts)) <= _WARNINGS_MAX:
+        return texts
+    shown: list[str] = []
+    for text in texts:
+        shown.append(text[:_WARNING_MAX])
+        if sum(map(len, shown)) >= _WARNINGS_MAX:
+            break
+    return shown
+
+
+def _is_control(character: str) -> bool:
+    return unicodedata.category(character) in ("Cc", "Cs")

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from dra_conformance.cli import dump_files
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.core.rules.window import Version
 from dra_conformance.oracle import (
@@ -23,7 +24,6 @@ from dra_conformance.oracle import (
     could_be_allocated,
     double_offers,
     double_uses,
-    dumps,
 )
 from dra_conformance.oracle.cluster import Cluster
 from dra_conformance.oracle.dumps import KUBECTL, Dump
@@ -71,7 +71,7 @@ def command(
       kubectl get resourceslices,deviceclasses,resourceclaims,nodes,pods -A -o yaml --show-managed-fields > all.yaml
       dra-conformance check all.yaml
     """
-    dump = dumps.read(files)
+    dump = dump_files.read(files)
     settings = _settings(kubernetes, gates_off)
     chosen = _chosen(dump, claims)
     # Reservations of a claim without an allocation are checked too.

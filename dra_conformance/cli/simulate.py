@@ -12,9 +12,9 @@ from typing import Any
 
 import click
 
+from dra_conformance.cli import dump_files
 from dra_conformance.cli.simulation import Outcome, Simulation, completed, one_more, pending, restricted
 from dra_conformance.core.errors import ExitCode
-from dra_conformance.oracle import dumps
 
 
 @click.command()
@@ -48,7 +48,7 @@ def command(
       dra-conformance simulate cluster.yaml my-pod.yaml
       dra-conformance simulate cluster.yaml --pod team/train-0 --add-node-like gpu-node-7
     """
-    dump = dumps.read(files)
+    dump = dump_files.read(files)
     batch = pending(dump, pods=pods, claims=claims)
     objects = restricted(completed(dump), nodes)
     first = Simulation(objects).run(batch)

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from dra_api import versions
+from dra_api.allocations import results_of_allocation
 from dra_api.informer import Change
 from dra_api.objects import Obj, key_of, name_of, namespace_of, uid_of
 from dra_conformance.core.errors import SuiteError, UsageError
@@ -220,9 +220,7 @@ def _copied(resource_slice: Obj, node: str) -> Obj:
     made["spec"]["nodeName"] = node
     made["spec"]["pool"]["name"] = f"{made['spec']['pool']['name']}{_SUFFIX}"
     for device in made["spec"].get("devices") or ():
-        # v1beta1 has the fields of a device in `basic`.
-        for body in (device, device.get("basic") or {}):
-            body.pop("taints", None)
+        device.pop("taints", None)
     return made
 
 
@@ -246,7 +244,7 @@ class Simulation:
         }
         for obj in self.objects:
             if (take := takers.get(str(obj.get("kind")))) is not None:
-                take(Change("ADDED", versions.in_v1(obj), None))
+                take(Change("ADDED", obj, None))
         self.cluster = Cluster.of(self.objects)
 
     def run(self, batch: Sequence[Wanted]) -> list[Outcome]:
@@ -264,7 +262,7 @@ class Simulation:
         for entry, allocation in decision.entries:
             devices += [
                 f"{result['request']}={'/'.join(result[key] for key in ('driver', 'pool', 'device'))}"
-                for result in allocation["devices"]["results"]
+                for result in results_of_allocation(allocation)
             ]
             # Other claims were allocated by the scheduler of the cluster.
             if key_of(entry.claim) in decision.fresh:

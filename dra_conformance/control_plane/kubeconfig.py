@@ -7,13 +7,13 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-import orjson
-
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.base import ControlPlaneFailure, NotOurs
-from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.control_plane.server_facts import version_in
+from dra_conformance.core.errors import TargetUnreachable, UsageError
 
+_WAY_OUT = "`kubectl version` with the same kubeconfig must work."
 _GATE = re.compile(rb'^kubernetes_feature_enabled\{name="(\w+)",stage="[A-Z]*"\} ([01])', re.MULTILINE)
 
 
@@ -57,15 +57,15 @@ class KubeconfigControlPlane:
         return self._gates or {}
 
     def start(self) -> None:
-        """Connect. Raises TargetUnreachable if the kubeconfig or the server fails."""
+        """Connect. Raises UsageError for a kubeconfig that is wrong, and TargetUnreachable if the server fails."""
         try:
             self._transport = HttpTransport.from_kubeconfig(self._path or None)
             answer = self._transport.request("GET", "/version", timeout=10.0)
-        except (KubeconfigError, TransportError) as error:
-            raise TargetUnreachable(str(error), hint="`kubectl version` with the same kubeconfig must work.") from None
-        if answer.status != 200:
-            raise TargetUnreachable(f"the API server answered {answer.status} to /version")
-        reported = orjson.loads(answer.body)
+        except KubeconfigError as error:
+            raise UsageError(str(error), hint=_WAY_OUT) from None
+        except TransportError as error:
+            raise TargetUnreachable(str(error), hint=_WAY_OUT) from None
+        reported = version_in(answer)
         self._version = str(reported.get("gitVersion") or "")
         self._simulated = reported.get("platform") == "embedded"
 

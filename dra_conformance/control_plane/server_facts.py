@@ -8,7 +8,8 @@ from collections.abc import Callable, Mapping
 import orjson
 
 from dra_api.kubeconfig import KubeconfigError
-from dra_api.transport import Transport, TransportError
+from dra_api.objects import Obj
+from dra_api.transport import Response, Transport, TransportError
 from dra_conformance.core.errors import TargetUnreachable
 
 _GATE = re.compile(rb'^kubernetes_feature_enabled\{name="([^"]+)"[^}]*\} ([01])', re.MULTILINE)
@@ -22,10 +23,26 @@ def version_of(connect: Callable[[], Transport], *, plane: str) -> str:
         answer = connect().request("GET", "/version", timeout=_PATIENCE)
     except (KubeconfigError, TransportError) as error:
         raise TargetUnreachable(f"--control-plane {plane}: its API server does not answer: {error}") from None
-    reported = str(orjson.loads(answer.body).get("gitVersion") or "") if answer.status == 200 else ""
+    try:
+        reported = str(version_in(answer).get("gitVersion") or "")
+    except TargetUnreachable as error:
+        raise TargetUnreachable(f"--control-plane {plane}: {error}") from None
     if not reported:
-        raise TargetUnreachable(f"--control-plane {plane}: its API server answered {answer.status} to /version")
+        raise TargetUnreachable(f"--control-plane {plane}: the answer of its API server to /version has no gitVersion")
     return reported
+
+
+def version_in(answer: Response) -> Obj:
+    """Return the content of an answer to /version. Raises TargetUnreachable for another answer."""
+    if answer.status != 200:
+        raise TargetUnreachable(f"the API server answered {answer.status} to /version")
+    try:
+        found = orjson.loads(answer.body)
+    except orjson.JSONDecodeError:
+        found = None
+    if not isinstance(found, dict):
+        raise TargetUnreachable("the API server answered /version with something that is not a JSON object")
+    return found
 
 
 def gates_of(transport: Transport) -> Mapping[str, bool]:

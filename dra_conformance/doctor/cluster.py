@@ -23,7 +23,7 @@ from dra_api.objects import (
 from dra_api.transport import TransportError
 from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
 from dra_conformance.control_plane.own_objects import RUN_LABEL
-from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules.window import Version
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
@@ -46,6 +46,10 @@ def look(options: RunOptions) -> Iterator[Finding]:
     yield from _file(plane.kubeconfig)
     try:
         plane.start()
+    except UsageError as error:
+        if plane.kubeconfig.is_file():  # else it is reported already
+            yield wrong(_AREA, "kubeconfig", error.message, error.hint)
+        return
     except TargetUnreachable as error:
         yield wrong(_AREA, "API server", error.message, error.hint or "`kubectl version` must work with it.")
         return

@@ -362,16 +362,19 @@ class PluginManager:
             if any(other.endpoint == endpoint for other in self._instances.get(info.name) or ()):
                 message = f"endpoint {endpoint} already registered for DRA driver plugin {info.name}"
                 raise RegistrationRefused(message)
-            instance = PluginInstance(
-                driver=info.name,
-                endpoint=endpoint,
-                version=version,
-                health=choose_health(info.supported_versions) if self._negotiates_health else HEALTH_V1ALPHA1,
-                registration_socket=path,
-                clock=self._clock,
-                record=self._record,
-                timeout=self._timing.call,
-            )
+            try:
+                instance = PluginInstance(
+                    driver=info.name,
+                    endpoint=endpoint,
+                    version=version,
+                    health=choose_health(info.supported_versions) if self._negotiates_health else HEALTH_V1ALPHA1,
+                    registration_socket=path,
+                    clock=self._clock,
+                    record=self._record,
+                    timeout=self._timing.call,
+                )
+            except ValueError as error:  # the path is too long for a socket
+                raise RegistrationRefused(str(error)) from None
             self._instances.setdefault(info.name, []).append(instance)
         self._record(
             KubeletRegistration(

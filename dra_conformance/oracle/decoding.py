@@ -24,6 +24,7 @@ from dra_conformance.oracle.schema import (
     DeviceClass,
     Node,
     Pod,
+    Quota,
     ResourceSlice,
     TaintRule,
     Template,
@@ -40,19 +41,33 @@ _KINDS: dict[str, tuple[str, type[DecodedObject]]] = {
     "DeviceTaintRule": (_GROUP, TaintRule),
     "Node": ("", Node),
     "Pod": ("", Pod),
+    "ResourceQuota": ("", Quota),
 }
+KINDS = frozenset(_KINDS)
+"""The kinds that are read."""
 
 
 def decode(obj: Obj) -> DecodedObject | None:
     """Return the decoded object, or None for a kind that the checker does not read. Raises Malformed."""
+    found = validated(obj)
+    return found[1] if found is not None else None
+
+
+def validated(obj: Obj) -> tuple[Obj, DecodedObject] | None:
+    """Return an object as a dict in v1, without nulls, and decoded; None for a kind that the checker does not read.
+
+    The dict has the types of the decoded object, so code that reads the API's dicts can read it without checks of its
+    own. Raises Malformed.
+    """
     group, kind = _KINDS.get(str(obj.get("kind")), ("", None))
     api_version = str(obj.get("apiVersion") or "")
     its_group, _, version = api_version.rpartition("/")
-    if kind is None or its_group != group:
+    if kind is None or (its_group != group and not _of_kubernetes(its_group)):
         return None
-    if version not in _VERSIONS[group]:
+    if its_group != group or version not in _VERSIONS[group]:
         known = ", ".join(f"{group}/{one}".lstrip("/") for one in _VERSIONS[group])
-        raise Malformed("apiVersion", f"{api_version} is an unknown version; known are {known}")
+        problem = "is an unknown version" if its_group == group else f"has no {obj['kind']}"
+        raise Malformed("apiVersion", f"{api_version or repr('')} {problem}; known are {known}")
     try:
         shaped = versions.in_v1(_cleaned(obj))
     except RecursionError:
@@ -62,7 +77,12 @@ def decode(obj: Obj) -> DecodedObject | None:
     except msgspec.ValidationError as error:
         raise _malformed(str(error), shaped, kind) from None
     well_formed.check(found)
-    return found
+    return shaped, found
+
+
+def _of_kubernetes(group: str) -> bool:
+    """Whether no third party can serve a group: the core group, and names that are reserved for Kubernetes."""
+    return "." not in group or group.endswith((".k8s.io", ".kubernetes.io"))
 
 
 def _cleaned(value: Any) -> Any:

@@ -15,8 +15,8 @@ from typing import Any
 from dra_api.objects import Obj, key_of
 from dra_conformance.core import documents
 from dra_conformance.core.errors import UsageError
+from dra_conformance.oracle import decoding
 from dra_conformance.oracle.cluster import Cluster
-from dra_conformance.oracle.decoding import decode
 from dra_conformance.oracle.schema import DecodedObject
 from dra_conformance.oracle.well_formed import Malformed
 
@@ -40,10 +40,15 @@ class Located:
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """The objects of all files, as read and as a decoded cluster."""
+    """The objects of all files, as dicts and as a decoded cluster.
+
+    Dicts of the kinds that `decoding` reads are in v1 and valid. Others are as read, and their content is not checked.
+    `foreign` are objects of these kinds in API groups of third parties.
+    """
 
     objects: tuple[Located, ...]
     cluster: Cluster
+    foreign: tuple[Located, ...] = ()
 
     def of_kind(self, kind: str) -> list[Obj]:
         """Return the objects of one kind, in the order of the files."""
@@ -57,18 +62,22 @@ def read(paths: Sequence[str]) -> Dump:
 
 def of(objects: Iterable[Located]) -> Dump:
     """Return the dump of these objects, each once. Raises UsageError for an invalid object."""
-    # Dumps of several commands may repeat objects.
-    found = list(_newest(objects))
+    found: list[Located] = []
+    foreign: list[Located] = []
     decoded: list[DecodedObject] = []
-    for item in found:
+    # Dumps of several commands may repeat objects.
+    for item in _newest(objects):
         try:
-            one = decode(item.obj)
+            valid = decoding.validated(item.obj)
         except Malformed as error:
             field = f", field {error.field}" if error.field else ""
             raise UsageError(f"{item.title}{field}: {error.problem}") from None
-        if one is not None:
-            decoded.append(one)
-    return Dump(tuple(found), Cluster.of_decoded(decoded))
+        if valid is not None:
+            found.append(Located(valid[0], item.where))
+            decoded.append(valid[1])
+        else:
+            (foreign if item.obj.get("kind") in decoding.KINDS else found).append(item)
+    return Dump(tuple(found), Cluster.of_decoded(decoded), tuple(foreign))
 
 
 def _newest(found: Iterable[Located]) -> Iterator[Located]:

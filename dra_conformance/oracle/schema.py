@@ -25,6 +25,15 @@ class _ApiStruct(msgspec.Struct, frozen=True, kw_only=True, rename="camel", dict
     pass
 
 
+class OwnerReference(_ApiStruct, frozen=True, kw_only=True):
+    """The needed fields of one entry of `metadata.ownerReferences`."""
+
+    kind: str
+    name: str
+    uid: str
+    controller: bool = False
+
+
 class ObjectMeta(_ApiStruct, frozen=True, kw_only=True):
     """The needed fields of `metadata`."""
 
@@ -32,8 +41,11 @@ class ObjectMeta(_ApiStruct, frozen=True, kw_only=True):
     namespace: str = ""
     uid: str = ""
     labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: list[OwnerReference] = []
     finalizers: list[str] = []
     creation_timestamp: datetime | None = None
+    deletion_timestamp: datetime | None = None
     managed_fields: list[dict[str, Any]] = []
 
     @cached_property
@@ -77,7 +89,7 @@ class Taint(_ApiStruct, frozen=True, kw_only=True):
 
 
 class Toleration(_ApiStruct, frozen=True, kw_only=True):
-    """A device toleration; an empty operator means Equal."""
+    """A toleration of a device or node taint; an empty operator means Equal."""
 
     key: str = ""
     operator: str = "Equal"
@@ -449,8 +461,27 @@ class Resources(_ApiStruct, frozen=True, kw_only=True):
 class Container(_ApiStruct, frozen=True, kw_only=True):
     """The needed fields of a container."""
 
-    name: str = ""
+    name: Name
     resources: Resources = Resources()
+    restart_policy: str = ""
+
+
+class NodeAffinity(_ApiStruct, frozen=True, kw_only=True):
+    """`affinity.nodeAffinity` of a pod, without the preferences."""
+
+    required: NodeSelector | None = msgspec.field(default=None, name="requiredDuringSchedulingIgnoredDuringExecution")
+
+
+class Affinity(_ApiStruct, frozen=True, kw_only=True):
+    """The needed fields of a pod's `affinity`."""
+
+    node_affinity: NodeAffinity = NodeAffinity()
+
+
+class SchedulingGate(_ApiStruct, frozen=True, kw_only=True):
+    """One entry of a pod's `schedulingGates`."""
+
+    name: Name
 
 
 class PodSpec(_ApiStruct, frozen=True, kw_only=True):
@@ -458,8 +489,11 @@ class PodSpec(_ApiStruct, frozen=True, kw_only=True):
 
     node_name: str = ""
     node_selector: dict[str, str] = {}
-    affinity: dict[str, Any] = {}
-    tolerations: list[dict[str, Any]] = []
+    affinity: Affinity = Affinity()
+    tolerations: list[Toleration] = []
+    scheduler_name: str = ""
+    scheduling_gates: list[SchedulingGate] = []
+    overhead: dict[str, Quantity] = {}
     containers: list[Container] = []
     init_containers: list[Container] = []
     resource_claims: list[PodClaim] = []
@@ -509,7 +543,28 @@ class Pod(_ApiStruct, frozen=True, kw_only=True):
         return names - {""}
 
 
-DecodedObject: TypeAlias = ResourceSlice | DeviceClass | Claim | Template | TaintRule | Node | Pod
+class QuotaSpec(_ApiStruct, frozen=True, kw_only=True):
+    """The needed fields of a quota's `spec`."""
+
+    hard: dict[str, Quantity] = {}
+
+
+class QuotaStatus(_ApiStruct, frozen=True, kw_only=True):
+    """`status` of a quota."""
+
+    hard: dict[str, Quantity] = {}
+    used: dict[str, Quantity] = {}
+
+
+class Quota(_ApiStruct, frozen=True, kw_only=True):
+    """A ResourceQuota."""
+
+    metadata: ObjectMeta
+    spec: QuotaSpec = QuotaSpec()
+    status: QuotaStatus = QuotaStatus()
+
+
+DecodedObject: TypeAlias = ResourceSlice | DeviceClass | Claim | Template | TaintRule | Node | Pod | Quota
 
 
 def parse_time(text: str) -> datetime:

@@ -20,6 +20,8 @@ from dra_conformance.oracle.schema import (
     Device,
     ExactDeviceRequest,
     NodeSelector,
+    NodeSelectorRequirement,
+    Pod,
     ResourceSlice,
     Template,
     ValidRange,
@@ -27,6 +29,7 @@ from dra_conformance.oracle.schema import (
 )
 
 _OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
+_FIELD_OPERATORS = ("In", "NotIn")
 _MODES = ("ExactCount", "All")
 _TOLERATES = ("", "Equal", "Exists")
 
@@ -47,12 +50,16 @@ def check(decoded: DecodedObject) -> None:
         _time(entry.get("time"), f"metadata.managedFields[{number}].time")
     if isinstance(decoded, ResourceSlice):
         _node_selector(decoded.spec.node_selector, "spec.nodeSelector")
+        _distinct((counters.name for counters in decoded.spec.shared_counters), "spec.sharedCounters")
         for number, device in enumerate(decoded.spec.devices):
             _device(device, f"spec.devices[{number}]")
     if isinstance(decoded, Claim):
         _claim(decoded.spec, "spec")
         if decoded.status.allocation is not None:
             _node_selector(decoded.status.allocation.node_selector, "status.allocation.nodeSelector")
+    if isinstance(decoded, Pod):
+        required = decoded.spec.affinity.node_affinity.required
+        _node_selector(required, "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution")
     if isinstance(decoded, Template):
         _claim(decoded.spec.spec, "spec.spec")
 
@@ -70,13 +77,25 @@ def _node_selector(selector: NodeSelector | None, field: str) -> None:
     if selector is not None and not selector.node_selector_terms:
         raise Malformed(f"{field}.nodeSelectorTerms", "needs at least one term")
     for number, term in enumerate(selector.node_selector_terms if selector else ()):
-        for name, requirements in (("matchExpressions", term.match_expressions), ("matchFields", term.match_fields)):
+        for name, operators, requirements in (
+            ("matchExpressions", _OPERATORS, term.match_expressions),
+            ("matchFields", _FIELD_OPERATORS, term.match_fields),
+        ):
             for at, requirement in enumerate(requirements):
-                if requirement.operator not in _OPERATORS:
-                    raise Malformed(
-                        f"{field}.nodeSelectorTerms[{number}].{name}[{at}].operator",
-                        f"{requirement.operator!r} is none of {', '.join(_OPERATORS)}",
-                    )
+                path = f"{field}.nodeSelectorTerms[{number}].{name}[{at}]"
+                if requirement.operator not in operators:
+                    raise Malformed(f"{path}.operator", f"{requirement.operator!r} is none of {', '.join(operators)}")
+                _values(requirement, f"{path}.values", one=name == "matchFields")
+
+
+def _values(requirement: NodeSelectorRequirement, field: str, *, one: bool) -> None:
+    given = len(requirement.values)
+    if (one or requirement.operator in ("Gt", "Lt")) and given != 1:
+        raise Malformed(field, f"needs exactly one value for {requirement.operator}, has {given}")
+    if requirement.operator in ("In", "NotIn") and not given:
+        raise Malformed(field, f"needs at least one value for {requirement.operator}")
+    if requirement.operator in ("Exists", "DoesNotExist") and given:
+        raise Malformed(field, f"must be empty for {requirement.operator}")
 
 
 # -- devices ---------------------------------------------------------------------------------------------------------
@@ -84,6 +103,7 @@ def _node_selector(selector: NodeSelector | None, field: str) -> None:
 
 def _device(device: Device, field: str) -> None:
     _node_selector(device.node_selector, f"{field}.nodeSelector")
+    _distinct((used.counter_set for used in device.consumes_counters), f"{field}.consumesCounters", "counterSet")
     for name, value in device.attributes.items():
         _attribute(value, f"{field}.attributes[{name}]")
     for name, capacity in device.capacity.items():
@@ -145,9 +165,12 @@ def _claim(spec: ClaimSpec, field: str) -> None:
         path = f"{field}.devices.requests[{number}]"
         if (device_request.exactly is None) == (not device_request.first_available):
             raise Malformed(path, "needs exactly one of exactly, firstAvailable")
+        for at, request in enumerate(device_request.first_available):
+            if not request.name:  # the schema has one type for subrequests and exact requests, which have no name
+                raise Malformed(f"{path}.firstAvailable[{at}].name", "is missing")
         _distinct((request.name for request in device_request.first_available), f"{path}.firstAvailable")
-        for at, request in _alternatives(device_request.exactly, device_request.first_available):
-            _request(request, f"{path}.{at}")
+        for field_name, request in _alternatives(device_request.exactly, device_request.first_available):
+            _request(request, f"{path}.{field_name}")
 
 
 def _alternatives(
@@ -171,9 +194,9 @@ def _request(request: ExactDeviceRequest, field: str) -> None:
             )
 
 
-def _distinct(names: Iterable[str], field: str) -> None:
+def _distinct(names: Iterable[str], field: str, key: str = "name") -> None:
     seen: set[str] = set()
     for number, name in enumerate(names):
         if name in seen:
-            raise Malformed(f"{field}[{number}].name", f"{name!r} is the name of an earlier entry too")
+            raise Malformed(f"{field}[{number}].{key}", f"{name!r} is the {key} of an earlier entry too")
         seen.add(name)

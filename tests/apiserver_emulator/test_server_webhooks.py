@@ -15,11 +15,12 @@ from typing import Any
 
 import pytest
 
-from apiserver_emulator import ApiServerEmulator, webhooks
+from apiserver_emulator import ApiServerEmulator, webhook_answers, webhooks
 from apiserver_emulator.controllers.root_ca import ROOT_CA
 from dra_api import certificates
 from dra_api.client import ApiError, KubeClient
 from dra_api.objects import CONFIG_MAPS, NAMESPACES, VALIDATING_WEBHOOKS
+from dra_api.transport import Transport
 
 Obj = dict[str, Any]
 
@@ -172,6 +173,50 @@ def test_a_wrong_answer_is_a_failure(client: KubeClient, hook: Hook) -> None:
         client.create(CONFIG_MAPS, config_map("a"))
 
 
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ({"allowed": "yes"}, "Expected `bool`, got `str` - at `$.allowed`"),
+        ({"warnings": 5}, "Expected `array`, got `int` - at `$.warnings`"),
+        ({"warnings": [None, {}]}, "Expected `str`, got `null` - at `$.warnings[0]`"),
+        ({"allowed": False, "status": "no"}, "Expected `object`, got `str` - at `$.status`"),
+        ({"allowed": False, "status": {"code": "many"}}, "Expected `int`, got `str` - at `$.status.code`"),
+        ({"allowed": False, "status": {"code": 2**40}}, "Expected `int` <= 2147483647 - at `$.status.code`"),
+        ({"allowed": False, "status": {"message": {}}}, "Expected `str`, got `object` - at `$.status.message`"),
+        ({"allowed": False, "status": {"details": {"causes": {}}}}, "Expected `array`, got `object` - at `$.causes`"),
+    ],
+    ids=lambda value: value[-12:].strip("`$") if isinstance(value, str) else "",
+)
+def test_a_value_of_a_wrong_type_is_a_failed_call(client: KubeClient, hook: Hook, answer: Obj, said: str) -> None:
+    client.create(VALIDATING_WEBHOOKS, hook.configuration())
+    hook.answer = answer
+    with pytest.raises(ApiError) as refused:
+        client.create(CONFIG_MAPS, config_map("a"))
+    assert (refused.value.status, refused.value.reason) == (500, "InternalError")
+    assert f"a value of the answer is not of its type: {said}" in refused.value.message
+
+
+@pytest.mark.parametrize(("given", "code"), [(200, 400), (-1, 400), (100_000, 400), (999, 999), (418, 418)])
+def test_the_code_of_a_denial_is_one_of_http(client: KubeClient, hook: Hook, given: int, code: int) -> None:
+    client.create(VALIDATING_WEBHOOKS, hook.configuration())
+    hook.answer = {"allowed": False, "status": {"code": given, "message": "no", "details": None}}
+    with pytest.raises(ApiError) as refused:
+        client.create(CONFIG_MAPS, config_map("a"))
+    assert refused.value.status == code
+
+
+def test_an_answer_without_end_is_a_failed_call(
+    client: KubeClient, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.create(VALIDATING_WEBHOOKS, hook.configuration())
+    monkeypatch.setattr(webhook_answers, "MAX_SIZE", 4000)
+    hook.answer = {"warnings": ["x" * 4000]}
+    with pytest.raises(ApiError, match="the answer is longer than 4000 bytes"):
+        client.create(CONFIG_MAPS, config_map("a"))
+    hook.answer = {"warnings": ["a\nb\r\nX-Evil: 1", "\x00", "é"]}
+    client.create(CONFIG_MAPS, config_map("a"))
+
+
 def test_bad_configurations_are_refused(client: KubeClient, hook: Hook) -> None:
     with pytest.raises(ApiError) as refused:
         client.create(VALIDATING_WEBHOOKS, hook.configuration(sideEffects="Some", admissionReviewVersions=["v9"]))
@@ -195,3 +240,25 @@ def test_a_refused_root_certificate_is_no_failure_and_published_later(
     client.patch(NAMESPACES, "later", {"metadata": {"labels": {"a": "b"}}}, kind="merge")
     assert https_plane.server.controllers.wait_idle(10.0)
     assert client.find(CONFIG_MAPS, ROOT_CA, "later") is not None
+
+
+def test_warnings_of_a_webhook_are_one_header(transport: Transport, any_client: KubeClient, hook: Hook) -> None:
+    any_client.create(VALIDATING_WEBHOOKS, hook.configuration())
+    hook.answer = {"warnings": ["a\nb\r\nX-Evil: 1", "\x00", "\x85", "中", 'a "quote"', 'a "quote"']}
+    body = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", **config_map("a")}).encode()
+    answer = transport.request("POST", "/api/v1/namespaces/default/configmaps", body=body)
+    assert answer.status == 201
+    # The client shows the bytes of a header as Latin-1.
+    shown = answer.headers["warning"]
+    shown = shown if "中" in shown else shown.encode("latin-1").decode()
+    assert shown == '299 - "中", 299 - "a \\"quote\\""'
+    assert "x-evil" not in answer.headers
+
+
+def test_many_warnings_are_shortened(transport: Transport, any_client: KubeClient, hook: Hook) -> None:
+    any_client.create(VALIDATING_WEBHOOKS, hook.configuration())
+    hook.answer = {"warnings": [f"{number:05}" + "x" * 4000 for number in range(1000)]}
+    body = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", **config_map("a")}).encode()
+    answer = transport.request("POST", "/api/v1/namespaces/default/configmaps", body=body)
+    assert answer.status == 201
+    assert answer.headers["warning"].split(", ") == [f'299 - "{number:05}{"x" * 251}"' for number in range(16)]

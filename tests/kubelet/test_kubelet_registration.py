@@ -124,6 +124,15 @@ def test_another_plugin_type_is_refused(node: World) -> None:
     assert "no handler registered for plugin type: CSIPlugin" in status.error
 
 
+def test_an_endpoint_that_is_too_long_for_a_socket_is_refused(node: World) -> None:
+    server = node.serve(Driver(node.kubelet.cdi_roots[0]), start=False)
+    server.info = type(server.info)(server.info.type, DRIVER, f"/{'x' * 200}", (V1,))
+    server.start()
+    status = server.wait_notified(5)
+    assert status is not None
+    assert status.error.startswith("socket path is 201 bytes long, Linux allows 107")
+
+
 def test_removing_the_socket_deregisters(node: World) -> None:
     node.driver()
     node.servers[0].stop_registration()

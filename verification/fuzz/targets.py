@@ -137,11 +137,11 @@ def _pattern() -> Read:
 def _kubeconfig() -> Read:
     import kubernetes.config  # otherwise the import is part of the first input  # noqa: F401
 
-    from dra_api.kubeconfig import KubeconfigError, loaded
+    from dra_api.kubeconfig import KubeconfigError
+    from dra_api.transport import HttpTransport
 
     def read(path: Path) -> None:
-        with loaded(path):
-            pass
+        HttpTransport.from_kubeconfig(path).close()
 
     return _of_file(".yaml", read, (KubeconfigError,))
 
@@ -183,6 +183,40 @@ def _dump() -> Read:
             could_be_allocated(case, budget=200)
         double_offers(cluster)
         double_uses(cluster)
+
+    return _of_file(".json", read, (UsageError,))
+
+
+def _simulate() -> Read:
+    from dra_conformance.cli import simulation
+    from dra_conformance.core.errors import UsageError
+    from dra_conformance.oracle import dumps
+
+    def read(path: Path) -> None:
+        # What `dra-conformance simulate` does with it, with one more node like each.
+        dump = dumps.read([str(path)])
+        batch = simulation.pending(dump, pods=(), claims=())
+        objects = simulation.restricted(simulation.completed(dump), ())
+        simulation.Simulation(objects).run(batch)
+        for node in dump.cluster.nodes[:2]:
+            more = simulation.one_more(objects, node.metadata.name)
+            simulation.Simulation([*objects, *more]).run(batch)
+
+    return _of_file(".json", read, (UsageError,))
+
+
+def _kubectl_dra() -> Read:
+    from dra_conformance.cli.kubectl_dra import conflicts, pools, users, why
+    from dra_conformance.core.errors import UsageError
+    from dra_conformance.oracle import dumps
+
+    def read(path: Path) -> None:
+        dump = dumps.read([str(path)])
+        for rows in (users.users(dump.cluster), pools.rows(dump.cluster), conflicts.conflicts(dump.cluster)):
+            list(rows)
+        for pod in dump.cluster.pods:
+            with contextlib.suppress(UsageError):  # of one pod, such as a template that is missing
+                why.explain(dump, pod.metadata.name, pod.metadata.namespace or "default")
 
     return _of_file(".json", read, (UsageError,))
 
@@ -248,6 +282,71 @@ def _protobuf() -> Read:
     def run(data: bytes) -> None:
         with contextlib.suppress(ProtobufError):
             envelope.encode(envelope.decode(data))
+
+    return run
+
+
+def _grpc() -> Read:
+    import msgspec
+    from google.protobuf.message import DecodeError
+
+    from dra_api.rpc import PluginInfo, codec
+    from dra_api.rpc.device_plugin import Registration
+    from dra_api.rpc.device_plugin import codec as device_plugins
+    from dra_conformance.core.events import KubeletCall
+    from dra_conformance.core.events.log import encode
+    from dra_conformance.kubelet import device_plugins as manager
+    from dra_conformance.kubelet import plugins
+    from dra_conformance.kubelet.errors import RegistrationRefused
+
+    decoders: tuple[Callable[[bytes], Any], ...] = (
+        *(each.decode_prepared for each in codec.DRA_CODECS.values()),
+        *(each.decode_unprepared for each in codec.DRA_CODECS.values()),
+        *(each.decode for each in codec.HEALTH_CODECS.values()),
+        codec.decode_info,
+        codec.decode_nothing,
+        device_plugins.decode_options,
+        device_plugins.decode_registration,
+        device_plugins.decode_devices,
+        device_plugins.decode_allocated,
+        device_plugins.decode_preferred,
+    )
+
+    def run(data: bytes) -> None:
+        # The first byte chooses one of the messages.
+        try:
+            found = decoders[(data[0] if data else 0) % len(decoders)](data[1:])
+        except DecodeError:
+            return
+        if isinstance(found, PluginInfo):
+            with contextlib.suppress(RegistrationRefused):
+                plugins.choose_version(found.supported_versions)
+            plugins.choose_health(found.supported_versions)
+        if isinstance(found, Registration):
+            manager.is_extended_resource(found.resource_name)
+        # What a driver answers is recorded, and the log must be readable.
+        call = KubeletCall(
+            driver="d",
+            endpoint="e",
+            service="s",
+            method="m",
+            request={},
+            code="OK",
+            seconds=0.0,
+            response={"is": found},
+        )
+        msgspec.json.decode(encode(call), type=KubeletCall)
+
+    return run
+
+
+def _webhook() -> Read:
+    from apiserver_emulator import webhook_answers, webhooks
+
+    def run(data: bytes) -> None:
+        with contextlib.suppress(webhook_answers.CallError):
+            answer = webhook_answers.read(data, api_version="admission.k8s.io/v1", uid="u")
+            webhooks.denial("w", answer.status).body()
 
     return run
 
@@ -331,6 +430,7 @@ def _api_server() -> Read:
     return run
 
 
+_SIMULATION = ("dra_conformance.oracle", "reference_impl.scheduler")
 TARGETS = {
     one.name: one
     for one in (
@@ -341,8 +441,10 @@ TARGETS = {
         Target("configuration", _configuration, ("dra_conformance.core",)),
         Target("dump", _dump, ("dra_conformance.oracle", "dra_api"), trees=True),
         Target("feature", _feature, ("dra_conformance.core",)),
+        Target("grpc", _grpc, ("dra_api.rpc", "dra_conformance.kubelet", "dra_conformance.core.events")),
         Target("inventory", _inventory, ("fake_nvml",), trees=True),
         Target("kubeconfig", _kubeconfig, ("dra_api",), trees=True),
+        Target("kubectl-dra", _kubectl_dra, (*_SIMULATION, "dra_conformance.cli.kubectl_dra"), trees=True),
         Target("log", _log, ("dra_conformance.core.events", "dra_conformance.report")),
         Target("pattern", _pattern, ("dra_api.cel",), longest=128),
         Target("protobuf", _protobuf, ("apiserver_emulator.protobuf",)),
@@ -350,6 +452,8 @@ TARGETS = {
         Target("report", _report, ("dra_conformance.report",), trees=True),
         Target("selectors", _selectors, ("apiserver_emulator.selectors",), longest=256),
         Target("semver", _semver, ("dra_api.semver",), longest=64),
+        Target("simulate", _simulate, (*_SIMULATION, "dra_conformance.cli.simulation"), trees=True),
+        Target("webhook", _webhook, ("apiserver_emulator.webhook_answers", "apiserver_emulator.webhooks"), trees=True),
         Target("yaml", _yaml, ("dra_api.plain_yaml",)),
     )
 }

@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from dra_api import versions
 from dra_api.objects import Obj, name_of, namespace_of
-from dra_api.quantity import Quantity, QuantityError
+from dra_api.quantity import Quantity
 from dra_conformance.oracle.dumps import Dump
 
 COUNT = "count/resourceclaims.resource.k8s.io"
@@ -51,7 +50,7 @@ def _needed(dump: Dump, pod: Obj, namespace: str) -> Counter[str]:
         if entry.get("resourceClaimTemplateName") and entry.get("name") not in made
     ]
     templates = {
-        name_of(obj): versions.in_v1(obj)
+        name_of(obj): obj
         for obj in dump.of_kind("ResourceClaimTemplate")
         if (namespace_of(obj) or "default") == namespace
     }
@@ -76,8 +75,5 @@ def _devices(spec: Obj) -> Counter[str]:
 
 
 def _number(text: object) -> int:
-    """Return a whole number of a quota; 0 for what is none."""
-    try:
-        return Quantity.parse(str(text)).scaled_value(0)
-    except QuantityError:
-        return 0
+    """Return a quantity of a quota as a whole number."""
+    return Quantity.parse(str(text)).scaled_value(0)

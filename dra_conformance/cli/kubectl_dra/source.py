@@ -29,6 +29,7 @@ from dra_api.objects import (
     Resource,
 )
 from dra_api.transport import HttpTransport, TransportError
+from dra_conformance.cli import dump_files
 from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.oracle import dumps
@@ -62,7 +63,7 @@ class Source:
         Raises UsageError for unusable files and objects, TargetUnreachable for a cluster that does not answer.
         """
         if self.files:
-            return dumps.read(self.files)
+            return dump_files.read(self.files)
         return dumps.of(self._listed([*_NEEDED, *_MORE, *([EVENTS] if events else [])]))
 
     @property
