@@ -89,6 +89,11 @@ class DaemonContainer:
             self._killed = True
         self._wake.set()
 
+    def why_ended(self) -> str:
+        """Return why the program has ended by itself, also before the container has noticed; empty while it runs."""
+        with self._lock:
+            return self.ended or (self.program is not None and self.program.ended()) or ""
+
     def _run(self) -> None:
         try:
             self._start()

@@ -105,6 +105,12 @@ def imex_of(world: World, node: str, name: str) -> dict[str, Any]:
         return {}
 
 
+def why_ended(world: World, node: str, name: str) -> str:
+    """Return why a node's daemon has ended by itself, which ends its IMEX process as well; empty while it runs."""
+    container = run_daemons(world).container(world.name(node), uid_in(world, name))
+    return "" if container is None else container.why_ended()
+
+
 def entry_of(world: World, node: str, name: str) -> Obj:
     """Return the entry of a node in the cliques of a domain; empty if there is none."""
     cliques = world.client.list(
@@ -325,7 +331,7 @@ def check_same(world: World, nodes: str, name: str) -> None:
 
     def look() -> Seen:
         before = {node: world.state(Daemons).remembered[name, node].get("pid") for node in words(nodes)}
-        now = {node: imex_of(world, node, name).get("pid") for node in words(nodes)}
+        now = {node: why_ended(world, node, name) or imex_of(world, node, name).get("pid") for node in words(nodes)}
         return before == now and None not in now.values(), now
 
     world.stays(f"IMEX processes of {nodes}", look, expected="the remembered ones")
