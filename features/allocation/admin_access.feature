@@ -56,6 +56,20 @@ Feature: Admin access
     Then claim "two-requests" is allocated the devices "dev-0, dev-1" [DRA-235]
 
   @DRA-233
+  Scenario: The results of all devices with admin access are marked
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    # None is in use, so that no other rule keeps an unmarked result from being written.
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "all" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), adminAccess: true, allocationMode: All}}]
+      """
+    When a pod "monitor" using claim "all" is created
+    Then claim "all" is allocated the devices "dev-0, dev-1"
+    And the ResourceClaim "all" has "status.allocation.devices.results[*].adminAccess" [true, true]
+
+  @DRA-233
   Scenario: Only the results of a request with admin access are marked
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And node "n1" with 2 devices
