@@ -59,7 +59,8 @@ def loaded(path: Path | str | None = None, *, context: str | None = None) -> Ite
         try:
             try:
                 config.load_kube_config(  # type: ignore[no-untyped-call]
-                    config_file=str(path) if path else None,
+                    # The package reads the variable when it is imported, which may have been long ago.
+                    config_file=str(path) if path else os.environ.get("KUBECONFIG") or None,
                     context=context,
                     client_configuration=configuration,
                     temp_file_path=str(folder),

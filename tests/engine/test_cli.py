@@ -25,9 +25,9 @@ def run_command(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, st
     [
         (
             ["rnu"],
-            "error: unknown command 'rnu' (choose from run, list, explain, ",
+            "error: unknown command 'rnu' (choose from run, again, list, explain, ",
         ),
-        (["zzz"], "error: unknown command 'zzz' (choose from run, list, explain, "),
+        (["zzz"], "error: unknown command 'zzz' (choose from run, again, list, explain, "),
         (["run", "--drivr", "x"], "error: No such option '--drivr'. (Did you mean one of: '--driver'"),
         (
             ["run", "extra"],

@@ -458,11 +458,22 @@ def test_a_terminal_without_unicode_is_supported(cli: CommandLine, monkeypatch: 
 # -- a cluster ---------------------------------------------------------------------------------------------------------
 
 
-def test_an_unreachable_cluster(cli: CommandLine) -> None:
-    ended = cli.suite(*cli.features("good"), "--control-plane", "kubeconfig:nowhere")
+def test_an_unreachable_cluster(cli: CommandLine, tmp_path: Path) -> None:
+    from apiserver_emulator.emulator import ApiServerEmulator
+
+    with ApiServerEmulator(directory=tmp_path / "api") as cluster:
+        kubeconfig = cluster.kubeconfig
+    # Nothing listens there any more.
+    ended = cli.suite(*cli.features("good"), "--control-plane", f"kubeconfig:{kubeconfig}")
     assert ended.code == ExitCode.TARGET_UNREACHABLE
     assert ended.report["verdict"] == "invalid"
     assert "problem: " in ended.out
+
+
+def test_a_kubeconfig_that_does_not_exist_is_a_usage_error(cli: CommandLine) -> None:
+    ended = cli.suite(*cli.features("good"), "--control-plane", "kubeconfig:nowhere")
+    assert ended.code == ExitCode.USAGE
+    assert "cannot use the kubeconfig nowhere: no such file" in ended.out + ended.err
 
 
 def test_a_cluster_behind_a_kubeconfig(cli: CommandLine, tmp_path: Path) -> None:
