@@ -1,4 +1,4 @@
-"""Files that only this user may read: keys, kubeconfigs, passwords. The owner of the folder removes them."""
+"""Private files (mode 0600): keys, kubeconfigs, passwords, output of programs. The owner of the folder removes them."""
 
 from __future__ import annotations
 
@@ -12,3 +12,8 @@ def write_private(path: Path, data: bytes) -> None:
     with os.fdopen(descriptor, "wb") as file:
         file.write(data)
     path.chmod(0o600)
+
+
+def private(path: str, flags: int) -> int:
+    """Open a file, which only this user may read if it is new: the `opener` of `open`."""
+    return os.open(path, flags, 0o600)

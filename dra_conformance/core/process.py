@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dra_api import regular_file
+from dra_api.private_file import private
 from dra_conformance.core import go_panic
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.isolation import NONE, Isolation
@@ -63,8 +64,8 @@ class ManagedProcess:
         if not (os.path.sep in program or shutil.which(program)):
             raise TargetUnreachable(f"{self.name}: no program {program!r} in PATH")
         mark = self._mark or new_mark()
-        # Appended: a program that is started again continues its log.
-        with open(self.log_path, "ab", opener=_private) as output:
+        # Appended: a program that is started again continues its log. Private: its output may have secrets.
+        with open(self.log_path, "ab", opener=private) as output:
             try:
                 self._process = subprocess.Popen(
                     self.isolation.command(self.command),
@@ -161,8 +162,3 @@ class ManagedProcess:
         if self._process is not None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self._process.pid, number)
-
-
-def _private(path: str, flags: int) -> int:
-    """Open a file that only this user may read: the output of a program may have secrets."""
-    return os.open(path, flags, 0o600)

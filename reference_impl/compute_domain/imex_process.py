@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import shutil
 import signal
 import subprocess
@@ -21,6 +20,7 @@ from contextlib import nullcontext
 from pathlib import Path
 
 from dra_api.clock import Clock
+from dra_api.private_file import private
 from dra_api.threads import report_exception, started
 from fake_nvml import imex
 
@@ -151,7 +151,8 @@ class ImexProcess:
     def _start(self) -> None:
         words = program(PROGRAM, simulated=self._simulated, environment=self._environment)
         command: Sequence[str] = [*words, "-c", str(self._config)]
-        with open(self._output, "ab", opener=_private) if self._output else nullcontext() as output:
+        # Private: the output of a program may have secrets.
+        with open(self._output, "ab", opener=private) if self._output else nullcontext() as output:
             self._process = subprocess.Popen(
                 command, env=self._environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output
             )
@@ -173,8 +174,3 @@ class ImexProcess:
         except Exception as error:
             report_exception(error)
             self._on_failure(f"{PROGRAM} is not watched any more: {error}")
-
-
-def _private(path: str, flags: int) -> int:
-    """Open a file that only this user may read: the output of a program may have secrets."""
-    return os.open(path, flags, 0o600)
