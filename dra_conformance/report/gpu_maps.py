@@ -44,6 +44,7 @@ class Box:
     lines: tuple[str, ...]
     slices: tuple[Slice, ...]
     title: str
+    width: int = _BOX
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,7 @@ def test_nvlink_connects_gpus_over_switches_and_directly() -> None:
 
 
 def _starts_at(line: gpu_maps.Line, box: gpu_maps.Box) -> bool:
-    return box.x < line.x1 < box.x + 128 and line.y1 == box.y + box.height and line.x1 == line.x2
+    return box.x < line.x1 < box.x + box.width and line.y1 == box.y + box.height and line.x1 == line.x2
 
 
 @pytest.mark.parametrize("name", INVENTORIES)
@@ -125,7 +125,7 @@ def test_everything_is_within_the_picture(name: str) -> None:
     assert len(picture.boxes) == len(inventory.gpus)
     assert len({(box.x, box.y) for box in picture.boxes}) == len(picture.boxes)
     for box in picture.boxes:
-        assert box.x + 128 <= picture.width
+        assert box.x + box.width <= picture.width
         assert box.y + box.height <= picture.height
     for line in picture.lines:
         assert max(line.x1, line.x2) <= picture.width
