@@ -182,6 +182,9 @@ def make_read_only(hidden: list[str], owned: list[str], shown: list[str]) -> Non
 def main() -> None:
     """Isolate this process and become the program."""
     spec, command = json.loads(sys.argv[1]), sys.argv[2:]
+    if "cgroup" in spec:  # first: the mounts may hide it, and the other user may not write it
+        with open(spec["cgroup"], "wb", buffering=0) as file:
+            file.write(b"0")
     # Imports `warnings`, which os.execvp needs: the other user may not be able to read Python's library.
     os.get_exec_path()
     mounts, shown = spec.get("mounts", []), []

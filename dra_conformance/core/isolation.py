@@ -22,6 +22,7 @@ from typing import Any, Literal
 import orjson
 
 from dra_api.private_file import write_private
+from dra_conformance.core.control_groups import entrance
 from dra_conformance.core.errors import UsageError
 
 Mode = Literal["user", "namespace", "off"]
@@ -111,11 +112,18 @@ class Isolation:
         found = replace(self, mounts=(*self.mounts, *mounts), view=view)
         return replace(found, root=not no_mounts(replace(self, root=True))) if root else found
 
-    def command(self, words: Sequence[str]) -> list[str]:
-        """Return the command line that starts a program."""
-        if self.mode == "off" and not self.mounts:
+    @property
+    def needs_helper(self) -> bool:
+        """Whether a program of the harness prepares the process and then becomes the program."""
+        return self.mode != "off" or bool(self.mounts)
+
+    def command(self, words: Sequence[str], *, group: str = "") -> list[str]:
+        """Return the command line that starts a program, in a cgroup if there is one and the helper is needed."""
+        if not self.needs_helper:
             return list(words)
         spec: dict[str, Any] = {"parent": os.getpid()}
+        if group:
+            spec["cgroup"] = entrance(group)
         if self.mounts:
             spec["mounts"] = [[str(source), str(target)] for source, target in self.mounts]
             spec["view"], spec["root"] = str(self.view), self.root

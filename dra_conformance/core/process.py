@@ -22,7 +22,7 @@ from dra_conformance.core import go_panic
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.isolation import NONE, Isolation
 from dra_conformance.core.output_limit import OUTPUT_LIMIT
-from dra_conformance.core.started_programs import VARIABLE, kill_remaining, new_mark
+from dra_conformance.core.started_programs import VARIABLE, ProgramMark, kill_remaining, new_mark
 
 _TAIL, _LAST_LINES = 1 << 16, 400  # bytes and lines: enough for the stack after a panic
 _log = logging.getLogger(__name__)
@@ -55,7 +55,7 @@ class ManagedProcess:
         self.isolation = isolation
         self._grace = grace
         self._process: subprocess.Popen[bytes] | None = None
-        self._mark = ""
+        self._mark: ProgramMark | None = None
 
     def start(self) -> None:
         """Start the program. Raises TargetUnreachable if it cannot be started."""
@@ -63,12 +63,12 @@ class ManagedProcess:
         program = self.command[0]
         if not (os.path.sep in program or shutil.which(program)):
             raise TargetUnreachable(f"{self.name}: no program {program!r} in PATH")
-        mark = self._mark or new_mark()
+        mark = self._mark or new_mark(with_group=self.isolation.needs_helper)
         # Appended: a program that is started again continues its log. Private: its output may have secrets.
         with open(self.log_path, "ab", opener=private) as output:
             try:
                 self._process = subprocess.Popen(
-                    self.isolation.command(self.command),
+                    self.isolation.command(self.command, group=mark.group),
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -128,7 +128,7 @@ class ManagedProcess:
             # Programs of the environment may leave processes on purpose: containerd leaves the containers.
             if self.isolation is not NONE:
                 self._kill_remaining()
-            self._mark = ""
+            self._mark = None
             OUTPUT_LIMIT.release(self.log_path)
 
     def last_lines(self, count: int = 5) -> str:
@@ -149,13 +149,15 @@ class ManagedProcess:
         found = [line for line in lines if line.startswith(_LAST_WORDS)]
         return (found or lines or ["no output"])[-1].strip()
 
-    def _environment(self, mark: str) -> dict[str, str]:
-        variables = {**self._env, VARIABLE: mark}
+    def _environment(self, mark: ProgramMark) -> dict[str, str]:
+        variables = {**self._env, VARIABLE: mark.text}
         # Credentials in the environment of the harness are not for a program under test.
         return {**os.environ, **variables} if self.isolation is NONE else self.isolation.environment(variables)
 
     def _kill_remaining(self) -> None:
-        if self._process is not None and (remaining := kill_remaining(self._mark, group=self._process.pid)):
+        if self._process is None or self._mark is None:
+            return
+        if remaining := kill_remaining(self._mark, group=self._process.pid):
             _log.warning("%s: killed processes that it left behind: %s", self.name, "; ".join(remaining))
 
     def _signal(self, number: signal.Signals) -> None:

@@ -1,8 +1,9 @@
 """Marks the programs that this process starts, so that none survives it.
 
 A program can leave its process group and session. It inherits its environment, whose mark finds it, and becomes a
-child of this process when its parent ends (PR_SET_CHILD_SUBREAPER). A watchdog kills the programs if this process is
-killed itself; it ends with this process.
+child of this process when its parent ends (PR_SET_CHILD_SUBREAPER). Where the machine permits it, a program under test
+also gets a cgroup, which finds processes that clear their environment. A watchdog kills the programs if this process
+is killed itself; it ends with this process.
 """
 
 from __future__ import annotations
@@ -16,33 +17,67 @@ import subprocess
 import sys
 import threading
 import uuid
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from dra_conformance.core import watchdog
+from dra_conformance.core import control_groups, watchdog
 
 VARIABLE: Final = "DRA_CONFORMANCE_PROGRAM"
+_ROOT: Final = Path(__file__).parents[2]
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _END_SECONDS: Final = 5.0
 
+_WATCHDOG: Final = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from dra_conformance.core import watchdog
+watchdog.main(*sys.argv[2:])
+"""
+
 _lock = threading.Lock()
 _numbers = itertools.count(1)
-_watchdogs: dict[int, str] = {}
-"""The mark of a process that has a watchdog, by its id: a forked child needs its own."""
+_owners: dict[int, _Owner] = {}
+"""What a process has for its programs, by its id: a forked child needs its own."""
 
 
-def new_mark() -> str:
-    """Return a mark for the environment of a program, below that of this process. Start the watchdog at first use."""
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    mark: str
+    group: str
+    """The cgroup above those of the programs; empty if there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramMark:
+    """What the processes of one program have in common.
+
+    `text`: in their environment. `group`: their cgroup; empty if the machine permits none.
+    """
+
+    text: str
+    group: str
+
+
+def new_mark(*, with_group: bool) -> ProgramMark:
+    """Return the mark of a new program of this process, with a cgroup if it can use one. Start the watchdog once."""
     with _lock:
-        if os.getpid() not in _watchdogs:
-            _watchdogs[os.getpid()] = uuid.uuid4().hex
-            _start_watchdog(_watchdogs[os.getpid()])
-        return f"{_watchdogs[os.getpid()]}.{next(_numbers)}."
+        if os.getpid() not in _owners:
+            mark = uuid.uuid4().hex
+            _owners[os.getpid()] = _Owner(mark, control_groups.create(control_groups.own_group(), f"dra-{mark}"))
+            _start_watchdog(_owners[os.getpid()])
+        owner, number = _owners[os.getpid()], next(_numbers)
+        group = control_groups.create(owner.group, str(number)) if with_group else ""
+        return ProgramMark(f"{owner.mark}.{number}.", group)
 
 
-def kill_remaining(mark: str, *, group: int) -> list[str]:
-    """Kill the processes with a mark that still run. Return ids and command lines of those that left the group."""
-    killed = watchdog.kill_marked(f"{VARIABLE}={mark}".encode(), group=group)
+def kill_remaining(mark: ProgramMark, *, group: int) -> list[str]:
+    """Kill the processes with a mark that still run. Return ids and command lines of those that left the group.
+
+    `group` is the process group of the program, which has had the signal already.
+    """
+    killed = watchdog.kill_marked(f"{VARIABLE}={mark.text}".encode(), group=group)
+    killed |= watchdog.kill_group(mark.group, group=group)
     for process in killed:
         # Adopted ones must be waited for; others are not children of this process.
         with contextlib.suppress(ChildProcessError):
@@ -50,19 +85,19 @@ def kill_remaining(mark: str, *, group: int) -> list[str]:
     return [f"{process} {command}" for process, command in killed.items()]
 
 
-def _start_watchdog(mark: str) -> None:
+def _start_watchdog(owner: _Owner) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     process = subprocess.Popen(
-        [sys.executable, "-I", "-S", str(Path(watchdog.__file__)), f"{VARIABLE}={mark}"],
+        [sys.executable, "-I", "-S", "-c", _WATCHDOG, str(_ROOT), f"{VARIABLE}={owner.mark}", owner.group],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C does not reach it
         cwd="/",
     )
-    owner = os.getpid()
+    starter = os.getpid()
 
     def end() -> None:
-        if os.getpid() == owner and process.stdin is not None:
+        if os.getpid() == starter and process.stdin is not None:
             process.stdin.close()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(_END_SECONDS)

@@ -1,9 +1,10 @@
-"""Kills the programs of a harness that was killed: `watchdog.py MARK`, with a pipe of the harness as standard input.
+"""Kills the programs of a harness that was killed: `watchdog.py MARK [CGROUP]`, with a pipe of it as standard input.
 
 The kernel closes the pipe when the harness ends, however it ends. Every process with MARK in its environment is then
-killed, also those that have left their process group or session, and is named on standard error.
+killed, also those that have left their process group or session, and is named on standard error. So is every process
+in the cgroup of the harness's programs, which is removed.
 
-Runs with `python -I -S` as a program of its own and imports nothing but the standard library.
+Runs with `python -I -S` as a program of its own; this module and `control_groups` import only the standard library.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ import contextlib
 import os
 import signal
 import sys
+
+from dra_conformance.core import control_groups
 
 _ROUNDS = 20  # a process can fork while the others are killed
 
@@ -41,7 +44,7 @@ def kill_marked(mark: bytes, *, group: int = 0) -> dict[int, str]:
         for process, command in found.items():
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 # Those of the group have had the signal already, and may not have ended yet.
-                outside = os.getpgid(process) != group
+                outside = _is_outside(process, group)
                 os.kill(process, signal.SIGKILL)
                 if outside:
                     killed[process] = command
@@ -50,17 +53,32 @@ def kill_marked(mark: bytes, *, group: int = 0) -> dict[int, str]:
     return killed
 
 
-def main() -> None:
+def kill_group(path: str, *, group: int = 0) -> dict[int, str]:
+    """Kill the processes in a cgroup and remove it. Return what was killed outside of a process group."""
+    if not path or not os.path.isdir(path):
+        return {}
+    found = {
+        process: command for process, command in control_groups.members(path).items() if _is_outside(process, group)
+    }
+    control_groups.kill(path)
+    control_groups.remove(path)
+    return found
+
+
+def _is_outside(process: int, group: int) -> bool:
+    try:
+        return os.getpgid(process) != group
+    except ProcessLookupError:
+        return False
+
+
+def main(mark: str, group: str) -> None:
     """Wait for the end of the harness, then kill and name what it started."""
     # The harness ignores interrupts of its terminal while it cleans up.
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     sys.stdin.buffer.read()
-    for process, command in kill_marked(sys.argv[1].encode()).items():
+    for process, command in {**kill_group(group), **kill_marked(mark.encode())}.items():
         # The terminal may be gone.
         with contextlib.suppress(OSError):
             print(f"dra-conformance: the run was killed; killed its process {process}: {command}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()

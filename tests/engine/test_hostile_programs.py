@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from polling import wait_until
 
-from dra_conformance.core import output_limit
-from dra_conformance.core.isolation import NONE, Isolation
+from dra_conformance.core import control_groups, output_limit
+from dra_conformance.core.isolation import NONE, Isolation, choose
 from dra_conformance.core.output_limit import OutputLimit
 from dra_conformance.core.process import ManagedProcess
 
@@ -56,6 +56,67 @@ def test_a_process_that_left_its_session_is_killed_and_reported(
         end(program)
     assert not runs(left)
     assert f"driver: killed processes that it left behind: {left} " in caplog.text
+
+
+# No mark in its environment, no session and no parent of the program.
+UNMARKED = "(env -i setsid sh -c 'echo $$; exec sleep 600' &) ; exec sleep 600"
+
+
+@pytest.fixture
+def can_make_groups() -> None:
+    made = control_groups.create(control_groups.own_group(), "dra-test")
+    if not made:
+        pytest.skip("this machine permits no cgroup below that of the tests")
+    control_groups.remove(made)
+
+
+def unmarked(log: Path) -> int:
+    wait_until(lambda: log.is_file() and log.read_text().endswith("\n"))
+    return int(log.read_text())
+
+
+@pytest.mark.usefixtures("can_make_groups")
+@pytest.mark.parametrize("has_kill", [True, False], ids=["cgroup.kill", "before Linux 5.14"])
+def test_a_process_that_cleared_its_environment_is_killed_and_reported(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, has_kill: bool
+) -> None:
+    if not has_kill:
+        monkeypatch.setattr(control_groups, "KILL", "cgroup.missing")
+    log = tmp_path / "log"
+    program = ManagedProcess("driver", ["sh", "-c", UNMARKED], log_path=log, isolation=choose("auto", run_id="1"))
+    program.start()
+    left = unmarked(log)
+    group = Path(f"/proc/{left}/cgroup").read_text()
+    with caplog.at_level(logging.WARNING):
+        program.stop()
+    assert not runs(left)
+    assert caplog.text.count("left behind") == 1
+    assert f"driver: killed processes that it left behind: {left} sleep 600\n" in caplog.text
+    (path,) = [line.removeprefix("0::") for line in group.splitlines() if line.startswith("0::")]
+    assert "/dra-" in path
+    assert not Path(control_groups.own_group(), *Path(path).parts[-2:]).exists()
+
+
+@pytest.mark.usefixtures("can_make_groups")
+def test_a_process_that_cleared_its_environment_ends_with_a_killed_harness(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    harness = f"""
+import sys
+from pathlib import Path
+from dra_conformance.core.isolation import choose
+from dra_conformance.core.process import ManagedProcess
+words, log = ["sh", "-c", {UNMARKED!r}], Path({str(log)!r})
+ManagedProcess("p", words, log_path=log, isolation=choose("auto", run_id="1")).start()
+sys.stdin.read()
+"""
+    process = subprocess.Popen(
+        [sys.executable, "-c", harness], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    left = unmarked(log)
+    process.kill()
+    _, said = process.communicate(timeout=60)
+    assert not runs(left)
+    assert f"the run was killed; killed its process {left}: sleep 600" in said
 
 
 def test_programs_of_the_environment_may_leave_processes(tmp_path: Path) -> None:
