@@ -111,7 +111,11 @@ def run_to_exit(group: click.Group, argv: Sequence[str] | None = None, *, name: 
         if isinstance(stream, io.TextIOWrapper):
             # Print ? instead of a traceback when the terminal's encoding lacks a character such as ✗.
             stream.reconfigure(errors="replace")
-    sys.exit(call(list(sys.argv[1:] if argv is None else argv), group, name=name))
+    code = call(list(sys.argv[1:] if argv is None else argv), group, name=name)
+    # CPython remembers a KeyboardInterrupt that leaves an exec of a text, which dataclasses are made with, even if it
+    # is caught later, and `python -m` then dies of SIGINT whatever the exit code. The next exec makes it forget.
+    exec("")  # noqa: S102
+    sys.exit(code)
 
 
 def call(argv: list[str], group: click.Group = cli, *, name: str = NAME) -> int:

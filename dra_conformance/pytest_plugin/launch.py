@@ -17,6 +17,7 @@ from dra_conformance.core.folder_lock import lock
 from dra_conformance.core.options import Order, RunOptions, to_json
 from dra_conformance.engine import preflight
 from dra_conformance.pytest_plugin import SUITE
+from dra_conformance.pytest_plugin.session import STATE
 
 # No plugin, conftest.py, cache or configuration of the user's own tests.
 _PYTEST = (
@@ -43,7 +44,10 @@ _PYTEST = (
 def execute(
     options: RunOptions, *, workers: int | None = None, command: str = "", plugins: Sequence[object] = ()
 ) -> int:
-    """Run the suite under pytest in this process, with further pytest plugins, and return the exit code."""
+    """Run the suite under pytest in this process, with further pytest plugins, and return the exit code.
+
+    Raises KeyboardInterrupt if the user interrupts the run before it has a session that can report it.
+    """
     preflight.check(options)
     if options.component("driver").kind == "socket" and workers and workers > 1:
         raise UsageError("-n: a running driver cannot serve several workers", hint="Remove -n.")
@@ -65,7 +69,8 @@ def execute(
     previous = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         words = ["--pyargs", SUITE, f"--dra-options={handed}", *_PYTEST, "--rootdir", str(folder), *spread]
-        code = pytest.main(words, plugins=list(plugins))
+        ending = _Ending()
+        code = pytest.main(words, plugins=[*plugins, ending])
     finally:
         signal.signal(signal.SIGTERM, previous)
         os.environ.update(aside)
@@ -74,7 +79,20 @@ def execute(
         if workers:  # pytest-xdist kills a worker that does not end within 10 s
             remove_all_abandoned()
         os.close(held)
+    if code == pytest.ExitCode.INTERRUPTED and not ending.reported:
+        raise KeyboardInterrupt
     return ExitCode.USAGE if code == pytest.ExitCode.USAGE_ERROR else int(code)
+
+
+class _Ending:
+    """A pytest plugin that sees whether the session ended with a report: pytest itself prints nothing here."""
+
+    def __init__(self) -> None:
+        self.reported = False
+
+    def pytest_unconfigure(self, config: pytest.Config) -> None:
+        state = config.stash.get(STATE, None)
+        self.reported = state is not None and state.finished
 
 
 def _spread(workers: int | None, temporary: Path, *, fail_fast: bool) -> list[str]:

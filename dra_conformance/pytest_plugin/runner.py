@@ -99,6 +99,7 @@ def pytest_configure(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
     except OSError as error:
         raise pytest.UsageError(f"cannot write to {error.filename}: {error.strerror}") from None
+    config.add_cleanup(run.stop)  # also of a run that is interrupted before it has a session
     has_workers = bool(getattr(config.option, "numprocesses", None)) and not worker_input
     # pytest's own terminal plugin shows the progress if it is loaded.
     quiet = worker_input or config.pluginmanager.has_plugin("terminalreporter")

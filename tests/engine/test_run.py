@@ -527,3 +527,22 @@ def test_a_scenario_that_fails_each_retry_is_failed(cli: CommandLine) -> None:
     assert ended.code == ExitCode.FAILURES
     assert ended.statuses == {BAD: "failed"}
     assert cli.logged().count(b'"kind":"retry"') == 2
+
+
+EARLY = """
+import os, signal
+from dra_conformance.cli import main
+from dra_conformance.engine import plan
+
+def interrupted(*args, **kwargs):
+    exec("os.kill(os.getpid(), signal.SIGINT)")  # CPython remembers an interrupt of such code, see run_to_exit
+
+plan.make = interrupted
+main(["run", "--report", "json"])
+"""
+
+
+def test_an_interrupt_before_the_plan_says_so(cli: CommandLine) -> None:
+    (cli.folder / "early.py").write_text(EARLY)
+    assert cli.run(module="early") == (ExitCode.INTERRUPTED, "", "\ninterrupted\n")
+    assert [path.name for path in (cli.folder / "dra-report").iterdir()] == ["events.jsonl"]  # of no scenario
