@@ -1,7 +1,7 @@
-"""The report as one self-contained HTML page, without scripts and without access to the network.
+"""The report as one self-contained HTML page, without access to the network.
 
-Filters are radio buttons that style sheets read, because a page with the output of programs under test must not need
-permission to run scripts.
+The page has the output of programs under test, so it permits no script but its own, which searches, and works without
+it: filters are radio buttons that style sheets read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dra_conformance.core.status import WORST_FIRST, Status
 from dra_conformance.report import coverage, gpu_maps, pictures
 from dra_conformance.report.exchanges import SERVER
 from dra_conformance.report.model import Check, Exchange, Report, RuleResult, ScenarioResult
-from dra_conformance.report.page_templates import template
+from dra_conformance.report.page_templates import script, template
 from dra_conformance.report.profiles import JUDGED
 from dra_conformance.report.scenarios import further_reason
 
@@ -71,6 +71,7 @@ def render(report: Report) -> str:
         maps=[(inventory, gpu_maps.draw(inventory)) for inventory in report.inventories],
         map_of={inventory.name: number for number, inventory in enumerate(report.inventories, start=1)},
         log_lines=_LOG_LINES,
+        script=script("search.js"),
         link=quote,
     )
 

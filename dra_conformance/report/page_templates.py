@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -26,6 +29,22 @@ def template(name: str) -> Template:
     )
     environment.filters |= {"code": _code, "line": _line, "lines": _lines}
     return environment.get_template(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script of a page, and its digest for a content security policy that permits this script only."""
+
+    text: Markup
+    digest: str
+
+
+@cache
+def script(name: str) -> Script:
+    """Return a script by its file name."""
+    text = (_FOLDER / name).read_text(encoding="utf-8")
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return Script(Markup(text), f"sha256-{digest}")  # noqa: S704 - a file of this package
 
 
 def _code(text: str) -> Markup:

@@ -118,6 +118,50 @@ def test_filters_show_rules_and_failures_of_a_status_and_a_level(tab: Tab, page:
     assert shown(tab) == everything
 
 
+def search(tab: Tab, words: str) -> str:
+    """Type words into the search field, and return what it says about the number of hits."""
+    field = "document.querySelector('#search')"
+    tab.evaluate(f"{field}.value = '{words}', {field}.dispatchEvent(new Event('input')), 0")
+    return str(tab.evaluate("document.querySelector('#found').textContent"))
+
+
+def test_a_search_shows_what_has_all_of_its_words(tab: Tab, page: Path) -> None:
+    tab.open(page, width=PHONE)
+    everything, folded = shown(tab), tab.evaluate("document.querySelectorAll('main details[open]').length")
+    assert tab.evaluate("document.querySelector('#search').getClientRects().length") == 1
+    assert search(tab, "dra-001").endswith(" found")
+    assert "rule-DRA-001" in shown(tab)
+    assert "rule-DRA-002" not in shown(tab)
+    assert search(tab, "no such words") == "0 found"
+    assert shown(tab) == set()
+    assert tab.evaluate(
+        "[...document.querySelectorAll('[id^=chapter-] tr')].every(one => !one.getClientRects().length)"
+    )
+    # A rule of a folded part, in another case and order than in the page.
+    assert search(tab, "dra-090") != "0 found"
+    assert shown(tab) == {"rule-DRA-090"}
+    assert search(tab, "") == ""
+    assert (shown(tab), tab.evaluate("document.querySelectorAll('main details[open]').length")) == (everything, folded)
+
+
+def test_a_link_to_what_a_search_hides_ends_the_search(tab: Tab, page: Path) -> None:
+    tab.open(page, width=DESKTOP)
+    search(tab, "no such words")
+    changed = "new Promise(done => {{ addEventListener('hashchange', done, {{once: true}}); location.hash = '{}' }})"
+    tab.evaluate(f"{changed.format('rule-DRA-002')}.then(() => 0)")
+    assert "rule-DRA-002" in shown(tab)
+    assert tab.evaluate("document.querySelector('#search').value") == ""
+
+
+def test_no_script_of_a_program_under_test_can_run(tab: Tab, page: Path) -> None:
+    """Escaping prevents it already; the page's policy is the second wall."""
+    tab.open(page, width=DESKTOP)
+    tab.evaluate("document.body.insertAdjacentHTML('beforeend', '<img src=x onerror=\"window.ran = 1\">'), 0")
+    added = "Object.assign(document.createElement('script'), {textContent: 'window.ran = 2'})"
+    tab.evaluate(f"document.body.append({added}), 0")
+    assert tab.evaluate("window.ran ?? 0") == 0
+
+
 def test_every_link_of_the_page_leads_to_a_place(tab: Tab, page: Path) -> None:
     tab.open(page, width=PHONE)
     links = "[...document.querySelectorAll('a[href^=\"#\"]')].map(one => one.getAttribute('href'))"
