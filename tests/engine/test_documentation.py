@@ -75,6 +75,17 @@ def test_readme_counts_the_rules() -> None:
     assert {name: int(count) for name, count in re.findall(r"^\| ([\w -]+) \| (\d+) \|", page, re.MULTILINE)} == counts
 
 
+def test_the_page_of_kep_5970_maps_its_behaviours_to_rules_of_the_catalogue() -> None:
+    page = (ROOT / "docs/reference/kep-5970.md").read_text()
+    catalogue = Catalogue.load()
+    rows = re.findall(r"^\| ([\w ]+) \| (DRA-35[^|]+) \|([^|]+)\|$", page, re.MULTILINE)
+    assert len(rows) == 7
+    for number, (behaviour, rules, _) in enumerate(rows, start=1):
+        for rule in rules.split(", "):
+            assert catalogue[rule].text.startswith(f"Behaviour {number}, {behaviour}: ")
+    assert all(name in catalogue for name in re.findall(r"\b(?:DRA|NV)-\d+[a-z]?\b", page))
+
+
 def test_every_status_verdict_and_exit_code_is_explained() -> None:
     page = (ROOT / "docs" / "reference" / "reports-and-verdicts.md").read_text()
     for name in [*Status, *Verdict]:
