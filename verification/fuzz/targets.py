@@ -430,6 +430,71 @@ def _api_server() -> Read:
     return run
 
 
+class _Sink:
+    """The side of a connection to which a server writes; nothing reads it."""
+
+    def __init__(self) -> None:
+        self.closed = False
+
+    def write(self, _data: bytes) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+    abort = close
+
+    def is_closing(self) -> bool:
+        return self.closed
+
+    def get_extra_info(self, _name: str, default: Any = None) -> Any:
+        return default
+
+    def pause_reading(self) -> None:
+        pass
+
+    resume_reading = pause_reading
+
+
+def _http() -> Read:
+    import asyncio
+
+    import uvicorn
+    from uvicorn.server import ServerState
+
+    from apiserver_emulator.emulator import ApiServerEmulator
+    from apiserver_emulator.https_endpoint import Application
+    from apiserver_emulator.limited_protocol import LimitedProtocol
+
+    plane = ApiServerEmulator(directory=_file("").parent, seed=1, https=False)
+    plane.start()
+    loop = asyncio.new_event_loop()
+    config = uvicorn.Config(Application(plane.server), ws="none", lifespan="off", log_config=None, access_log=False)
+    config.load()
+
+    async def connection(data: bytes) -> None:
+        state, sink = ServerState(), _Sink()
+        protocol = LimitedProtocol(config, server_state=state, app_state={})
+        protocol.connection_made(sink)
+        # In two parts: a request can arrive in any number of packets.
+        for part in (data[: len(data) // 2], data[len(data) // 2 :]):
+            if not sink.closed:
+                protocol.data_received(part)
+                await asyncio.sleep(0)
+        protocol.connection_lost(None)
+        if state.tasks:
+            await asyncio.wait(state.tasks, timeout=5)
+        if state.tasks:
+            raise Finding("a request goes on after its connection has ended")
+
+    def run(data: bytes) -> None:
+        loop.run_until_complete(connection(data))
+        if failures := plane.take_failures():
+            raise Finding(f"{failures[0].error}\n{failures[0].traceback}")
+
+    return run
+
+
 _SIMULATION = ("dra_conformance.oracle", "reference_impl.scheduler")
 TARGETS = {
     one.name: one
@@ -442,6 +507,7 @@ TARGETS = {
         Target("dump", _dump, ("dra_conformance.oracle", "dra_api"), trees=True),
         Target("feature", _feature, ("dra_conformance.core",)),
         Target("grpc", _grpc, ("dra_api.rpc", "dra_conformance.kubelet", "dra_conformance.core.events")),
+        Target("http", _http, ("apiserver_emulator.limited_protocol", "apiserver_emulator.https_endpoint", "uvicorn")),
         Target("inventory", _inventory, ("fake_nvml",), trees=True),
         Target("kubeconfig", _kubeconfig, ("dra_api",), trees=True),
         Target("kubectl-dra", _kubectl_dra, (*_SIMULATION, "dra_conformance.cli.kubectl_dra"), trees=True),
