@@ -123,7 +123,7 @@ INPUTS ?= 20000
 FUZZ_SEED ?= 1
 fuzz: $(DEV_READY)       ## mutated inputs for everything that reads what others wrote: make fuzz INPUTS=60000 FUZZ_SEED=2
 	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install -q -e '.[fuzz]'
-	@$(BIN)/python -m verification fuzz --inputs $(INPUTS) --seed $(FUZZ_SEED)
+	@$(BIN)/python -m verification fuzz --inputs $(INPUTS) --seed $(FUZZ_SEED) $(if $(WRITE),--write)
 
 N ?= 30
 LOAD ?= 20

@@ -16,34 +16,20 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 from dra_conformance.core.errors import ExitCode
+from verification.fuzz import page
+from verification.fuzz.outcome import LARGEST_MB, SLOWEST_S, Fuzzed
 from verification.fuzz.targets import PROGRAM, TARGETS, Target
 
 CORPUS = Path(__file__).parent / "corpus"
 """A file for each target: its inputs in base64, one on each line, the shortest first."""
-SLOWEST_S = 10
-"""Seconds for one input, at most; instrumented code is about ten times slower than usual."""
-LARGEST_MB = 2048
-"""Memory of the process, at most."""
 _PARALLEL = 2
 _DONE = re.compile(rb"Done (\d+) runs in (\d+) second")
 _RAISED = re.compile(rb"=== Uncaught Python exception: ===\n(.*)")
 _SAVED = re.compile(rb"Test unit written to (\S+)")
 _SUMMARY = re.compile(rb"SUMMARY: (.*)")
-
-
-@dataclass(frozen=True, slots=True)
-class Fuzzed:
-    """What became of a target: `inputs` that it read in `seconds`, or the `finding` that ended it, and its input."""
-
-    target: str
-    inputs: int = 0
-    seconds: int = 0
-    finding: str = ""
-    saved: str = ""
 
 
 def child(target: Target, *options: str) -> list[str]:
@@ -119,7 +105,10 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("--seed", type=int, default=1, help="from 1 on (default: 1)")
     parser.add_argument("--out", type=Path, default=Path("dra-report/fuzz"), help="folder for the inputs of findings")
     parser.add_argument("--grow", action="store_true", help="replace the committed corpora")
+    parser.add_argument("--write", action="store_true", help="write the result of all parsers to docs/")
     options = parser.parse_args(words)
+    if options.write and options.names:
+        parser.error("--write: the page has the results of all parsers")
     if unknown := set(options.names) - set(TARGETS):
         parser.error(f"unknown name {', '.join(sorted(unknown))} (choose from {', '.join(TARGETS)})")
     if options.inputs < 1 or options.seed < 1:
@@ -138,6 +127,8 @@ def main(words: Sequence[str]) -> int:
     chosen = [target for name, target in TARGETS.items() if not options.names or name in options.names]
     with ThreadPoolExecutor(_PARALLEL) as pool:
         ended = list(pool.map(one, chosen))
+    if options.write:
+        page.write(ended, seed=options.seed)
     findings = [each for each in ended if each.finding]
     for each in findings:
         print(f"repeat: {shlex.join([*child(TARGETS[each.target]), each.saved])}")
