@@ -90,8 +90,8 @@ def test_without_atheris_the_extra_is_named(
 def test_findings_make_the_command_fail(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    def fuzz(target: Target, **_: object) -> command.Fuzzed:
-        return command.Fuzzed(target.name, finding="ValueError: no", saved="/x/input")
+    def fuzz(target: Target, **_: object) -> Fuzzed:
+        return Fuzzed(target.name, finding="ValueError: no", saved="/x/input")
 
     found: Callable[..., object] = fuzz
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: object())
