@@ -18,7 +18,8 @@ _HEAD = """# Fuzz tests
 A file or request of a program under test must not end a run, make it hang, or fill the memory. `make fuzz` gives
 mutated inputs to every parser of such data. [Atheris](https://github.com/google/atheris), Google's binding of libFuzzer
 for Python, prefers inputs that reach new lines; half of the changes of JSON inputs exchange parts of the tree. A
-finding is an exception that is not the parser's own, more than {seconds} s for an input, or more than {memory} MiB of memory.
+finding is an exception that is not the parser's own, more than {seconds} s for an input, or more than {memory} MiB of
+memory.
 
 {inputs:,} inputs on {date}, commit `{commit}`, seed {seed}: {findings}.
 
@@ -32,8 +33,8 @@ Findings become tests of their parser; [Hostile and broken targets](hostile-targ
 
 The run covers what the harness parses itself. C code (httptools, google-re2, protobuf, orjson, the fake NVML) is not
 instrumented: its crashes are found, but nothing leads the search to its lines. The fake NVML has tests with ASan and
-UBSan (`make nvml-sanitized`). The proxy for faults, and the state files of the fake NVML, which only the harness writes,
-are not fuzzed.
+UBSan (`make nvml-sanitized`). The proxy for faults, and the state files of the fake NVML, which only the harness
+writes, are not fuzzed.
 
 ```console
 $ make fuzz INPUTS=50000 FUZZ_SEED=2
