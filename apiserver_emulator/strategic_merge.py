@@ -136,7 +136,8 @@ def _merge_list(current: list[Any], change: list[Any], typed: Node | None) -> li
             merged.append(strategic_merge({}, item, typed.items))
     named = [item[key] for item in change if item.get(_DIRECTIVE) != "delete"]
     before = [have.get(key) for have in current if isinstance(have, dict)]
-    return _patched_first(merged, named, before, lambda item: item[key])
+    # A new item whose key is null in the patch has no key now: the object is invalid, not the patch.
+    return _patched_first(merged, named, before, lambda item: item.get(key))
 
 
 def _patched_first(items: list[Any], named: list[Any], before: list[Any], identity: Callable[[Any], Any]) -> list[Any]:

@@ -94,6 +94,23 @@ Feature: Scheduling while requests fail
     And every BindRequest is Succeeded or Failed
     And every allocation is valid, and no device is allocated twice
 
+  @DRA-345 @needs:direct-binding @profile:faults
+  Scenario: A single device is allocated once when an allocation is stored and neither answer nor watch says so
+    Given the scheduler binds pods itself
+    And node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    When the watches of ResourceClaim break and are not served
+    Given the API server loses its answers to the next 1 status updates of ResourceClaim
+    When a pod "one" using claim "first" is created
+    And every fault has affected a request
+    And a pod "two" using claim "second" is created
+    Then every pod is bound or has a reason why not
+    When watches are served again
+    Then every pod is bound or has a reason why not
+    And every allocation is valid, and no device is allocated twice
+
   @DRA-346
   Scenario Outline: Pods that are created while all watches <how> are scheduled
     Given node "n1" with 2 devices

@@ -283,10 +283,9 @@ class DirectPublisher:
             status["allocation"] = {**allocation, "allocationTimestamp": timestamp(self._clock.now())}
         if not is_reserved(current, pod):
             status.setdefault("reservedFor", []).append({"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)})
-        # Allocated and reserved already (DRA-128), for example by a try whose response was lost.
-        if updated == current:
-            return
-        self._updated(self._client.update_status(self._claims, updated))
+        # Allocated and reserved already (DRA-128), for example by a try whose response was lost. A watch may not have
+        # shown that yet, so it is passed on like a write of this process.
+        self._updated(current if updated == current else self._client.update_status(self._claims, updated))
 
     def protect(self, claim: Obj) -> Obj:
         """Add the finalizer before the allocation: an allocated claim must not vanish (DRA-128)."""

@@ -62,6 +62,12 @@ def test_strategic_merges_containers_by_name() -> None:
     ]
 
 
+def test_strategic_item_whose_key_is_null_loses_its_key() -> None:
+    """Found by `make fuzz`."""
+    change = {"spec": {"containers": [{"name": None, "image": "i"}]}}
+    assert strategic({}, change) == {"spec": {"containers": [{"image": "i"}]}}
+
+
 def test_strategic_directives() -> None:
     current = {"spec": {"containers": [{"name": "a"}, {"name": "b"}], "nodeSelector": {"x": "1", "y": "2"}}}
     change = {

@@ -262,6 +262,9 @@ def _strategic() -> Iterator[Probe]:
     for name, change in metadata.items():
         step = patch(PODS + "/p", {"metadata": change}, STRATEGIC, keep=("metadata.finalizers", "metadata.labels"))
         yield Probe(f"strategic/{name}", (made, step), pods=True)
+    # The key of a new item is null: the merged item has none.
+    nameless = {"spec": {"containers": [{"name": None, "image": "i"}]}}
+    yield Probe("strategic/container-null", (made, patch(PODS + "/p", nameless, STRATEGIC)), pods=True)
     owners = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "u-1"}]
     again = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "y", "uid": "u-2"}]
     first = patch(PODS + "/p", {"metadata": {"ownerReferences": owners}}, STRATEGIC, keep="none")
