@@ -1,16 +1,30 @@
-"""Checks of one scenario: judge a value now, after a wait, or once the system is idle."""
+"""Checks of one scenario: judge a value now, after a wait, or once the system is idle.
+
+Reports show the expected and the observed value of a check below each other. Therefore both have the same type and the
+same format:
+
+- If the expectation is a value, both are lists, mappings, numbers or texts: a sorted list with a sorted list, a mapping
+  with a mapping of the same keys. None stands for an object or a value that is absent.
+- If nothing may be found, the expectation is an empty list or mapping.
+- If the expectation is a condition ("2 different devices"), both are texts: `in_words` renders the observed value.
+
+A value that a target returned has no static type (Any) and is shown as it is: its type can be
+the difference.
+"""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import TypeVar
 
 import orjson
 
 from dra_conformance.core.errors import CheckFailed, Untestable
 from dra_conformance.core.events import CheckMade, EventLog
 
-Seen = tuple[bool, object]
+Observed = TypeVar("Observed")
+Seen = tuple[bool, Observed]
 """Whether a condition holds, and the observed value."""
 
 _SHOWN = 600  # characters of a value in a report
@@ -76,19 +90,24 @@ class Checks:
             )
 
     def eventually(
-        self, message: str, look: Callable[[], Seen], *, expected: object, within: float | None = None
+        self,
+        message: str,
+        look: Callable[[], Seen[object]],
+        *,
+        expected: object,
+        within: float | None = None,
     ) -> None:
         """Check that `look` returns (True, ...) within the run's patience, or within `within` seconds."""
         self._catch_up()
         self.check_seen(message, self.wait(look, within), expected=expected)
 
-    def check_seen(self, message: str, seen: Seen, *, expected: object) -> None:
+    def check_seen(self, message: str, seen: Seen[object], *, expected: object) -> None:
         """Judge the result of a wait."""
         self.check(seen[0], message, expected=expected, observed=seen[1])
 
-    def wait(self, look: Callable[[], Seen], within: float | None = None) -> Seen:
+    def wait(self, look: Callable[[], Seen[Observed]], within: float | None = None) -> Seen[Observed | None]:
         """Wait until `look` returns (True, ...) or time is up, and return its last result."""
-        last: Seen = (False, "nothing")
+        last: Seen[Observed | None] = (False, None)
 
         def holds() -> bool:
             nonlocal last
@@ -111,13 +130,20 @@ class Checks:
             clock.wait(threading.Event(), _PAUSE)
         return True
 
-    def require(self, message: str, look: Callable[[], Seen], *, within: float | None = None) -> None:
+    def require(self, message: str, look: Callable[[], Seen[object]], *, within: float | None = None) -> None:
         """Wait for a precondition. Raises Untestable if it does not hold in time: nothing can be judged then."""
         seen = self.wait(look, within)
         if not seen[0]:
             raise Untestable(f"{message}: saw {show(seen[1])}")
 
-    def stays(self, message: str, look: Callable[[], Seen], *, expected: object, seconds: float | None = None) -> None:
+    def stays(
+        self,
+        message: str,
+        look: Callable[[], Seen[object]],
+        *,
+        expected: object,
+        seconds: float | None = None,
+    ) -> None:
         """Check that `look` returns (True, ...) once the system is idle, and for `seconds` after that."""
         self._catch_up()
         self._settle()
@@ -131,6 +157,15 @@ class Checks:
 
             self._log.wait_for(broken, seconds)
         self.check(seen[0], message, expected=expected, observed=seen[1])
+
+
+def in_words(value: object) -> str:
+    """Return a value as text without JSON, for a check whose expectation is a sentence."""
+    if isinstance(value, Mapping):
+        return "; ".join(f"{key}: {in_words(one)}" for key, one in value.items()) or "none"
+    if isinstance(value, list | tuple | set | frozenset):
+        return ", ".join(f"({in_words(one)})" if isinstance(one, Mapping) else in_words(one) for one in value) or "none"
+    return "none" if value is None else value if isinstance(value, str) else show(value)
 
 
 def show(value: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.allocations import results_of
 from dra_api.clock import timestamp
@@ -44,7 +45,7 @@ def _(world: World, request: str, claim: str, amounts: str) -> None:
     """The result of the request comes to consume exactly these capacities, compared as quantities."""
     wanted = {name: Quantity.parse(str(value)) for name, value in manifests.parse_value(amounts).items()}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         mine = [one for one in results_of(world.seen(RESOURCE_CLAIMS, claim)) if one["request"] == request]
         taken = [
             {name: Quantity.parse(str(value)) for name, value in (one.get("consumedCapacity") or {}).items()}
@@ -59,7 +60,7 @@ def _(world: World, request: str, claim: str, amounts: str) -> None:
 def _(world: World, claims: str) -> None:
     """Every result of these claims comes to have a shareID, and no two are equal."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         ids = [one.get("shareID") for name in words(claims) for one in results_of(world.seen(RESOURCE_CLAIMS, name))]
         return len(ids) > 0 and all(ids) and len(set(ids)) == len(ids), ids or "not allocated"
 
@@ -108,7 +109,7 @@ def _(world: World, claim: str) -> None:
     """After the last reported condition, the claim comes to be allocated and reserved, with empty `status.devices`."""
     reported = world.state(Reports).versions[claim]
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = world.seen(RESOURCE_CLAIMS, claim) or {}
         status = seen.get("status") or {}
         later = bool(seen) and int(seen["metadata"]["resourceVersion"]) > reported

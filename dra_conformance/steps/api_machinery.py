@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.client import ApiError, KubeClient, Watch
 from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
@@ -430,7 +431,7 @@ def _(world: World) -> None:
     """The object comes to be deleted."""
     name = name_of(draft(world))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = world.seen(RESOURCE_CLAIMS, name)
         return found is None, "deleted" if found is None else found["metadata"].get("ownerReferences")
 
@@ -443,7 +444,7 @@ def _(world: World, names: str) -> None:
     name = name_of(draft(world))
     wanted = words(names)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = world.seen(RESOURCE_CLAIMS, name)
         owners = [] if found is None else [o["name"] for o in found["metadata"].get("ownerReferences") or ()]
         return owners == wanted, owners if found is not None else "deleted"

@@ -76,7 +76,7 @@ def _(world: World, claim: str, pod: str) -> None:
 def _(world: World, pod: str) -> None:
     """One BindRequest comes to name the pod, and there is still exactly one once the system is idle."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = [name_of(request) for request in requests_of(world, pod)]
         return len(found) == 1, found or "none"
 
@@ -90,7 +90,7 @@ def _(world: World, pod: str) -> None:
 def _(world: World, pod: str) -> None:
     """No BindRequest has ever named the pod, not even a deleted one, once the system is idle."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         changes = [event for event in world.log.kept(ObjectChanged) if event.resource == BIND_REQUESTS.plural]
         ours = [event for event in changes if event.name.startswith(f"{world.namespace}/")]
         made = {event.name for event in ours if event.summary.get("pod") == pod}
@@ -103,7 +103,7 @@ def _(world: World, pod: str) -> None:
 def _(world: World, pod: str, claim: str, count: int) -> None:
     """The entry of the claim (the pod's own name) has this number of results, all in the selected node's pool."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         request = request_of(world, pod)
         allocation = entries_of(request).get(claim)
         results = results_of_allocation(allocation)
@@ -119,7 +119,7 @@ def _(world: World, pod: str, claim: str, count: int) -> None:
 def _(world: World, pod: str, claim: str, devices: str) -> None:
     """The entry of the claim (the pod's own name) has exactly these devices, in any order."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = entries_of(request_of(world, pod))
         return devices_in(found.get(claim)) == sorted(words(devices)), found
 
@@ -130,7 +130,7 @@ def _(world: World, pod: str, claim: str, devices: str) -> None:
 def _(world: World, pod: str, claim: str) -> None:
     """The entry of the claim (the pod's own name) has results in each BindRequest of the pod; there may be none."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = [entries_of(request) for request in requests_of(world, pod)]
         return all(devices_in(entries.get(claim)) for entries in found), found or "no BindRequest"
 
@@ -141,7 +141,7 @@ def _(world: World, pod: str, claim: str) -> None:
 def _(world: World, count: int, devices: int) -> None:
     """This number of pods has one BindRequest each, and together these allocate each device at most once."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         requests = world.all_seen(BIND_REQUESTS)
         pods = Counter(str((request.get("spec") or {}).get("podName")) for request in requests)
         promised = [
@@ -160,7 +160,7 @@ def _(world: World, count: int, devices: int) -> None:
 def check_failed(world: World, name: str, text: str) -> None:
     """Check that a BindRequest comes to phase Failed with a reason that contains `text`."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = status_of(world.seen(BIND_REQUESTS, name))
         reason = str(seen.get("reason") or "")
         return seen.get("phase") == "Failed" and bool(reason) and text in reason, seen or "no status"
@@ -184,7 +184,7 @@ def _(world: World, name: str, text: str) -> None:
 def _(world: World, name: str, key: str, pod: str) -> None:
     """The BindRequest is Failed and the pod unbound, or it is Succeeded and the pod bound with this annotation."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = world.seen(PODS, pod) or {}
         phase = status_of(world.seen(BIND_REQUESTS, name)).get("phase")
         node, value = (found.get("spec") or {}).get("nodeName"), (meta(found).get("annotations") or {}).get(key)
@@ -201,7 +201,7 @@ def _(world: World, name: str, key: str, pod: str) -> None:
 def _(world: World, name: str, count: int) -> None:
     """`status.failedAttempts` is this number (0: or absent) once the binder has set a phase and the system is idle."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = status_of(world.seen(BIND_REQUESTS, name))
         return int(seen.get("failedAttempts") or 0) == count and bool(seen.get("phase")), seen
 
@@ -264,7 +264,7 @@ def _(world: World, claim: str, entry: str, subject: str) -> None:
     """The claim comes to have the devices, the configuration and the node selector of the BindRequest's entry."""
     ref, name = reference(world, subject), claim_name(world, claim)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         entries = entries_of(next(iter(ref.found()), None))
         # The time is left out: a binder may set its own when it writes the claim.
         wanted = {key: value for key, value in (entries.get(entry) or {}).items() if key != "allocationTimestamp"}
@@ -280,7 +280,7 @@ def _(world: World) -> None:
     """The scenario itself wrote every BindRequest of the namespace."""
     mine = world.state(Written).names
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = {name_of(request) for request in world.all_seen(BIND_REQUESTS)}
         return found <= mine, sorted(found - mine)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dra_api import regular_file
 from dra_conformance.core import manifests
@@ -159,7 +160,7 @@ def _(world: World, node: str, seconds: int) -> None:
     """No file is left that did not exist before; 0 seconds: now."""
     before = world.state(CdiFiles).of_node[node]
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         left = sorted(files(world, node) - before)
         return not left, left or "none"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.objects import PODS, Obj, name_of
 from dra_conformance.core.errors import Untestable
@@ -21,7 +22,7 @@ class Removals:
     versions: dict[str, str] = field(default_factory=dict)
 
 
-def one(claims: list[Obj]) -> Seen:
+def one(claims: list[Obj]) -> Seen[Any]:
     """Return whether there is exactly one claim, and the names of the claims."""
     return len(claims) == 1, [name_of(claim) for claim in claims] or "no claim"
 
@@ -63,7 +64,7 @@ def _(world: World, pod: str, name: str, entry: str) -> None:
 def _(world: World, pod: str, entry: str) -> None:
     """`resourceClaimStatuses` comes to have the pod's only claim under this name, and no other entry."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         claims, entries = claims_made_for(world, pod), recorded(world, pod)
         wanted = [{"name": entry, "resourceClaimName": name_of(claim)} for claim in claims]
         return len(claims) == 1 and entries == wanted, entries or "no entry"
@@ -81,7 +82,7 @@ def _(world: World, pod: str) -> None:
 def _(world: World, pod: str) -> None:
     """The pod controls no claim once the system is idle."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = claims_made_for(world, pod)
         return not found, [name_of(claim) for claim in found] or "no claim"
 
@@ -110,7 +111,7 @@ def _(world: World, pod: str, entry: str, kept: str) -> None:
         statuses = (obj.get("status") or {}).get("resourceClaimStatuses") or ()
         return [one["name"] for one in statuses if one.get("resourceClaimName")]
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = names(world.seen(PODS, pod) or {})
         return entry in found, found
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from typing import Any
 from uuid import uuid4
 
 from dra_api.allocations import results_of
@@ -250,7 +251,7 @@ def _(world: World, claim: str, devices: str) -> None:
     """The claim comes to be allocated exactly these devices, in any order."""
     wanted, name = sorted(words(devices)), claim_name(world, claim)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         held = devices_of(world.seen(RESOURCE_CLAIMS, name))
         return sorted(held) == wanted, held or "not allocated"
 
@@ -262,7 +263,7 @@ def _(world: World, request: str, claim: str, devices: str) -> None:
     """The allocation results of one request come to be exactly these devices, in any order."""
     wanted = sorted(words(devices))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         results = results_of(world.seen(RESOURCE_CLAIMS, claim))
         seen = [(str(result["request"]), str(result["device"])) for result in results]
         return sorted(device for of, device in seen if of == request) == wanted, seen or "not allocated"
@@ -275,7 +276,7 @@ def _(world: World, count: int, claims: str) -> None:
     """This number of the claims comes to be allocated, and it is still this number once the system is idle."""
     names = words(claims)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         held = [name for name in names if devices_of(world.seen(RESOURCE_CLAIMS, name))]
         return len(held) == count, held or "none"
 
@@ -288,7 +289,7 @@ def _(world: World, count: int, claims: str) -> None:
 def _(world: World, claim: str) -> None:
     """The claim is not allocated once the system is idle."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         held = devices_of(world.seen(RESOURCE_CLAIMS, claim))
         return not held, held or "not allocated"
 
@@ -299,7 +300,7 @@ def _(world: World, claim: str) -> None:
 def _(world: World, claim: str) -> None:
     """The claim exists and comes to have no devices."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = world.seen(RESOURCE_CLAIMS, claim)
         held = devices_of(seen)
         return seen is not None and not held, held or "gone"
@@ -312,7 +313,7 @@ def _(world: World, claim: str, pod: str) -> None:
     """`reservedFor` comes to contain the pod with its uid."""
     name = claim_name(world, claim)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         owner = world.seen(PODS, pod)
         users = consumers(world.seen(RESOURCE_CLAIMS, name))
         wanted = {"resource": "pods", "name": pod, "uid": uid_of(owner or {})}
@@ -321,7 +322,7 @@ def _(world: World, claim: str, pod: str) -> None:
     world.eventually(f"claim {claim} is reserved for {pod}", look, expected=f"an entry for pod {pod} with its uid")
 
 
-def reserved_exactly(world: World, claim: str, pods: list[str]) -> Seen:
+def reserved_exactly(world: World, claim: str, pods: list[str]) -> Seen[Any]:
     """Return whether `reservedFor` has exactly one entry for each of the pods, with its uid, and no other entry."""
     found = world.seen(RESOURCE_CLAIMS, claim_name(world, claim))
     if found is None:
@@ -344,7 +345,7 @@ def _(world: World, claim: str, pods: str) -> None:
     """`reservedFor` comes to contain exactly these pods, and does not change for some time."""
     names = words(pods)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         return reserved_exactly(world, claim, names)
 
     world.wait(look)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.objects import (
     COMPUTE_DOMAINS,
@@ -138,7 +139,7 @@ def differences(found: Obj, wanted: Obj) -> Obj:
     return {key: found.get(key) for key in wanted if found.get(key) != wanted[key]}
 
 
-def look_at_one(found: list[Obj], fields: Callable[[Obj], Obj], wanted: Obj) -> Seen:
+def look_at_one(found: list[Obj], fields: Callable[[Obj], Obj], wanted: Obj) -> Seen[Any]:
     """Return whether there is exactly one object with these fields, and what differs."""
     if len(found) != 1:
         return False, [name_of(obj) for obj in found] or "no such object"
@@ -158,7 +159,7 @@ def _(world: World, name: str, mode: str) -> None:
     template_name = owner["spec"]["channel"]["resourceClaimTemplate"]["name"]
     wanted = expected_template("channel", name=f"{namespace}/{template_name}", uid=uid, mode=mode)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = world.client.find(RESOURCE_CLAIM_TEMPLATES, template_name, namespace)
         return look_at_one([found] if found else [], template_fields, wanted)
 
@@ -176,7 +177,7 @@ def _(world: World, name: str) -> None:
     }
     fields = {"DaemonSet": daemon_set_fields, "ResourceClaimTemplate": template_fields}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = daemon_objects(world, uid)
         seen = {kind: look_at_one(found[kind], fields[kind], wanted[kind]) for kind in wanted}
         return all(ok for ok, _ in seen.values()), {kind: observed for kind, (_, observed) in seen.items()}
@@ -280,7 +281,7 @@ def check_daemon_set(world: World, name: str, fields: Callable[[Obj], Obj], want
     """Check that a domain comes to have one DaemonSet with these fields."""
     uid = uid_of(domain(world, name))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         return look_at_one(daemon_objects(world, uid)["DaemonSet"], fields, wanted)
 
     world.eventually(f"DaemonSet of ComputeDomain {name}", look, expected=wanted)
@@ -329,7 +330,7 @@ def _(world: World, name: str) -> None:
     """The domain and its objects have the remembered versions once the system is idle, and there are no others."""
     wanted = world.state(RememberedObjects).of_domain[name]
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = versions(world, name)
         changed = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
         return not changed, changed or "unchanged"
@@ -385,7 +386,7 @@ def left_of(world: World, uid: str, namespace: str) -> list[str]:
 def _(world: World) -> None:
     """The copies of an earlier step are deleted, and the node has no label."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         left = left_of(world, NO_DOMAIN, world.namespace)
         return not left, left or "nothing"
 
@@ -400,7 +401,7 @@ def _(world: World, name: str) -> None:
     namespace, real, uid = namespace_of(created), name_of(created), uid_of(created)
     early: list[str] = []
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         # The domain first: what is found after it is gone was left behind.
         found = world.client.find(COMPUTE_DOMAINS, real, namespace)
         left = left_of(world, uid, namespace)

@@ -6,6 +6,7 @@ Steps that count nodes call them node-1 and on, and the channel claims on them r
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, Obj, uid_of
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
@@ -42,7 +43,7 @@ def _(world: World, nodes: str, name: str) -> None:
     # The emulated kubelet of a node runs the simulated daemon as well, and can give its pod another address.
     world.settle()
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = entries_of(world, name, nodes)
         return [found.get(node, {}).get("status") for node in words(nodes)] == ["Ready"] * len(words(nodes)), found
 
@@ -56,7 +57,7 @@ def _(world: World, nodes: str, name: str) -> None:
     remembered = world.state(RememberedEntries).of_domain[name]
     wanted = {node: remembered[node] for node in words(nodes)}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = entries_of(world, name, nodes)
         return found == wanted, found
 
@@ -68,7 +69,7 @@ def _(world: World, nodes: str, name: str) -> None:
     """Each of these nodes has a Ready entry whose address is not the remembered one, and no two have the same."""
     before = world.state(RememberedEntries).of_domain[name]
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = entries_of(world, name, nodes)
         ready = {node for node, entry in found.items() if entry.get("status") == "Ready"}
         addresses = {entry["ipAddress"] for entry in found.values()}

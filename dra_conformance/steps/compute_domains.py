@@ -300,7 +300,7 @@ def _(world: World, name: str, count: int, last: int) -> None:
     """The ComputeDomainCliques have so many entries once the system is idle, each with an index of its own."""
     uid = uid_of(domain(world, name))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = world.client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
         indices = sorted(str(entry.get("index")) for clique in found for entry in clique.get("daemons") or ())
         return len(indices) == count and set(indices) == {str(index) for index in range(last + 1)}, indices
@@ -317,7 +317,7 @@ def _(world: World, name: str, nodes: str) -> None:
     uid = uid_of(domain(world, name))
     wanted = sorted(world.name(node) for node in words(nodes))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = world.client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
         entries = sorted(entry["nodeName"] for clique in found for entry in clique.get("daemons") or ())
         return entries == wanted, entries or "no entry"
@@ -331,7 +331,7 @@ def _(world: World, number: str, name: str, nodes: str) -> None:
     uid = uid_of(domain(world, name))
     wanted = sorted(world.name(node) for node in words(nodes))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = world.client.find(COMPUTE_DOMAIN_CLIQUES, f"{uid}.{number}", DRIVER_NAMESPACE)
         if found is None:
             return False, "no such clique"
@@ -358,7 +358,7 @@ def advance(world: World, seconds: float, *, within: float) -> None:
     world.log.clock.wait(threading.Event(), within)
 
 
-def look_label(world: World, node: str, name: str) -> Seen:
+def look_label(world: World, node: str, name: str) -> Seen[Any]:
     """Return whether the label of a node has the uid of a domain; `none`: whether it has no such label."""
     found = (meta(world.seen(NODES, world.name(node)) or {}).get("labels") or {}).get(LABEL)
     wanted = None if name == "none" else uid_of(world.state(CreatedDomains).of_name[name])

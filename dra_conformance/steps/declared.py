@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from contextlib import closing
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.rpc import HEALTH_VERSIONS, DRAPluginClient, RpcError
 from dra_conformance.core.declaration import parameters
@@ -79,7 +80,7 @@ def _(world: World, node: str) -> None:
     names = {device["name"] for device in component.devices()}
     pools = {obj["spec"]["pool"]["name"] for obj in component.slices()}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         # With the pool, because the names of devices are unique within a pool only.
         known = {device for pool, device in component.harness_kubelet.health_of(component.driver_name) if pool in pools}
         return names <= known, sorted(names - known) or "all"
@@ -137,7 +138,7 @@ def _(world: World, node: str) -> None:
     """The kubelet comes to have a report of each device that is not older than its timeout."""
     component = world.node(node)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         old = component.harness_kubelet.outdated_health_of(component.driver_name)
         return not old, sorted(device for _pool, device in old) or "none"
 
@@ -149,7 +150,7 @@ def _(world: World, node: str) -> None:
     """Each streamed device has come to have a time of its health that is within a minute of now."""
     component = world.node(node)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         now = world.clock.now().timestamp()
         times = component.harness_kubelet.health_times_of(component.driver_name)
         wrong = {device: at for (_pool, device), at in times.items() if abs(now - at) > 60}

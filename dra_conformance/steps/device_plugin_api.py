@@ -6,6 +6,7 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from dra_api.rpc import RpcError
 from dra_api.rpc.device_plugin import HEALTHY, UNHEALTHY, PluginDevice
@@ -196,7 +197,7 @@ def _(world: World, node: str) -> None:
     """The kubelet accepts a registration, and the plugin sends a list of devices; after a restart, of all resources."""
     plugin, before = slot(world, node), world.state(Plugins).before.get(node, {})
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = {one.resource for one in plugin.manager.plugins() if one.lists}
         return bool(found) and found >= set(before), {"registered": sorted(found), "plugin": plugin.state()}
 
@@ -208,7 +209,7 @@ def _(world: World, node: str) -> None:
     """The plugin is registered within 40 seconds, or its process ends, so that it can be started again."""
     plugin = slot(world, node)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = {one.resource for one in plugin.manager.plugins() if one.lists}
         return bool(found) or plugin.has_ended, {"registered": sorted(found), "plugin": plugin.state()}
 
@@ -225,7 +226,7 @@ def _(world: World, node: str) -> None:
     """The plugin ends by itself, and has never registered."""
     plugin = slot(world, node)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         tried = [one.registration.resource_name for one in plugin.manager.attempts]
         return plugin.has_ended and not tried, {"registered": tried, "plugin": plugin.state()}
 
@@ -300,10 +301,10 @@ def _(world: World, node: str) -> None:
     """A plugin is registered, and no stream of it ends within a second."""
     plugin = slot(world, node)
 
-    def accepted() -> Seen:
+    def accepted() -> Seen[Any]:
         return bool(plugin.manager.accepted()), plugin.state()
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = {one.resource: one.ended or ("open" if one.lists else "no list") for one in plugin.manager.accepted()}
         return all(one == "open" for one in seen.values()), seen
 
@@ -365,7 +366,7 @@ def _(world: World, gpu: int, node: str, xid: int) -> None:
     found = registered(world, node)
     before = sum(len(one.lists) for one in found)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         return sum(len(one.lists) for one in found) > before, None
 
     deadline = world.log.clock.monotonic() + within(world, SECONDS)
@@ -401,7 +402,7 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str) -> None:
     """A list arrives in which at least one device is Unhealthy."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = _health(world, node)
         return found[UNHEALTHY] > 0, dict(found)
 
@@ -416,7 +417,7 @@ def _(world: World, node: str) -> None:
     found = _health(world, node)
     wanted = found.total() / len(world.node(node).gpus.gpus)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = _health(world, node)
         return seen[UNHEALTHY] == wanted, dict(seen)
 
@@ -475,7 +476,7 @@ def _(world: World, node: str, amounts: str) -> None:
     """The registered resources are exactly these, with these numbers of devices (YAML)."""
     wanted = {str(name): int(count) for name, count in manifests.parse_value(amounts).items()}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = {name: len(ids) for name, ids in resources(world, node).items()}
         return seen == wanted, seen
 
@@ -491,7 +492,7 @@ def _(world: World, node: str) -> None:
     manager = slot(world, node).manager
     known = {attempt.registration.endpoint for attempt in manager.attempts}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         left = sorted(path.name for path in manager.sockets() if path.name in known)
         return not left, left
 
@@ -506,7 +507,7 @@ def _(world: World, node: str) -> None:
     plugin = slot(world, node)
     before = world.state(Plugins).before.get(node, {})
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         names = {one.registration.endpoint for one in plugin.manager.plugins()}
         sockets = {path.name for path in plugin.manager.sockets()}
         again = bool(names) and names <= sockets and set(resources(world, node)) >= set(before)

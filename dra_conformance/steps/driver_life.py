@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import threading
+from typing import Any
 
 from dra_api.rpc import (
     DRA_VERSIONS,
@@ -227,7 +228,7 @@ def _(world: World, driver: str, node: str) -> None:
     component = world.node(node)
     name = known_driver_name(world, world.text(driver))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         drivers = component.kubelet.plugins.drivers()
         # Like a kubelet, ignore names that begin with a dot.
         files = sorted(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dra_api.allocations import results_of
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, uid_of
 from dra_conformance.engine.vocabulary import given, then, when
@@ -32,7 +34,7 @@ def _(world: World, pod: str, template: str) -> None:
     create_pod(world, obj)
 
 
-def look_running(world: World, pod: str) -> Seen:
+def look_running(world: World, pod: str) -> Seen[Any]:
     """Return whether a pod runs, and its phase with the reason."""
     return phase_of(world, pod) == "Running", phase_with_reason(world, pod)
 
@@ -57,7 +59,7 @@ def _(world: World, pod: str) -> None:
     uid = uid_of(world.get(PODS, pod))
     world.client.delete(PODS, pod, world.namespace)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         claims = [claim["metadata"]["name"] for claim in world.all_seen(RESOURCE_CLAIMS) if _owned(claim, uid)]
         return world.seen(PODS, pod) is None and not claims, claims or "the pod still exists"
 
@@ -73,7 +75,7 @@ def _owned(claim: Obj, uid: str) -> bool:
 def _(world: World, pod: str, node: str) -> None:
     """Wait until the pod is bound to the node; the driver is called after that."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         bound = ((world.seen(PODS, pod) or {}).get("spec") or {}).get("nodeName")
         return bound == world.name(node), bound or events_of(world, pod) or "not bound"
 
@@ -85,7 +87,7 @@ def _(world: World, node: str) -> None:
     """ResourceSlices of this driver and this node come to have a device."""
     component = world.node(node)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         return bool(component.devices()), {"slices": len(component.slices()), "devices": len(component.devices())}
 
     world.eventually("the driver publishes devices", look, expected="a device", within=max(world.run.patience, 20.0))
@@ -96,7 +98,7 @@ def _(world: World, pod: str, node: str) -> None:
     """The pod's claim comes to be allocated devices of the driver under test only, from the node's pools."""
     wanted = {"driver": world.run.options.driver_name, "pools": sorted(_pools(world, node))}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         uid = uid_of(world.seen(PODS, pod) or {})
         results = [r for claim in world.all_seen(RESOURCE_CLAIMS) if _owned(claim, uid) for r in results_of(claim)]
         ok = bool(results) and all(r["driver"] == wanted["driver"] and r["pool"] in wanted["pools"] for r in results)
@@ -113,7 +115,7 @@ def _pools(world: World, node: str) -> set[str]:
 def _(world: World, pod: str, reason: str) -> None:
     """No event about the pod has this reason after everything has settled."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = [text for text in events_of(world, pod) if text.startswith(reason)]
         return not seen, seen or "none"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.objects import NODES, RESOURCE_SLICES, Obj, name_of, uid_of
 from dra_conformance.components.pools import completed, completeness, generation, newest
@@ -48,7 +49,7 @@ def _(world: World, node: str) -> None:
     for name in gone.values():
         world.client.delete_if_there(RESOURCE_SLICES, name)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         # By uid: the driver may already have created slices of the same names again.
         left = [name_of(obj) for obj in component.slices() if uid_of(obj) in gone]
         return not left, left
@@ -93,7 +94,7 @@ def _(world: World, node: str, seconds: int) -> None:
     within = world.run.patience if in_process else float(seconds)
     faults.require_met(world, within=within)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         complete, seen = completeness(component.slices())
         found = sorted(device["name"] for device in component.devices())
         return complete and found == wanted, seen if found == wanted else found
@@ -107,7 +108,7 @@ def _(world: World, node: str) -> None:
     component = world.node(node)
     wanted = world.state(SliceHistory).devices
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = sorted(
             device["name"]
             for several in newest(component.slices()).values()
@@ -156,7 +157,7 @@ def _(world: World, pool: str, seconds: int) -> None:
     if in_process:
         world.pass_time(seconds)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         left = [name_of(obj) for obj in world.observer.list(RESOURCE_SLICES) if uid_of(obj) == made]
         return not left, left
 
@@ -181,7 +182,7 @@ def _(world: World, node: str) -> None:
     """There come to be more slices than remembered, in complete pools, all of the same higher generation."""
     before = world.state(SliceHistory).generations
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         complete, seen = completeness(world.node(node).slices())
         now = _generations(world, node)
         one = len(set(now.values())) == 1 and min(now.values()) > max(before.values())
@@ -202,7 +203,7 @@ def _(world: World, node: str) -> None:
     """If more than one of the remembered slices has changed, all have a higher generation; otherwise the same."""
     before = world.state(SliceHistory)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         complete, pools = completeness(world.node(node).slices())
         now, contents = _generations(world, node), _contents(world, node)
         changed = [uid for uid in {*contents, *before.contents} if contents.get(uid) != before.contents.get(uid)]
@@ -254,7 +255,7 @@ def _(world: World, number: int, node: str) -> None:
 def _(world: World, node: str, number: int) -> None:
     """Consumers that have seen a generation ignore slices of lower ones."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = sorted(_generations(world, node).values())
         return bool(found) and found[0] > number, found
 
@@ -265,7 +266,7 @@ def _(world: World, node: str, number: int) -> None:
 def _(world: World, node: str) -> None:
     """All but one slice of the driver are deleted."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = [name_of(obj) for obj in world.node(node).slices()]
         return len(found) == 1, found
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dra_api.objects import PODS, Obj, meta, name_of, owner_reference
 from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, then, words
@@ -37,7 +39,7 @@ def _(world: World, pod: str, devices: str) -> None:
     """One claim that the pod controls is annotated as its extended resources, allocated these devices, and reserved."""
     wanted = sorted(words(devices))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = extended_claims(world, pod)
         held = [sorted(devices_of(claim)) for claim in found]
         users = [entry.get("name") for claim in found for entry in consumers(claim)]
@@ -51,7 +53,7 @@ def _(world: World, pod: str, name: str, requests: str, resource: str) -> None:
     """`extendedResourceClaimStatus` names the claim, and its requests that a container uses for a resource."""
     wanted = sorted(manifests.parse_value(requests))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         status = ((world.seen(PODS, pod) or {}).get("status") or {}).get("extendedResourceClaimStatus") or {}
         mine = [
             str(one["requestName"])

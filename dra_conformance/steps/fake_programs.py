@@ -8,6 +8,7 @@ from __future__ import annotations
 from fnmatch import fnmatch
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from dra_conformance.components import fake_root
 from dra_conformance.components.fake_executable import FakeExecutable
@@ -154,7 +155,7 @@ def _(world: World, node: str, datatable: list[list[str]]) -> None:
     """One daemon for the GPUs of each claim of the table runs, and no other, started with these arguments."""
     wanted = {uuids_of(world, node, claim): arguments for claim, arguments in datatable[1:]}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         lines = [line for line in mps_control(world.node(node)).recorded() if line.startswith("start ")]
         found = {}
         for pipe, devices in running(world, node).items():
@@ -194,7 +195,7 @@ def _(world: World, node: str) -> None:
         raise Untestable("no control daemon was ever started")
     plugin = component.kubelet.plugins_dir / component.driver_name
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         # NVIDIA's driver has them in mps/<id>/pipe.
         left = {str(path) for path in (plugin / "mps").glob("*")}
         for pipe in map(Path, started_daemons(control.recorded())):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.objects import BIND_REQUESTS, Resource, meta, name_of, uid_of
 from dra_conformance.core import manifests
@@ -26,7 +27,7 @@ class Remembered:
     versions: dict[str, str] = field(default_factory=dict)
 
 
-def look(ref: Reference, path: str, wanted: str) -> Seen:
+def look(ref: Reference, path: str, wanted: str) -> Seen[Any]:
     """Return whether a field of the object meets an expectation, and its value."""
     found = ref.found()
     if len(found) != 1:
@@ -114,7 +115,7 @@ def _(world: World, subject: str, datatable: list[list[str]]) -> None:
     ref = reference(world, subject)
     wanted = dict(datatable[1:])
 
-    def seen() -> Seen:
+    def seen() -> Seen[Any]:
         found = {path: look(ref, path, value) for path, value in wanted.items()}
         wrong = {path: value for path, (met, value) in found.items() if not met}
         return not wrong, wrong or "as expected"
@@ -135,7 +136,7 @@ def _(world: World, subject: str, kind: str, status: str, reason: str) -> None:
     ref = reference(world, subject)
     wanted = {"status": status, "reason": reason}
 
-    def seen() -> Seen:
+    def seen() -> Seen[Any]:
         _, found = look(ref, f"status.conditions[type={kind}][0]", "set")
         return isinstance(found, dict) and covers(found, wanted), found or "no such condition"
 
@@ -147,7 +148,7 @@ def _(world: World, kind: str, subject: str, text: str) -> None:
     """The message of a condition comes to contain this text."""
     ref, wanted = reference(world, subject), world.text(text)
 
-    def seen() -> Seen:
+    def seen() -> Seen[Any]:
         _, message = look(ref, f"status.conditions[type={kind}][0].message", "set")
         return isinstance(message, str) and wanted in message, message or "no message"
 
@@ -160,7 +161,7 @@ def _(world: World, subject: str) -> None:
     ref = reference(world, subject)
     collected = ref.resource == BIND_REQUESTS and world.run.has_controllers
 
-    def seen() -> Seen:
+    def seen() -> Seen[Any]:
         found = ref.found(deleting=True)
         return not found, [meta(obj).get("finalizers") or name_of(obj) for obj in found] or "gone"
 
@@ -173,7 +174,7 @@ def _(world: World, subject: str) -> None:
     """The object comes to be deleted, or to have a deletionTimestamp: a finalizer may keep it for a while."""
     ref = reference(world, subject)
 
-    def seen() -> Seen:
+    def seen() -> Seen[Any]:
         found = [obj for obj in ref.found(deleting=True) if "deletionTimestamp" not in meta(obj)]
         return not found, [name_of(obj) for obj in found] or "deleted"
 
@@ -185,7 +186,7 @@ def _(world: World, subject: str) -> None:
     """The object exists and is not being deleted once the system is idle."""
     ref = reference(world, subject)
 
-    def seen() -> Seen:
+    def seen() -> Seen[Any]:
         found = ref.found()
         return bool(found) and "deletionTimestamp" not in meta(found[0]), "it exists" if found else "gone"
 
@@ -197,7 +198,7 @@ def _(world: World, subject: str) -> None:
     """The object has the version that a step before remembered, once the system is idle."""
     ref, version = reference(world, subject), world.state(Remembered).versions[subject]
 
-    def seen() -> Seen:
+    def seen() -> Seen[Any]:
         found = ref.found()
         same = len(found) == 1 and str(meta(found[0]).get("resourceVersion")) == version
         return same, found[0].get("status") if found else "no such object"
@@ -210,7 +211,7 @@ def _(world: World, subject: str) -> None:
     """There is one such object, with another uid than the one that a step before wrote or removed."""
     ref, former = reference(world, subject), world.state(Known).former[subject]
 
-    def seen() -> Seen:
+    def seen() -> Seen[Any]:
         uids = [uid_of(obj) for obj in ref.found()]
         return len(uids) == 1 and uids[0] != former, uids or "no such object"
 
@@ -223,7 +224,7 @@ def _(world: World, subject: str, path: str) -> None:
     ref, manifest = reference(world, subject), world.manifest(path)
     wanted = {"labels": meta(manifest).get("labels"), "spec": manifest["spec"]}
 
-    def seen() -> Seen:
+    def seen() -> Seen[Any]:
         found = ref.found()
         if len(found) != 1:
             return False, "no such object"

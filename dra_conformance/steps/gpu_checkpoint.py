@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dra_api import regular_file
 from dra_conformance.components import fake_root
@@ -160,7 +161,7 @@ def check_removed(world: World, node: str, claim: str, driver: str = "") -> None
     """Check that a driver comes to have no record of a claim; see `records`."""
     uid = reference_to(world, claim).uid
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = [path.name for path in records(world, node, uid, driver)]
         return not found, found or "none"
 
@@ -178,7 +179,7 @@ def _(world: World, node: str, claim: str) -> None:
     """A file of the ComputeDomain driver comes to have the claim's uid."""
     uid = reference_to(world, claim).uid
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = [path.name for path in records(world, node, uid, DOMAIN_DRIVER)]
         return bool(found), found or "none"
 

@@ -72,7 +72,7 @@ def published(world: World, node: str, gpu: int) -> Obj:
     return {}
 
 
-def judge_devices(world: World, node: str, kind: str, expected: Sequence[ExpectedField]) -> Seen:
+def judge_devices(world: World, node: str, kind: str, expected: Sequence[ExpectedField]) -> Seen[Any]:
     """Compare the fields of all devices of a type; without any device the fields are not as expected."""
     found = of_type(world, node, kind)
     wrong = {device["name"]: bad for device in found if (bad := expectations.differences(expected, device))}
@@ -164,7 +164,7 @@ def _(world: World, one: str, other: str, node: str, path: str) -> None:
 def _(world: World, node: str, there: str, gone: str) -> None:
     """The slices come to have the first devices (comma-separated) and none of the others."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = {device["name"] for device in world.node(node).devices()}
         ok = set(words(there)) <= found and not set(words(gone)) & found
         return ok, sorted(name for name in found if name in {*words(there), *words(gone)}) or "none of them"

@@ -6,6 +6,7 @@ Errors are injected into the fake NVML: XIDs and ECC errors of a GPU or a MIG de
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_conformance.core.errors import SpecificationError, Untestable
@@ -109,7 +110,7 @@ def _(world: World, node: str, devices: str, health: str) -> None:
     pools = {obj["spec"]["pool"]["name"] for obj in component.slices()}
     names = device_names(world, node, devices)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = component.harness_kubelet.reported_health_of(component.driver_name)
         states = {name: state for (pool, name), state in found.items() if pool in pools and name in names}
         return bool(names) and states == dict.fromkeys(names, health), states
@@ -128,7 +129,7 @@ def _(world: World, devices: str, node: str, taint: str) -> None:
     names = device_names(world, node, devices)
     wanted = sorted(read_taints(taint), key=by_key)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = {one["name"]: one.get("taints") or [] for one in world.node(node).devices() if one["name"] in names}
         plain = [
             [{k: v for k, v in item.items() if k != "timeAdded"} for item in sorted(taints, key=by_key)]
@@ -148,7 +149,7 @@ def _(world: World, node: str, devices: str) -> None:
     """All other devices are free of taints after everything has settled; see `device_names`, joined by `and`."""
     excepted = {name for text in devices.split(" and ") for name in device_names(world, node, text)}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         component = world.node(node)
         tainted = sorted(found["name"] for found in component.devices() if found.get("taints"))
         return not set(tainted) - excepted and bool(component.devices()), tainted or "none tainted"
@@ -160,7 +161,7 @@ def _(world: World, node: str, devices: str) -> None:
 def _(world: World, device: str, node: str) -> None:
     """The driver publishes the device without a taint, also after everything has settled."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         for found in world.node(node).devices():
             if found["name"] == device:
                 return not found.get("taints"), found.get("taints") or "no taint"

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from dra_api.client import KubeClient
 from dra_api.objects import PODS, Obj
@@ -248,7 +249,7 @@ def _(world: World, node: str, service: str) -> None:
     streams = health_driver(world, node).streams
     wanted = set() if service == "none" else {service}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         return set(streams) == wanted, list(streams) or "no stream"
 
     world.stays("the health services that the kubelet watches", look, expected=sorted(wanted) or "no stream")
@@ -259,7 +260,7 @@ def _(world: World, count: int, node: str) -> None:
     """So many streams since the driver was started for the first time, also those that it declined."""
     streams = health_driver(world, node).streams
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         return len(streams) == count, list(streams) or "no stream"
 
     world.stays("health streams that the kubelet has opened", look, expected=f"{count} streams")
@@ -270,7 +271,7 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
     """Wait until the pod's status shows this health; the scenario cannot go on without it."""
     wanted = sorted(words(health))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         entries = health_entries(world.seen(PODS, pod))
         return shown_health(entries.get(entry, [])) == wanted, entries or "no allocatedResourcesStatus"
 
@@ -282,7 +283,7 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
     """The first container comes to show an entry, such as claim:train, with one device for each of these values."""
     wanted = sorted(words(health))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         entries = health_entries(world.seen(PODS, pod))
         return shown_health(entries.get(entry, [])) == wanted, entries or "no allocatedResourcesStatus"
 
@@ -294,7 +295,7 @@ def _(world: World, container: str, pod: str, health: str, entry: str) -> None:
     """A container comes to show this entry alone, with one device for each of these values."""
     wanted = sorted(words(health))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         entries = health_entries(world.seen(PODS, pod), container)
         ok = list(entries) == [entry] and shown_health(entries[entry]) == wanted
         return ok, entries or "no allocatedResourcesStatus"
@@ -307,7 +308,7 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
     """The entry has one device for each of these values after everything has settled."""
     wanted = sorted(words(health))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         entries = health_entries(world.seen(PODS, pod))
         return shown_health(entries.get(entry, [])) == wanted, entries or "no allocatedResourcesStatus"
 
@@ -323,7 +324,7 @@ def messages(world: World, pod: str, entry: str) -> list[str]:
 def _(world: World, pod: str, pattern: str, entry: str) -> None:
     """A device of this entry comes to show a message that the regular expression matches as a whole."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = messages(world, pod, entry)
         shown = [f"{len(one)} letters, …{one[-10:]}" for one in found]
         return any(re.fullmatch(pattern, one) for one in found), shown or "no such entry"

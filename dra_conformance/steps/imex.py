@@ -194,7 +194,7 @@ def _(world: World, node: str, devices: str) -> None:
     """Its slices come to have exactly these devices, such as channel-0: type channel, id 0."""
     wanted = sorted((name, name.rpartition("-")[0], int(name.rpartition("-")[2])) for name in words(devices))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = published(world, node)
         return found == wanted, world.state(Starts).problem.get(node) or found
 
@@ -516,7 +516,7 @@ def check_prepared(world: World, claim: str, devices: str) -> None:
     ]
     world.require(f"claim {claim} has {devices}", lambda: ([one[-1] for one in wanted] == words(devices), wanted))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = [
             (",".join(one.request_names), one.pool_name, one.device_name)
             for one in (call.result.devices if call.result else ())
@@ -556,7 +556,7 @@ def check_failed_at_once(world: World, claim: str, name: str = "") -> None:
     """Check that the claim's call returns without waiting, with an error of the claim that has a name in it."""
     call = pending(world, claim)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         error = call.result.error if call.result else ""
         return call.done.is_set() and bool(error) and name in error, call.outcome
 

@@ -75,7 +75,7 @@ def ready_within(world: World) -> float:
     return max(READY_WITHIN, READY_FACTOR * world.run.patience)
 
 
-def eventually(world: World, what: str, look: Callable[[], Seen], *, expected: object) -> None:
+def eventually(world: World, what: str, look: Callable[[], Seen[Any]], *, expected: object) -> None:
     """Check that a condition comes to hold; programs are given more time than objects."""
     world.eventually(what, look, expected=expected, within=ready_within(world))
 
@@ -193,7 +193,7 @@ def _(world: World, nodes: str, name: str) -> None:
         world.state(Daemons).remembered[name, node] = imex_of(world, node, name)
 
 
-def look_ready(world: World, nodes: Sequence[str], name: str) -> Seen:
+def look_ready(world: World, nodes: Sequence[str], name: str) -> Seen[Any]:
     """Return whether pods and entries of these nodes are ready, and what is missing."""
     uid = uid_in(world, name)
     found = {}
@@ -223,7 +223,7 @@ def check_ready(world: World, nodes: Sequence[str], name: str) -> None:
 def _(world: World, nodes: str, name: str) -> None:
     """Each of them is connected to every other, and to no further node."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = {}
         for node in words(nodes):
             states = sorted(
@@ -251,7 +251,7 @@ def _(world: World, count: int, name: str) -> None:
 def check_hosts(world: World, nodes: Sequence[str], name: str) -> None:
     """Check that the hosts files of these nodes come to have the names and addresses of their entries."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         entries = [entry_of(world, node, name) for node in nodes]
         if not all(entries):
             return False, "an entry is missing"
@@ -310,7 +310,7 @@ def _(world: World, node: str, name: str) -> None:
     before = world.state(Daemons).remembered[name, node]["pid"]
     restarts = container_of(world, node, name).restarts
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         state = imex_of(world, node, name)
         ok = state.get("pid") not in (None, before) and container_of(world, node, name).restarts == restarts == 0
         return ok, {"process": state.get("pid", "none"), "container restarts": restarts}
@@ -329,7 +329,7 @@ def _(world: World, nodes: str, name: str) -> None:
 def check_same(world: World, nodes: str, name: str) -> None:
     """Check that the IMEX processes of these nodes are those that are remembered."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         before = {node: world.state(Daemons).remembered[name, node].get("pid") for node in words(nodes)}
         now = {node: why_ended(world, node, name) or imex_of(world, node, name).get("pid") for node in words(nodes)}
         return before == now and None not in now.values(), now
@@ -342,7 +342,7 @@ def _(world: World, node: str, name: str) -> None:
     """The remembered process runs on, and has got SIGUSR1 since."""
     before = world.state(Daemons).remembered[name, node]
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         state = imex_of(world, node, name)
         ok = state.get("pid") == before["pid"] and int(state.get("updates", 0)) > int(before["updates"])
         return ok, {"process": state.get("pid"), "signals": state.get("updates")}
@@ -355,7 +355,7 @@ def _(world: World, node: str, name: str) -> None:
     """The remembered process runs on, and has got no further SIGUSR1."""
     before = world.state(Daemons).remembered[name, node]
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         state = imex_of(world, node, name)
         same = (state.get("pid"), state.get("updates")) == (before["pid"], before["updates"])
         return same, {"process": state.get("pid"), "signals": state.get("updates")}
@@ -368,7 +368,7 @@ def _(world: World, node: str, name: str) -> None:
     """No IMEX process answers at the address of the pod."""
     container_of(world, node, name)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         state = imex_of(world, node, name)
         return not state, state or "none"
 
@@ -392,7 +392,7 @@ def _(world: World, node: str, name: str) -> None:
 def _(world: World, node: str, name: str, status: str) -> None:
     """The entry in the clique has this status."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         entry = entry_of(world, node, name)
         return entry.get("status") == status, entry or "no entry"
 
@@ -403,7 +403,7 @@ def _(world: World, node: str, name: str, status: str) -> None:
 def _(world: World, node: str, name: str, status: str) -> None:
     """The entry in the clique has this status for longer than a readiness check takes."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         entry = entry_of(world, node, name)
         return entry.get("status") == status, entry or "no entry"
 
@@ -422,7 +422,7 @@ def _(world: World, node: str, name: str) -> None:
     """The container was started again, and another IMEX process answers."""
     before = world.state(Daemons).remembered[name, node].get("pid")
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         restarts = container_of(world, node, name).restarts
         pid = imex_of(world, node, name).get("pid")
         return restarts > 0 and pid not in (None, before), {"restarts": restarts, "IMEX process": pid}
@@ -486,7 +486,7 @@ def _(world: World, node: str, name: str, value: str) -> None:
     """The pod's label of its clique has this value; "empty": the label is there, without a value."""
     wanted = "" if value == "empty" else value
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         container = container_of(world, node, name)
         pod = world.client.find(PODS, name_of(container.pod), namespace_of(container.pod)) or {}
         labels = (meta(pod).get("labels") or {}) if pod else {}
@@ -499,7 +499,7 @@ def _(world: World, node: str, name: str, value: str) -> None:
 def _(world: World, nodes: str, name: str) -> None:
     """No two of them have the same index, and each is one of an IMEX domain."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = {node: entry_of(world, node, name).get("index") for node in words(nodes)}
         indices = [index for index in found.values() if isinstance(index, int) and 0 <= index < 18]
         return len(set(indices)) == len(words(nodes)), found
@@ -517,7 +517,7 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str, name: str) -> None:
     """The program ends without a signal, and no clique has an entry of the node."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         container = container_of(world, node, name)
         entry = entry_of(world, node, name)
         return bool(container.ended) and not entry, {"end": container.ended or "it runs", "entry": entry or "none"}
@@ -530,7 +530,7 @@ def _(world: World, nodes: str, name: str) -> None:
     """On SIGTERM each ended within its grace period; then neither its entry nor its IMEX process was there any more."""
     ends, uid = run_daemons(world).ends, uid_in(world, name)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = {node: ends.get((world.name(node), uid)) for node in words(nodes)}
         wrong = {
             node: end or "it has not ended"

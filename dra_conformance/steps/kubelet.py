@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.core import manifests
@@ -179,7 +180,7 @@ def _(world: World, node: str, claim: str) -> None:
 def _(world: World, pod: str) -> None:
     """The pod is in none of the phases Running and Succeeded after everything has settled."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         return phase_of(world, pod) not in ("Running", "Succeeded"), phase_with_reason(world, pod)
 
     world.stays(f"pod {pod} does not run", look, expected="Pending")
@@ -190,7 +191,7 @@ def _(world: World, pod: str, text: str) -> None:
     """An event about the pod has this text in its message."""
     wanted = world.text(text)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = [str(event.get("message") or event.get("note")) for event in events_about(world, "Pod", pod)]
         return any(wanted in message for message in seen), seen or "no event"
 
@@ -202,7 +203,7 @@ def _(world: World, pod: str, datatable: list[list[str]]) -> None:
     """The fields of one event about the pod meet the expectations of the table."""
     wanted = {path: expectation(with_uids(world, text), world.clock.now()) for path, text in datatable[1:]}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = []
         for event in events_about(world, "Pod", pod):
             found = {path: manifests.look_up(event, path) for path in wanted}

@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from dra_api.objects import PODS
 from dra_conformance.components.scripted_driver import ScriptedDriver
@@ -165,7 +166,7 @@ def _(world: World, pod: str) -> None:
     """One event of the pod has the CDI ids of all devices that were written for the pod."""
     wanted = world.state(CdiPods).devices[pod].values()
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         several = [event_text(event) for event in events_about(world, "Pod", pod)]
         several = [text for text in several if "unresolvable CDI devices" in text]
         if not several:

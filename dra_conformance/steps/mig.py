@@ -102,7 +102,7 @@ def _(world: World, gpu: int, node: str, devices: str) -> None:
     uuid = world.node(node).gpus.get(gpu, "uuid")
     wanted = [] if devices == "none" else sorted(words(devices))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         published = world.node(node).devices()
         found = sorted(
             str(attribute(device, "profile") or "gpu")
@@ -123,7 +123,7 @@ def _(world: World, node: str, gpu: int) -> None:
     on = world.node(node)
     wanted = sorted(str(view.uuid) for view in on.gpus.gpus if view.index != gpu)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = sorted(str(attribute(d, "uuid")) for d in on.devices() if attribute(d, "type") == "gpu")
         return found == wanted, found
 
@@ -135,7 +135,7 @@ def _(world: World, claim: str, profile: str, node: str) -> None:
     """The claim comes to be allocated exactly this device."""
     wanted = [mig_device(world, node, profile)["name"]]
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         allocated = devices_of(world.seen(RESOURCE_CLAIMS, claim))
         return allocated == wanted, allocated or "not allocated"
 

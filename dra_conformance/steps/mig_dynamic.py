@@ -77,7 +77,7 @@ def _(world: World, node: str, wanted: str, gpu: int) -> None:
 def _(world: World, node: str, gpu: int) -> None:
     """MIG mode comes to be off, and with it every instance is gone."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = instances(world, node, gpu)
         return found is None, "off" if found is None else found
 

@@ -340,7 +340,7 @@ def _(world: World, gpu: int, node: str) -> None:
     uuid, minor = on.gpus.get(gpu, "uuid"), on.gpus.gpus[gpu].minor
     wanted = {"whole": [], "MIG devices": True, "counters": True}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = {
             "whole": [d["name"] for d in whole_gpus(world, node) if attribute(d, "uuid") == uuid],
             "MIG devices": any(attribute(d, "parentUUID") == uuid for d in mig_devices(world, node)),
@@ -373,7 +373,7 @@ def _(world: World, node: str, datatable: list[list[str]]) -> None:
         for _ in range(gpus if slices == "each GPU" else int(slices))
     ]
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = [
             (len(obj["spec"].get("sharedCounters") or ()), len(obj["spec"].get("devices") or ()))
             for obj in sorted(world.node(node).slices(), key=name_of)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.allocations import results_of
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj
@@ -87,7 +88,7 @@ def _(world: World, count: int, profiles: str, node: str) -> None:
         create_pod(world, pod_object(world, pod, [entry], scheduler=scheduler_of(world)))
     wrong: list[str] = []
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         # At each look, because an overcommitment can be over before the storm is.
         wrong.extend(overcommitted(world, node, world.client.list(RESOURCE_CLAIMS).items))
         for pod in list(left):

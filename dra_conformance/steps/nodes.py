@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
 from dra_api.objects import NODES, Obj
 from dra_conformance.components.node import DOMAIN_DRIVER, ScenarioNode
@@ -44,7 +45,7 @@ def wait_schedulable(world: World, alias: str) -> None:
     """Wait until the not-ready taint is gone: a cluster adds it to every new node, and removes it from ready ones."""
     name = world.name(alias)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         taints = ((world.observer.get(NODES, name) or {}).get("spec") or {}).get("taints") or []
         return not any(taint["key"] == NOT_READY for taint in taints), taints
 

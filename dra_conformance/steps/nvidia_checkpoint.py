@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import orjson
 
@@ -145,7 +146,7 @@ def _(world: World, node: str, claim: str, state: str) -> None:
     path = checkpoint(world, node, DOMAIN_DRIVER)
     uid = reference_to(world, claim).uid
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         entry = entries(path).get(uid) or {}
         seen = {"state": entry.get("checkpointState"), "abortedAt": entry.get("abortedAt")}
         return seen["state"] == state and (state != "PrepareAborted" or bool(seen["abortedAt"])), seen

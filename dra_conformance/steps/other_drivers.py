@@ -5,6 +5,8 @@ They are instances of the reference's plugin for device lists, in this process; 
 
 from __future__ import annotations
 
+from typing import Any
+
 from dra_api.objects import RESOURCE_SLICES, Obj
 from dra_conformance.core.events import ObjectChanged
 from dra_conformance.engine.vocabulary import given, then, words
@@ -34,7 +36,7 @@ def _(world: World, driver: str, inventory: str, node: str) -> None:
 def _(world: World, driver: str, devices: str, node: str) -> None:
     """Exactly these devices (comma-separated) are in the slices of that driver after everything has settled."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = sorted(device["name"] for device in published(world, driver, node))
         return found == sorted(words(devices)), found
 
@@ -56,7 +58,7 @@ def _(world: World, node: str) -> None:
 
     world.cleanup.callback(remove)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = _foreign(world, node)
         return not found, sorted(found.values()) or "no other slice"
 

@@ -7,6 +7,7 @@ has been triggered: an outcome without the fault would prove nothing.
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import msgspec
 
@@ -35,7 +36,7 @@ def catch_up(world: World) -> None:
             continue
         stored = world.client.list(resource, world.namespace).items
 
-        def look(resource: Resource = resource, stored: list[Obj] = stored) -> Seen:
+        def look(resource: Resource = resource, stored: list[Obj] = stored) -> Seen[Any]:
             reached = world.observer.reached(resource)  # beyond an object that it does not show: that one is gone again
             behind = [
                 name_of(obj)
@@ -52,7 +53,7 @@ def _version(obj: Obj | None) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def look_all_bound(world: World) -> Seen:
+def look_all_bound(world: World) -> Seen[Any]:
     """Return whether every pod is bound, and the pods that are not."""
     waiting = [name_of(pod) for pod in _pods(world) if not look_bound(world, name_of(pod))[0]]
     return not waiting, f"not bound: {', '.join(waiting)}" if waiting else "all bound"
@@ -68,7 +69,7 @@ def reported_reason(world: World, pod: Obj) -> str:
     return str(warnings[-1].get("message") or warnings[-1].get("note") or "") if warnings else ""
 
 
-def look_pods_settled(world: World) -> Seen:
+def look_pods_settled(world: World) -> Seen[Any]:
     """Return whether every pod is bound or has a condition or Warning event with the reason."""
     silent = [
         name_of(pod)
@@ -78,7 +79,7 @@ def look_pods_settled(world: World) -> Seen:
     return not silent, f"neither bound nor with a reason: {', '.join(silent)}" if silent else "bound or with a reason"
 
 
-def look_claims_once(world: World) -> Seen:
+def look_claims_once(world: World) -> Seen[Any]:
     """Return whether every template entry of every pod has exactly one claim, which the pod's status names."""
     claims = world.all_seen(RESOURCE_CLAIMS)
     wrong: list[str] = []
@@ -101,7 +102,7 @@ def look_claims_once(world: World) -> Seen:
     return not wrong, wrong or "each once"
 
 
-def look_devices_once(world: World) -> Seen:
+def look_devices_once(world: World) -> Seen[Any]:
     """Return whether no device of a plain request is in two claims; devices by driver, pool and name."""
     held = Counter(
         (str(result["driver"]), str(result["pool"]), str(result["device"]))
@@ -134,7 +135,7 @@ def claim_problem(world: World, claim: Obj, pod: Obj) -> str:
     return "" if uid_of(pod) in users else f"not reserved for uid {uid_of(pod)}, but for {users}"
 
 
-def look_devices_held(world: World) -> Seen:
+def look_devices_held(world: World) -> Seen[Any]:
     """Return whether every claim of every bound pod is there, usable on its node, and reserved for its uid."""
     without: list[str] = []
     for pod in _pods(world):
@@ -149,7 +150,7 @@ def look_devices_held(world: World) -> Seen:
     return not without, without or "all held"
 
 
-def look_requests_ended(world: World) -> Seen:
+def look_requests_ended(world: World) -> Seen[Any]:
     """Return whether every BindRequest of an existing pod is Succeeded (pod bound), or Failed with a reason."""
     open_ones: list[str] = []
     for request in world.all_seen(BIND_REQUESTS):

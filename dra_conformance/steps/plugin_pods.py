@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.objects import NODES, PODS, Obj
 from dra_conformance.core.errors import SpecificationError
@@ -94,7 +95,7 @@ def _(world: World, node: str, found: str) -> None:
     folder = world.node(node).device_plugins_dir
     wanted = sorted(words(found.strip('"')))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = sorted(path.name for path in folder.iterdir() if not path.name.startswith("kubelet"))
         return seen == wanted, seen
 
@@ -159,7 +160,7 @@ def _(world: World, pod: str, node: str, plugin: str, datatable: list[list[str]]
     """Each container of the running pod has so many different devices. Columns: name, count."""
     wanted = {name: int(count) for name, count in datatable[1:]}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = devices_of(world, node, pod, plugin)
         return {name: len(set(ids)) for name, ids in seen.items()} == wanted, seen or "the pod does not run"
 
@@ -170,7 +171,7 @@ def _(world: World, pod: str, node: str, plugin: str, datatable: list[list[str]]
 def _(world: World, containers: str, pod: str, node: str, count: int, plugin: str) -> None:
     """These containers together have so many different devices."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = devices_of(world, node, pod, plugin)
         together = {i for name in words(containers) for i in seen.get(name, ())}
         return len(together) == count, seen or "the pod does not run"
@@ -183,7 +184,7 @@ def _(world: World, pod: str, node: str, ids: str, plugin: str) -> None:
     """The containers of the running pod together have exactly these devices."""
     wanted = sorted(words(ids))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = devices_of(world, node, pod, plugin)
         return sorted({i for several in seen.values() for i in several}) == wanted, seen or "the pod does not run"
 
@@ -194,7 +195,7 @@ def _(world: World, pod: str, node: str, ids: str, plugin: str) -> None:
 def _(world: World, plugin: str, pod: str, node: str) -> None:
     """Wait until the pod runs, and keep its devices for a later step."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = devices_of(world, node, pod, plugin)
         world.state(Remembered).of_pod[pod] = seen
         return any(seen.values()), seen or "the pod does not run"
@@ -217,7 +218,7 @@ def _(world: World, pod: str, node: str, plugin: str) -> None:
 def _(world: World, pods: str, node: str, plugin: str) -> None:
     """Each of the running pods has devices, and no device is one of two pods."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = {pod: devices_of(world, node, pod, plugin) for pod in words(pods)}
         ids = [i for one in seen.values() for i in {i for several in one.values() for i in several}]
         return len(ids) == len(set(ids)) and all(any(one.values()) for one in seen.values()), seen
@@ -229,7 +230,7 @@ def _(world: World, pods: str, node: str, plugin: str) -> None:
 def _(world: World, pod: str) -> None:
     """The pod comes to be Failed with the reason UnexpectedAdmissionError."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         status = (world.seen(PODS, pod) or {}).get("status") or {}
         seen = {key: status.get(key) for key in ("phase", "reason", "message")}
         return (seen["phase"], seen["reason"]) == ("Failed", "UnexpectedAdmissionError"), seen

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.allocations import results_of_allocation
 from dra_api.objects import BIND_REQUESTS, POD_GROUPS, Obj, namespace_of
@@ -130,7 +131,7 @@ def _ever_named(world: World, namespace: str) -> set[str]:
 def _(world: World, group: str) -> None:
     """No BindRequest has ever named a pod of the group, not even a deleted one, once the system is idle."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         made = sorted(_members(world, group) & _ever_named(world, world.namespace))
         return not made, made or "none"
 
@@ -141,7 +142,7 @@ def _(world: World, group: str) -> None:
 def _(world: World, pod: str) -> None:
     """A BindRequest comes to name the pod outside the scenario's namespace."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         made = sorted(_ever_named(world, other_namespace(world)))
         return pod in made, made or "none"
 
@@ -165,7 +166,7 @@ def _promised(world: World, group: str) -> tuple[Counter[str], list[str]]:
 def _(world: World, count: int, group: str) -> None:
     """This number of pods of the group has one BindRequest each, with one device that no other one has."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         pods, devices = _promised(world, group)
         ok = len(pods) == pods.total() == count and len(devices) == len(set(devices)) == count
         return ok, {"pods": sorted(pods.elements()), "devices": devices}
@@ -179,7 +180,7 @@ def _(world: World, groups: str) -> None:
     """One group has a BindRequest with a device of its own for each pod; no other one ever gets a BindRequest."""
     names = words(groups)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         made = _ever_named(world, world.namespace)
         seen = {group: sorted(_members(world, group) & made) for group in names}
         whole = [group for group in names if len(seen[group]) == len(_members(world, group))]
@@ -195,7 +196,7 @@ def _(world: World, groups: str) -> None:
 def _(world: World, group: str) -> None:
     """Each BindRequest that has named a pod of the group is still there."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         gone = [
             event.name
             for event in world.log.kept(ObjectChanged)

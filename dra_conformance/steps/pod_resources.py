@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from dra_api.rpc import RpcError
 from dra_api.rpc.pod_resources import ContainerResources, PodResources, PodResourcesClient
@@ -38,10 +38,10 @@ def list_pods(world: World, node: str) -> tuple[PodResources, ...]:
     return tuple(sorted((pod for pod in pods if pod.namespace == world.namespace), key=lambda pod: pod.name))
 
 
-def looked(look: Callable[[], Seen]) -> Callable[[], Seen]:
+def looked(look: Callable[[], Seen[Any]]) -> Callable[[], Seen[Any]]:
     """Return a look that reports a failed call as what was seen."""
 
-    def answered() -> Seen:
+    def answered() -> Seen[Any]:
         try:
             return look()
         except RpcError as error:
@@ -66,7 +66,7 @@ def _(world: World, node: str, datatable: list[list[str]]) -> None:
     """
     wanted = sorted(datatable[1:])
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = sorted(row(pod.name, container) for pod in list_pods(world, node) for container in pod.containers)
         return seen == wanted, seen
 
@@ -78,7 +78,7 @@ def _(world: World, node: str, pods: str) -> None:
     """List has exactly these pods of the scenario."""
     wanted = sorted(words(pods))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = [pod.name for pod in list_pods(world, node)]
         return seen == wanted, seen
 
@@ -89,7 +89,7 @@ def _(world: World, node: str, pods: str) -> None:
 def _(world: World, claim: str, node: str) -> None:
     """Driver and pool of each device are set, and it has one CDI device, which is no other device's."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = {
             device
             for pod in list_pods(world, node)
@@ -112,7 +112,7 @@ def _(world: World, claim: str, node: str, share: str, driver: str) -> None:
     requests = returned.requests.get(claim, ("gpu",))
     wanted = sorted(returned.share_id(claim, request) if share == "the" else "" for request in requests)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = sorted(
             device.share_id or ""
             for pod in list_pods(world, node)
@@ -131,7 +131,7 @@ def _(world: World, node: str, ids: str) -> None:
     """GetAllocatableResources has exactly these devices (`resource=id`, separated by commas)."""
     wanted = sorted(words(ids))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         devices = call(world, node, lambda client: client.allocatable())
         seen = sorted({f"{one.resource}={i}" for one in devices for i in one.ids})
         return seen == wanted, seen
@@ -144,7 +144,7 @@ def _(world: World, pod: str, node: str, containers: str) -> None:
     """Get returns the pod with exactly these containers."""
     wanted = [pod, world.namespace, sorted(words(containers))]
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         one = call(world, node, lambda client: client.get_pod(world.namespace, pod))
         seen = [one.name, one.namespace, sorted(container.name for container in one.containers)]
         return seen == wanted, seen
@@ -165,7 +165,7 @@ def _(world: World, pod: str, namespace: str, node: str) -> None:
 
 
 def _get_fails(world: World, node: str, namespace: str, pod: str) -> None:
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         try:
             return False, repr(call(world, node, lambda client: client.get_pod(namespace, pod)))
         except RpcError as error:
@@ -191,7 +191,7 @@ def _(world: World, node: str) -> None:
     """List has the remembered pods, containers and devices."""
     wanted = _rows(world.state(Listed).of_node.get(node, ()))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = _rows(list_pods(world, node))
         return seen == wanted, seen
 

@@ -105,7 +105,7 @@ def create_pod(world: World, pod: Obj) -> Obj:
     return world.create(pod)
 
 
-def look_bound(world: World, pod: str) -> Seen:
+def look_bound(world: World, pod: str) -> Seen[Any]:
     """Return whether a pod is bound, and its node."""
     seen = world.seen(PODS, pod)
     node = ((seen or {}).get("spec") or {}).get("nodeName")
@@ -176,7 +176,7 @@ def _(world: World, pod: str) -> None:
 def _(world: World, pod: str) -> None:
     """The pod outside the scenario's namespace is not bound once the system is idle."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = world.observer.get(PODS, pod, other_namespace(world))
         where = ((seen or {}).get("spec") or {}).get("nodeName")
         return seen is not None and not where, where or ("not bound" if seen else "no such pod")
@@ -223,7 +223,7 @@ def _(world: World, pod: str) -> None:
 def _(world: World, pod: str, node: str) -> None:
     """The pod comes to be bound to this node."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         bound, where = look_bound(world, pod)
         return bound and where == world.name(node), where
 
@@ -240,7 +240,7 @@ def _(world: World, pod: str) -> None:
 def _(world: World, one: str, other: str) -> None:
     """Both pods come to be bound, each to a node of its own."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         (one_bound, first), (other_bound, second) = look_bound(world, one), look_bound(world, other)
         return one_bound and other_bound and first != second, {one: first, other: second}
 
@@ -251,7 +251,7 @@ def _(world: World, one: str, other: str) -> None:
 def _(world: World, pod: str) -> None:
     """The pod is not bound once the system is idle."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         bound, where = look_bound(world, pod)
         return not bound, where
 
@@ -289,7 +289,7 @@ def reason_of(state: Obj) -> str:
 def check_phases(world: World, pods: list[str], phase: str) -> None:
     """Check that each of the pods comes to a phase."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = {pod: phase_with_reason(world, pod) for pod in pods}
         return all(one == phase for one in seen.values()), seen
 
@@ -300,7 +300,7 @@ def check_phases(world: World, pods: list[str], phase: str) -> None:
 def _(world: World, pod: str, phase: str) -> None:
     """The pod reaches this phase."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         return phase_of(world, pod) == phase, phase_with_reason(world, pod)
 
     world.eventually(f"pod {pod} is {phase}", look, expected=phase)
@@ -377,7 +377,7 @@ def _(world: World, reason: str, pod: str) -> None:
 def _(world: World, pod: str, kind: str, reason: str) -> None:
     """An event (Normal or Warning) with this reason comes to be recorded for the pod."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         events = events_about(world, "Pod", pod)
         ok = any(is_event(world, pod, event, kind, reason) for event in events)
         return ok, described_events(world, pod, events)
@@ -390,7 +390,7 @@ def _(world: World, pod: str, kind: str, reason: str, text: str) -> None:
     """An event (Normal or Warning) with this reason comes to be recorded for the pod, and its message has this text."""
     wanted = world.text(text)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         events = events_about(world, "Pod", pod)
         ok = any(is_event(world, pod, event, kind, reason) and wanted in event_text(event) for event in events)
         return ok, described_events(world, pod, events)
@@ -402,7 +402,7 @@ def _(world: World, pod: str, kind: str, reason: str, text: str) -> None:
 def _(world: World, pod: str, reason: str) -> None:
     """No event with this reason is recorded for the pod once the system is idle."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = [event_text(event) for event in events_with_reason(world, pod, reason)]
         return not found, found or "no such event"
 
@@ -419,7 +419,7 @@ def _(world: World, reason: str, pod: str) -> None:
         world.client.delete(EVENTS, name_of(event), namespace_of(event))
     gone = {uid_of(event) for event in found}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         left = gone & {uid_of(event) for event in events_about(world, "Pod", pod)}
         return not left, sorted(left)
 
@@ -440,7 +440,7 @@ def _(world: World, reason: str, pod: str, count: int, seconds: int) -> None:
 
 
 def _count_attempts(world: World, reason: str, pod: str, count: int, *, apart: timedelta = timedelta()) -> None:
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         found = events_with_reason(world, pod, reason)
         messages = [event_text(event) for event in found]
         seen = [(event_text(one), _attempts(one), one.get("firstTimestamp"), one.get("lastTimestamp")) for one in found]
@@ -468,7 +468,7 @@ def _duration(event: dict[str, Any]) -> timedelta:
 def _(world: World, pod: str) -> None:
     """The pod comes to be deleted, or to have a deletionTimestamp."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = world.seen(PODS, pod)
         return seen is None or "deletionTimestamp" in seen["metadata"], "there" if seen else "gone"
 

@@ -128,7 +128,7 @@ def _(world: World, claim: str, count: int, name: str) -> None:
 def _(world: World, pod: str, other: str) -> None:
     """Both pods come to be bound to one node."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         (bound, where), (other_bound, there) = look_bound(world, pod), look_bound(world, other)
         return bound and other_bound and where == there, {pod: where, other: there}
 

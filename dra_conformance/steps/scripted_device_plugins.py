@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.rpc.device_plugin import PluginDevice, PluginOptions
 from dra_conformance.components.scripted_device_plugin import Call, ScriptedDevicePlugin
@@ -185,7 +186,7 @@ def _(world: World, plugin: str, count: int, method: str) -> None:
     """The plugin has received so many calls of a method once everything has settled."""
     world.wait(lambda: (len(calls_of(world, plugin, method)) >= count, ""))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = calls_of(world, plugin, method)
         return len(seen) == count, [list(call.ids) for call in seen]
 
@@ -210,7 +211,7 @@ def _(world: World, plugin: str, size: int, available: str, must: str) -> None:
     """A request of GetPreferredAllocation has this size, these available devices, and these that must be included."""
     wanted = (size, sorted(words(available)), sorted(words(must)))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         asked = [one.preference for one in calls_of(world, plugin, "GetPreferredAllocation") if one.preference]
         seen = [(one.size, sorted(one.available), sorted(one.must_include)) for one in asked]
         return wanted in seen, seen or "no call"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_api.rpc import ClaimRef
@@ -366,7 +367,7 @@ def _(world: World, driver: str, value: str, text: str) -> None:
     """The kubelet calls NotifyRegistrationStatus with `true` or `false`, and an error with this text."""
     wanted = {"registered": value == "true", "error": text or "none"}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         server = scripted(world, driver).server
         status = server.registration_status if server else None
         if status is None:
@@ -381,7 +382,7 @@ def _(world: World, driver: str, value: str, text: str) -> None:
 def _(world: World, method: str, driver: str) -> None:
     """The kubelet calls a method of the driver's registration service, which may fail."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = scripted(world, driver).registration_calls
         return method in seen, seen or "no call"
 
@@ -392,7 +393,7 @@ def _(world: World, method: str, driver: str) -> None:
 def _(world: World, method: str, driver: str) -> None:
     """The kubelet calls a method of the driver's registration service a second time."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = scripted(world, driver).registration_calls
         return seen.count(method) > 1, seen
 
@@ -403,7 +404,7 @@ def _(world: World, method: str, driver: str) -> None:
 def _(world: World, driver: str) -> None:
     """No method of the driver's registration service is called, also after everything has settled."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = scripted(world, driver).registration_calls
         return not seen, seen or "no call"
 
@@ -415,7 +416,7 @@ def _(world: World, driver: str, node: str, version: str) -> None:
     """The kubelet picks this service of those that the driver announced."""
     kubelet = world.node(node).kubelet
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         try:
             found = kubelet.plugin(name_of_driver(world, driver)).instance.version
         except DriverNotRegistered as error:
@@ -435,7 +436,7 @@ def _(world: World, driver: str, method: str, claims: str) -> None:
         # A claim may have been deleted before it is unprepared, but it was prepared before.
         known = {ref for call in all_calls(world, driver, "Prepare") for ref in call}
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = all_calls(world, driver, method)
         for call in seen:
             if sorted(ref.name for ref in call) == wanted and known.issuperset(call):
@@ -449,7 +450,7 @@ def _(world: World, driver: str, method: str, claims: str) -> None:
 def _(world: World, driver: str, count: int, method: str) -> None:
     """So many calls of Prepare or Unprepare arrived in all, also after everything has settled."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = all_calls(world, driver, method)
         return len(seen) == count, names(seen)
 
@@ -462,7 +463,7 @@ def _(world: World, driver: str, count: int, method: str) -> None:
 def _(world: World, driver: str, count: int, method: str) -> None:
     """So many calls of Prepare or Unprepare arrive in all, or more."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = all_calls(world, driver, method)
         return len(seen) >= count, names(seen)
 
@@ -474,7 +475,7 @@ def _(world: World, method: str, driver: str, claims: str) -> None:
     """The calls have exactly these claims, also after everything has settled; there is at least one call."""
     wanted = sorted(words(claims))
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = names(all_calls(world, driver, method))
         return bool(seen) and all(one == wanted for one in seen), seen
 
@@ -485,7 +486,7 @@ def _(world: World, method: str, driver: str, claims: str) -> None:
 def _(world: World, driver: str, method: str, claim: str) -> None:
     """The kubelet retries: a second Prepare or Unprepare call for the claim arrives."""
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         seen = [call for call in all_calls(world, driver, method) if claim in {ref.name for ref in call}]
         return len(seen) > 1, f"{len(seen)} calls"
 
@@ -498,7 +499,7 @@ def _(world: World, driver: str, calls: str) -> None:
     end."""
     wanted = words(calls)
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         return scripted(world, driver).order == wanted, scripted(world, driver).order
 
     world.wait(look)
@@ -512,7 +513,7 @@ def _(world: World, number: int, driver: str) -> None:
     # Instances that started after the last look have no count yet.
     before = [*drivers.counted, *([0] * (len(drivers.instances) - len(drivers.counted)))]
 
-    def look() -> Seen:
+    def look() -> Seen[Any]:
         now = [len(one.prepared) for one in drivers.instances]
         gained = [a - b for a, b in zip(now, before, strict=True)]
         return gained[number - 1] > 0 and sum(gained) == gained[number - 1], {"calls by instance": gained}

@@ -7,6 +7,7 @@ device: the sweep stops if a round does not release it.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS
 from dra_conformance.core.errors import Untestable
@@ -55,7 +56,7 @@ def play(world: World, pod: str, template: str, hook: Round) -> list[str]:
         remove()
 
 
-def look_empty(world: World) -> Seen:
+def look_empty(world: World) -> Seen[Any]:
     """Return whether no pod or claim is left in the scenario's namespace.
 
     BindRequests may be left: the garbage collector, which is not under test, discovers a new kind after half a minute.
