@@ -27,6 +27,22 @@ class ExpectedField:
         """Return the value of the field in a document; None if it has no such field."""
         return manifests.look_up(document, self.path)
 
+    @property
+    def shown(self) -> Any:
+        """The expectation for reports; see `core.values.Expectation`."""
+        return self.text if self._is_text else expectation(self.text).shown
+
+    def show(self, document: Any) -> Any:
+        """Return the value of the field in the form of `shown`."""
+        found = self.found(document)
+        if self._is_text:
+            return expectation("set").show(found)
+        return expectation(self.text).show(found)
+
+    @property
+    def _is_text(self) -> bool:
+        return " or " in self.text or self.text.startswith("same as ")
+
     def is_met(self, document: Any) -> bool:
         """Return whether the field of a document is as expected."""
         return any(self._meets(part, document) for part in self.text.split(" or "))
@@ -69,6 +85,11 @@ def differences(expected: Sequence[ExpectedField], document: Any) -> dict[str, A
     return {one.path: one.found(document) for one in expected if not one.is_met(document)}
 
 
-def wanted(expected: Sequence[ExpectedField]) -> dict[str, str]:
-    """Return the expectations for reports: path to text."""
-    return {one.path: one.text for one in expected}
+def wanted(expected: Sequence[ExpectedField]) -> dict[str, Any]:
+    """Return the expectations for reports: path to value, or to the text of a condition."""
+    return {one.path: one.shown for one in expected}
+
+
+def seen(expected: Sequence[ExpectedField], document: Any) -> dict[str, Any]:
+    """Return the same fields of a document for reports."""
+    return {one.path: one.show(document) for one in expected}

@@ -71,10 +71,24 @@ def contains(observed: object, wanted: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An expectation of a field: its `text` in the feature file, and its predicate."""
+    """An expectation of a field: its `text` in the feature file, its predicate, and the `shown` form for reports.
+
+    A value is shown as the value, so that it has the type of an observed one; a condition is shown as its text.
+    """
 
     text: str
     is_met: Callable[[object], bool]
+    shown: Any
+    is_value: bool = False
+
+    def show(self, observed: object) -> Any:
+        """Return an observed value in the form of `shown`: as it is, or as text for a condition; None if absent."""
+        if self.is_value or observed is None or isinstance(observed, str):
+            return observed
+        try:
+            return orjson.dumps(observed, default=str).decode()
+        except TypeError:  # such as an integer of more than 64 bits
+            return str(observed)
 
 
 def expectation(text: str, now: datetime | None = None) -> Expectation:
@@ -90,21 +104,22 @@ def expectation(text: str, now: datetime | None = None) -> Expectation:
     """
     form, _, rest = text.partition(" ")
     if text == "set":
-        return Expectation(text, lambda seen: seen not in (None, [], {}, ""))
+        return Expectation(text, lambda seen: seen not in (None, [], {}, ""), shown=text)
     if text == "empty":
-        return Expectation(text, lambda seen: seen in (None, [], {}, ""))
+        return Expectation(text, lambda seen: seen in (None, [], {}, ""), shown=text)
     if text == "the present time":
-        return Expectation(text, lambda seen: now is not None and _near(seen, now))
+        return Expectation(text, lambda seen: now is not None and _near(seen, now), shown=text)
     if text == "an earlier time":
-        return Expectation(text, lambda seen: now is not None and _before(seen, now))
+        return Expectation(text, lambda seen: now is not None and _before(seen, now), shown=text)
     if form == "like":
         pattern = re.compile(str(parse_value(rest)))
-        return Expectation(text, lambda seen: isinstance(seen, str) and pattern.fullmatch(seen) is not None)
+        return Expectation(text, lambda seen: isinstance(seen, str) and pattern.fullmatch(seen) is not None, shown=text)
     for prefix, meets in _FORMS.items():
         if text.startswith(f"{prefix} "):
             wanted = parse_value(text.removeprefix(f"{prefix} "))
-            return Expectation(text, _bound(meets, wanted))
-    return Expectation(text, _bound(lambda seen, value: seen == value, parse_value(text)))
+            return Expectation(text, _bound(meets, wanted), shown=text)
+    value = parse_value(text)
+    return Expectation(text, lambda seen: bool(seen == value), shown=value, is_value=True)
 
 
 def _bound(meets: Callable[[object, object], bool], wanted: object) -> Callable[[object], bool]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dra_api.objects import Obj, Resource
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.engine.vocabulary import then, when
-from dra_conformance.engine.world import World
+from dra_conformance.engine.world import World, show
 from dra_conformance.steps.objects import attempt, value_of
 from dra_conformance.steps.users import REVIEWS, client_of, comes_to_be_allowed
 
@@ -43,7 +43,8 @@ def _(world: World, subject: str, access: str) -> None:
     """A SubjectAccessReview is allowed, at the latest after the run's patience: the authorizer has to receive roles."""
     review = _review(world, REVIEWS, _mapping(world, subject), _mapping(world, access))
     allowed = comes_to_be_allowed(world, review)
-    world.check(allowed, "the access is allowed", expected=f"allowed: {review['spec']}", observed=f"allowed: {allowed}")
+    observed = "allowed" if allowed else "not allowed"
+    world.check(allowed, f"review of {show(review['spec'])}", expected="allowed", observed=observed)
 
 
 @then("a review does not allow {subject} to {access}")
@@ -51,7 +52,8 @@ def _(world: World, subject: str, access: str) -> None:
     """A SubjectAccessReview is not allowed."""
     review = _review(world, REVIEWS, _mapping(world, subject), _mapping(world, access))
     allowed = _allowed(world.client.create(REVIEWS, review))
-    world.check(not allowed, "the access is not allowed", expected=f"not allowed: {review['spec']}", observed="allowed")
+    observed = "allowed" if allowed else "not allowed"
+    world.check(not allowed, f"review of {show(review['spec'])}", expected="not allowed", observed=observed)
 
 
 @then('a review of its own {answer} user "{user}" to {access}')
@@ -65,5 +67,5 @@ def _(world: World, answer: str, user: str, access: str) -> None:
         allowed == (answer == "allows"),
         f"the review of {user} {answer} the access",
         expected=answer,
-        observed=f"allowed: {allowed}",
+        observed="allows" if allowed else "does not allow",
     )

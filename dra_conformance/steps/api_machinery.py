@@ -16,7 +16,7 @@ from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.api_requests import keep_names, real_name, resources_named
 from dra_conformance.steps.api_validation import Warned
 from dra_conformance.steps.objects import Requests, attempt, draft, with_field
@@ -87,8 +87,8 @@ def _(world: World, warns: str, field: str) -> None:
     world.check(
         refusal is None and named == (warns == "warns"),
         f"the API server accepts the object and {warns} about {field}",
-        expected=f"accepted, {'a' if warns == 'warns' else 'no'} warning that names {field}",
-        observed=str(refusal or transport.texts or "accepted without a warning"),
+        expected=f"accepted, warnings: {'one' if warns == 'warns' else 'none'} that names {field}",
+        observed=refusal.message if refusal else f"accepted, warnings: {in_words(transport.texts)}",
     )
 
 
@@ -153,7 +153,7 @@ def _(world: World) -> None:
     """The API server returns the object as it was when it was created, with the same resourceVersion."""
     created, stored = draft(world), _stored(world)
     same = stored is not None and _content(stored) == _content(created)
-    seen = "not stored" if stored is None else stored["metadata"]
+    seen = None if stored is None else stored["metadata"]
     world.check(same, "the object is stored unchanged", expected=created["metadata"], observed=seen)
 
 
@@ -161,8 +161,8 @@ def _(world: World) -> None:
 def _(world: World) -> None:
     """The API server has no object of this name."""
     stored = _stored(world)
-    seen = stored["metadata"] if stored is not None else "no object"
-    world.check(stored is None, "the object is not stored", expected="no object", observed=seen)
+    seen = stored["metadata"] if stored is not None else None
+    world.check(stored is None, "the object is not stored", expected=None, observed=seen)
 
 
 # -- lists in pages ----------------------------------------------------------------------------------------------------
@@ -210,8 +210,12 @@ def _(world: World) -> None:
     world.check(
         ok,
         "the pages are one list",
-        expected={"names": history.expected, "resourceVersions": 1},
-        observed={"pages": history.pages, "resourceVersions": sorted(set(history.page_versions))},
+        expected={"names": history.expected, "pages": "2 or more", "resourceVersions": 1},
+        observed={
+            "names": listed,
+            "pages": str(len(history.pages)),
+            "resourceVersions": len(set(history.page_versions)),
+        },
     )
 
 
@@ -369,7 +373,8 @@ def _(world: World, selector: str, names: str, changes: str, events: str) -> Non
         else:
             later.append("the watch ended")
     wanted = sorted(f"ADDED {name}" for name in words(names))
-    world.check(bool(ended), "a bookmark ends the initial events", expected="a bookmark", observed=first)
+    ends = "a bookmark" if ended else f"no bookmark after {in_words(first)}"
+    world.check(bool(ended), "a bookmark ends the initial events", expected="a bookmark", observed=ends)
     world.check(sorted(first) == wanted, "the watch begins with all objects", expected=wanted, observed=sorted(first))
     world.check(later == words(events), "the watch goes on", expected=words(events), observed=later)
     resumed = [event for event, _ in _watched(world, ended, selector)]
@@ -431,11 +436,11 @@ def _(world: World) -> None:
     """The object comes to be deleted."""
     name = name_of(draft(world))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[Obj | None]:
         found = world.seen(RESOURCE_CLAIMS, name)
-        return found is None, "deleted" if found is None else found["metadata"].get("ownerReferences")
+        return found is None, None if found is None else found["metadata"]
 
-    world.eventually("the object without owner is deleted", look, expected="deleted")
+    world.eventually("the object without owner is deleted", look, expected=None)
 
 
 @then('it stays, owned by the claims "{names}"')
@@ -444,10 +449,10 @@ def _(world: World, names: str) -> None:
     name = name_of(draft(world))
     wanted = words(names)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         found = world.seen(RESOURCE_CLAIMS, name)
         owners = [] if found is None else [o["name"] for o in found["metadata"].get("ownerReferences") or ()]
-        return owners == wanted, owners if found is not None else "deleted"
+        return owners == wanted, owners if found is not None else None
 
     world.eventually("the object keeps its other owners", look, expected=wanted)
     world.stays("the object stays", look, expected=wanted)

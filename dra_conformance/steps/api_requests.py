@@ -17,7 +17,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import then, when, words
-from dra_conformance.engine.world import World, show
+from dra_conformance.engine.world import World, in_words
 from dra_conformance.steps.objects import attempt, draft, resource_named, value_of
 
 _PATCHES = ("merge", "json", "strategic")
@@ -184,7 +184,7 @@ def _(world: World, path: str, value: str) -> None:
     seen = None if found is None else manifests.look_up(found, path)
     wanted = expectation(world.text(value), world.clock.now())
     met = found is not None and wanted.is_met(seen)
-    world.check(met, f"{path} is stored", expected=f"{path}: {wanted.text}", observed=show(seen))
+    world.check(met, f"{path} is stored", expected=wanted.shown, observed=wanted.show(seen))
 
 
 # -- names -------------------------------------------------------------------------------------------------------------
@@ -232,4 +232,5 @@ def _(world: World, count: int, pattern: str) -> None:
     """The objects have distinct names, and each matches the pattern completely."""
     names = world.state(Listed).names
     ok = len(set(names)) == count and all(re.fullmatch(pattern, name) for name in names)
-    world.check(ok, "names are generated", expected=f"{count} names like {pattern}", observed=names)
+    observed = f"{len(set(names))} different names: {in_words(names)}"
+    world.check(ok, "names are generated", expected=f"{count} different names like {pattern}", observed=observed)

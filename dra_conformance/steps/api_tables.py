@@ -97,7 +97,8 @@ def _(world: World) -> None:
         shown = row.get("object") or {}
         seen.append((row["cells"][0], shown.get("kind"), (shown.get("metadata") or {}).get("name")))
     ok = bool(seen) and all(kind == "PartialObjectMetadata" and cell == name for cell, kind, name in seen)
-    world.check(ok, "rows have metadata", expected="PartialObjectMetadata with the name of the row", observed=seen)
+    wanted = [[cell, "PartialObjectMetadata", cell] for cell, _, _ in seen] or None
+    world.check(ok, "rows have the metadata of their object", expected=wanted, observed=list(map(list, seen)))
 
 
 @then("each of the objects has its metadata only")
@@ -108,4 +109,5 @@ def _(world: World) -> None:
     ok = bool(items) and all(
         set(item) <= {"kind", "apiVersion", "metadata"} and (item.get("metadata") or {}).get("labels") for item in items
     )
-    world.check(ok, "objects have metadata only", expected=["apiVersion", "kind", "metadata"], observed=seen)
+    wanted = [["apiVersion", "kind", "metadata"] for _ in items] or None
+    world.check(ok, "objects have metadata with labels, and nothing else", expected=wanted, observed=seen)

@@ -14,7 +14,7 @@ from dra_api.transport import RequestOptions, Response, Transport, TransportArou
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.engine.vocabulary import then, when
-from dra_conformance.engine.world import World
+from dra_conformance.engine.world import World, in_words
 from dra_conformance.steps.objects import attempt, draft
 
 
@@ -70,7 +70,7 @@ def _(world: World, what: str, mode: str) -> None:
 def _(world: World, text: str) -> None:
     """A warning of the last response contains this text."""
     texts = world.state(Warnings).texts
-    world.check(any(text in one for one in texts), "the response warns", expected=text, observed=texts)
+    world.check(any(text in one for one in texts), "the response warns", expected=f"…{text}…", observed=in_words(texts))
 
 
 @then("the response has no warning")

@@ -8,7 +8,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import given, then, when
-from dra_conformance.engine.world import World, show
+from dra_conformance.engine.world import World
 from dra_conformance.steps.objects import Requests, attempt, value_of, without_nulls
 
 _NAME = "thing"
@@ -91,7 +91,9 @@ def _(world: World, reason: str, field: str) -> None:
     }
     named = {cause for cause in causes if cause[1] != "<nil>"}
     ok = error is not None and error.status == 422 and named == {(reason, field)}
-    world.check(ok, "the object is invalid", expected=f"422 Invalid: {reason} at {field}", observed=sorted(causes))
+    listed = ", ".join(" at ".join(one) for one in sorted(causes))
+    seen = f"{error.status} {error.reason}: {listed}" if error else "accepted"
+    world.check(ok, "the object is invalid", expected=f"422 Invalid: {reason} at {field}", observed=seen)
 
 
 @then('the Thing has "{path}" {value}')
@@ -101,4 +103,4 @@ def _(world: World, path: str, value: str) -> None:
     seen = None if found is None else without_nulls(manifests.look_up(found, path))
     wanted = expectation(world.text(value), world.clock.now())
     met = found is not None and wanted.is_met(seen)
-    world.check(met, f"{path} is stored", expected=f"{path}: {wanted.text}", observed=show(seen))
+    world.check(met, f"{path} is stored", expected=wanted.shown, observed=wanted.show(seen))

@@ -9,7 +9,7 @@ from dra_api.objects import BIND_REQUESTS, Resource, meta, name_of, uid_of
 from dra_conformance.core import manifests
 from dra_conformance.core.values import covers, expectation, read_value
 from dra_conformance.engine.vocabulary import given, then, when
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.objects import attempt
 from dra_conformance.steps.references import Known, Reference, reference
 from dra_conformance.steps.uids import with_uids
@@ -28,12 +28,15 @@ class Remembered:
 
 
 def look(ref: Reference, path: str, wanted: str) -> Seen[Any]:
-    """Return whether a field of the object meets an expectation, and its value."""
-    found = ref.found()
-    if len(found) != 1:
-        return False, [name_of(obj) for obj in found] or "no such object"
-    seen = manifests.look_up(found[0], path)
-    return expectation(with_uids(ref.world, wanted), ref.world.clock.now()).is_met(seen), seen
+    """Return whether a field of the object meets an expectation, and its value, which is None without the object.
+
+    If several objects match, the value is a list with the value of each.
+    """
+    seen = [manifests.look_up(obj, path) for obj in ref.found()]
+    what = expectation(with_uids(ref.world, wanted), ref.world.clock.now())
+    if len(seen) != 1:
+        return False, what.show(seen or None)
+    return what.is_met(seen[0]), what.show(seen[0])
 
 
 def write_field(world: World, resource: Resource, name: str, path: str, value: object) -> None:
@@ -102,11 +105,18 @@ def _(world: World, subject: str) -> None:
 # -- expectations ------------------------------------------------------------------------------------------------------
 
 
+def _only(ref: Reference, path: str) -> Any:
+    """Return the value of a field if there is one such object, and None otherwise."""
+    found = ref.found()
+    return manifests.look_up(found[0], path) if len(found) == 1 else None
+
+
 @then('the {subject:object} has "{path}" {value}')
 def _(world: World, subject: str, path: str, value: str) -> None:
     """A field of an object comes to meet an expectation (YAML; `null`: the field is absent)."""
     ref = reference(world, subject)
-    world.eventually(f"{path} of the {subject}", lambda: look(ref, path, value), expected=world.text(value))
+    wanted = expectation(world.text(value)).shown
+    world.eventually(f"{path} of the {subject}", lambda: look(ref, path, value), expected=wanted)
 
 
 @then("the {subject:object} has:")
@@ -115,19 +125,21 @@ def _(world: World, subject: str, datatable: list[list[str]]) -> None:
     ref = reference(world, subject)
     wanted = dict(datatable[1:])
 
-    def seen() -> Seen[Any]:
-        found = {path: look(ref, path, value) for path, value in wanted.items()}
-        wrong = {path: value for path, (met, value) in found.items() if not met}
-        return not wrong, wrong or "as expected"
+    expected = {path: expectation(world.text(value)).shown for path, value in wanted.items()}
 
-    world.eventually(f"fields of the {subject}", seen, expected={key: world.text(text) for key, text in wanted.items()})
+    def seen() -> Seen[dict[str, Any]]:
+        found = {path: look(ref, path, value) for path, value in wanted.items()}
+        return all(met for met, _ in found.values()), {path: value for path, (_, value) in found.items()}
+
+    world.eventually(f"fields of the {subject}", seen, expected=expected)
 
 
 @then('the {subject:object} keeps "{path}" {value}')
 def _(world: World, subject: str, path: str, value: str) -> None:
     """A field of an object meets an expectation once the system is idle."""
     ref = reference(world, subject)
-    world.stays(f"{path} of the {subject}", lambda: look(ref, path, value), expected=world.text(value))
+    wanted = expectation(world.text(value)).shown
+    world.stays(f"{path} of the {subject}", lambda: look(ref, path, value), expected=wanted)
 
 
 @then('the {subject:object} has condition {kind:word} {status:word} with reason "{reason}"')
@@ -136,9 +148,10 @@ def _(world: World, subject: str, kind: str, status: str, reason: str) -> None:
     ref = reference(world, subject)
     wanted = {"status": status, "reason": reason}
 
-    def seen() -> Seen[Any]:
-        _, found = look(ref, f"status.conditions[type={kind}][0]", "set")
-        return isinstance(found, dict) and covers(found, wanted), found or "no such condition"
+    def seen() -> Seen[dict[str, Any] | None]:
+        found = _only(ref, f"status.conditions[type={kind}][0]")
+        shown = {key: found.get(key) for key in wanted} if isinstance(found, dict) else None
+        return isinstance(found, dict) and covers(found, wanted), shown
 
     world.eventually(f"condition {kind} of the {subject}", seen, expected=wanted)
 
@@ -149,10 +162,10 @@ def _(world: World, kind: str, subject: str, text: str) -> None:
     ref, wanted = reference(world, subject), world.text(text)
 
     def seen() -> Seen[Any]:
-        _, message = look(ref, f"status.conditions[type={kind}][0].message", "set")
-        return isinstance(message, str) and wanted in message, message or "no message"
+        message = _only(ref, f"status.conditions[type={kind}][0].message")
+        return isinstance(message, str) and wanted in message, message
 
-    world.eventually(f"message of condition {kind} of the {subject}", seen, expected=f"a message with {wanted!r}")
+    world.eventually(f"message of condition {kind} of the {subject}", seen, expected=f"…{wanted}…")
 
 
 @then("the {subject:object} is gone")
@@ -161,12 +174,12 @@ def _(world: World, subject: str) -> None:
     ref = reference(world, subject)
     collected = ref.resource == BIND_REQUESTS and world.run.has_controllers
 
-    def seen() -> Seen[Any]:
+    def seen() -> Seen[dict[str, Any]]:
         found = ref.found(deleting=True)
-        return not found, [meta(obj).get("finalizers") or name_of(obj) for obj in found] or "gone"
+        return not found, {name_of(obj): {"finalizers": meta(obj).get("finalizers") or []} for obj in found}
 
     within = max(world.run.patience, _COLLECTED_WITHIN_S) if collected else None
-    world.eventually(f"the {subject} is gone", seen, expected="no such object", within=within)
+    world.eventually(f"the {subject} is gone", seen, expected={}, within=within)
 
 
 @then("the {subject:object} is being deleted or gone")
@@ -174,11 +187,11 @@ def _(world: World, subject: str) -> None:
     """The object comes to be deleted, or to have a deletionTimestamp: a finalizer may keep it for a while."""
     ref = reference(world, subject)
 
-    def seen() -> Seen[Any]:
+    def seen() -> Seen[list[Any] | None]:
         found = [obj for obj in ref.found(deleting=True) if "deletionTimestamp" not in meta(obj)]
-        return not found, [name_of(obj) for obj in found] or "deleted"
+        return not found, [name_of(obj) for obj in found]
 
-    world.eventually(f"the {subject} is deleted", seen, expected="no such object, or one that is being deleted")
+    world.eventually(f"the {subject} is being deleted or gone; objects that are neither", seen, expected=[])
 
 
 @then("the {subject:object} still exists")
@@ -186,11 +199,12 @@ def _(world: World, subject: str) -> None:
     """The object exists and is not being deleted once the system is idle."""
     ref = reference(world, subject)
 
-    def seen() -> Seen[Any]:
+    def seen() -> Seen[str]:
         found = ref.found()
-        return bool(found) and "deletionTimestamp" not in meta(found[0]), "it exists" if found else "gone"
+        kept = bool(found) and "deletionTimestamp" not in meta(found[0])
+        return kept, "it exists" if kept else "it is being deleted" if found else "it is gone"
 
-    world.stays(f"the {subject} still exists", seen, expected="the object, not being deleted")
+    world.stays(f"the {subject} still exists", seen, expected="it exists")
 
 
 @then("the {subject:object} is unchanged")
@@ -198,12 +212,11 @@ def _(world: World, subject: str) -> None:
     """The object has the version that a step before remembered, once the system is idle."""
     ref, version = reference(world, subject), world.state(Remembered).versions[subject]
 
-    def seen() -> Seen[Any]:
-        found = ref.found()
-        same = len(found) == 1 and str(meta(found[0]).get("resourceVersion")) == version
-        return same, found[0].get("status") if found else "no such object"
+    def seen() -> Seen[list[str]]:
+        found = [str(meta(obj).get("resourceVersion")) for obj in ref.found()]
+        return found == [version], found
 
-    world.stays(f"the {subject} is unchanged", seen, expected=f"resourceVersion {version}")
+    world.stays(f"the {subject} is unchanged: its resourceVersion", seen, expected=[version])
 
 
 @then("the {subject:object} is replaced")
@@ -211,11 +224,11 @@ def _(world: World, subject: str) -> None:
     """There is one such object, with another uid than the one that a step before wrote or removed."""
     ref, former = reference(world, subject), world.state(Known).former[subject]
 
-    def seen() -> Seen[Any]:
+    def seen() -> Seen[str]:
         uids = [uid_of(obj) for obj in ref.found()]
-        return len(uids) == 1 and uids[0] != former, uids or "no such object"
+        return len(uids) == 1 and uids[0] != former, in_words(uids)
 
-    world.eventually(f"the {subject} is replaced", seen, expected="one object, with another uid")
+    world.eventually(f"the uid of the {subject} is another one", seen, expected=f"one, other than {former}")
 
 
 @then('the {subject:object} contains the manifest "{path}"')
@@ -224,10 +237,10 @@ def _(world: World, subject: str, path: str) -> None:
     ref, manifest = reference(world, subject), world.manifest(path)
     wanted = {"labels": meta(manifest).get("labels"), "spec": manifest["spec"]}
 
-    def seen() -> Seen[Any]:
+    def seen() -> Seen[dict[str, Any] | None]:
         found = ref.found()
         if len(found) != 1:
-            return False, "no such object"
+            return False, None
         shape = {"labels": meta(found[0]).get("labels"), "spec": found[0].get("spec")}
         return covers(shape, wanted), shape
 

@@ -10,7 +10,7 @@ from dra_api.quantity import Quantity
 from dra_conformance.core import expectations, manifests
 from dra_conformance.core.expectations import ExpectedField
 from dra_conformance.engine.vocabulary import given, then, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.node_faults import pci_address
 
 BUS_ID = "attributes['resource.kubernetes.io/pciBusID'].string"
@@ -72,11 +72,21 @@ def published(world: World, node: str, gpu: int) -> Obj:
     return {}
 
 
-def judge_devices(world: World, node: str, kind: str, expected: Sequence[ExpectedField]) -> Seen[Any]:
+def judge_devices(world: World, node: str, kind: str, expected: Sequence[ExpectedField]) -> Seen[dict[str, Any] | None]:
     """Compare the fields of all devices of a type; without any device the fields are not as expected."""
-    found = of_type(world, node, kind)
-    wrong = {device["name"]: bad for device in found if (bad := expectations.differences(expected, device))}
-    return bool(found) and not wrong, wrong or f"{len(found)} devices"
+    return _judge(of_type(world, node, kind), expected)
+
+
+def _judge(found: Sequence[Obj], expected: Sequence[ExpectedField]) -> Seen[dict[str, Any] | None]:
+    """Return whether all devices have the fields, and those of a device: of one that has not, if there is one."""
+    wrong = [device for device in found if expectations.differences(expected, device)]
+    shown = (wrong or found)[:1]
+    seen = {"device": shown[0].get("name"), **expectations.seen(expected, shown[0])} if shown else None
+    return bool(found) and not wrong, seen
+
+
+def _wanted(expected: Sequence[ExpectedField]) -> dict[str, Any]:
+    return {"device": "each", **expectations.wanted(expected)}
 
 
 @then('every {kind:word} device on "{node}" has:')
@@ -84,7 +94,7 @@ def _(world: World, kind: str, node: str, datatable: list[list[str]]) -> None:
     """There are devices of this type (`published`: any), and each of them has the fields of the table now."""
     expected = expectations.read(datatable)
     seen = judge_devices(world, node, kind, expected)
-    world.check_seen(f"fields of {kind} devices", seen, expected=expectations.wanted(expected))
+    world.check_seen(f"fields of {kind} devices", seen, expected=_wanted(expected))
 
 
 @then('every {kind:word} device on "{node}" comes to have:')
@@ -94,7 +104,7 @@ def _(world: World, kind: str, node: str, datatable: list[list[str]]) -> None:
     world.eventually(
         f"fields of {kind} devices",
         lambda: judge_devices(world, node, kind, expected),
-        expected=expectations.wanted(expected),
+        expected=_wanted(expected),
     )
 
 
@@ -102,10 +112,10 @@ def _(world: World, kind: str, node: str, datatable: list[list[str]]) -> None:
 def _(world: World, gpu: int, node: str, datatable: list[list[str]]) -> None:
     """The device of the whole GPU has the fields of the table."""
     expected = expectations.read(datatable)
-    wrong = expectations.differences(expected, published(world, node, gpu))
-    world.check(
-        not wrong, f"fields of GPU {gpu}", expected=expectations.wanted(expected), observed=wrong or "as expected"
-    )
+    device = published(world, node, gpu)
+    wrong = expectations.differences(expected, device)
+    observed = expectations.seen(expected, published(world, node, gpu))
+    world.check(not wrong, f"fields of GPU {gpu}", expected=expectations.wanted(expected), observed=observed)
 
 
 @then('the gpu devices on "{node}" are the GPUs of NVML, with its "{field}" as "{path}"')
@@ -132,7 +142,7 @@ def _(world: World, node: str, datatable: list[list[str]]) -> None:
     """Compare text attributes of whole GPUs, one row for each GPU from index 0 on; the header has their names."""
     names = datatable[0]
     found = [published(world, node, index).get("attributes") or {} for index in range(len(datatable) - 1)]
-    observed = [[(attributes.get(name) or {}).get("string") for name in names] for attributes in found]
+    observed: list[Any] = [[(attributes.get(name) or {}).get("string") for name in names] for attributes in found]
     world.check(observed == datatable[1:], f"{', '.join(names)} of GPUs", expected=datatable[1:], observed=observed)
 
 
@@ -143,13 +153,7 @@ def _(world: World, node: str, path: str, datatable: list[list[str]]) -> None:
         address = pci_address(world.node(node), int(gpu))
         mine = [device for device in of_type(world, node, kind) if manifests.look_up(device, BUS_ID) == address]
         expected = expectations.read([["field", "value"], [path, value]])
-        wrong = {device["name"]: bad for device in mine if (bad := expectations.differences(expected, device))}
-        world.check(
-            bool(mine) and not wrong,
-            f"{kind} devices of GPU {gpu}",
-            expected=expectations.wanted(expected),
-            observed=wrong or [device["name"] for device in mine],
-        )
+        world.check_seen(f"{kind} devices of GPU {gpu}", _judge(mine, expected), expected=_wanted(expected))
 
 
 @then('the {one:word} and {other:word} devices on "{node}" have the same "{path}"')
@@ -164,9 +168,10 @@ def _(world: World, one: str, other: str, node: str, path: str) -> None:
 def _(world: World, node: str, there: str, gone: str) -> None:
     """The slices come to have the first devices (comma-separated) and none of the others."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[str]]:
         found = {device["name"] for device in world.node(node).devices()}
         ok = set(words(there)) <= found and not set(words(gone)) & found
-        return ok, sorted(name for name in found if name in {*words(there), *words(gone)}) or "none of them"
+        return ok, sorted(name for name in found if name in {*words(there), *words(gone)})
 
-    world.eventually("published devices", look, expected=f"{there}, without {gone}")
+    message = f"those of {in_words(sorted({*words(there), *words(gone)}))} that are published"
+    world.eventually(message, look, expected=sorted(words(there)))
