@@ -166,8 +166,8 @@ def _(world: World, function: str, datatable: list[list[str]]) -> None:
         world.check(
             code in returns.split(" or ") and intact,
             f"{function} with version {case}",
-            expected=(returns, as_told),
-            observed=(code, as_told if intact else f"written up to byte {written or len(after)}"),
+            expected=[returns, as_told],
+            observed=[code, as_told if intact else f"written up to byte {written or len(after)}"],
         )
 
 
@@ -187,11 +187,11 @@ def _(world: World, function: str, datatable: list[list[str]]) -> None:
         buffer = ctypes.create_string_buffer(CANARY * 256, 256)
         code = library.call(function, *first, buffer, sizes[case] if case in sizes else int(case))
         unchanged = buffer.raw == CANARY * 256
-        observed = (library.error_name(code), "unchanged" if unchanged else "filled")
+        observed = [library.error_name(code), "unchanged" if unchanged else "filled"]
         world.check(
-            observed == (returns, content),
+            observed == [returns, content],
             f"{function} with a buffer of size {case}, for {len(full.value)} characters",
-            expected=(returns, content),
+            expected=[returns, content],
             observed=observed,
         )
 
@@ -214,7 +214,7 @@ def _other_names(library: NvmlLibrary) -> list[str]:
     return sorted(n for n in elf.read(library.library).exported if not n.startswith(("nvml", "fnvml_")))
 
 
-_PROPERTIES: Final[Mapping[str, Callable[[NvmlLibrary], object]]] = {
+_PROPERTIES: Final[Mapping[str, Callable[[NvmlLibrary], Any]]] = {
     "missing names of pynvml": _missing_names,
     "undefined NVML names": _undefined_names,
     "other exported names": _other_names,
@@ -230,7 +230,7 @@ def _(world: World, datatable: list[list[str]]) -> None:
     library = world.nvml()
     for name, value in datatable[1:]:
         found = _PROPERTIES[name](library)
-        wanted: object = [] if value == "none" else value
+        wanted: Any = [] if value == "none" else value
         if isinstance(value, str) and value.endswith(" and driver version"):
             wanted = f"{value.removesuffix(' and driver version')}{library.module.nvmlSystemGetDriverVersion()}"
         world.check(found == wanted, name, expected=wanted, observed=found)

@@ -119,7 +119,9 @@ def _(world: World) -> None:
     code = library.call("nvmlDeviceSetMigMode", library.handle(), 0, ctypes.byref(activation))
     mode = library.module.nvmlDeviceGetMigMode(library.handle())[0]
     refused = _IN_USE in (code, activation.value)
-    world.check(refused and mode == 1, "in use", expected=("IN_USE", 1), observed=(code, activation.value, mode))
+    seen = f"{library.error_name(code)}, activation status {library.error_name(activation.value)}, mode {mode}"
+    expected = "IN_USE as code or activation status, mode 1"
+    world.check(refused and mode == 1, "in use", expected=expected, observed=seen)
 
 
 @then("the remaining capacity of profile {profile:d} is the number of GPU instances that can be created")

@@ -17,7 +17,7 @@ from dra_conformance.components.nvml import OK
 from dra_conformance.core import assets
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.engine.vocabulary import then, when
-from dra_conformance.engine.world import World
+from dra_conformance.engine.world import World, in_words
 from fake_nvml.errors import FakeNvmlError
 from fake_nvml.timeline import Timeline
 
@@ -78,7 +78,8 @@ def _(world: World, times: str) -> None:
     """Compare how often each fault rule has acted, in the order of the rules: `2, 0, 1`."""
     node = world.nvml().node
     hits = [node.fault_hits(number) for number in range(len(times.split(",")))]
-    world.check(hits == [int(one) for one in times.split(",")], "fault rules", expected=times, observed=hits)
+    wanted = [int(one) for one in times.split(",")]
+    world.check(hits == wanted, "fault rules", expected=wanted, observed=hits)
 
 
 @then("the fault rules have acted in {ranges} of the calls")
@@ -101,9 +102,12 @@ def _(world: World, count: int, function: str, datatable: list[list[str]]) -> No
         failed.append([number for number, code in enumerate(codes) if code != OK])
     for gpu, alike in datatable[1:]:
         calls = failed[int(gpu)]
-        expected = f"{'those' if alike == 'yes' else 'others than those'} of GPU 0: {failed[0]}"
+        expected = f"{'' if alike == 'yes' else 'others than '}{in_words(failed[0])}"
         world.check(
-            (calls == failed[0]) == (alike == "yes"), f"failed calls on GPU {gpu}", expected=expected, observed=calls
+            (calls == failed[0]) == (alike == "yes"),
+            f"failed calls on GPU {gpu}",
+            expected=expected,
+            observed=in_words(calls),
         )
 
 

@@ -48,9 +48,9 @@ def _(world: World, one: int, two: int, other: int) -> None:
     world.check(first == second, "identities of nodes of one name", expected=first, observed=second)
     world.check(
         len({*first, *third}) == len(first) + len(third),
-        "identities of nodes of two names",
-        expected="different ones",
-        observed=sorted(set(first) & set(third)) or first,
+        "different identities of nodes of two names",
+        expected=len(first) + len(third),
+        observed=len({*first, *third}),
     )
 
 
@@ -84,7 +84,10 @@ def _(world: World, number: int) -> None:
     except nvml.NVMLError as error:
         observed = "DRIVER_NOT_LOADED" if error.value == nvml.NVML_ERROR_DRIVER_NOT_LOADED else str(error)
     world.check(observed == "DRIVER_NOT_LOADED", "number of GPUs", expected="DRIVER_NOT_LOADED", observed=observed)
-    world.check(not folder.exists(), "folder of the node", expected="removed", observed=folder)
+    there = folder.exists()
+    world.check(
+        not there, f"folder {folder} of the node", expected="removed", observed="exists" if there else "removed"
+    )
 
 
 @then("the node shows GPU {index:d} as lost, and no other")
@@ -132,11 +135,13 @@ def _(world: World) -> None:
         _refused(world, partial(fake_nvml.Node.open, folder), str(folder / "state"), reason)
     made = world.state(Nodes).made[0]
     with fake_nvml.Node.open(made.directory) as opened:
-        names = (opened.name, [view.uuid for view in opened.gpus])
-        expected = (made.directory.name, [view.uuid for view in made.gpus])
+        names = [opened.name, *(view.uuid for view in opened.gpus)]
+        expected = [made.directory.name, *(view.uuid for view in made.gpus)]
         world.check(names == expected, "a node that is opened again", expected=expected, observed=names)
     _refused(world, opened.read, str(opened.state_path), "closed")
-    world.check(made.state_path.exists(), "a node that another program closed", expected="exists", observed="removed")
+    there = made.state_path.exists()
+    observed = "exists" if there else "removed"
+    world.check(there, "state file of a node that another program closed", expected="exists", observed=observed)
 
 
 def _create(folder: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import fake_nvml
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then
-from dra_conformance.engine.world import World
+from dra_conformance.engine.world import World, in_words
 from dra_conformance.steps.nvml_refusals import refusal
 from dra_conformance.steps.nvml_values import platform_information
 
@@ -79,19 +79,21 @@ def _(world: World, count: int) -> None:
     fabrics = {(gpu.state, gpu.cluster, gpu.clique) for gpu in gpus}
     zero = str(uuid.UUID(int=0))
     one = len(fabrics) == 1 and all(state == _COMPLETED and cluster != zero for state, cluster, _ in fabrics)
-    world.check(one, "fabric of the rack", expected="one completed cluster and clique", observed=sorted(fabrics))
-    world.check(len({gpu.uuid for gpu in gpus}) == count, "UUIDs", expected=count, observed=[gpu.uuid for gpu in gpus])
+    seen = "; ".join(f"state {state}, cluster {cluster}, clique {clique}" for state, cluster, clique in sorted(fabrics))
+    world.check(one, "fabric of the rack", expected=f"state {_COMPLETED}, one cluster, one clique", observed=seen)
+    uuids = len({gpu.uuid for gpu in gpus})
+    world.check(uuids == count, f"different UUIDs of {len(gpus)} GPUs", expected=count, observed=uuids)
 
 
 @then("the GPUs of its nodes are in these places of one chassis")
 def _(world: World, datatable: list[list[str]]) -> None:
     """Compare the place of each node's GPUs; columns: node, slot, tray."""
     gpus = world.state(Rack).gpus
-    found = sorted({(str(gpu.node), str(gpu.slot), str(gpu.tray)) for gpu in gpus})
-    expected = [tuple(row) for row in datatable[1:]]
-    world.check(found == expected, "slots and trays", expected=expected, observed=found)
+    found = [list(place) for place in sorted({(str(gpu.node), str(gpu.slot), str(gpu.tray)) for gpu in gpus})]
+    world.check(found == datatable[1:], "slots and trays", expected=datatable[1:], observed=found)
     chassis = {gpu.chassis for gpu in gpus}
-    world.check(len(chassis) == 1 and "" not in chassis, "chassis", expected="one", observed=sorted(chassis))
+    ok = len(chassis) == 1 and "" not in chassis
+    world.check(ok, "serial numbers of the chassis", expected="one", observed=in_words(sorted(chassis)))
 
 
 @then("another rack has another cluster and chassis, and no rack has 0 nodes")
@@ -105,7 +107,7 @@ def _(world: World) -> None:
         nvml.nvmlInit()
         other = _read(nvml, nvml.nvmlDeviceGetHandleByIndex(0), 1)
         same = {first.cluster, first.chassis} & {other.cluster, other.chassis}
-        world.check(not same, "cluster and chassis of two racks", expected="different ones", observed=sorted(same))
+        world.check(not same, "cluster or chassis that two racks share", expected=[], observed=sorted(same))
     for nodes, word in ((0, "not 0"), (2, str(folder))):
         observed = refusal(partial(fake_nvml.create_rack, folder, nodes=nodes))
         world.check(word in observed, f"a rack of {nodes} nodes", expected=f"an error: {word}", observed=observed)
