@@ -12,7 +12,7 @@ from dra_api.quantity import Quantity
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.claims import claim_object, claim_spec
 
 
@@ -45,24 +45,25 @@ def _(world: World, request: str, claim: str, amounts: str) -> None:
     """The result of the request comes to consume exactly these capacities, compared as quantities."""
     wanted = {name: Quantity.parse(str(value)) for name, value in manifests.parse_value(amounts).items()}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any]]:
         mine = [one for one in results_of(world.seen(RESOURCE_CLAIMS, claim)) if one["request"] == request]
         taken = [
             {name: Quantity.parse(str(value)) for name, value in (one.get("consumedCapacity") or {}).items()}
             for one in mine
         ]
-        return taken == [wanted], [one.get("consumedCapacity") for one in mine] or "not allocated"
+        return taken == [wanted], [one.get("consumedCapacity") for one in mine]
 
-    world.eventually(f"request {request} of {claim} takes its share", look, expected=amounts)
+    expected = [manifests.parse_value(amounts)]
+    world.eventually(f"request {request} of {claim} takes its share", look, expected=expected)
 
 
 @then('the shares of claims "{claims}" have distinct ids')
 def _(world: World, claims: str) -> None:
     """Every result of these claims comes to have a shareID, and no two are equal."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         ids = [one.get("shareID") for name in words(claims) for one in results_of(world.seen(RESOURCE_CLAIMS, name))]
-        return len(ids) > 0 and all(ids) and len(set(ids)) == len(ids), ids or "not allocated"
+        return len(ids) > 0 and all(ids) and len(set(ids)) == len(ids), in_words(ids)
 
     world.eventually(f"shares of {claims} have distinct ids", look, expected="different shareIDs")
 
@@ -109,11 +110,17 @@ def _(world: World, claim: str) -> None:
     """After the last reported condition, the claim comes to be allocated and reserved, with empty `status.devices`."""
     reported = world.state(Reports).versions[claim]
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any]]:
         seen = world.seen(RESOURCE_CLAIMS, claim) or {}
         status = seen.get("status") or {}
         later = bool(seen) and int(seen["metadata"]["resourceVersion"]) > reported
         again = status.get("allocation") is not None and not status.get("devices") and bool(status.get("reservedFor"))
-        return later and again, {"allocated": status.get("allocation") is not None, "devices": status.get("devices")}
+        return later and again, {
+            "allocated": status.get("allocation") is not None,
+            "devices": status.get("devices") or [],
+            "later": later,
+            "reserved": bool(status.get("reservedFor")),
+        }
 
-    world.eventually(f"claim {claim} is allocated again", look, expected="an allocation without reports, reserved")
+    expected = {"allocated": True, "devices": [], "later": True, "reserved": True}
+    world.eventually(f"claim {claim} is allocated again, without reports", look, expected=expected)

@@ -16,7 +16,7 @@ from dra_conformance.core.errors import NotApplicable
 from dra_conformance.core.events import ObjectChanged
 from dra_conformance.core.values import covers
 from dra_conformance.engine.vocabulary import given, then, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words, show
 from dra_conformance.steps.bind_requests import Written
 from dra_conformance.steps.claims import allocation_of, consumers
 from dra_conformance.steps.pods import look_bound
@@ -76,9 +76,9 @@ def _(world: World, claim: str, pod: str) -> None:
 def _(world: World, pod: str) -> None:
     """One BindRequest comes to name the pod, and there is still exactly one once the system is idle."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = [name_of(request) for request in requests_of(world, pod)]
-        return len(found) == 1, found or "none"
+        return len(found) == 1, in_words(found)
 
     # Not `look`: with two BindRequests that wait would last until the run's patience is over.
     seen = world.wait(lambda: (bool(requests_of(world, pod)), "none"))
@@ -90,38 +90,40 @@ def _(world: World, pod: str) -> None:
 def _(world: World, pod: str) -> None:
     """No BindRequest has ever named the pod, not even a deleted one, once the system is idle."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         changes = [event for event in world.log.kept(ObjectChanged) if event.resource == BIND_REQUESTS.plural]
         ours = [event for event in changes if event.name.startswith(f"{world.namespace}/")]
         made = {event.name for event in ours if event.summary.get("pod") == pod}
-        return not made, sorted(made) or "none"
+        return not made, sorted(made)
 
-    world.stays(f"pod {pod} has no BindRequest", look, expected="no BindRequest")
+    world.stays(f"pod {pod} has no BindRequest", look, expected=[])
 
 
 @then('the BindRequest of pod "{pod}" gives claim "{claim}" {count:d} devices on its node')
 def _(world: World, pod: str, claim: str, count: int) -> None:
     """The entry of the claim (the pod's own name) has this number of results, all in the selected node's pool."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         request = request_of(world, pod)
         allocation = entries_of(request).get(claim)
         results = results_of_allocation(allocation)
         pools = {result.get("pool") for result in results}
         distinct = {result.get("device") for result in results}
         node = ((request or {}).get("spec") or {}).get("selectedNode")
-        return len(results) == len(distinct) == count and pools == {node}, allocation or entries_of(request)
+        seen = f"{len(distinct)} devices of pools {in_words(sorted(map(str, pools)))}, for node {node}"
+        return len(results) == len(distinct) == count and pools == {node}, seen
 
-    world.eventually(f"the BindRequest of {pod} allocates {claim}", look, expected=f"{count} devices of its node")
+    expected = f"{count} devices of the pool of its node"
+    world.eventually(f"the BindRequest of {pod} allocates {claim}", look, expected=expected)
 
 
 @then('the BindRequest of pod "{pod}" gives claim "{claim}" the devices "{devices}"')
 def _(world: World, pod: str, claim: str, devices: str) -> None:
     """The entry of the claim (the pod's own name) has exactly these devices, in any order."""
 
-    def look() -> Seen[Any]:
-        found = entries_of(request_of(world, pod))
-        return devices_in(found.get(claim)) == sorted(words(devices)), found
+    def look() -> Seen[list[Any]]:
+        found = devices_in(entries_of(request_of(world, pod)).get(claim))
+        return found == sorted(words(devices)), found
 
     world.eventually(f"the BindRequest of {pod} allocates {claim}", look, expected=sorted(words(devices)))
 
@@ -130,28 +132,30 @@ def _(world: World, pod: str, claim: str, devices: str) -> None:
 def _(world: World, pod: str, claim: str) -> None:
     """The entry of the claim (the pod's own name) has results in each BindRequest of the pod; there may be none."""
 
-    def look() -> Seen[Any]:
-        found = [entries_of(request) for request in requests_of(world, pod)]
-        return all(devices_in(entries.get(claim)) for entries in found), found or "no BindRequest"
+    def look() -> Seen[list[Any] | None]:
+        without = [name_of(one) for one in requests_of(world, pod) if not devices_in(entries_of(one).get(claim))]
+        return not without, without
 
-    world.stays(f"the BindRequest of {pod} allocates {claim}", look, expected=f"an allocation for {claim}, if any")
+    world.stays(f"BindRequests of {pod} without an allocation for {claim}", look, expected=[])
 
 
 @then("{count:d} pods get BindRequests, with {devices:d} distinct devices")
 def _(world: World, count: int, devices: int) -> None:
     """This number of pods has one BindRequest each, and together these allocate each device at most once."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         requests = world.all_seen(BIND_REQUESTS)
         pods = Counter(str((request.get("spec") or {}).get("podName")) for request in requests)
         promised = [
             device for request in requests for one in entries_of(request).values() for device in devices_in(one)
         ]
         ok = len(pods) == len(requests) == count and len(promised) == len(set(promised)) == devices
-        return ok, {"pods": sorted(pods), "devices": sorted(promised)}
+        seen = f"{len(requests)} BindRequests of pods {in_words(sorted(pods))}; devices {in_words(sorted(promised))}"
+        return ok, seen
 
     world.wait(look)
-    world.stays("no device is in two BindRequests", look, expected=f"{count} pods, {devices} distinct devices")
+    expected = f"{count} BindRequests of different pods; {devices} different devices"
+    world.stays("no device is in two BindRequests", look, expected=expected)
 
 
 # -- processed by the binder -------------------------------------------------------------------------------------------
@@ -160,12 +164,13 @@ def _(world: World, count: int, devices: int) -> None:
 def check_failed(world: World, name: str, text: str) -> None:
     """Check that a BindRequest comes to phase Failed with a reason that contains `text`."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, str]]:
         seen = status_of(world.seen(BIND_REQUESTS, name))
         reason = str(seen.get("reason") or "")
-        return seen.get("phase") == "Failed" and bool(reason) and text in reason, seen or "no status"
+        shown = {"phase": str(seen.get("phase") or ""), "reason": reason}
+        return seen.get("phase") == "Failed" and bool(reason) and text in reason, shown
 
-    world.eventually(f"BindRequest {name} fails", look, expected=f"phase Failed, a reason that names {text!r}")
+    world.eventually(f"BindRequest {name} fails", look, expected={"phase": "Failed", "reason": f"…{text}…"})
 
 
 @then('BindRequest "{name}" fails with a reason')
@@ -184,14 +189,14 @@ def _(world: World, name: str, text: str) -> None:
 def _(world: World, name: str, key: str, pod: str) -> None:
     """The BindRequest is Failed and the pod unbound, or it is Succeeded and the pod bound with this annotation."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = world.seen(PODS, pod) or {}
         phase = status_of(world.seen(BIND_REQUESTS, name)).get("phase")
         node, value = (found.get("spec") or {}).get("nodeName"), (meta(found).get("annotations") or {}).get(key)
         ok = (not node and phase == "Failed") or bool(node and phase == "Succeeded" and value)
-        return ok, {"phase": phase, "nodeName": node, key: value}
+        return ok, f"phase {phase}, {f'bound to {node}' if node else 'unbound'}, {key}: {value}"
 
-    wanted = "Failed and unbound, or Succeeded, bound and annotated"
+    wanted = f"phase Failed, unbound; or phase Succeeded, bound, {key}: set"
     world.eventually(f"pod {pod} is unbound or has {key}", look, expected=wanted)
     # A retry after a failure must not bind the pod without the annotation.
     world.stays(f"pod {pod} is unbound or has {key}", look, expected=wanted)
@@ -201,12 +206,14 @@ def _(world: World, name: str, key: str, pod: str) -> None:
 def _(world: World, name: str, count: int) -> None:
     """`status.failedAttempts` is this number (0: or absent) once the binder has set a phase and the system is idle."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any]]:
         seen = status_of(world.seen(BIND_REQUESTS, name))
-        return int(seen.get("failedAttempts") or 0) == count and bool(seen.get("phase")), seen
+        attempts, phase = int(seen.get("failedAttempts") or 0), bool(seen.get("phase"))
+        return attempts == count and phase, {"failedAttempts": attempts, "phase is set": phase}
 
     world.wait(look)
-    world.stays(f"BindRequest {name} counts attempts", look, expected=count)
+    expected = {"failedAttempts": count, "phase is set": True}
+    world.stays(f"BindRequest {name} counts attempts", look, expected=expected)
 
 
 def first_version(world: World, resource: Resource, name: str, shows: Callable[[dict[str, Any]], bool]) -> int:
@@ -264,15 +271,15 @@ def _(world: World, claim: str, entry: str, subject: str) -> None:
     """The claim comes to have the devices, the configuration and the node selector of the BindRequest's entry."""
     ref, name = reference(world, subject), claim_name(world, claim)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         entries = entries_of(next(iter(ref.found()), None))
         # The time is left out: a binder may set its own when it writes the claim.
         wanted = {key: value for key, value in (entries.get(entry) or {}).items() if key != "allocationTimestamp"}
         seen = allocation_of(world.seen(RESOURCE_CLAIMS, name))
         same = bool(wanted) and seen.get("devices") == wanted.get("devices") and covers(seen, wanted)
-        return same, {"claim": seen or "not allocated", "BindRequest": wanted}
+        return same, "as the entry" if same else f"claim: {show(seen)}; entry: {show(wanted)}"
 
-    world.eventually(f"claim {claim} is allocated as requested", look, expected=f"the entry {entry} of the {subject}")
+    world.eventually(f"claim {claim} is allocated as entry {entry} of the {subject}", look, expected="as the entry")
 
 
 @then("no component has created a BindRequest")
@@ -280,8 +287,8 @@ def _(world: World) -> None:
     """The scenario itself wrote every BindRequest of the namespace."""
     mine = world.state(Written).names
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[str]]:
         found = {name_of(request) for request in world.all_seen(BIND_REQUESTS)}
         return found <= mine, sorted(found - mine)
 
-    world.stays("the binder creates no BindRequest", look, expected=f"{sorted(mine)} at most")
+    world.stays("BindRequests that the scenario did not create", look, expected=[])

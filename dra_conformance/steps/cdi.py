@@ -9,7 +9,7 @@ from typing import Any
 from dra_api import regular_file
 from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.containers import views
@@ -66,9 +66,7 @@ def _(world: World, node: str) -> None:
                 wrong.append(f"{root.name}/{name}: gone")
             elif regular_file.read_text(path) != text:
                 wrong.append(f"{root.name}/{name}: changed")
-    world.check(
-        not wrong, f"CDI files of another driver on {node}", expected="unchanged", observed=wrong or "unchanged"
-    )
+    world.check(not wrong, f"CDI files of another driver on {node}", expected=[], observed=wrong)
 
 
 @when('the CDI files of "{node}" are lost')
@@ -127,7 +125,7 @@ def _(world: World, claim: str, count: int) -> None:
     own = [device_id for ids in found.values() for device_id in ids if uid in device_id.partition("=")[2]]
     ok = bool(found) and all(len(ids) == count for ids in found.values()) and len(set(own)) == len(own) == len(found)
     expected = f"{count} for each device, one of them with {uid}"
-    world.check(ok, f"CDI ids of claim {claim}", expected=expected, observed=found)
+    world.check(ok, f"CDI ids of claim {claim}", expected=expected, observed=in_words(found))
 
 
 @then('the CDI ids of claim "{claim}" on "{node}" are in a file of its own')
@@ -144,8 +142,8 @@ def _(world: World, claim: str, node: str) -> None:
     }
     found = {name: sorted(names) for name, names in defined.items() if names & own}
     ok = bool(own) and len(found) == 1 and all(uid in name and set(names) == own for name, names in found.items())
-    expected = f"one file with {uid} in its name, for {sorted(own)}"
-    world.check(ok, f"CDI files of claim {claim}", expected=expected, observed=found or sorted(defined))
+    expected = f"one file with {uid} in its name, and the ids {in_words(sorted(own))}"
+    world.check(ok, f"CDI files of claim {claim}", expected=expected, observed=in_words(found or sorted(defined)))
 
 
 @then('no CDI file names claim "{claim}"')
@@ -160,15 +158,15 @@ def _(world: World, node: str, seconds: int) -> None:
     """No file is left that did not exist before; 0 seconds: now."""
     before = world.state(CdiFiles).of_node[node]
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         left = sorted(files(world, node) - before)
-        return not left, left or "none"
+        return not left, left
 
     message = "CDI files that are not among the remembered ones"
     if seconds:
-        world.eventually(message, look, expected="none", within=max(world.run.patience, float(seconds)))
+        world.eventually(message, look, expected=[], within=max(world.run.patience, float(seconds)))
     else:
-        world.check_seen(message, look(), expected="none")
+        world.check_seen(message, look(), expected=[])
 
 
 def given_ids(world: World, node: str, claim: str) -> list[str]:

@@ -13,7 +13,7 @@ from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import NotApplicable, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.nodes import simulated_driver
 from dra_conformance.steps.references import claim_name
 
@@ -251,9 +251,9 @@ def _(world: World, claim: str, devices: str) -> None:
     """The claim comes to be allocated exactly these devices, in any order."""
     wanted, name = sorted(words(devices)), claim_name(world, claim)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         held = devices_of(world.seen(RESOURCE_CLAIMS, name))
-        return sorted(held) == wanted, held or "not allocated"
+        return sorted(held) == wanted, sorted(held)
 
     world.eventually(f"claim {claim} is allocated", look, expected=wanted)
 
@@ -263,10 +263,10 @@ def _(world: World, request: str, claim: str, devices: str) -> None:
     """The allocation results of one request come to be exactly these devices, in any order."""
     wanted = sorted(words(devices))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         results = results_of(world.seen(RESOURCE_CLAIMS, claim))
-        seen = [(str(result["request"]), str(result["device"])) for result in results]
-        return sorted(device for of, device in seen if of == request) == wanted, seen or "not allocated"
+        seen = sorted(str(result["device"]) for result in results if str(result["request"]) == request)
+        return seen == wanted, seen
 
     world.eventually(f"request {request} of {claim} is allocated", look, expected=wanted)
 
@@ -276,36 +276,36 @@ def _(world: World, count: int, claims: str) -> None:
     """This number of the claims comes to be allocated, and it is still this number once the system is idle."""
     names = words(claims)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         held = [name for name in names if devices_of(world.seen(RESOURCE_CLAIMS, name))]
-        return len(held) == count, held or "none"
+        return len(held) == count, f"{len(held)} claims: {in_words(held)}"
 
     world.wait(look)
     # `stays` looks once when the system is idle; the wait before it gives slow components time to get there.
-    world.stays(f"{count} of the claims are allocated", look, expected=f"{count} of {claims}")
+    world.stays(f"{count} of the claims are allocated", look, expected=f"{count} claims")
 
 
 @then('claim "{claim}" stays unallocated')
 def _(world: World, claim: str) -> None:
     """The claim is not allocated once the system is idle."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         held = devices_of(world.seen(RESOURCE_CLAIMS, claim))
-        return not held, held or "not allocated"
+        return not held, held
 
-    world.stays(f"claim {claim} is not allocated", look, expected="not allocated")
+    world.stays(f"claim {claim} is not allocated: its devices", look, expected=[])
 
 
 @then('claim "{claim}" is deallocated')
 def _(world: World, claim: str) -> None:
     """The claim exists and comes to have no devices."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         seen = world.seen(RESOURCE_CLAIMS, claim)
         held = devices_of(seen)
-        return seen is not None and not held, held or "gone"
+        return seen is not None and not held, None if seen is None else held
 
-    world.eventually(f"claim {claim} is deallocated", look, expected="a claim without allocation")
+    world.eventually(f"claim {claim} is deallocated: its devices", look, expected=[])
 
 
 @then('claim "{claim}" is reserved for pod "{pod}"')
@@ -313,24 +313,28 @@ def _(world: World, claim: str, pod: str) -> None:
     """`reservedFor` comes to contain the pod with its uid."""
     name = claim_name(world, claim)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         owner = world.seen(PODS, pod)
         users = consumers(world.seen(RESOURCE_CLAIMS, name))
         wanted = {"resource": "pods", "name": pod, "uid": uid_of(owner or {})}
-        return owner is not None and wanted in users, users
+        return owner is not None and wanted in users, in_words(users)
 
     world.eventually(f"claim {claim} is reserved for {pod}", look, expected=f"an entry for pod {pod} with its uid")
 
 
-def reserved_exactly(world: World, claim: str, pods: list[str]) -> Seen[Any]:
+def reserved_exactly(world: World, claim: str, pods: list[str]) -> Seen[list[Any] | None]:
     """Return whether `reservedFor` has exactly one entry for each of the pods, with its uid, and no other entry."""
     found = world.seen(RESOURCE_CLAIMS, claim_name(world, claim))
     if found is None:
-        return False, "no such claim"
+        return False, None
     seen = consumers(found)
     # A Counter, because a set would hide a pod that is reserved twice.
     wanted = Counter((pod, uid_of(world.seen(PODS, pod) or {})) for pod in pods)
-    return Counter((str(one.get("name")), str(one.get("uid"))) for one in seen) == wanted, seen or "not reserved"
+    found_ones = Counter((str(one.get("name")), str(one.get("uid"))) for one in seen)
+    names = {uid_of(world.seen(PODS, pod) or {}): pod for pod in pods}
+    # An entry with the name of a pod and another uid does not name the pod.
+    shown = [name if names.get(uid) == name else f"{name} ({uid})" for name, uid in found_ones.elements()]
+    return found_ones == wanted, sorted(shown)
 
 
 @then('claim "{claim}" is reserved for exactly the pods "{pods}"')

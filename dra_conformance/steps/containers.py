@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatch, fnmatchcase
 from pathlib import Path
+from typing import Any
 
 from dra_conformance.components.node import ScenarioNode
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import given, then, words
-from dra_conformance.engine.world import World
+from dra_conformance.engine.world import World, in_words
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.container_view import ContainerView, Mount, build_view
 from dra_conformance.kubelet.errors import CDIError, KubeletError
@@ -54,7 +55,7 @@ def view_of_claim(world: World, node: str, claim: str) -> ContainerView:
     try:
         return build_view({}, ids, CDIRegistry.read(world.node(node).kubelet.cdi_roots))
     except CDIError as error:
-        world.check(False, "CDI ids resolve", expected=ids, observed=str(error))
+        world.check(False, "CDI ids resolve", expected=f"devices for {in_words(ids)}", observed=str(error))
         raise  # not reached: a broken check ends the scenario
 
 
@@ -148,8 +149,10 @@ def _(world: World, path: str, claim: str, node: str, datatable: list[list[str]]
     found = host_path(view_of_claim(world, node, claim), path)
     lines = found.read_text(encoding="utf-8").splitlines() if found is not None and found.is_file() else []
     wanted = [row[0] for row in datatable[1:]]
-    ok = all(any(fnmatchcase(line, pattern) for line in lines) for pattern in wanted)
-    world.check(ok, f"lines of {path}", expected=wanted, observed=lines or "no file")
+
+    without = [pattern for pattern in wanted if not any(fnmatchcase(line, pattern) for line in lines)]
+    there = "lines that are not in" if found is not None and found.is_file() else "lines of the missing file"
+    world.check(not without, f"{there} {path}", expected=[], observed=without)
 
 
 @given('file "{path}" of a container with claim "{claim}" on "{node}" is overwritten with "{text}"')
@@ -176,10 +179,12 @@ def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
     CDI specifications leave out numbers that are 0.
     """
     majors = character_devices((Path(world.node(node).gpus.driver_root) / "proc/devices").read_text(encoding="utf-8"))
-    wanted = {path: (int(majors.get(major, major)), int(minor)) for path, major, minor in datatable[1:]}
+    wanted = {path: [int(majors.get(major, major)), int(minor)] for path, major, minor in datatable[1:]}
     view = view_of_claim(world, node, claim)
-    found = {one.path: (one.major, one.minor or 0) for one in view.device_nodes if one.path in wanted}
-    world.check(found == wanted, "numbers of device nodes", expected=wanted, observed=found)
+    found: dict[str, list[Any]] = {
+        one.path: [one.major, one.minor or 0] for one in view.device_nodes if one.path in wanted
+    }
+    world.check(found == wanted, "major and minor of device nodes", expected=wanted, observed=found)
 
 
 @then('the mounts of claim "{claim}" on "{node}" have the files of the driver root:')
@@ -249,7 +254,7 @@ def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
         ):
             wrong[", ".join(row)] = [one.host_path for one in mounts] if prepared else problem
         unprepare(world, node, [ref])
-    world.check(not wrong, "files of the driver", expected="found in each folder", observed=wrong or "all found")
+    world.check(not wrong, "folders in which the driver does not find its files", expected={}, observed=wrong)
 
 
 def make_folder(folder: Path) -> Path:

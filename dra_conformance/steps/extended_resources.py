@@ -37,13 +37,14 @@ def _(world: World, claim: str, pod: str, name: str) -> None:
 @then('the extended resource claim of pod "{pod}" is allocated the devices "{devices}"')
 def _(world: World, pod: str, devices: str) -> None:
     """One claim that the pod controls is annotated as its extended resources, allocated these devices, and reserved."""
-    wanted = sorted(words(devices))
+    wanted = {"devices": [sorted(words(devices))], "reserved for": [pod]}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, object]]:
         found = extended_claims(world, pod)
         held = [sorted(devices_of(claim)) for claim in found]
         users = [entry.get("name") for claim in found for entry in consumers(claim)]
-        return held == [wanted] and users == [pod], {"devices": held, "reserved for": users}
+        seen = {"devices": held, "reserved for": users}
+        return seen == wanted, seen
 
     world.eventually(f"the extended resource claim of {pod} is allocated", look, expected=wanted)
 
@@ -53,7 +54,7 @@ def _(world: World, pod: str, name: str, requests: str, resource: str) -> None:
     """`extendedResourceClaimStatus` names the claim, and its requests that a container uses for a resource."""
     wanted = sorted(manifests.parse_value(requests))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any]]:
         status = ((world.seen(PODS, pod) or {}).get("status") or {}).get("extendedResourceClaimStatus") or {}
         mine = [
             str(one["requestName"])
@@ -61,6 +62,8 @@ def _(world: World, pod: str, name: str, requests: str, resource: str) -> None:
             if one.get("containerName") == name and one.get("resourceName") == world.text(resource)
         ]
         known = [name_of(claim) for claim in extended_claims(world, pod)]
-        return sorted(mine) == wanted and status.get("resourceClaimName") in known, status or "no status"
+        found, named = sorted(mine), status.get("resourceClaimName")
+        return found == wanted and named in known, {"requests": found, "its claim is named": named in known}
 
-    world.eventually(f"the status of {pod} maps its containers to devices", look, expected=wanted)
+    expected = {"requests": wanted, "its claim is named": True}
+    world.eventually(f"the status of {pod} maps its containers to devices", look, expected=expected)

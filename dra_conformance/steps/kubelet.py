@@ -10,7 +10,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.claim_cache import FILE_NAME
 from dra_conformance.steps.cdi import given_ids
 from dra_conformance.steps.claim_holders import reserve
@@ -142,7 +142,7 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str) -> None:
     """The last start of the kubelet raised no error."""
     error = world.state(Start).error
-    world.check(not error, f"the kubelet of {node} starts", expected="a running kubelet", observed=error or "it runs")
+    world.check(not error, f"the kubelet of {node} starts", expected="it runs", observed=error or "it runs")
 
 
 @then('the kubelet of "{node}" has not started, and the error says "{text}"')
@@ -173,14 +173,15 @@ def _(world: World, node: str, claim: str) -> None:
     """The kubelet's record of the claim, from which containers get their devices, repeats no CDI id."""
     found = given_ids(world, node, claim)
     several = sorted({one for one in found if found.count(one) > 1})
-    world.check(bool(found) and not several, "CDI ids of the claim", expected="each id once", observed=found)
+    expected = sorted(set(found)) or None
+    world.check(bool(found) and not several, "CDI ids of the claim", expected=expected, observed=sorted(found))
 
 
 @then('pod "{pod}" does not run')
 def _(world: World, pod: str) -> None:
     """The pod is in none of the phases Running and Succeeded after everything has settled."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         return phase_of(world, pod) not in ("Running", "Succeeded"), phase_with_reason(world, pod)
 
     world.stays(f"pod {pod} does not run", look, expected="Pending")
@@ -191,11 +192,11 @@ def _(world: World, pod: str, text: str) -> None:
     """An event about the pod has this text in its message."""
     wanted = world.text(text)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         seen = [str(event.get("message") or event.get("note")) for event in events_about(world, "Pod", pod)]
-        return any(wanted in message for message in seen), seen or "no event"
+        return any(wanted in message for message in seen), in_words(seen)
 
-    world.eventually(f"an event of {pod}", look, expected=f"a message with {wanted!r}")
+    world.eventually(f"messages of the events of {pod}", look, expected=f"…{wanted}…")
 
 
 @then('an event of pod "{pod}" has:')

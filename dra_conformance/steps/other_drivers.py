@@ -36,7 +36,7 @@ def _(world: World, driver: str, inventory: str, node: str) -> None:
 def _(world: World, driver: str, devices: str, node: str) -> None:
     """Exactly these devices (comma-separated) are in the slices of that driver after everything has settled."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any]]:
         found = sorted(device["name"] for device in published(world, driver, node))
         return found == sorted(words(devices)), found
 
@@ -48,7 +48,9 @@ def _(world: World, node: str) -> None:
     """The driver has slices, and no slice of another name or of another node appeared in the scenario."""
     component = world.node(node)
     world.eventually(
-        "the driver publishes slices", lambda: (bool(component.slices()), "no slice"), expected="a slice of the driver"
+        "number of slices of the driver",
+        lambda: (bool(component.slices()), f"{len(component.slices())} slices"),
+        expected="1 or more slices",
     )
 
     def remove() -> None:
@@ -58,13 +60,12 @@ def _(world: World, node: str) -> None:
 
     world.cleanup.callback(remove)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         found = _foreign(world, node)
-        return not found, sorted(found.values()) or "no other slice"
+        return not found, sorted(found.values())
 
-    world.stays(
-        "the driver publishes for itself only", look, expected=f"slices of {component.driver_name} on {component.name}"
-    )
+    message = f"slices that are not of {component.driver_name} on {component.name}"
+    world.stays(message, look, expected=[])
 
 
 def _foreign(world: World, node: str) -> dict[str, str]:

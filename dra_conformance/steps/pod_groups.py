@@ -18,7 +18,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.events import ObjectChanged
 from dra_conformance.core.kai_presets import QUEUE_LABEL
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.bind_request_checks import entries_of
 from dra_conformance.steps.pods import (
     by_template,
@@ -131,20 +131,20 @@ def _ever_named(world: World, namespace: str) -> set[str]:
 def _(world: World, group: str) -> None:
     """No BindRequest has ever named a pod of the group, not even a deleted one, once the system is idle."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         made = sorted(_members(world, group) & _ever_named(world, world.namespace))
-        return not made, made or "none"
+        return not made, made
 
-    world.stays(f"no pod of PodGroup {group} has a BindRequest", look, expected="no BindRequest")
+    world.stays(f"pods of PodGroup {group} that have a BindRequest", look, expected=[])
 
 
 @then('pod "{pod}" of the other namespace gets a BindRequest')
 def _(world: World, pod: str) -> None:
     """A BindRequest comes to name the pod outside the scenario's namespace."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         made = sorted(_ever_named(world, other_namespace(world)))
-        return pod in made, made or "none"
+        return pod in made, in_words(made)
 
     world.eventually(f"pod {pod} of the other namespace has a BindRequest", look, expected=pod)
 
@@ -166,13 +166,13 @@ def _promised(world: World, group: str) -> tuple[Counter[str], list[str]]:
 def _(world: World, count: int, group: str) -> None:
     """This number of pods of the group has one BindRequest each, with one device that no other one has."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         pods, devices = _promised(world, group)
         ok = len(pods) == pods.total() == count and len(devices) == len(set(devices)) == count
-        return ok, {"pods": sorted(pods.elements()), "devices": devices}
+        return ok, f"BindRequests of pods {in_words(sorted(pods.elements()))}; devices {in_words(devices)}"
 
     world.wait(look)
-    world.stays(f"the BindRequests of PodGroup {group}", look, expected=f"{count} pods with a device each")
+    world.stays(f"the BindRequests of PodGroup {group}", look, expected=f"BindRequests of {count} pods; a device each")
 
 
 @then('one of the PodGroups "{groups}" gets BindRequests for all its pods, the others get none')
@@ -180,23 +180,25 @@ def _(world: World, groups: str) -> None:
     """One group has a BindRequest with a device of its own for each pod; no other one ever gets a BindRequest."""
     names = words(groups)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         made = _ever_named(world, world.namespace)
         seen = {group: sorted(_members(world, group) & made) for group in names}
         whole = [group for group in names if len(seen[group]) == len(_members(world, group))]
         devices = _promised(world, whole[0])[1] if whole else []
         begun = [group for group in names if seen[group]]
-        return begun == whole and len(whole) == 1 and len(devices) == len(set(devices)) == len(seen[whole[0]]), seen
+        ok = begun == whole and len(whole) == 1 and len(devices) == len(set(devices)) == len(seen[whole[0]])
+        return ok, f"BindRequests of {in_words(seen)}; devices {in_words(devices)}"
 
     world.wait(look)
-    world.stays("one PodGroup is placed as a whole", look, expected="BindRequests for all pods of one PodGroup only")
+    expected = "BindRequests of all pods of one PodGroup only; a device each"
+    world.stays("one PodGroup is placed as a whole", look, expected=expected)
 
 
 @then('no BindRequest of PodGroup "{group}" was deleted')
 def _(world: World, group: str) -> None:
     """Each BindRequest that has named a pod of the group is still there."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         gone = [
             event.name
             for event in world.log.kept(ObjectChanged)
@@ -204,6 +206,6 @@ def _(world: World, group: str) -> None:
             and event.name.startswith(f"{world.namespace}/")
             and event.summary.get("pod") in _members(world, group)
         ]
-        return not gone, gone or "none"
+        return not gone, gone
 
-    world.stays(f"the BindRequests of PodGroup {group} stay", look, expected="none deleted")
+    world.stays(f"BindRequests of PodGroup {group} that were deleted", look, expected=[])

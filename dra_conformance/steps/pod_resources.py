@@ -10,7 +10,7 @@ from dra_api.rpc import RpcError
 from dra_api.rpc.pod_resources import ContainerResources, PodResources, PodResourcesClient
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.scripted_drivers import scripted
 
 T = TypeVar("T")
@@ -38,14 +38,14 @@ def list_pods(world: World, node: str) -> tuple[PodResources, ...]:
     return tuple(sorted((pod for pod in pods if pod.namespace == world.namespace), key=lambda pod: pod.name))
 
 
-def looked(look: Callable[[], Seen[Any]]) -> Callable[[], Seen[Any]]:
-    """Return a look that reports a failed call as what was seen."""
+def looked(look: Callable[[], Seen[list[T]]]) -> Callable[[], Seen[list[T] | list[str]]]:
+    """Return a look that reports the error of a failed call as the only item that was seen."""
 
-    def answered() -> Seen[Any]:
+    def answered() -> Seen[list[T] | list[str]]:
         try:
             return look()
         except RpcError as error:
-            return False, f"{error.code}: {error.details}"
+            return False, [f"{error.code}: {error.details}"]
 
     return answered
 
@@ -66,7 +66,7 @@ def _(world: World, node: str, datatable: list[list[str]]) -> None:
     """
     wanted = sorted(datatable[1:])
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[list[str]]]:
         seen = sorted(row(pod.name, container) for pod in list_pods(world, node) for container in pod.containers)
         return seen == wanted, seen
 
@@ -78,7 +78,7 @@ def _(world: World, node: str, pods: str) -> None:
     """List has exactly these pods of the scenario."""
     wanted = sorted(words(pods))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[str]]:
         seen = [pod.name for pod in list_pods(world, node)]
         return seen == wanted, seen
 
@@ -89,7 +89,7 @@ def _(world: World, node: str, pods: str) -> None:
 def _(world: World, claim: str, node: str) -> None:
     """Driver and pool of each device are set, and it has one CDI device, which is no other device's."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = {
             device
             for pod in list_pods(world, node)
@@ -100,9 +100,17 @@ def _(world: World, claim: str, node: str) -> None:
         }
         names = [name for device in found for name in device.cdi_devices]
         complete = all(one.driver and one.pool == world.name(node) and len(one.cdi_devices) == 1 for one in found)
-        return bool(found) and complete and len(names) == len(set(names)), [repr(one) for one in found]
+        shown = sorted(f"({one.driver}, {one.pool}, CDI {in_words(one.cdi_devices)})" for one in found)
+        return bool(found) and complete and len(names) == len(set(names)), in_words(shown)
 
-    world.eventually(f"devices of claim {claim}", looked(look), expected="one CDI device each")
+    def answered() -> Seen[str]:
+        try:
+            return look()
+        except RpcError as error:
+            return False, f"{error.code}: {error.details}"
+
+    expected = f"(the driver, {world.name(node)}, CDI one device) each, no CDI device twice"
+    world.eventually(f"devices of claim {claim}", answered, expected=expected)
 
 
 @then('each device of claim "{claim}" in PodResources of "{node}" has {share:word} share id of the driver "{driver}"')
@@ -112,7 +120,7 @@ def _(world: World, claim: str, node: str, share: str, driver: str) -> None:
     requests = returned.requests.get(claim, ("gpu",))
     wanted = sorted(returned.share_id(claim, request) if share == "the" else "" for request in requests)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[str]]:
         seen = sorted(
             device.share_id or ""
             for pod in list_pods(world, node)
@@ -131,7 +139,7 @@ def _(world: World, node: str, ids: str) -> None:
     """GetAllocatableResources has exactly these devices (`resource=id`, separated by commas)."""
     wanted = sorted(words(ids))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[str]]:
         devices = call(world, node, lambda client: client.allocatable())
         seen = sorted({f"{one.resource}={i}" for one in devices for i in one.ids})
         return seen == wanted, seen
@@ -144,7 +152,7 @@ def _(world: World, pod: str, node: str, containers: str) -> None:
     """Get returns the pod with exactly these containers."""
     wanted = [pod, world.namespace, sorted(words(containers))]
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any]]:
         one = call(world, node, lambda client: client.get_pod(world.namespace, pod))
         seen = [one.name, one.namespace, sorted(container.name for container in one.containers)]
         return seen == wanted, seen
@@ -165,7 +173,7 @@ def _(world: World, pod: str, namespace: str, node: str) -> None:
 
 
 def _get_fails(world: World, node: str, namespace: str, pod: str) -> None:
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         try:
             return False, repr(call(world, node, lambda client: client.get_pod(namespace, pod)))
         except RpcError as error:
@@ -191,7 +199,7 @@ def _(world: World, node: str) -> None:
     """List has the remembered pods, containers and devices."""
     wanted = _rows(world.state(Listed).of_node.get(node, ()))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[list[str]]]:
         seen = _rows(list_pods(world, node))
         return seen == wanted, seen
 

@@ -12,7 +12,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.kai_presets import QUEUE_LABEL, SCHEDULER_NAME
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.scheduler_sign import wait_observed
 
 # No scheduler takes pods with this scheduler's name: the scenario binds them by hand.
@@ -105,7 +105,7 @@ def create_pod(world: World, pod: Obj) -> Obj:
     return world.create(pod)
 
 
-def look_bound(world: World, pod: str) -> Seen[Any]:
+def look_bound(world: World, pod: str) -> Seen[str]:
     """Return whether a pod is bound, and its node."""
     seen = world.seen(PODS, pod)
     node = ((seen or {}).get("spec") or {}).get("nodeName")
@@ -176,7 +176,7 @@ def _(world: World, pod: str) -> None:
 def _(world: World, pod: str) -> None:
     """The pod outside the scenario's namespace is not bound once the system is idle."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         seen = world.observer.get(PODS, pod, other_namespace(world))
         where = ((seen or {}).get("spec") or {}).get("nodeName")
         return seen is not None and not where, where or ("not bound" if seen else "no such pod")
@@ -240,9 +240,9 @@ def _(world: World, pod: str) -> None:
 def _(world: World, one: str, other: str) -> None:
     """Both pods come to be bound, each to a node of its own."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         (one_bound, first), (other_bound, second) = look_bound(world, one), look_bound(world, other)
-        return one_bound and other_bound and first != second, {one: first, other: second}
+        return one_bound and other_bound and first != second, in_words([first, second])
 
     world.eventually(f"pods {one} and {other} are bound to different nodes", look, expected="two nodes")
 
@@ -289,7 +289,7 @@ def reason_of(state: Obj) -> str:
 def check_phases(world: World, pods: list[str], phase: str) -> None:
     """Check that each of the pods comes to a phase."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, str]]:
         seen = {pod: phase_with_reason(world, pod) for pod in pods}
         return all(one == phase for one in seen.values()), seen
 
@@ -300,7 +300,7 @@ def check_phases(world: World, pods: list[str], phase: str) -> None:
 def _(world: World, pod: str, phase: str) -> None:
     """The pod reaches this phase."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         return phase_of(world, pod) == phase, phase_with_reason(world, pod)
 
     world.eventually(f"pod {pod} is {phase}", look, expected=phase)
@@ -377,7 +377,7 @@ def _(world: World, reason: str, pod: str) -> None:
 def _(world: World, pod: str, kind: str, reason: str) -> None:
     """An event (Normal or Warning) with this reason comes to be recorded for the pod."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         events = events_about(world, "Pod", pod)
         ok = any(is_event(world, pod, event, kind, reason) for event in events)
         return ok, described_events(world, pod, events)
@@ -390,7 +390,7 @@ def _(world: World, pod: str, kind: str, reason: str, text: str) -> None:
     """An event (Normal or Warning) with this reason comes to be recorded for the pod, and its message has this text."""
     wanted = world.text(text)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         events = events_about(world, "Pod", pod)
         ok = any(is_event(world, pod, event, kind, reason) and wanted in event_text(event) for event in events)
         return ok, described_events(world, pod, events)
@@ -402,11 +402,11 @@ def _(world: World, pod: str, kind: str, reason: str, text: str) -> None:
 def _(world: World, pod: str, reason: str) -> None:
     """No event with this reason is recorded for the pod once the system is idle."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         found = [event_text(event) for event in events_with_reason(world, pod, reason)]
-        return not found, found or "no such event"
+        return not found, found
 
-    world.stays(f"no event {reason} for {pod}", look, expected="no such event")
+    world.stays(f"events {reason} for {pod}", look, expected=[])
 
 
 @when('the event "{reason}" of pod "{pod}" is deleted')
@@ -419,7 +419,7 @@ def _(world: World, reason: str, pod: str) -> None:
         world.client.delete(EVENTS, name_of(event), namespace_of(event))
     gone = {uid_of(event) for event in found}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[str]]:
         left = gone & {uid_of(event) for event in events_about(world, "Pod", pod)}
         return not left, sorted(left)
 
@@ -440,13 +440,17 @@ def _(world: World, reason: str, pod: str, count: int, seconds: int) -> None:
 
 
 def _count_attempts(world: World, reason: str, pod: str, count: int, *, apart: timedelta = timedelta()) -> None:
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = events_with_reason(world, pod, reason)
         messages = [event_text(event) for event in found]
-        seen = [(event_text(one), _attempts(one), one.get("firstTimestamp"), one.get("lastTimestamp")) for one in found]
+        seen = [
+            f"{event_text(one)}, {_attempts(one)} attempts, {_duration(one).total_seconds():g} s apart" for one in found
+        ]
         problems = [problem for event in found for problem in event_problems(world, pod, event)]
         right = all(_attempts(event) >= count and _duration(event) >= apart for event in found)
-        return bool(found and right and len(set(messages)) == len(messages) and not problems), problems or seen
+        return bool(found and right and len(set(messages)) == len(messages) and not problems), in_words(
+            problems or seen
+        )
 
     expected = f"one event for each message, {count} attempts or more, {apart.total_seconds():g} s apart or more"
     world.eventually(f"attempts in event {reason} for {pod}", look, expected=expected)
@@ -468,7 +472,7 @@ def _duration(event: dict[str, Any]) -> timedelta:
 def _(world: World, pod: str) -> None:
     """The pod comes to be deleted, or to have a deletionTimestamp."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         seen = world.seen(PODS, pod)
         return seen is None or "deletionTimestamp" in seen["metadata"], "there" if seen else "gone"
 

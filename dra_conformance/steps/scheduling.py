@@ -128,8 +128,8 @@ def _(world: World, claim: str, count: int, name: str) -> None:
 def _(world: World, pod: str, other: str) -> None:
     """Both pods come to be bound to one node."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         (bound, where), (other_bound, there) = look_bound(world, pod), look_bound(world, other)
-        return bound and other_bound and where == there, {pod: where, other: there}
+        return bound and other_bound and where == there, where if where == there else f"{where}, {there}"
 
     world.eventually(f"pods {pod} and {other} are on one node", look, expected="one node")
