@@ -16,7 +16,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.errors import NotApplicable, SpecificationError, Untestable
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import given, then, when
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.device_plugins import ConnectedPlugin, is_extended_resource
 
 SECONDS = 20.0
@@ -197,11 +197,12 @@ def _(world: World, node: str) -> None:
     """The kubelet accepts a registration, and the plugin sends a list of devices; after a restart, of all resources."""
     plugin, before = slot(world, node), world.state(Plugins).before.get(node, {})
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = {one.resource for one in plugin.manager.plugins() if one.lists}
-        return bool(found) and found >= set(before), {"registered": sorted(found), "plugin": plugin.state()}
+        return bool(found) and found >= set(before), f"{in_words(sorted(found))}; {plugin.state()}"
 
-    world.eventually("the device plugin registers", look, expected="registered", within=within(world, _LATER))
+    expected = f"{in_words(sorted(before)) if before else 'a resource'}; the plugin runs"
+    world.eventually("registered resources", look, expected=expected, within=within(world, _LATER))
 
 
 @then('the device plugin of "{node}" registers later, or ends')
@@ -209,14 +210,15 @@ def _(world: World, node: str) -> None:
     """The plugin is registered within 40 seconds, or its process ends, so that it can be started again."""
     plugin = slot(world, node)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = {one.resource for one in plugin.manager.plugins() if one.lists}
-        return bool(found) or plugin.has_ended, {"registered": sorted(found), "plugin": plugin.state()}
+        seen = f"registered: {in_words(sorted(found))}; {plugin.state()}"
+        return bool(found) or plugin.has_ended, seen
 
     world.eventually(
         "the device plugin registers later, or ends",
         look,
-        expected="registered, or ended",
+        expected="registered: a resource; or the plugin ended",
         within=within(world, _LATER),
     )
 
@@ -226,13 +228,12 @@ def _(world: World, node: str) -> None:
     """The plugin ends by itself, and has never registered."""
     plugin = slot(world, node)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         tried = [one.registration.resource_name for one in plugin.manager.attempts]
-        return plugin.has_ended and not tried, {"registered": tried, "plugin": plugin.state()}
+        return plugin.has_ended and not tried, f"registered: {in_words(tried)}; {plugin.state()}"
 
-    world.eventually(
-        "the device plugin ends", look, expected="ended without a registration", within=within(world, SECONDS)
-    )
+    expected = "registered: none; the plugin ended"
+    world.eventually("the device plugin ends", look, expected=expected, within=within(world, SECONDS))
 
 
 @then('every registration on "{node}" has "{path}" {value}')
@@ -241,9 +242,11 @@ def _(world: World, node: str, path: str, value: str) -> None:
     attempts = slot(world, node).manager.attempts
     if not attempts:
         raise Untestable(f"no device plugin has called Register on {node}")
-    seen = [asdict(attempt.registration) for attempt in attempts]
-    ok = all(expectation(value).is_met(manifests.look_up(one, path)) for one in seen)
-    world.check(ok, f"{path} of each registration", expected=f"{path} {value}", observed=seen)
+    seen = [manifests.look_up(asdict(attempt.registration), path) for attempt in attempts]
+    wanted = expectation(value)
+    ok = all(wanted.is_met(one) for one in seen)
+    expected, observed = [wanted.shown] * len(seen), [wanted.show(one) for one in seen]
+    world.check(ok, f"{path} of each registration", expected=expected, observed=observed)
 
 
 @then('every registration on "{node}" names an extended resource')
@@ -253,7 +256,8 @@ def _(world: World, node: str) -> None:
     if not names:
         raise Untestable(f"no device plugin has called Register on {node}")
     ok = all(is_extended_resource(name) for name in names)
-    world.check(ok, "the resource names", expected="vendor-domain/resource", observed=names)
+    wrong = [name for name in names if not is_extended_resource(name)]
+    world.check(ok, "resource names that are not vendor-domain/resource", expected=[], observed=wrong)
 
 
 @then('every registration on "{node}" names a socket in the folder of the kubelet')
@@ -265,9 +269,8 @@ def _(world: World, node: str) -> None:
         raise Untestable(f"no device plugin has called Register on {node}")
     sockets = {path.name for path in manager.sockets()}
     ok = all("/" not in name and name in sockets for name in names)
-    world.check(
-        ok, "the endpoints", expected="base names of sockets", observed={"endpoints": names, "sockets": sorted(sockets)}
-    )
+    wrong = [name for name in names if "/" in name or name not in sockets]
+    world.check(ok, "endpoints that are no base names of sockets", expected=[], observed=wrong)
 
 
 @then('every device plugin on "{node}" served before it registered')
@@ -279,18 +282,18 @@ def _(world: World, node: str) -> None:
     seen = {
         one.registration.resource_name: one.error or ("at once" if one.served_at_once else "late") for one in attempts
     }
-    world.check(all(one.served_at_once for one in attempts), "the plugins serve", expected="at once", observed=seen)
+    expected = dict.fromkeys(seen, "at once")
+    world.check(all(one.served_at_once for one in attempts), "the plugins serve", expected=expected, observed=seen)
 
 
 @then('the options of every registration on "{node}" are those of GetDevicePluginOptions')
 def _(world: World, node: str) -> None:
     """The options in the request of Register are the response of GetDevicePluginOptions."""
     found = registered(world, node)
-    seen = {
-        one.resource: {"registered": asdict(one.registration.options), "returned": asdict(one.options)} for one in found
-    }
+    named = {one.resource: asdict(one.registration.options) for one in found}
+    seen = {one.resource: asdict(one.options) for one in found}
     ok = all(one.registration.options == one.options for one in found)
-    world.check(ok, "the options", expected="equal", observed=seen)
+    world.check(ok, "the returned options are those of the registration", expected=named, observed=seen)
 
 
 # -- lists -------------------------------------------------------------------------------------------------------------
@@ -301,12 +304,12 @@ def _(world: World, node: str) -> None:
     """A plugin is registered, and no stream of it ends within a second."""
     plugin = slot(world, node)
 
-    def accepted() -> Seen[Any]:
+    def accepted() -> Seen[str]:
         return bool(plugin.manager.accepted()), plugin.state()
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         seen = {one.resource: one.ended or ("open" if one.lists else "no list") for one in plugin.manager.accepted()}
-        return all(one == "open" for one in seen.values()), seen
+        return all(one == "open" for one in seen.values()), in_words(sorted(set(seen.values()))) if seen else "open"
 
     world.require(f"a device plugin is registered on {node}", accepted, within=within(world, SECONDS))
     world.wait(lambda: (all(one.lists or one.ended for one in plugin.manager.accepted()), None), within(world, SECONDS))
@@ -324,7 +327,7 @@ def _(world: World, node: str) -> None:
             bad.update({plugin.resource: wrong} if wrong else {})
     if not any(resources(world, node).values()):
         raise Untestable("the plugin lists no device")
-    world.check(not bad, "the ids", expected="unique, 1 to 63 characters", observed=bad or "all are")
+    world.check(not bad, f"ids that are not unique or not 1 to {_MAX_ID} characters", expected={}, observed=bad)
 
 
 @then('every list of "{node}" has only the health values of the API')
@@ -394,7 +397,7 @@ def _(world: World, node: str) -> None:
     wanted = sorted(device.id for device in registered(world, node)[0].devices)
     if not wanted:
         raise Untestable("the plugin lists no device")
-    seen = "no list" if first is None else sorted(device.id for device in first)
+    seen = None if first is None else sorted(device.id for device in first)
     world.check(seen == wanted, "the first list", expected=wanted, observed=seen)
 
 
@@ -402,7 +405,7 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str) -> None:
     """A list arrives in which at least one device is Unhealthy."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, int]]:
         found = _health(world, node)
         return found[UNHEALTHY] > 0, dict(found)
 
@@ -417,7 +420,7 @@ def _(world: World, node: str) -> None:
     found = _health(world, node)
     wanted = found.total() / len(world.node(node).gpus.gpus)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, int]]:
         seen = _health(world, node)
         return seen[UNHEALTHY] == wanted, dict(seen)
 
@@ -438,7 +441,8 @@ def _(world: World, node: str) -> None:
         raise Untestable("the plugin has sent no second list")
     seen = {one.resource: [sorted(device.id for device in devices) for devices in one.lists] for one in several}
     ok = all(one == lists[0] for lists in seen.values() for one in lists)
-    world.check(ok, "the ids of all lists", expected="equal", observed=seen)
+    wanted = {resource: [lists[0]] * len(lists) for resource, lists in seen.items()}
+    world.check(ok, "the ids of all lists", expected=wanted, observed=seen)
 
 
 @then('the ids of "{node}" are those from before')
@@ -476,7 +480,7 @@ def _(world: World, node: str, amounts: str) -> None:
     """The registered resources are exactly these, with these numbers of devices (YAML)."""
     wanted = {str(name): int(count) for name, count in manifests.parse_value(amounts).items()}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, int]]:
         seen = {name: len(ids) for name, ids in resources(world, node).items()}
         return seen == wanted, seen
 
@@ -492,13 +496,13 @@ def _(world: World, node: str) -> None:
     manager = slot(world, node).manager
     known = {attempt.registration.endpoint for attempt in manager.attempts}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[str]]:
         left = sorted(path.name for path in manager.sockets() if path.name in known)
         return not left, left
 
     if not known:
         raise Untestable(f"no device plugin has registered on {node}")
-    world.eventually("no socket is left", look, expected="none", within=within(world, SECONDS))
+    world.eventually("no socket is left", look, expected=[], within=within(world, SECONDS))
 
 
 @then('the device plugin of "{node}" serves a new socket, or ends')
@@ -507,10 +511,11 @@ def _(world: World, node: str) -> None:
     plugin = slot(world, node)
     before = world.state(Plugins).before.get(node, {})
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         names = {one.registration.endpoint for one in plugin.manager.plugins()}
         sockets = {path.name for path in plugin.manager.sockets()}
         again = bool(names) and names <= sockets and set(resources(world, node)) >= set(before)
-        return plugin.has_ended or again, {"sockets": sorted(sockets), "plugin": plugin.state()}
+        return plugin.has_ended or again, f"sockets: {in_words(sorted(sockets))}; {plugin.state()}"
 
-    world.eventually("a new socket, or an end", look, expected="one of them", within=within(world, SECONDS))
+    expected = "sockets: one for each resource; or the plugin ended"
+    world.eventually("a new socket, or an end", look, expected=expected, within=within(world, SECONDS))

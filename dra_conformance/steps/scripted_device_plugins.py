@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 from dra_api.rpc.device_plugin import PluginDevice, PluginOptions
 from dra_conformance.components.scripted_device_plugin import Call, ScriptedDevicePlugin
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 
 _OPTIONS: Mapping[str, str] = {
     "PreStartContainer": "pre_start_required",
@@ -186,9 +185,9 @@ def _(world: World, plugin: str, count: int, method: str) -> None:
     """The plugin has received so many calls of a method once everything has settled."""
     world.wait(lambda: (len(calls_of(world, plugin, method)) >= count, ""))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         seen = calls_of(world, plugin, method)
-        return len(seen) == count, [list(call.ids) for call in seen]
+        return len(seen) == count, f"{len(seen)} calls"
 
     world.stays(f"{method} calls of {plugin}", look, expected=f"{count} calls")
 
@@ -203,7 +202,8 @@ def _(world: World, method: str, plugin: str, count: int) -> None:
         and all(i.startswith(f"{plugin}-") for i in call.ids)
         for call in seen
     )
-    world.check(ok, method, expected=f"{count} devices of one container", observed=[repr(call) for call in seen])
+    shown = [f"devices {in_words(call.ids)} of {call.containers} containers" for call in seen]
+    world.check(ok, method, expected=f"{count} devices of 1 containers in each call", observed=in_words(shown))
 
 
 @then('the scripted device plugin "{plugin}" is called for a preference of {size:d} of "{available}" with "{must}"')
@@ -211,12 +211,15 @@ def _(world: World, plugin: str, size: int, available: str, must: str) -> None:
     """A request of GetPreferredAllocation has this size, these available devices, and these that must be included."""
     wanted = (size, sorted(words(available)), sorted(words(must)))
 
-    def look() -> Seen[Any]:
+    def shown(size: int, available: list[str], must: list[str]) -> str:
+        return f"(size {size}, available {in_words(available)}, must include {in_words(must)})"
+
+    def look() -> Seen[str]:
         asked = [one.preference for one in calls_of(world, plugin, "GetPreferredAllocation") if one.preference]
         seen = [(one.size, sorted(one.available), sorted(one.must_include)) for one in asked]
-        return wanted in seen, seen or "no call"
+        return wanted in seen, in_words([shown(*one) for one in seen])
 
-    world.eventually(f"GetPreferredAllocation of {plugin}", look, expected=wanted)
+    world.eventually(f"GetPreferredAllocation of {plugin}", look, expected=shown(*wanted))
 
 
 @then('the scripted device plugin "{plugin}" has received {first:word} before {second:word}')
@@ -224,4 +227,4 @@ def _(world: World, plugin: str, first: str, second: str) -> None:
     """The first call of one method came before the first call of the other."""
     seen = [call.method for call in plugin_of(world, plugin).calls]
     ok = first in seen and second in seen and seen.index(first) < seen.index(second)
-    world.check(ok, "calls", expected=f"{first} before {second}", observed=seen)
+    world.check(ok, "calls", expected=f"{first} before {second}", observed=in_words(seen))

@@ -11,7 +11,7 @@ from dra_api.rpc import ClaimRef
 from dra_conformance.components.scripted_driver import ScriptedDriver
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
 from dra_conformance.steps.claims import allocate_by_hand, claim_object, device_class
 
@@ -123,6 +123,10 @@ def claim_for(world: World, claim: str, node: str, requests: Sequence[tuple[str,
 def names(calls: Sequence[Sequence[ClaimRef]]) -> list[list[str]]:
     """Return the claim names of each call."""
     return [sorted(ref.name for ref in call) for call in calls]
+
+
+def _counted(calls: Sequence[Sequence[ClaimRef]]) -> str:
+    return f"{len(calls)} calls"
 
 
 def all_calls(world: World, alias: str, method: str) -> list[tuple[ClaimRef, ...]]:
@@ -365,13 +369,13 @@ def _slice(world: World, name: str, driver: str, where: Obj) -> None:
 @then('NotifyRegistrationStatus of the scripted driver "{driver}" has registered {value:word} and the error "{text}"')
 def _(world: World, driver: str, value: str, text: str) -> None:
     """The kubelet calls NotifyRegistrationStatus with `true` or `false`, and an error with this text."""
-    wanted = {"registered": value == "true", "error": text or "none"}
+    wanted = {"registered": value == "true", "error": f"…{text}…" if text else ""}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any] | None]:
         server = scripted(world, driver).server
         status = server.registration_status if server else None
         if status is None:
-            return False, "no call"
+            return False, None
         ok = status.registered is wanted["registered"] and text in status.error
         return ok, {"registered": status.registered, "error": status.error}
 
@@ -382,33 +386,33 @@ def _(world: World, driver: str, value: str, text: str) -> None:
 def _(world: World, method: str, driver: str) -> None:
     """The kubelet calls a method of the driver's registration service, which may fail."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         seen = scripted(world, driver).registration_calls
-        return method in seen, seen or "no call"
+        return method in seen, in_words(seen)
 
-    world.eventually(f"a call of {method}", look, expected="a call")
+    world.eventually("calls of the registration service", look, expected=f"{method}, once or more")
 
 
 @then('the kubelet calls "{method}" of the scripted driver "{driver}" again')
 def _(world: World, method: str, driver: str) -> None:
     """The kubelet calls a method of the driver's registration service a second time."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         seen = scripted(world, driver).registration_calls
-        return seen.count(method) > 1, seen
+        return seen.count(method) > 1, in_words(seen)
 
-    world.eventually(f"a second call of {method}", look, expected="a second call")
+    world.eventually("calls of the registration service", look, expected=f"{method}, twice or more")
 
 
 @then('the kubelet does not call the registration service of the scripted driver "{driver}"')
 def _(world: World, driver: str) -> None:
     """No method of the driver's registration service is called, also after everything has settled."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         seen = scripted(world, driver).registration_calls
-        return not seen, seen or "no call"
+        return not seen, seen
 
-    world.stays("no registration call", look, expected="no call")
+    world.stays("calls of the registration service", look, expected=[])
 
 
 @then('calls to the scripted driver "{driver}" on "{node}" use service "{version}"')
@@ -416,7 +420,7 @@ def _(world: World, driver: str, node: str, version: str) -> None:
     """The kubelet picks this service of those that the driver announced."""
     kubelet = world.node(node).kubelet
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         try:
             found = kubelet.plugin(name_of_driver(world, driver)).instance.version
         except DriverNotRegistered as error:
@@ -436,12 +440,12 @@ def _(world: World, driver: str, method: str, claims: str) -> None:
         # A claim may have been deleted before it is unprepared, but it was prepared before.
         known = {ref for call in all_calls(world, driver, "Prepare") for ref in call}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         seen = all_calls(world, driver, method)
         for call in seen:
             if sorted(ref.name for ref in call) == wanted and known.issuperset(call):
                 return True, names([call])
-        return False, names(seen) or "no call"
+        return False, names(seen)
 
     world.eventually(f"one {method} call has all claims", look, expected=[wanted])
 
@@ -450,9 +454,9 @@ def _(world: World, driver: str, method: str, claims: str) -> None:
 def _(world: World, driver: str, count: int, method: str) -> None:
     """So many calls of Prepare or Unprepare arrived in all, also after everything has settled."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         seen = all_calls(world, driver, method)
-        return len(seen) == count, names(seen)
+        return len(seen) == count, _counted(seen)
 
     if count:
         world.wait(look)
@@ -463,9 +467,9 @@ def _(world: World, driver: str, count: int, method: str) -> None:
 def _(world: World, driver: str, count: int, method: str) -> None:
     """So many calls of Prepare or Unprepare arrive in all, or more."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         seen = all_calls(world, driver, method)
-        return len(seen) >= count, names(seen)
+        return len(seen) >= count, _counted(seen)
 
     world.eventually(f"{method} calls", look, expected=f"{count} calls or more")
 
@@ -475,18 +479,19 @@ def _(world: World, method: str, driver: str, claims: str) -> None:
     """The calls have exactly these claims, also after everything has settled; there is at least one call."""
     wanted = sorted(words(claims))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         seen = names(all_calls(world, driver, method))
-        return bool(seen) and all(one == wanted for one in seen), seen
+        right = bool(seen) and all(one == wanted for one in seen)
+        return right, f"calls for {' and '.join(dict.fromkeys(map(in_words, seen))) or 'none'}"
 
-    world.stays(f"claims of the {method} calls", look, expected=f"calls for {wanted}")
+    world.stays(f"claims of the {method} calls", look, expected=f"calls for {in_words(wanted)}")
 
 
 @then('the scripted driver "{driver}" receives another {method:word} call for "{claim}"')
 def _(world: World, driver: str, method: str, claim: str) -> None:
     """The kubelet retries: a second Prepare or Unprepare call for the claim arrives."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         seen = [call for call in all_calls(world, driver, method) if claim in {ref.name for ref in call}]
         return len(seen) > 1, f"{len(seen)} calls"
 
@@ -499,7 +504,7 @@ def _(world: World, driver: str, calls: str) -> None:
     end."""
     wanted = words(calls)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[str]]:
         return scripted(world, driver).order == wanted, scripted(world, driver).order
 
     world.wait(look)
@@ -513,10 +518,11 @@ def _(world: World, number: int, driver: str) -> None:
     # Instances that started after the last look have no count yet.
     before = [*drivers.counted, *([0] * (len(drivers.instances) - len(drivers.counted)))]
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         now = [len(one.prepared) for one in drivers.instances]
         gained = [a - b for a, b in zip(now, before, strict=True)]
-        return gained[number - 1] > 0 and sum(gained) == gained[number - 1], {"calls by instance": gained}
+        called = [f"{count} calls to instance {one}" for one, count in enumerate(gained, start=1) if count]
+        return gained[number - 1] > 0 and sum(gained) == gained[number - 1], in_words(called)
 
     seen = world.wait(look)
     drivers.counted = [len(one.prepared) for one in drivers.instances]
