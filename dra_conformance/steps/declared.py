@@ -11,7 +11,7 @@ from dra_api.rpc import HEALTH_VERSIONS, DRAPluginClient, RpcError
 from dra_conformance.core.declaration import parameters
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import then, when
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.driver_calls import prepare, problem_of, reference_to, unprepare
 from dra_conformance.steps.driver_claims import create_allocated
 from dra_conformance.steps.driver_life import endpoint_of, plugin_info
@@ -70,7 +70,8 @@ def _(world: World, kind: str, outcome: str) -> None:
             }
         case _:
             raise SpecificationError("valid samples are prepared, invalid ones refused")
-    world.check(not wrong, f"{len(found)} {kind} samples", expected=outcome, observed=wrong or outcome)
+    message = f"{kind} samples, of {len(found)}, that were not {outcome}"
+    world.check(not wrong, message, expected={}, observed=wrong)
 
 
 @then('the driver on "{node}" streams the health of every device that it publishes')
@@ -80,12 +81,12 @@ def _(world: World, node: str) -> None:
     names = {device["name"] for device in component.devices()}
     pools = {obj["spec"]["pool"]["name"] for obj in component.slices()}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         # With the pool, because the names of devices are unique within a pool only.
         known = {device for pool, device in component.harness_kubelet.health_of(component.driver_name) if pool in pools}
-        return names <= known, sorted(names - known) or "all"
+        return names <= known, sorted(names - known)
 
-    world.eventually("health of every device", look, expected="an entry for each", within=max(world.run.patience, 10.0))
+    world.eventually("devices without health", look, expected=[], within=max(world.run.patience, 10.0))
 
 
 @when('each health service that the driver on "{node}" announces is watched in place of the kubelet')
@@ -110,8 +111,8 @@ def _(world: World) -> None:
     """Every announced version that kubelets know, and at least one, has reported all devices within ten seconds."""
     found = world.state(HealthStreams).unreported
     ok = bool(found) and not any(found.values())
-    observed = found or "no health service is announced"
-    world.check(ok, "devices that a health service does not report", expected="none", observed=observed)
+    expected: dict[str, list[str]] | None = {version: [] for version in found} or None
+    world.check(ok, "devices that an announced health service does not report", expected=expected, observed=found)
 
 
 def _unreported(world: World, endpoint: str, version: str, published: set[tuple[str, str]]) -> list[str]:
@@ -138,11 +139,11 @@ def _(world: World, node: str) -> None:
     """The kubelet comes to have a report of each device that is not older than its timeout."""
     component = world.node(node)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         old = component.harness_kubelet.outdated_health_of(component.driver_name)
-        return not old, sorted(device for _pool, device in old) or "none"
+        return not old, sorted(device for _pool, device in old)
 
-    world.eventually("devices whose last report is too old", look, expected="none")
+    world.eventually("devices whose last report is too old", look, expected=[])
 
 
 @then('the driver on "{node}" gives the time of each health report')
@@ -150,10 +151,11 @@ def _(world: World, node: str) -> None:
     """Each streamed device has come to have a time of its health that is within a minute of now."""
     component = world.node(node)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         now = world.clock.now().timestamp()
         times = component.harness_kubelet.health_times_of(component.driver_name)
         wrong = {device: at for (_pool, device), at in times.items() if abs(now - at) > 60}
-        return bool(times) and not wrong, wrong or times or "no report"
+        shown = wrong or {device: at for (_pool, device), at in times.items()}
+        return bool(times) and not wrong, f"{in_words(shown)}; now: {now:.0f}"
 
     world.eventually("the time of each health report", look, expected="Unix seconds, within a minute of now")

@@ -10,7 +10,6 @@ import contextlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from dra_api.allocations import results_of
 from dra_api.objects import RESOURCE_CLAIMS, Obj, uid_of
@@ -148,7 +147,7 @@ def start_again(world: World, node: ScenarioNode, *, as_process: bool = False) -
         node.start_driver(as_process=as_process)
 
 
-def look_registered(world: World, node: ScenarioNode) -> Seen[Any]:
+def look_registered(world: World, node: ScenarioNode) -> Seen[str]:
     """Return whether an instance that started since the last `start_again` is registered and connected."""
     fresh = [
         instance

@@ -6,7 +6,6 @@ import secrets
 import socket
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from dra_api.rpc import RpcError, check_liveness
 from dra_conformance.core.errors import SpecificationError, Untestable
@@ -72,7 +71,7 @@ def _(world: World, node: str, service: str, answer: str) -> None:
     """It comes to return this status, or to fail with this code. The port may be served later than the sockets."""
     port = port_of(world, node)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         try:
             found = check_liveness(port, service)
         except RpcError as error:

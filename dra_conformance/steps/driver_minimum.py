@@ -7,7 +7,7 @@ from typing import Any
 from dra_api.allocations import results_of
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, uid_of
 from dra_conformance.engine.vocabulary import given, then, when
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.claims import claim_spec, driver_class, template_object
 from dra_conformance.steps.pods import (
     by_template,
@@ -34,7 +34,7 @@ def _(world: World, pod: str, template: str) -> None:
     create_pod(world, obj)
 
 
-def look_running(world: World, pod: str) -> Seen[Any]:
+def look_running(world: World, pod: str) -> Seen[str]:
     """Return whether a pod runs, and its phase with the reason."""
     return phase_of(world, pod) == "Running", phase_with_reason(world, pod)
 
@@ -59,9 +59,10 @@ def _(world: World, pod: str) -> None:
     uid = uid_of(world.get(PODS, pod))
     world.client.delete(PODS, pod, world.namespace)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         claims = [claim["metadata"]["name"] for claim in world.all_seen(RESOURCE_CLAIMS) if _owned(claim, uid)]
-        return world.seen(PODS, pod) is None and not claims, claims or "the pod still exists"
+        gone = world.seen(PODS, pod) is None
+        return gone and not claims, f"pod {'gone' if gone else 'not gone'}, claims {in_words(claims)}"
 
     world.require(f"pod {pod} and its claims are gone", look, within=max(world.run.patience, 20.0))
     world.wait_for_watches()
@@ -75,9 +76,9 @@ def _owned(claim: Obj, uid: str) -> bool:
 def _(world: World, pod: str, node: str) -> None:
     """Wait until the pod is bound to the node; the driver is called after that."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         bound = ((world.seen(PODS, pod) or {}).get("spec") or {}).get("nodeName")
-        return bound == world.name(node), bound or events_of(world, pod) or "not bound"
+        return bound == world.name(node), str(bound or f"not bound; events: {in_words(events_of(world, pod))}")
 
     world.require(f"pod {pod} is bound to {node}", look, within=max(world.run.patience, 20.0))
 
@@ -87,10 +88,11 @@ def _(world: World, node: str) -> None:
     """ResourceSlices of this driver and this node come to have a device."""
     component = world.node(node)
 
-    def look() -> Seen[Any]:
-        return bool(component.devices()), {"slices": len(component.slices()), "devices": len(component.devices())}
+    def look() -> Seen[str]:
+        return bool(component.devices()), f"{len(component.devices())} devices in {len(component.slices())} slices"
 
-    world.eventually("the driver publishes devices", look, expected="a device", within=max(world.run.patience, 20.0))
+    expected, within = "1 or more devices", max(world.run.patience, 20.0)
+    world.eventually("the driver publishes devices", look, expected=expected, within=within)
 
 
 @then('pod "{pod}" comes to have a claim that is allocated a device on "{node}"')
@@ -98,13 +100,14 @@ def _(world: World, pod: str, node: str) -> None:
     """The pod's claim comes to be allocated devices of the driver under test only, from the node's pools."""
     wanted = {"driver": world.run.options.driver_name, "pools": sorted(_pools(world, node))}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         uid = uid_of(world.seen(PODS, pod) or {})
         results = [r for claim in world.all_seen(RESOURCE_CLAIMS) if _owned(claim, uid) for r in results_of(claim)]
         ok = bool(results) and all(r["driver"] == wanted["driver"] and r["pool"] in wanted["pools"] for r in results)
-        return ok, results or "not allocated"
+        return ok, in_words([f"{r['device']} of driver {r['driver']}, pool {r['pool']}" for r in results])
 
-    world.eventually(f"the claim of {pod} is allocated", look, expected=wanted)
+    expected = f"devices of driver {wanted['driver']}, pool {' or '.join(wanted['pools'])}"
+    world.eventually(f"the claim of {pod} is allocated", look, expected=expected)
 
 
 def _pools(world: World, node: str) -> set[str]:
@@ -115,8 +118,8 @@ def _pools(world: World, node: str) -> set[str]:
 def _(world: World, pod: str, reason: str) -> None:
     """No event about the pod has this reason after everything has settled."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         seen = [text for text in events_of(world, pod) if text.startswith(reason)]
-        return not seen, seen or "none"
+        return not seen, seen
 
-    world.stays(f"events of {pod}", look, expected=f"no {reason}")
+    world.stays(f"events {reason} of {pod}", look, expected=[])

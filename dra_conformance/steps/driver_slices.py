@@ -11,7 +11,7 @@ from dra_api.objects import NODES, RESOURCE_SLICES, Obj, name_of, uid_of
 from dra_conformance.components.pools import completed, completeness, generation, newest
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words, show
 from dra_conformance.steps import faults
 
 
@@ -49,7 +49,7 @@ def _(world: World, node: str) -> None:
     for name in gone.values():
         world.client.delete_if_there(RESOURCE_SLICES, name)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[str]]:
         # By uid: the driver may already have created slices of the same names again.
         left = [name_of(obj) for obj in component.slices() if uid_of(obj) in gone]
         return not left, left
@@ -94,7 +94,7 @@ def _(world: World, node: str, seconds: int) -> None:
     within = world.run.patience if in_process else float(seconds)
     faults.require_met(world, within=within)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any]]:
         complete, seen = completeness(component.slices())
         found = sorted(device["name"] for device in component.devices())
         return complete and found == wanted, seen if found == wanted else found
@@ -108,7 +108,7 @@ def _(world: World, node: str) -> None:
     component = world.node(node)
     wanted = world.state(SliceHistory).devices
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any]]:
         found = sorted(
             device["name"]
             for several in newest(component.slices()).values()
@@ -157,7 +157,7 @@ def _(world: World, pool: str, seconds: int) -> None:
     if in_process:
         world.pass_time(seconds)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[str]]:
         left = [name_of(obj) for obj in world.observer.list(RESOURCE_SLICES) if uid_of(obj) == made]
         return not left, left
 
@@ -182,13 +182,17 @@ def _(world: World, node: str) -> None:
     """There come to be more slices than remembered, in complete pools, all of the same higher generation."""
     before = world.state(SliceHistory).generations
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         complete, seen = completeness(world.node(node).slices())
         now = _generations(world, node)
         one = len(set(now.values())) == 1 and min(now.values()) > max(before.values())
-        return complete and one and len(now) > len(before), {"slices": now, "pools": seen}
+        generations = in_words(sorted(set(now.values())))
+        return complete and one and len(now) > len(
+            before
+        ), f"{len(now)} of generations {generations}; pools {show(seen)}"
 
-    world.eventually("slices of the next generation", look, expected=f"more than {len(before)}, generation above")
+    expected = f"more than {len(before)} of one generation above {max(before.values())}; complete pools"
+    world.eventually("slices of the next generation", look, expected=expected)
 
 
 def _contents(world: World, node: str) -> dict[str, Obj]:
@@ -203,15 +207,20 @@ def _(world: World, node: str) -> None:
     """If more than one of the remembered slices has changed, all have a higher generation; otherwise the same."""
     before = world.state(SliceHistory)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         complete, pools = completeness(world.node(node).slices())
         now, contents = _generations(world, node), _contents(world, node)
         changed = [uid for uid in {*contents, *before.contents} if contents.get(uid) != before.contents.get(uid)]
         first, last = max(before.generations.values()), set(now.values())
         right = min(last) > first and len(last) == 1 if len(changed) > 1 else now == before.generations
-        return complete and right, {"changed slices": len(changed), "generations": sorted(now.values()), "pools": pools}
+        generations = in_words(sorted(now.values()))
+        return complete and right, f"{generations} with {len(changed)} changed slices; pools {show(pools)}"
 
-    world.eventually("the generation", look, expected=f"above {max(before.generations.values())} for several slices")
+    last = in_words(sorted(before.generations.values()))
+    expected = (
+        f"above {max(before.generations.values())} with 2 or more changed slices, {last} otherwise; complete pools"
+    )
+    world.eventually("generations of the slices", look, expected=expected)
 
 
 @when('a slice of the driver on "{node}" is of the next generation')
@@ -255,9 +264,9 @@ def _(world: World, number: int, node: str) -> None:
 def _(world: World, node: str, number: int) -> None:
     """Consumers that have seen a generation ignore slices of lower ones."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = sorted(_generations(world, node).values())
-        return bool(found) and found[0] > number, found
+        return bool(found) and found[0] > number, in_words(found)
 
     world.eventually("generations of the slices", look, expected=f"above {number}")
 
@@ -266,11 +275,11 @@ def _(world: World, node: str, number: int) -> None:
 def _(world: World, node: str) -> None:
     """All but one slice of the driver are deleted."""
 
-    def look() -> Seen[Any]:
-        found = [name_of(obj) for obj in world.node(node).slices()]
-        return len(found) == 1, found
+    def look() -> Seen[int]:
+        found = world.node(node).slices()
+        return len(found) == 1, len(found)
 
-    world.eventually("slices of the driver", look, expected="one slice")
+    world.eventually("number of slices of the driver", look, expected=1)
 
 
 @then('every slice of the driver on "{node}" is owned by the Node')
@@ -279,11 +288,11 @@ def _(world: World, node: str) -> None:
     component = world.node(node)
     uid = uid_of(world.client.get(NODES, component.name))
     orphans = {
-        name_of(obj): obj["metadata"].get("ownerReferences") or "no owner"
+        name_of(obj): obj["metadata"].get("ownerReferences") or []
         for obj in component.slices()
         if not any(owner.get("uid") == uid for owner in obj["metadata"].get("ownerReferences") or ())
     }
-    world.check(not orphans, "slices are owned by the Node", expected=f"an owner with uid {uid}", observed=orphans)
+    world.check(not orphans, f"slices without the Node, uid {uid}, as owner", expected={}, observed=orphans)
 
 
 def _repeated(names: Sequence[str]) -> list[str]:
@@ -311,7 +320,7 @@ def _(world: World, node: str) -> None:
             for counter in use["counters"]
             if (use["counterSet"], counter) not in declared
         ]
-    world.check(not wrong, "devices of a pool are consistent", expected="unique names, known counters", observed=wrong)
+    world.check(not wrong, "names that are not unique, and unknown counters", expected=[], observed=wrong)
 
 
 @then('the slices of the driver on "{node}" still exist')

@@ -17,7 +17,7 @@ from dra_conformance.components.node import ScenarioNode
 from dra_conformance.components.simulated_mps import MPS_CONTROL, PROGRAM, running_daemons, started_daemons
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.driver_calls import own_results
 
 _IMEX_CONTROL = """#!/bin/sh
@@ -62,7 +62,7 @@ def _(world: World, name: str, node: str, arguments: str) -> None:
     """A fake program was run with these arguments at least once, and never with others; `*` matches any part."""
     found = sorted(set(program(world.node(node), name).recorded()))
     ok = bool(found) and all(fnmatch(line, arguments) for line in found)
-    world.check(ok, f"runs of {name}", expected=arguments, observed=found or "it was not run")
+    world.check(ok, f"runs of {name}", expected=arguments, observed=in_words(found))
 
 
 @given('node "{node}" has a fake "{name}"')
@@ -110,7 +110,8 @@ def _(world: World, option: str, node: str, claim: str, value: str) -> None:
         given_values = [line.partition(f"{option} ")[2].split() for line in lines if uuid in selected(line)]
         found[uuid] = [rest[0] for rest in given_values if rest]
     good = all(values[-1:] == [value] for values in found.values())
-    world.check(good, f"values of {option}", expected=value, observed=found)
+    last: dict[str, Any] = {uuid: values[-1] if values else None for uuid, values in found.items()}
+    world.check(good, f"last values of {option}", expected=dict.fromkeys(found, value), observed=last)
 
 
 @then('nvidia-smi on "{node}" left the time slice of the GPU of claim "{claim}" at its default')
@@ -123,7 +124,7 @@ def _(world: World, node: str, claim: str) -> None:
     lines = [line for line in nvidia_smi(world.node(node)).recorded() if uuids & set(selected(line))]
     found = [line.partition("--set-timeslice ")[2].split()[:1] for line in lines if "--set-timeslice" in line]
     ok = bool(uuids) and all(value == ["0"] for value in found)
-    world.check(ok, "time slices", expected="none but 0", observed=lines or "none")
+    world.check(ok, "time slices", expected="none, or 0", observed=in_words(sorted({one for v in found for one in v})))
 
 
 # -- MPS ---------------------------------------------------------------------------------------------------------------
@@ -147,7 +148,8 @@ def _(world: World, node: str, claim: str) -> None:
     """The control program was started with exactly these GPUs and has not been stopped."""
     found = running(world, node)
     wanted = uuids_of(world, node, claim)
-    world.check(list(found.values()) == [wanted], "control daemons", expected=[wanted], observed=found or "none")
+    seen = list(found.values())
+    world.check(seen == [wanted], "GPUs of the control daemons", expected=[wanted], observed=seen)
 
 
 @then('the MPS control daemons on "{node}" are:')
@@ -155,7 +157,7 @@ def _(world: World, node: str, datatable: list[list[str]]) -> None:
     """One daemon for the GPUs of each claim of the table runs, and no other, started with these arguments."""
     wanted = {uuids_of(world, node, claim): arguments for claim, arguments in datatable[1:]}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, str]]:
         lines = [line for line in mps_control(world.node(node)).recorded() if line.startswith("start ")]
         found = {}
         for pipe, devices in running(world, node).items():
@@ -173,7 +175,8 @@ def _(world: World, node: str, command: str) -> None:
     lines = mps_control(world.node(node)).recorded()
     found = [line.removeprefix("command ") for line in lines if line.startswith("command ")]
     same = [line for line in found if fnmatch(line, command)]
-    world.check(len(same) == 1, "commands of the daemon", expected=command, observed=found)
+    observed = f"{len(same)} times, among {in_words(found)}"
+    world.check(len(same) == 1, f"command {command} of the daemon", expected="1 times", observed=observed)
 
 
 @then('the MPS control daemon on "{node}" limits the memory of the GPUs of claim "{claim}" to "{limits}"')
@@ -183,7 +186,8 @@ def _(world: World, node: str, claim: str, limits: str) -> None:
     uuids = uuids_of(world, node, claim).split(",")
     found = [line.split()[-2:] for line in lines if "set_default_device_pinned_mem_limit" in line]
     observed = [[limit for uuid, limit in found if uuid == one] for one in uuids]
-    world.check(observed == [[one] for one in words(limits)], "memory limits", expected=limits, observed=observed)
+    wanted = [[one] for one in words(limits)]
+    world.check(observed == wanted, "memory limits", expected=wanted, observed=observed)
 
 
 @then('no MPS control daemon and no file of one is left on "{node}"')
@@ -195,7 +199,7 @@ def _(world: World, node: str) -> None:
         raise Untestable("no control daemon was ever started")
     plugin = component.kubelet.plugins_dir / component.driver_name
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[str]]:
         # NVIDIA's driver has them in mps/<id>/pipe.
         left = {str(path) for path in (plugin / "mps").glob("*")}
         for pipe in map(Path, started_daemons(control.recorded())):
@@ -205,4 +209,4 @@ def _(world: World, node: str) -> None:
         return not found, found
 
     # A daemon in a pod ends after the object of its Deployment.
-    world.eventually("control daemons", look, expected="none")
+    world.eventually("control daemons and their pipes", look, expected=[])

@@ -18,7 +18,7 @@ from dra_conformance.components import fake_root
 from dra_conformance.components.node import DOMAIN_DRIVER
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import then, when
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.driver_calls import calls, prepare, reference_to, succeeded
 
 _PAUSES, _PAUSE = 4, 0.1
@@ -125,8 +125,8 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str, claim: str) -> None:
     """A file of the driver has the claim's uid now."""
     found = records(world, node, reference_to(world, claim).uid)
-    names = [path.name for path in found]
-    world.check(bool(found), f"record of claim {claim}", expected="a file with its uid", observed=names or "none")
+    names = in_words([path.name for path in found])
+    world.check(bool(found), f"files with the uid of claim {claim}", expected="1 or more", observed=names)
 
 
 @then('the driver on "{node}" comes to have no record of claim "{claim}"')
@@ -154,18 +154,19 @@ def _(world: World, claim: str, node: str) -> None:
     modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in recorded(world, node, claim)}
     shown = {name: f"{mode:04o}" for name, mode in modes.items()}
     ok = all(mode == 0o600 for mode in modes.values())
-    world.check(ok, f"mode of the record of claim {claim}", expected="0600", observed=shown)
+    expected = dict.fromkeys(shown, "0600")
+    world.check(ok, f"mode of the record of claim {claim}", expected=expected, observed=shown)
 
 
 def check_removed(world: World, node: str, claim: str, driver: str = "") -> None:
     """Check that a driver comes to have no record of a claim; see `records`."""
     uid = reference_to(world, claim).uid
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         found = [path.name for path in records(world, node, uid, driver)]
-        return not found, found or "none"
+        return not found, found
 
-    world.eventually(f"claim {claim} is removed from the driver's files", look, expected=f"no file with {uid}")
+    world.eventually(f"files of the driver with claim {claim}, uid {uid}", look, expected=[])
 
 
 @then('the ComputeDomain driver on "{node}" comes to have no record of claim "{claim}"')
@@ -179,11 +180,11 @@ def _(world: World, node: str, claim: str) -> None:
     """A file of the ComputeDomain driver comes to have the claim's uid."""
     uid = reference_to(world, claim).uid
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = [path.name for path in records(world, node, uid, DOMAIN_DRIVER)]
-        return bool(found), found or "none"
+        return bool(found), in_words(found)
 
-    world.eventually(f"record of claim {claim}", look, expected="a file with its uid")
+    world.eventually(f"files with the uid of claim {claim}", look, expected="1 or more")
 
 
 # -- calls that take long ----------------------------------------------------------------------------------------------

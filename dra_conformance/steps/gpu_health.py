@@ -11,7 +11,7 @@ from typing import Any
 from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import then, when
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.claims import devices_of
 from dra_conformance.steps.driver_slices import SliceHistory
 from dra_conformance.steps.mig import attribute, instance_of, mig_device
@@ -110,7 +110,7 @@ def _(world: World, node: str, devices: str, health: str) -> None:
     pools = {obj["spec"]["pool"]["name"] for obj in component.slices()}
     names = device_names(world, node, devices)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, str]]:
         found = component.harness_kubelet.reported_health_of(component.driver_name)
         states = {name: state for (pool, name), state in found.items() if pool in pools and name in names}
         return bool(names) and states == dict.fromkeys(names, health), states
@@ -128,8 +128,12 @@ def _(world: World, devices: str, node: str, taint: str) -> None:
     """The devices stay published and come to have these taints, with times, and no other; see `device_names`."""
     names = device_names(world, node, devices)
     wanted = sorted(read_taints(taint), key=by_key)
+    expected = {name: [{**item, "timeAdded": "set"} for item in wanted] for name in sorted(names)} or None
 
-    def look() -> Seen[Any]:
+    def shown(item: dict[str, Any]) -> dict[str, Any]:
+        return {**item, "timeAdded": "set" if item.get("timeAdded") else None}
+
+    def look() -> Seen[dict[str, Any]]:
         found = {one["name"]: one.get("taints") or [] for one in world.node(node).devices() if one["name"] in names}
         plain = [
             [{k: v for k, v in item.items() if k != "timeAdded"} for item in sorted(taints, key=by_key)]
@@ -137,11 +141,11 @@ def _(world: World, devices: str, node: str, taint: str) -> None:
         ]
         timed = all(item.get("timeAdded") for taints in found.values() for item in taints)
         same = bool(names) and set(found) == names and timed and all(taints == wanted for taints in plain)
-        return same, found or "no such device"
+        return same, {name: [shown(item) for item in sorted(found[name], key=by_key)] for name in sorted(found)}
 
     # A driver may publish the taint of one device after the other, as fast as its client for the API server permits.
     within = world.run.patience if world.run.components.spec("driver").in_process else _ONE_BY_ONE_SECONDS
-    world.eventually(f"taints of {devices}", look, expected=wanted, within=within)
+    world.eventually(f"taints of {devices}", look, expected=expected, within=within)
 
 
 @then('no device on "{node}" but {devices} is tainted')
@@ -149,19 +153,20 @@ def _(world: World, node: str, devices: str) -> None:
     """All other devices are free of taints after everything has settled; see `device_names`, joined by `and`."""
     excepted = {name for text in devices.split(" and ") for name in device_names(world, node, text)}
 
-    def look() -> Seen[Any]:
-        component = world.node(node)
-        tainted = sorted(found["name"] for found in component.devices() if found.get("taints"))
-        return not set(tainted) - excepted and bool(component.devices()), tainted or "none tainted"
+    def look() -> Seen[str]:
+        devices = world.node(node).devices()
+        others = sorted({found["name"] for found in devices if found.get("taints")} - excepted)
+        return not others and bool(devices), f"{len(devices)} devices, tainted: {in_words(others)}"
 
-    world.stays(f"taints on {node}", look, expected=f"only {sorted(excepted)} tainted")
+    message = f"devices of {node} other than {in_words(sorted(excepted))}"
+    world.stays(message, look, expected="1 or more devices, tainted: none")
 
 
 @then('device "{device}" on "{node}" stays free of taints')
 def _(world: World, device: str, node: str) -> None:
     """The driver publishes the device without a taint, also after everything has settled."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         for found in world.node(node).devices():
             if found["name"] == device:
                 return not found.get("taints"), found.get("taints") or "no taint"
@@ -175,4 +180,5 @@ def _(world: World, device: str, node: str) -> None:
     """The device has the taints that it had when the slices were remembered, with the same timeAdded."""
     wanted = world.state(SliceHistory).taints.get(device)
     found = [one.get("taints") or [] for one in world.node(node).devices() if one["name"] == device]
-    world.check(bool(wanted) and found == [wanted], f"taints of {device}", expected=wanted, observed=found)
+    expected = [wanted] if wanted else None
+    world.check(bool(wanted) and found == expected, f"taints of {device}", expected=expected, observed=found)

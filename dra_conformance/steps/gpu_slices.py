@@ -16,7 +16,7 @@ from dra_api.quantity import Quantity
 from dra_conformance.components.node import ScenarioNode
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import World
+from dra_conformance.engine.world import World, in_words
 from dra_conformance.kubelet.container_view import ContainerView
 from dra_conformance.steps.containers import can_be_mounted, host_path, mount_of, view_of_claim, views
 from dra_conformance.steps.driver_calls import own_results, start_again
@@ -170,8 +170,9 @@ def _(world: World, claim: str, node: str) -> None:
     whole = Quantity.parse(str(published["capacity"]["memory"]["value"])).value
     memory, cores = limits_of(view_of_claim(world, node, claim), 0)
     ok = cores is None and (memory is None or memory >= whole // _MEBI * _MEBI)
-    observed = show([(memory, cores)])
-    world.check(ok, "limits of the container", expected="those of the whole GPU", observed=observed)
+    observed = f"cores {'no limit' if cores is None else cores}, memory {'no limit' if memory is None else memory}"
+    expected = f"cores no limit, memory no limit or {whole // _MEBI * _MEBI} or more"
+    world.check(ok, "limits of the container", expected=expected, observed=observed)
 
 
 @then('HAMi-core is loaded in a container with claim "{claim}" on "{node}"')
@@ -183,9 +184,9 @@ def _(world: World, claim: str, node: str) -> None:
     variable = view.env.get("LD_PRELOAD", "").replace(":", " ").split()
     preloaded = any(one.container_path == "/etc/ld.so.preload" for one in mounts) or bool({*variable} & {*libraries})
     observed = [f"{one.container_path} {','.join(one.options)}" for one in view.mounts]
-    world.check(
-        bool(libraries) and preloaded, "the library", expected="libvgpu.so, preloaded", observed=observed or "no mount"
-    )
+    seen = f"mounts {in_words(observed)}, {'preloaded' if preloaded else 'not preloaded'}"
+    expected = "mounts with libvgpu.so, ro, preloaded"
+    world.check(bool(libraries) and preloaded, "the library", expected=expected, observed=seen)
 
 
 def writable_host_path(world: World, view: ContainerView, path: str) -> Path | None:
@@ -217,8 +218,8 @@ def _(world: World, claims: str, node: str) -> None:
     """The variable names a file in a directory that exists and that containers can write; no two claims share it."""
     found = {claim: cache_file(world, claim, node) for claim in words(claims)}
     ok = all(found.values()) and len({*found.values()}) == len(found)
-    observed = {claim: str(path or "none that can be written") for claim, path in found.items()}
-    world.check(ok, f"{_CACHE} of {claims}", expected="files that differ", observed=observed)
+    observed = in_words({claim: str(path or "none that can be written") for claim, path in found.items()})
+    world.check(ok, f"{_CACHE} of {claims}", expected="a file for each, no two the same", observed=observed)
 
 
 @when('a container with claim "{claim}" on "{node}" writes its cache file')
@@ -248,7 +249,7 @@ def _(world: World, claims: str, node: str) -> None:
     """Each has a writable directory at /tmp/vgpulock, and it is the same directory of the node."""
     found = {str(path or "none that can be written") for path in lock_directories(world, words(claims), node)}
     ok = len(found) == 1 and Path(next(iter(found))).is_absolute()
-    world.check(ok, f"directory at {_LOCK}", expected="one for all", observed=sorted(found))
+    world.check(ok, f"directory at {_LOCK}", expected="one for all", observed=in_words(sorted(found)))
 
 
 def lock_directories(world: World, claims: Sequence[str], node: str) -> Iterator[Path | None]:

@@ -15,13 +15,14 @@ from dra_conformance.components.health_driver import HealthDriver
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.errors import DriverNotRegistered
 from dra_conformance.steps.claims import allocate_by_hand, claim_object
 from dra_conformance.steps.nodes import plain_devices, publish, simulated_driver, slice_object
 from dra_conformance.steps.pods import BY_HAND, by_name, pod_object
 
 _SHARED = "shared"
+_SHOWN = 200  # characters of a health message in a report
 
 
 @dataclasses.dataclass(slots=True)
@@ -249,10 +250,10 @@ def _(world: World, node: str, service: str) -> None:
     streams = health_driver(world, node).streams
     wanted = set() if service == "none" else {service}
 
-    def look() -> Seen[Any]:
-        return set(streams) == wanted, list(streams) or "no stream"
+    def look() -> Seen[list[str]]:
+        return set(streams) == wanted, sorted(set(streams))
 
-    world.stays("the health services that the kubelet watches", look, expected=sorted(wanted) or "no stream")
+    world.stays("the health services that the kubelet watches", look, expected=sorted(wanted))
 
 
 @then('the kubelet has opened {count:d} health streams of the driver of "{node}"')
@@ -260,10 +261,10 @@ def _(world: World, count: int, node: str) -> None:
     """So many streams since the driver was started for the first time, also those that it declined."""
     streams = health_driver(world, node).streams
 
-    def look() -> Seen[Any]:
-        return len(streams) == count, list(streams) or "no stream"
+    def look() -> Seen[int]:
+        return len(streams) == count, len(streams)
 
-    world.stays("health streams that the kubelet has opened", look, expected=f"{count} streams")
+    world.stays("number of health streams that the kubelet has opened", look, expected=count)
 
 
 @given('pod "{pod}" has shown the health "{health}" for "{entry}"')
@@ -271,9 +272,10 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
     """Wait until the pod's status shows this health; the scenario cannot go on without it."""
     wanted = sorted(words(health))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any] | None]:
         entries = health_entries(world.seen(PODS, pod))
-        return shown_health(entries.get(entry, [])) == wanted, entries or "no allocatedResourcesStatus"
+        found = shown_health(entries.get(entry, []))
+        return found == wanted, {entry: found}
 
     world.require(f"pod {pod} shows the health of its devices", look)
 
@@ -283,9 +285,10 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
     """The first container comes to show an entry, such as claim:train, with one device for each of these values."""
     wanted = sorted(words(health))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any] | None]:
         entries = health_entries(world.seen(PODS, pod))
-        return shown_health(entries.get(entry, [])) == wanted, entries or "no allocatedResourcesStatus"
+        found = shown_health(entries.get(entry, []))
+        return found == wanted, {entry: found}
 
     world.eventually(f"health of the devices of {pod}", look, expected={entry: wanted})
 
@@ -295,10 +298,10 @@ def _(world: World, container: str, pod: str, health: str, entry: str) -> None:
     """A container comes to show this entry alone, with one device for each of these values."""
     wanted = sorted(words(health))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any] | None]:
         entries = health_entries(world.seen(PODS, pod), container)
         ok = list(entries) == [entry] and shown_health(entries[entry]) == wanted
-        return ok, entries or "no allocatedResourcesStatus"
+        return ok, {name: shown_health(devices) for name, devices in entries.items()}
 
     world.eventually(f"health of the devices of {container}", look, expected={entry: wanted})
 
@@ -308,9 +311,10 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
     """The entry has one device for each of these values after everything has settled."""
     wanted = sorted(words(health))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any] | None]:
         entries = health_entries(world.seen(PODS, pod))
-        return shown_health(entries.get(entry, [])) == wanted, entries or "no allocatedResourcesStatus"
+        found = shown_health(entries.get(entry, []))
+        return found == wanted, {entry: found}
 
     world.stays(f"health of the devices of {pod}", look, expected={entry: wanted})
 
@@ -324,9 +328,9 @@ def messages(world: World, pod: str, entry: str) -> list[str]:
 def _(world: World, pod: str, pattern: str, entry: str) -> None:
     """A device of this entry comes to show a message that the regular expression matches as a whole."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = messages(world, pod, entry)
-        shown = [f"{len(one)} letters, …{one[-10:]}" for one in found]
-        return any(re.fullmatch(pattern, one) for one in found), shown or "no such entry"
+        shown = [one if len(one) <= _SHOWN else f"{one[:20]}… ({len(one)} characters)" for one in found]
+        return any(re.fullmatch(pattern, one) for one in found), in_words(shown)
 
     world.eventually(f"health message of {pod}", look, expected=pattern)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from dra_api.objects import RESOURCE_CLAIMS
 from dra_conformance.engine.vocabulary import then
 from dra_conformance.engine.world import Seen, World
@@ -14,7 +12,7 @@ from dra_conformance.steps.pods import look_bound
 def check_allocation(world: World, claim: str) -> None:
     """Wait for the claim's allocation, and check that it breaks no rule."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         seen = world.seen(RESOURCE_CLAIMS, claim) or {}
         allocated = (seen.get("status") or {}).get("allocation") is not None
         return allocated, "allocated" if allocated else "not allocated"

@@ -14,7 +14,7 @@ from typing import Any
 from dra_api.objects import RESOURCE_CLAIMS, uid_of
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.claim_users import allocate_in_use
@@ -77,9 +77,9 @@ def _(world: World, node: str, wanted: str, gpu: int) -> None:
 def _(world: World, node: str, gpu: int) -> None:
     """MIG mode comes to be off, and with it every instance is gone."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = instances(world, node, gpu)
-        return found is None, "off" if found is None else found
+        return found is None, "off" if found is None else f"on, instances: {in_words(found)}"
 
     world.eventually(f"MIG mode of GPU {gpu}", look, expected="off")
 
@@ -182,7 +182,9 @@ def _(world: World, gpu: int, node: str) -> None:
         if ending is None or observed != [[ending.group(1)], None]:
             wrong[device] = observed
     ok = bool(names) and not wrong
-    world.check(ok, f"{len(names)} placements", expected="created and destroyed", observed=wrong or "no placement")
+    seen = f"{len(names)} placements, not created or not destroyed: {in_words(wrong)}"
+    expected = "1 or more placements, not created or not destroyed: none"
+    world.check(ok, f"placements of GPU {gpu}", expected=expected, observed=seen)
 
 
 @then('a container with claim "{claim}" on "{node}" would get the device nodes of its own MIG devices and of no other')
@@ -205,7 +207,7 @@ def _(world: World, claim: str, node: str) -> None:
     try:
         found = registry.resolve(i for device in answer_for(world, claim) for i in device.cdi_device_ids)
     except CDIError as error:
-        world.check(False, "CDI ids resolve", expected=sorted(wanted), observed=str(error))
+        world.check(False, "CDI ids resolve", expected=f"devices with {in_words(sorted(wanted))}", observed=str(error))
         return
     own = re.compile(r"/dev/nvidia\d+|/dev/nvidia-caps/.+")
     nodes = {raw["path"] for device in found for raw in device.edits.get("deviceNodes") or ()}

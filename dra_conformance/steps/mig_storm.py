@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 from dra_api.allocations import results_of
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj
 from dra_conformance.engine.vocabulary import then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.claims import claim_spec, device_class, template_object
 from dra_conformance.steps.mig_published import consumed, counter_sets
 from dra_conformance.steps.pods import by_template, check_phases, create_pod, phase_of, pod_object, scheduler_of
@@ -65,8 +64,9 @@ def _(world: World, node: str) -> None:
     claims = world.client.list(RESOURCE_CLAIMS).items
     wrong = storm.overcommitted + overcommitted(world, node, claims)
     some = storm.counted or any(results_of(claim) for claim in claims)
-    observed = wrong or ("none" if some else "no claim is allocated")
-    world.check(not wrong and some, f"counters on {node}", expected="none overcommitted", observed=observed)
+    observed = f"{'claims' if some else 'no claim'} allocated, overcommitted: {in_words(wrong)}"
+    expected = "claims allocated, overcommitted: none"
+    world.check(not wrong and some, f"counters on {node}", expected=expected, observed=observed)
 
 
 @when('{count:d} pods for MIG devices of the profiles "{profiles}" start and end on "{node}"')
@@ -88,7 +88,7 @@ def _(world: World, count: int, profiles: str, node: str) -> None:
         create_pod(world, pod_object(world, pod, [entry], scheduler=scheduler_of(world)))
     wrong: list[str] = []
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         # At each look, because an overcommitment can be over before the storm is.
         wrong.extend(overcommitted(world, node, world.client.list(RESOURCE_CLAIMS).items))
         for pod in list(left):

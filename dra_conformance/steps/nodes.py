@@ -45,7 +45,7 @@ def wait_schedulable(world: World, alias: str) -> None:
     """Wait until the not-ready taint is gone: a cluster adds it to every new node, and removes it from ready ones."""
     name = world.name(alias)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any]]:
         taints = ((world.observer.get(NODES, name) or {}).get("spec") or {}).get("taints") or []
         return not any(taint["key"] == NOT_READY for taint in taints), taints
 

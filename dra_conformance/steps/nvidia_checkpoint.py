@@ -146,9 +146,11 @@ def _(world: World, node: str, claim: str, state: str) -> None:
     path = checkpoint(world, node, DOMAIN_DRIVER)
     uid = reference_to(world, claim).uid
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any]]:
         entry = entries(path).get(uid) or {}
         seen = {"state": entry.get("checkpointState"), "abortedAt": entry.get("abortedAt")}
-        return seen["state"] == state and (state != "PrepareAborted" or bool(seen["abortedAt"])), seen
+        shown = {"state": str(seen["state"]), "abortedAt": str(seen["abortedAt"] or "not set")}
+        return seen["state"] == state and (state != "PrepareAborted" or bool(seen["abortedAt"])), shown
 
-    world.eventually(f"claim {claim} in the checkpoint", look, expected=f"{state}, with abortedAt if it was aborted")
+    wanted = {"state": state, "abortedAt": "set" if state == "PrepareAborted" else "set or not set"}
+    world.eventually(f"claim {claim} in the checkpoint", look, expected=wanted)

@@ -6,7 +6,6 @@ Each of these steps restarts the scheduler with everything that the scenario has
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from dra_api.feature_gates import gate_list
 from dra_api.objects import RESOURCE_CLAIMS
@@ -116,7 +115,7 @@ def _(world: World, argument: str, value: str) -> None:
 def _(world: World, argument: str) -> None:
     """The scheduler exits, and its error message names the field."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         message = world.state(Configuration).refusal or world.components.ended("scheduler")
         return message is not None and argument in message, message or "it runs"
 
