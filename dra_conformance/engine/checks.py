@@ -8,7 +8,7 @@ same format:
 - If nothing may be found, the expectation is an empty list or mapping.
 - If the expectation is a condition ("2 different devices"), both are texts: `in_words` renders the observed value.
 
-A value that a target returned has no static type (Any) and is shown as it is: its type can be
+mypy checks the types. A value that a target returned has no static type (Any) and is shown as it is: its type can be
 the difference.
 """
 
@@ -16,12 +16,15 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
 from dra_conformance.core.errors import CheckFailed, Untestable
 from dra_conformance.core.events import CheckMade, EventLog
+
+Value = TypeVar("Value", str, float, list[Any], Mapping[Any, Any])
+"""The common type of an expected and an observed value; either of them may also be None."""
 
 Observed = TypeVar("Observed")
 Seen = tuple[bool, Observed]
@@ -61,7 +64,7 @@ class Checks:
         """Set the step and the rules of the checks that follow; `made` counts them from zero."""
         self.step, self.rules, self.made = step, rules, 0
 
-    def check(self, ok: bool, message: str, *, expected: object, observed: object) -> None:
+    def check(self, ok: bool, message: str, *, expected: Value | None, observed: Value | None) -> None:
         """Judge a condition and log the result. Raises CheckFailed, which ends the scenario.
 
         `message` states the condition; a failure shows `expected` and `observed`.
@@ -92,16 +95,16 @@ class Checks:
     def eventually(
         self,
         message: str,
-        look: Callable[[], Seen[object]],
+        look: Callable[[], Seen[Value | None]],
         *,
-        expected: object,
+        expected: Value | None,
         within: float | None = None,
     ) -> None:
         """Check that `look` returns (True, ...) within the run's patience, or within `within` seconds."""
         self._catch_up()
         self.check_seen(message, self.wait(look, within), expected=expected)
 
-    def check_seen(self, message: str, seen: Seen[object], *, expected: object) -> None:
+    def check_seen(self, message: str, seen: Seen[Value | None], *, expected: Value | None) -> None:
         """Judge the result of a wait."""
         self.check(seen[0], message, expected=expected, observed=seen[1])
 
@@ -139,9 +142,9 @@ class Checks:
     def stays(
         self,
         message: str,
-        look: Callable[[], Seen[object]],
+        look: Callable[[], Seen[Value | None]],
         *,
-        expected: object,
+        expected: Value | None,
         seconds: float | None = None,
     ) -> None:
         """Check that `look` returns (True, ...) once the system is idle, and for `seconds` after that."""

@@ -22,7 +22,7 @@ from dra_conformance.core.events import CleanupStarted, ProgramOutput
 from dra_conformance.core.features import Scenario
 from dra_conformance.core.thread_failures import is_raised_by
 from dra_conformance.engine import evidence, namespace, program_outputs
-from dra_conformance.engine.checks import Checks, Seen, in_words, show
+from dra_conformance.engine.checks import Checks, Seen, Value, in_words, show
 from dra_conformance.engine.names import Names
 from dra_conformance.engine.objects import ScenarioObjects
 from dra_conformance.engine.run import Run
@@ -30,7 +30,7 @@ from dra_conformance.engine.settling import Settling
 from dra_conformance.engine.target import outside_this_process, under_test
 from dra_conformance.kubelet import PACKAGE as KUBELET
 
-__all__ = ["Seen", "World", "in_words", "show"]
+__all__ = ["Seen", "Value", "World", "in_words", "show"]
 
 S = TypeVar("S")
 

@@ -148,7 +148,7 @@ def look_at_one(found: list[Obj], fields: Callable[[Obj], Obj], wanted: Obj) -> 
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         # The emulated API server does not validate DaemonSets.
         return False, f"an object without a required field, or with one of another type: {error!r}"
-    return not wrong, wrong or "as expected"
+    return not wrong, wrong
 
 
 @then('the ComputeDomain "{name}" has a claim template for its workloads with allocationMode {mode:word}')
@@ -177,7 +177,7 @@ def _(world: World, name: str) -> None:
     }
     fields = {"DaemonSet": daemon_set_fields, "ResourceClaimTemplate": template_fields}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any]]:
         found = daemon_objects(world, uid)
         seen = {kind: look_at_one(found[kind], fields[kind], wanted[kind]) for kind in wanted}
         return all(ok for ok, _ in seen.values()), {kind: observed for kind, (_, observed) in seen.items()}
@@ -330,12 +330,12 @@ def _(world: World, name: str) -> None:
     """The domain and its objects have the remembered versions once the system is idle, and there are no others."""
     wanted = world.state(RememberedObjects).of_domain[name]
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         found = versions(world, name)
         changed = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
-        return not changed, changed or "unchanged"
+        return not changed, changed
 
-    world.stays(f"objects of ComputeDomain {name} are unchanged", look, expected="unchanged")
+    world.stays(f"objects of ComputeDomain {name} that were changed", look, expected=[])
 
 
 @when('node "{node}" and copies of the objects of ComputeDomain "{name}" get the label of a ComputeDomain that is gone')
@@ -386,11 +386,11 @@ def left_of(world: World, uid: str, namespace: str) -> list[str]:
 def _(world: World) -> None:
     """The copies of an earlier step are deleted, and the node has no label."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         left = left_of(world, NO_DOMAIN, world.namespace)
-        return not left, left or "nothing"
+        return not left, left
 
-    world.eventually("objects of a former ComputeDomain", look, expected="nothing")
+    world.eventually("objects of a former ComputeDomain", look, expected=[])
 
 
 @then('nothing is left of the ComputeDomain "{name}"')
@@ -401,7 +401,7 @@ def _(world: World, name: str) -> None:
     namespace, real, uid = namespace_of(created), name_of(created), uid_of(created)
     early: list[str] = []
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         # The domain first: what is found after it is gone was left behind.
         found = world.client.find(COMPUTE_DOMAINS, real, namespace)
         left = left_of(world, uid, namespace)
@@ -409,7 +409,7 @@ def _(world: World, name: str) -> None:
         if found is not None and uid_of(found) == uid:
             return False, [f"ComputeDomain {name}", *left]
         early.extend(left)
-        return not left, left or "nothing"
+        return not left, left
 
-    world.eventually(f"ComputeDomain {name} is cleaned up", look, expected="nothing left")
-    world.check(not early, f"ComputeDomain {name} is removed last", expected="nothing left after it", observed=early)
+    world.eventually(f"ComputeDomain {name} is cleaned up", look, expected=[])
+    world.check(not early, f"what ComputeDomain {name} was removed before", expected=[], observed=early)

@@ -11,7 +11,7 @@ from typing import Any
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, Obj, uid_of
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.compute_domains import LABEL, domain
 from dra_conformance.steps.imex import (
     call_prepare,
@@ -43,7 +43,7 @@ def _(world: World, nodes: str, name: str) -> None:
     # The emulated kubelet of a node runs the simulated daemon as well, and can give its pod another address.
     world.settle()
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, dict[str, Any]]]:
         found = entries_of(world, name, nodes)
         return [found.get(node, {}).get("status") for node in words(nodes)] == ["Ready"] * len(words(nodes)), found
 
@@ -57,7 +57,7 @@ def _(world: World, nodes: str, name: str) -> None:
     remembered = world.state(RememberedEntries).of_domain[name]
     wanted = {node: remembered[node] for node in words(nodes)}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, dict[str, Any]]]:
         found = entries_of(world, name, nodes)
         return found == wanted, found
 
@@ -68,15 +68,16 @@ def _(world: World, nodes: str, name: str) -> None:
 def _(world: World, nodes: str, name: str) -> None:
     """Each of these nodes has a Ready entry whose address is not the remembered one, and no two have the same."""
     before = world.state(RememberedEntries).of_domain[name]
+    old = {entry["ipAddress"] for entry in before.values()}
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = entries_of(world, name, nodes)
         ready = {node for node, entry in found.items() if entry.get("status") == "Ready"}
         addresses = {entry["ipAddress"] for entry in found.values()}
-        old = {entry["ipAddress"] for entry in before.values()}
-        return ready == set(words(nodes)) and len(addresses) == len(ready) and not addresses & old, found
+        ok = ready == set(words(nodes)) and len(addresses) == len(ready) and not addresses & old
+        return ok, in_words({node: [entry.get("status"), entry.get("ipAddress")] for node, entry in found.items()})
 
-    expected = "Ready entries with addresses of their own that no former entry had"
+    expected = f"Ready, with addresses of their own, none of {in_words(sorted(old))}"
     world.eventually(f"entries of {nodes} in the cliques of ComputeDomain {name}", look, expected=expected)
 
 

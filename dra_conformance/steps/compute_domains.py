@@ -33,7 +33,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.nodes import make_node
 from dra_conformance.steps.objects import Requests, attempt
 from dra_conformance.steps.uids import CreatedDomains
@@ -300,10 +300,11 @@ def _(world: World, name: str, count: int, last: int) -> None:
     """The ComputeDomainCliques have so many entries once the system is idle, each with an index of its own."""
     uid = uid_of(domain(world, name))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = world.client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
         indices = sorted(str(entry.get("index")) for clique in found for entry in clique.get("daemons") or ())
-        return len(indices) == count and set(indices) == {str(index) for index in range(last + 1)}, indices
+        ok = len(indices) == count and set(indices) == {str(index) for index in range(last + 1)}
+        return ok, f"{len(indices)} nodes with the indices {in_words(indices)}"
 
     expected = f"{count} nodes with the indices 0 to {last}"
     within = max(CLIQUE_WITHIN, world.run.patience)
@@ -317,10 +318,10 @@ def _(world: World, name: str, nodes: str) -> None:
     uid = uid_of(domain(world, name))
     wanted = sorted(world.name(node) for node in words(nodes))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         found = world.client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
         entries = sorted(entry["nodeName"] for clique in found for entry in clique.get("daemons") or ())
-        return entries == wanted, entries or "no entry"
+        return entries == wanted, entries
 
     world.eventually(f"nodes in the cliques of ComputeDomain {name}", look, expected=wanted)
 
@@ -331,10 +332,10 @@ def _(world: World, number: str, name: str, nodes: str) -> None:
     uid = uid_of(domain(world, name))
     wanted = sorted(world.name(node) for node in words(nodes))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any] | None]:
         found = world.client.find(COMPUTE_DOMAIN_CLIQUES, f"{uid}.{number}", DRIVER_NAMESPACE)
         if found is None:
-            return False, "no such clique"
+            return False, None
         pods = world.client.list(PODS, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
         # The garbage collector deletes the clique at once if it finds no object of this kind and name with the uid.
         node_of = {("v1", "Pod", name_of(pod), uid_of(pod)): pod["spec"].get("nodeName") for pod in pods}
@@ -342,9 +343,10 @@ def _(world: World, number: str, name: str, nodes: str) -> None:
         labels = meta(found).get("labels") or {}
         seen = sorted(str(node_of.get(identity_of(owner))) for owner in owners if not owner.get("controller"))
         ok = seen == wanted and labels.get(LABEL) == uid and labels.get(CLIQUE_LABEL) == number
-        return ok, {"owners": owners, "labels": labels}
+        return ok, {"owners": seen, LABEL: labels.get(LABEL), CLIQUE_LABEL: labels.get(CLIQUE_LABEL)}
 
-    world.eventually(f"clique {number} of ComputeDomain {name}", look, expected={"owners": wanted})
+    expected = {"owners": wanted, LABEL: uid, CLIQUE_LABEL: number}
+    world.eventually(f"clique {number} of ComputeDomain {name}", look, expected=expected)
 
 
 def identity_of(owner: Obj) -> tuple[str, str, str, str]:
@@ -358,7 +360,7 @@ def advance(world: World, seconds: float, *, within: float) -> None:
     world.log.clock.wait(threading.Event(), within)
 
 
-def look_label(world: World, node: str, name: str) -> Seen[Any]:
+def look_label(world: World, node: str, name: str) -> Seen[str]:
     """Return whether the label of a node has the uid of a domain; `none`: whether it has no such label."""
     found = (meta(world.seen(NODES, world.name(node)) or {}).get("labels") or {}).get(LABEL)
     wanted = None if name == "none" else uid_of(world.state(CreatedDomains).of_name[name])

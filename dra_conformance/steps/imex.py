@@ -20,7 +20,7 @@ from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import SpecificationError, StartFailed, Untestable
 from dra_conformance.core.events import ClockAdvanced, PrepareReturned
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claim_users import allocate_in_use
 from dra_conformance.steps.claims import claim_object
@@ -192,11 +192,12 @@ def start_and_track(world: World, node: str, flags: str) -> None:
 @then('the ComputeDomain driver on "{node}" publishes only "{devices}"')
 def _(world: World, node: str, devices: str) -> None:
     """Its slices come to have exactly these devices, such as channel-0: type channel, id 0."""
-    wanted = sorted((name, name.rpartition("-")[0], int(name.rpartition("-")[2])) for name in words(devices))
+    wanted = sorted([name, name.rpartition("-")[0], int(name.rpartition("-")[2])] for name in words(devices))
 
-    def look() -> Seen[Any]:
-        found = published(world, node)
-        return found == wanted, world.state(Starts).problem.get(node) or found
+    def look() -> Seen[list[Any] | None]:
+        found: list[Any] = [list(one) for one in published(world, node)]
+        problem = world.state(Starts).problem.get(node)
+        return found == wanted, [problem] if problem else found
 
     world.eventually(f"devices of the ComputeDomain driver on {node}", look, expected=wanted)
 
@@ -516,7 +517,7 @@ def check_prepared(world: World, claim: str, devices: str) -> None:
     ]
     world.require(f"claim {claim} has {devices}", lambda: ([one[-1] for one in wanted] == words(devices), wanted))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = [
             (",".join(one.request_names), one.pool_name, one.device_name)
             for one in (call.result.devices if call.result else ())
@@ -556,7 +557,7 @@ def check_failed_at_once(world: World, claim: str, name: str = "") -> None:
     """Check that the claim's call returns without waiting, with an error of the claim that has a name in it."""
     call = pending(world, claim)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         error = call.result.error if call.result else ""
         return call.done.is_set() and bool(error) and name in error, call.outcome
 
@@ -573,9 +574,12 @@ def _(world: World, claim: str, count: int, node: str) -> None:
     nodes = view_of_claim(world, node, claim).device_nodes
     channels = {int(found[1]): one for one in nodes if (found := CHANNEL.fullmatch(one.path))}
     ok = sorted(channels) == list(range(count)) and all(one.type in ("", "c") for one in nodes)
+    others = [f"{one.path} of type {one.type}" for one in nodes if one.type not in ("", "c")]
     # At most five numbers: mode All adds 2048 channels.
-    shown = sorted(channels)[:5] or nodes[:3]
-    world.check(ok, "channels of the claim", expected=f"channels 0 to {count - 1}", observed=shown)
+    first = in_words(sorted(channels)[:5])
+    shown = f"{len(channels)} channels, the first: {first}; no character devices: {in_words(others[:3])}"
+    expected = f"{count} channels, the first: {in_words([*range(count)][:5])}; no character devices: none"
+    world.check(ok, "channels of the claim", expected=expected, observed=shown)
     major = channel_major(world, node)
     wrong = {
         f"channel{number}": f"{one.major}:{one.minor}"
@@ -584,10 +588,11 @@ def _(world: World, claim: str, count: int, node: str) -> None:
         if (one.major, one.minor or 0) != (major, number)
         and not ((one.major, one.minor) == (None, None) and has_channel(world, node, number))
     }
-    expected = f"channel N has {major}:N"
     modes = {f"{one.file_mode or 0:o}" for one in channels.values()}
-    world.check(modes == {CHANNEL_MODE}, "mode of the channels", expected=CHANNEL_MODE, observed=sorted(modes))
-    world.check(not wrong, "device numbers of the channels", expected=expected, observed=dict([*wrong.items()][:5]))
+    world.check(modes == {CHANNEL_MODE}, "modes of the channels", expected=[CHANNEL_MODE], observed=sorted(modes))
+    seen = dict([*wrong.items()][:5])
+    numbers = {name: f"{major}:{name.removeprefix('channel')}" for name in seen}
+    world.check(not wrong, "device numbers of channels with wrong ones", expected=numbers, observed=seen)
 
 
 @then('claim "{claim}" adds the device of the capability "{capability}" on "{node}"')
@@ -607,7 +612,7 @@ def check_capability(world: World, claim: str, capability: str, node: str, *, ad
     device = f"/dev/nvidia-caps/nvidia-cap{capability_minor(world, node, capability)}"
     found = [one.path for one in view_of_claim(world, node, claim).device_nodes if "/nvidia-caps/" in one.path]
     expected = device if added else f"not {device}"
-    world.check((device in found) == added, f"device of {capability}", expected=expected, observed=found or "none")
+    world.check((device in found) == added, f"device of {capability}", expected=expected, observed=in_words(found))
 
 
 def has_channel(world: World, node: str, number: int) -> bool:

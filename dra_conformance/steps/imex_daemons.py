@@ -22,7 +22,7 @@ from dra_conformance.core import manifests
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
-from dra_conformance.engine.world import Seen, World
+from dra_conformance.engine.world import Seen, Value, World, in_words, show
 from dra_conformance.steps.compute_domains import (
     CLIQUE_LABEL,
     CLIQUE_OF_NODE,
@@ -75,7 +75,7 @@ def ready_within(world: World) -> float:
     return max(READY_WITHIN, READY_FACTOR * world.run.patience)
 
 
-def eventually(world: World, what: str, look: Callable[[], Seen[Any]], *, expected: object) -> None:
+def eventually(world: World, what: str, look: Callable[[], Seen[Value | None]], *, expected: Value | None) -> None:
     """Check that a condition comes to hold; programs are given more time than objects."""
     world.eventually(what, look, expected=expected, within=ready_within(world))
 
@@ -193,7 +193,7 @@ def _(world: World, nodes: str, name: str) -> None:
         world.state(Daemons).remembered[name, node] = imex_of(world, node, name)
 
 
-def look_ready(world: World, nodes: Sequence[str], name: str) -> Seen[Any]:
+def look_ready(world: World, nodes: Sequence[str], name: str) -> Seen[dict[str, str]]:
     """Return whether pods and entries of these nodes are ready, and what is missing."""
     uid = uid_in(world, name)
     found = {}
@@ -213,9 +213,9 @@ def check_ready(world: World, nodes: Sequence[str], name: str) -> None:
     """Check that pods and entries of these nodes become ready."""
     eventually(
         world,
-        f"daemons of {', '.join(nodes)} in ComputeDomain {name}",
+        f"daemons of {', '.join(nodes)} in ComputeDomain {name} without a Ready pod and a Ready entry with its address",
         lambda: look_ready(world, nodes, name),
-        expected="Ready pods, and Ready entries with their addresses",
+        expected={},
     )
 
 
@@ -223,17 +223,17 @@ def check_ready(world: World, nodes: Sequence[str], name: str) -> None:
 def _(world: World, nodes: str, name: str) -> None:
     """Each of them is connected to every other, and to no further node."""
 
-    def look() -> Seen[Any]:
-        found = {}
-        for node in words(nodes):
-            states = sorted(
-                state for state in imex_of(world, node, name).get("nodes", {}).values() if state != "unknown"
-            )
-            if states != sorted(["self", *["connected"] * (len(words(nodes)) - 1)]):
-                found[node] = states or "no IMEX process answers"
-        return not found, found or "connected"
+    wanted = sorted(["self", *["connected"] * (len(words(nodes)) - 1)])
 
-    eventually(world, f"IMEX processes of {nodes}", look, expected="each connected to every other one")
+    def look() -> Seen[dict[str, list[str]]]:
+        found = {
+            node: sorted(state for state in imex_of(world, node, name).get("nodes", {}).values() if state != "unknown")
+            for node in words(nodes)
+        }
+        return all(states == wanted for states in found.values()), found
+
+    expected = dict.fromkeys(words(nodes), wanted)
+    eventually(world, f"connections of the IMEX processes of {nodes}", look, expected=expected)
 
 
 @then('the hosts files of "{nodes}" in ComputeDomain "{name}" have the addresses of all of them')
@@ -251,16 +251,17 @@ def _(world: World, count: int, name: str) -> None:
 def check_hosts(world: World, nodes: Sequence[str], name: str) -> None:
     """Check that the hosts files of these nodes come to have the names and addresses of their entries."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str | None]:
         entries = [entry_of(world, node, name) for node in nodes]
         if not all(entries):
-            return False, "an entry is missing"
+            return False, None
         wanted = {f"{PEER}{entry['index']:04d}": [entry["ipAddress"]] for entry in entries}
         found = {node: peer_names(hosts_of(world, node, name)) for node in nodes}
-        return all(names == wanted for names in found.values()), {"entries": wanted, "files": found}
+        ok = all(names == wanted for names in found.values())
+        return ok, "those of the entries" if ok else f"entries: {in_words(wanted)}; files: {show(found)}"
 
-    expected = "the name and the address of each entry, and no other"
-    eventually(world, f"hosts files of {', '.join(nodes)}", look, expected=expected)
+    message = f"names and addresses in the hosts files of {', '.join(nodes)}"
+    eventually(world, message, look, expected="those of the entries")
 
 
 @then('the hosts file of "{node}" in ComputeDomain "{name}" keeps its other lines')
@@ -276,7 +277,7 @@ def _(world: World, node: str, name: str) -> None:
     """No line that is not empty is there more than once, comments included."""
     lines = [line.strip() for line in hosts_of(world, node, name).splitlines() if line.strip()]
     twice = sorted({line for line in lines if lines.count(line) > 1})
-    world.check(not twice, f"lines of {node}'s hosts file that are there twice", expected="none", observed=twice)
+    world.check(not twice, f"lines of {node}'s hosts file that are there twice", expected=[], observed=twice)
 
 
 @then('the nodes files of "{nodes}" in ComputeDomain "{name}" have the {count:d} names of an IMEX domain')
@@ -310,14 +311,14 @@ def _(world: World, node: str, name: str) -> None:
     before = world.state(Daemons).remembered[name, node]["pid"]
     restarts = container_of(world, node, name).restarts
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         state = imex_of(world, node, name)
         ok = state.get("pid") not in (None, before) and container_of(world, node, name).restarts == restarts == 0
-        return ok, {"process": state.get("pid", "none"), "container restarts": restarts}
+        now = container_of(world, node, name).restarts
+        return ok, f"process {state.get('pid', 'none')}, container restarts: {now}"
 
-    eventually(
-        world, f"IMEX process of {node}", look, expected=f"one other than {before}, without a restart of the pod"
-    )
+    expected = f"process other than {before}, container restarts: 0"
+    eventually(world, f"IMEX process of {node}", look, expected=expected)
 
 
 @then('the IMEX processes of "{nodes}" in ComputeDomain "{name}" are the remembered ones')
@@ -329,12 +330,13 @@ def _(world: World, nodes: str, name: str) -> None:
 def check_same(world: World, nodes: str, name: str) -> None:
     """Check that the IMEX processes of these nodes are those that are remembered."""
 
-    def look() -> Seen[Any]:
-        before = {node: world.state(Daemons).remembered[name, node].get("pid") for node in words(nodes)}
+    before = {node: world.state(Daemons).remembered[name, node].get("pid") for node in words(nodes)}
+
+    def look() -> Seen[dict[str, Any]]:
         now = {node: why_ended(world, node, name) or imex_of(world, node, name).get("pid") for node in words(nodes)}
         return before == now and None not in now.values(), now
 
-    world.stays(f"IMEX processes of {nodes}", look, expected="the remembered ones")
+    world.stays(f"IMEX processes of {nodes}", look, expected=before)
 
 
 @then('the IMEX process of "{node}" in ComputeDomain "{name}" has got another SIGUSR1')
@@ -342,12 +344,13 @@ def _(world: World, node: str, name: str) -> None:
     """The remembered process runs on, and has got SIGUSR1 since."""
     before = world.state(Daemons).remembered[name, node]
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         state = imex_of(world, node, name)
         ok = state.get("pid") == before["pid"] and int(state.get("updates", 0)) > int(before["updates"])
-        return ok, {"process": state.get("pid"), "signals": state.get("updates")}
+        return ok, f"process {state.get('pid', 'none')}, signals: {state.get('updates', 0)}"
 
-    eventually(world, f"IMEX process of {node}", look, expected=f"process {before['pid']} with another SIGUSR1")
+    expected = f"process {before['pid']}, signals: more than {before['updates']}"
+    eventually(world, f"IMEX process of {node}", look, expected=expected)
 
 
 @then('the IMEX process of "{node}" in ComputeDomain "{name}" has got no further SIGUSR1')
@@ -355,12 +358,13 @@ def _(world: World, node: str, name: str) -> None:
     """The remembered process runs on, and has got no further SIGUSR1."""
     before = world.state(Daemons).remembered[name, node]
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any]]:
         state = imex_of(world, node, name)
         same = (state.get("pid"), state.get("updates")) == (before["pid"], before["updates"])
         return same, {"process": state.get("pid"), "signals": state.get("updates")}
 
-    world.stays(f"IMEX process of {node}", look, expected="the remembered one without another SIGUSR1")
+    wanted = {"process": before["pid"], "signals": before["updates"]}
+    world.stays(f"IMEX process of {node}", look, expected=wanted)
 
 
 @then('"{node}" has no IMEX process in ComputeDomain "{name}"')
@@ -368,11 +372,11 @@ def _(world: World, node: str, name: str) -> None:
     """No IMEX process answers at the address of the pod."""
     container_of(world, node, name)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[dict[str, Any] | None]:
         state = imex_of(world, node, name)
-        return not state, state or "none"
+        return not state, state
 
-    world.stays(f"IMEX process of {node}", look, expected="none")
+    world.stays(f"IMEX process of {node}", look, expected={})
 
 
 @when('nvidia-imex-ctl of "{node}" in ComputeDomain "{name}" is replaced by "{script}"')
@@ -394,7 +398,7 @@ def _(world: World, node: str, name: str, status: str) -> None:
 
     def look() -> Seen[Any]:
         entry = entry_of(world, node, name)
-        return entry.get("status") == status, entry or "no entry"
+        return entry.get("status") == status, entry.get("status")
 
     eventually(world, f"entry of {node} in the cliques of ComputeDomain {name}", look, expected=status)
 
@@ -405,7 +409,7 @@ def _(world: World, node: str, name: str, status: str) -> None:
 
     def look() -> Seen[Any]:
         entry = entry_of(world, node, name)
-        return entry.get("status") == status, entry or "no entry"
+        return entry.get("status") == status, entry.get("status")
 
     what = f"entry of {node} in the cliques of ComputeDomain {name}"
     world.stays(what, look, expected=status, seconds=max(world.run.quiet, STAYS_SECONDS))
@@ -422,12 +426,13 @@ def _(world: World, node: str, name: str) -> None:
     """The container was started again, and another IMEX process answers."""
     before = world.state(Daemons).remembered[name, node].get("pid")
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         restarts = container_of(world, node, name).restarts
         pid = imex_of(world, node, name).get("pid")
-        return restarts > 0 and pid not in (None, before), {"restarts": restarts, "IMEX process": pid}
+        return restarts > 0 and pid not in (None, before), f"restarts: {restarts}, IMEX process {pid}"
 
-    eventually(world, f"daemon of {node}", look, expected="a restart, and another IMEX process")
+    expected = f"restarts: 1 or more, IMEX process other than {before}"
+    eventually(world, f"daemon of {node}", look, expected=expected)
 
 
 @when('the clique "{clique}" of ComputeDomain "{name}" is deleted')
@@ -499,12 +504,12 @@ def _(world: World, node: str, name: str, value: str) -> None:
 def _(world: World, nodes: str, name: str) -> None:
     """No two of them have the same index, and each is one of an IMEX domain."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = {node: entry_of(world, node, name).get("index") for node in words(nodes)}
         indices = [index for index in found.values() if isinstance(index, int) and 0 <= index < 18]
-        return len(set(indices)) == len(words(nodes)), found
+        return len(set(indices)) == len(words(nodes)), in_words(found)
 
-    eventually(world, f"indices of {nodes}", look, expected="an index of its own for each")
+    eventually(world, f"indices of {nodes}", look, expected="0 to 17, another one for each")
 
 
 @given('the daemon pods of node "{node}" do not get the CDI edits of their claim')
@@ -517,12 +522,12 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str, name: str) -> None:
     """The program ends without a signal, and no clique has an entry of the node."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         container = container_of(world, node, name)
         entry = entry_of(world, node, name)
-        return bool(container.ended) and not entry, {"end": container.ended or "it runs", "entry": entry or "none"}
+        return bool(container.ended) and not entry, f"{container.ended or 'it runs'}; entry: {in_words(entry)}"
 
-    eventually(world, f"daemon of {node}", look, expected="an end, and no entry of the node")
+    eventually(world, f"daemon of {node}", look, expected="it ended; entry: none")
 
 
 @then('the daemons of "{nodes}" in ComputeDomain "{name}" have ended in order')
@@ -530,14 +535,14 @@ def _(world: World, nodes: str, name: str) -> None:
     """On SIGTERM each ended within its grace period; then neither its entry nor its IMEX process was there any more."""
     ends, uid = run_daemons(world).ends, uid_in(world, name)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         found = {node: ends.get((world.name(node), uid)) for node in words(nodes)}
         wrong = {
             node: end or "it has not ended"
             for node, end in found.items()
             if end is None or end.entries or end.imex or end.seconds >= GRACE_SECONDS
         }
-        return not wrong, wrong or found
+        return not wrong, in_words(wrong or found)
 
     expected = f"an end within {GRACE_SECONDS:g} s, without entry and IMEX process"
     world.eventually(f"daemons of {nodes}", look, expected=expected, within=max(GRACE_SECONDS, world.run.patience))
