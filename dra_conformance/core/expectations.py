@@ -13,7 +13,7 @@ from typing import Any
 from dra_api.quantity import Quantity, QuantityError
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError
-from dra_conformance.core.values import expectation
+from dra_conformance.core.values import Expectation, condition, expectation
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,17 @@ class ExpectedField:
     @property
     def shown(self) -> Any:
         """The expectation for reports; see `core.values.Expectation`."""
-        return self.text if self._is_text else expectation(self.text).shown
+        return self._form.shown
 
     def show(self, document: Any) -> Any:
         """Return the value of the field in the form of `shown`."""
-        found = self.found(document)
-        if self._is_text:
-            return expectation("set").show(found)
-        return expectation(self.text).show(found)
+        return self._form.show(self.found(document))
 
     @property
-    def _is_text(self) -> bool:
-        return " or " in self.text or self.text.startswith("same as ")
+    def _form(self) -> Expectation:
+        # Alternatives, and quantities, which are not compared as texts, are conditions.
+        several = " or " in self.text or self.text.startswith("same as ") or self.path.startswith("capacity")
+        return condition(self.text, self.is_met) if several else expectation(self.text)
 
     def is_met(self, document: Any) -> bool:
         """Return whether the field of a document is as expected."""

@@ -91,6 +91,11 @@ class Expectation:
             return str(observed)
 
 
+def condition(text: str, is_met: Callable[[object], bool]) -> Expectation:
+    """Return an expectation that is shown as its text, because many values meet it."""
+    return Expectation(text, is_met, shown=text)
+
+
 def expectation(text: str, now: datetime | None = None) -> Expectation:
     """Read an expectation.
 
@@ -104,20 +109,20 @@ def expectation(text: str, now: datetime | None = None) -> Expectation:
     """
     form, _, rest = text.partition(" ")
     if text == "set":
-        return Expectation(text, lambda seen: seen not in (None, [], {}, ""), shown=text)
+        return condition(text, lambda seen: seen not in (None, [], {}, ""))
     if text == "empty":
-        return Expectation(text, lambda seen: seen in (None, [], {}, ""), shown=text)
+        return condition(text, lambda seen: seen in (None, [], {}, ""))
     if text == "the present time":
-        return Expectation(text, lambda seen: now is not None and _near(seen, now), shown=text)
+        return condition(text, lambda seen: now is not None and _near(seen, now))
     if text == "an earlier time":
-        return Expectation(text, lambda seen: now is not None and _before(seen, now), shown=text)
+        return condition(text, lambda seen: now is not None and _before(seen, now))
     if form == "like":
         pattern = re.compile(str(parse_value(rest)))
-        return Expectation(text, lambda seen: isinstance(seen, str) and pattern.fullmatch(seen) is not None, shown=text)
+        return condition(text, lambda seen: isinstance(seen, str) and pattern.fullmatch(seen) is not None)
     for prefix, meets in _FORMS.items():
         if text.startswith(f"{prefix} "):
             wanted = parse_value(text.removeprefix(f"{prefix} "))
-            return Expectation(text, _bound(meets, wanted), shown=text)
+            return condition(text, _bound(meets, wanted))
     value = parse_value(text)
     return Expectation(text, lambda seen: bool(seen == value), shown=value, is_value=True)
 

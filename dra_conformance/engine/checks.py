@@ -39,7 +39,8 @@ class Checks:
 
     A `look` function returns whether a condition holds and the observed value. It is called after each event, so it
     must read stores, not the API server. `catch_up` waits for the harness's own stores, `settle` for an idle system;
-    `patience` is in seconds. `crash` describes a program under test that has ended by itself, for failed checks.
+    `patience` is in seconds. `crash` describes a program under test that has ended by itself, for the messages of
+    failed checks.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Checks:
         expected_text, observed_text = show(expected), show(observed)
         # A missing effect says little if the cause is a crash.
         if not ok and (crash := self._crash()):
-            observed_text = f"{observed_text}; {crash}"
+            message = f"{message}; {crash}"
         self._log.emit(
             CheckMade(
                 rules=self.rules,

@@ -231,7 +231,7 @@ def check_order(world: World, what: str, first: Callable[[], int], then_: Callab
     world.wait(lambda: (bool(first() and then_()), "not both"))
     before, after = first(), then_()
     observed = f"versions {before or 'none'} and {after or 'none'}"
-    world.check(0 < before < after, what, expected="written in this order", observed=observed)
+    world.check(0 < before < after, what, expected="versions a and b, a below b", observed=observed)
 
 
 def bound_at(world: World, pod: str) -> int:

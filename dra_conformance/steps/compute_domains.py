@@ -360,17 +360,22 @@ def advance(world: World, seconds: float, *, within: float) -> None:
     world.log.clock.wait(threading.Event(), within)
 
 
-def look_label(world: World, node: str, name: str) -> Seen[str]:
+def wanted_label(world: World, name: str) -> str | None:
+    """Return the uid of a domain, which the label of a node shall have; `none`: None, for no such label."""
+    return None if name == "none" else uid_of(world.state(CreatedDomains).of_name[name])
+
+
+def look_label(world: World, node: str, name: str) -> Seen[str | None]:
     """Return whether the label of a node has the uid of a domain; `none`: whether it has no such label."""
     found = (meta(world.seen(NODES, world.name(node)) or {}).get("labels") or {}).get(LABEL)
-    wanted = None if name == "none" else uid_of(world.state(CreatedDomains).of_name[name])
-    return found == wanted, found or "no label"
+    return found == wanted_label(world, name), found
 
 
 @then('the ComputeDomain label of node "{node}" becomes "{name}"')
 def _(world: World, node: str, name: str) -> None:
     """The Node comes to have the label of the domain; `none`: no such label."""
-    world.eventually(f"label of {node}", lambda: look_label(world, node, name), expected=f"the uid of {name}")
+    message, wanted = f"label of {node} is the uid of {name}", wanted_label(world, name)
+    world.eventually(message, lambda: look_label(world, node, name), expected=wanted)
 
 
 @then('the ComputeDomain label of node "{node}" stays "{name}"')
@@ -381,5 +386,5 @@ def _(world: World, node: str, name: str) -> None:
         for _turn in range(2):
             advance(world, LABEL_TURN, within=0.02)
         seconds = world.run.quiet
-    wanted = f"the uid of {name}"
-    world.stays(f"label of {node}", lambda: look_label(world, node, name), expected=wanted, seconds=seconds)
+    message, wanted = f"label of {node} is the uid of {name}", wanted_label(world, name)
+    world.stays(message, lambda: look_label(world, node, name), expected=wanted, seconds=seconds)

@@ -328,5 +328,7 @@ def _(world: World, node: str) -> None:
     """The slices still exist after everything has settled."""
     component = world.node(node)
     world.stays(
-        "slices stay", lambda: (bool(component.slices()), f"{len(component.slices())} slices"), expected="slices"
+        "slices stay",
+        lambda: (bool(component.slices()), f"{len(component.slices())} slices"),
+        expected="1 or more slices",
     )

@@ -174,12 +174,13 @@ def _(world: World, subject: str) -> None:
     ref = reference(world, subject)
     collected = ref.resource == BIND_REQUESTS and world.run.has_controllers
 
-    def seen() -> Seen[dict[str, Any]]:
+    def seen() -> Seen[str]:
         found = ref.found(deleting=True)
-        return not found, {name_of(obj): {"finalizers": meta(obj).get("finalizers") or []} for obj in found}
+        left = [f"{name_of(obj)}, finalizers: {in_words(meta(obj).get('finalizers') or [])}" for obj in found]
+        return not found, "; ".join(left) or "no such object"
 
     within = max(world.run.patience, _COLLECTED_WITHIN_S) if collected else None
-    world.eventually(f"the {subject} is gone", seen, expected={}, within=within)
+    world.eventually(f"the {subject} is gone", seen, expected="no such object", within=within)
 
 
 @then("the {subject:object} is being deleted or gone")

@@ -67,8 +67,8 @@ def published(world: World, node: str, gpu: int) -> Obj:
     for device in component.devices():
         if ((device.get("attributes") or {}).get("uuid") or {}).get("string") == uuid:
             return device
-    names = [device["name"] for device in component.devices()]
-    world.check(False, f"GPU {gpu} is published", expected=uuid, observed=names)
+    names = in_words([device["name"] for device in component.devices()])
+    world.check(False, f"GPU {gpu} is published", expected=f"a device with uuid {uuid}", observed=names)
     return {}
 
 

@@ -166,13 +166,13 @@ def _(world: World, node: str, devices: str) -> None:
 def _(world: World, device: str, node: str) -> None:
     """The driver publishes the device without a taint, also after everything has settled."""
 
-    def look() -> Seen[str]:
+    def look() -> Seen[list[Any] | None]:
         for found in world.node(node).devices():
             if found["name"] == device:
-                return not found.get("taints"), found.get("taints") or "no taint"
-        return False, "no such device"
+                return not found.get("taints"), found.get("taints") or []
+        return False, None
 
-    world.stays(f"no taint on {device}", look, expected="no taint")
+    world.stays(f"taints of {device}", look, expected=[])
 
 
 @then('the taints of device "{device}" on "{node}" are the remembered ones')

@@ -128,7 +128,8 @@ def _(world: World, claim: str, node: str, datatable: list[list[str]]) -> None:
     wanted, view = read_table(datatable), view_of_claim(world, node, claim)
     found = [limits_of(view, number) for number in range(len(wanted))]
     same = sorted(map(str, found)) == sorted(map(str, wanted))
-    world.check(same, "limits of the container", expected=show(wanted), observed=show(found))
+    expected, observed = show(sorted(wanted, key=str)), show(sorted(found, key=str))
+    world.check(same, "limits of the container", expected=expected, observed=observed)
 
 
 @then('the limits of a container with claim "{claim}" on "{node}" are in the order of its GPUs')

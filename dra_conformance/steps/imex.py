@@ -497,7 +497,7 @@ def _(world: World, claim: str) -> None:
     world.eventually(
         f"claim {claim} is not prepared",
         lambda: (call.done.is_set() and bool(call.error), call.outcome),
-        expected="a response without devices",
+        expected="an error",
     )
 
 
@@ -517,17 +517,22 @@ def check_prepared(world: World, claim: str, devices: str) -> None:
     ]
     world.require(f"claim {claim} has {devices}", lambda: ([one[-1] for one in wanted] == words(devices), wanted))
 
+    def shown(request: str, pool: str, device: str) -> str:
+        return f"{request} {pool}/{device}"
+
     def look() -> Seen[str]:
         found = [
             (",".join(one.request_names), one.pool_name, one.device_name)
             for one in (call.result.devices if call.result else ())
         ]
-        return call.done.is_set() and not call.error and found == wanted, call.outcome
+        ok = call.done.is_set() and not call.error and found == wanted
+        return ok, in_words([shown(*one) for one in found]) if found else call.outcome
 
     # In process only the writing of all channels takes long, and a mutant that never returns one would wait every time.
     least = GIVEN_WITHIN if world.uses_real_time or len(wanted) > 1 else AT_ONCE
     within = max(world.run.patience, least)
-    world.eventually(f"claim {claim} is prepared", look, expected=devices, within=within)
+    expected = in_words([shown(*one) for one in wanted])
+    world.eventually(f"claim {claim} is prepared", look, expected=expected, within=within)
 
 
 @then('Prepare of claim "{claim}" has not succeeded yet')
@@ -537,7 +542,7 @@ def _(world: World, claim: str) -> None:
     world.stays(
         f"claim {claim} is not prepared",
         lambda: (not (call.done.is_set() and not call.error), call.outcome),
-        expected="no devices",
+        expected="no response yet, or an error",
     )
 
 

@@ -19,7 +19,7 @@ def check_allocation(world: World, claim: str) -> None:
 
     allocated = world.wait(look)
     if not allocated[0]:
-        world.check_seen(f"claim {claim} is allocated", allocated, expected="an allocation")
+        world.check_seen(f"claim {claim} is allocated", allocated, expected="allocated")
     verdict = check_claim(world, claim)
     broken = "; ".join(f"{found.rule} {found.path}: {found.message}" for found in verdict.violations)
     world.check(
@@ -48,5 +48,5 @@ def _(world: World, pod: str, claim: str) -> None:
         bound or answer.verdict == "no",
         f"pod {pod} is bound if its claim can be allocated",
         expected="bound, or no valid allocation",
-        observed=where if bound else found,
+        observed=f"bound to {where}" if bound else found,
     )

@@ -204,13 +204,14 @@ def _(world: World, pod: str, datatable: list[list[str]]) -> None:
     """The fields of one event about the pod meet the expectations of the table."""
     wanted = {path: expectation(with_uids(world, text), world.clock.now()) for path, text in datatable[1:]}
 
-    def look() -> Seen[Any]:
-        seen = []
+    def look() -> Seen[dict[str, Any] | None]:
+        seen = None
         for event in events_about(world, "Pod", pod):
             found = {path: manifests.look_up(event, path) for path in wanted}
+            seen = {path: one.show(found[path]) for path, one in wanted.items()}
             if all(one.is_met(found[path]) for path, one in wanted.items()):
-                return True, found
-            seen.append(found)
-        return False, seen or "no event"
+                return True, seen
+        return False, seen
 
-    world.eventually(f"an event of {pod}", look, expected=dict(datatable[1:]))
+    expected = {path: one.shown for path, one in wanted.items()}
+    world.eventually(f"an event of {pod}; observed: the last one", look, expected=expected)

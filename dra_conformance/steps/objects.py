@@ -246,7 +246,8 @@ def _(world: World, kind: str) -> None:
     """The last request succeeded, and the body of its response is an object of this kind."""
     answer = world.state(Requests).answer
     ok = answer is not None and answer.get("kind") == kind
-    world.check(ok, f"the response is a {kind}", expected=kind, observed=_outcome(world))
+    observed = str(answer.get("kind")) if answer is not None else _outcome(world)
+    world.check(ok, f"the response is a {kind}", expected=kind, observed=observed)
 
 
 @then('the refusal says "{text}"')
@@ -254,7 +255,7 @@ def _(world: World, text: str) -> None:
     """The error message of the last request contains this text."""
     error = world.state(Requests).refusal
     ok = error is not None and world.text(text) in error.message
-    world.check(ok, "the error message names the cause", expected=f"a message with {text!r}", observed=_outcome(world))
+    world.check(ok, "the error message names the cause", expected=f"…{world.text(text)}…", observed=_outcome(world))
 
 
 def without_nulls(value: object) -> object:

@@ -474,6 +474,7 @@ def _(world: World, pod: str) -> None:
 
     def look() -> Seen[str]:
         seen = world.seen(PODS, pod)
-        return seen is None or "deletionTimestamp" in seen["metadata"], "there" if seen else "gone"
+        ok = seen is None or "deletionTimestamp" in seen["metadata"]
+        return ok, "deleted" if ok else "not deleted"
 
-    world.eventually(f"pod {pod} is deleted", look, expected="deleted")
+    world.eventually(f"pod {pod} is being deleted or gone", look, expected="deleted")

@@ -255,15 +255,16 @@ def _(world: World, path: str, value: str) -> None:
     """A field of the reply has this value (see `reply_fields`; core.values); `$(review)`: the review's uid."""
     reply = reply_of(world)
     wanted = value.replace("$(review)", world.state(Exchange).uid)
-    ok = expectation(wanted).is_met(manifests.look_up(reply_fields(reply), path))
-    world.check(ok, f"{path} of the reply", expected=f"{path} {wanted}", observed=str(reply))
+    what, seen = expectation(wanted), manifests.look_up(reply_fields(reply), path)
+    world.check(what.is_met(seen), f"{path} of the reply", expected=what.shown, observed=what.show(seen))
 
 
 @then("the webhook admits it")
 def _(world: World) -> None:
     """The API server stores the object, or the webhook's response allows it."""
     allowed, _, seen = _outcome(world)
-    world.check(allowed is True, "it is admitted", expected="admitted", observed=seen)
+    observed = "admitted" if allowed is True else seen
+    world.check(allowed is True, "it is admitted", expected="admitted", observed=observed)
 
 
 @then("the webhook refuses it because '{text}'")
@@ -271,4 +272,5 @@ def _(world: World, text: str) -> None:
     """The webhook, called by the API server or by the harness, refuses the object with this text in its message."""
     allowed, said, seen = _outcome(world)
     ok = allowed is False and text in said
-    world.check(ok, "it is refused with the cause", expected=f"refused with {text!r}", observed=seen)
+    observed = f"refused: {said}" if allowed is False else seen
+    world.check(ok, "it is refused with the cause", expected=f"refused: …{text}…", observed=observed)

@@ -67,6 +67,17 @@ def test_differences_have_what_was_found() -> None:
     assert expectations.wanted(rows) == {"name": "gpu-1", "capacity": "set", "other": "set"}
 
 
+def test_expected_and_observed_fields_are_shown_in_the_same_form() -> None:
+    """A value as the value; a condition, and a quantity, as text."""
+    rows = [("name", "gpu-1"), ("name", "gpu-0 or gpu-1"), ("capacity", "set"), ("capacity.memory.value", "4")]
+    shown = [(one.shown, one.show(DEVICE)) for one in (ExpectedField(*row) for row in rows)]
+
+    assert shown[0] == ("gpu-1", "gpu-0")
+    assert shown[1] == ("gpu-0 or gpu-1", "gpu-0")
+    assert all(isinstance(expected, str) and isinstance(observed, str) for expected, observed in shown)
+    assert expectations.seen(expectations.read([["field", "value"], ["name", "x"]]), DEVICE) == {"name": "gpu-0"}
+
+
 def test_a_row_with_three_cells_is_refused() -> None:
     with pytest.raises(SpecificationError, match="two columns"):
         expectations.read([["field", "value"], ["name", "gpu-1", "really"]])
