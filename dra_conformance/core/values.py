@@ -20,6 +20,7 @@ _LIST = re.compile(r"a list of (\d+) (.+)", re.DOTALL)
 _MAP = re.compile(r'a map of (\d+) "([^"]*)" to (.+)', re.DOTALL)
 _TEXT = re.compile(r'the text "([^"]*)" (\d+) times')
 _CLOCK_SLACK = timedelta(minutes=1)
+_ANY_ORDER = "in any order "
 
 
 def read_value(text: str) -> Any:
@@ -71,29 +72,30 @@ def contains(observed: object, wanted: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Expectation:
-    """An expectation of a field: its `text` in the feature file, its predicate, and the `shown` form for reports.
+    """An expectation of a field: its `text` in the feature file, its predicate, and how reports show it.
 
-    A value is shown as the value, so that it has the type of an observed one; a condition is shown as its text.
+    `shown` is the value that is expected, or the text of a condition; `show` returns an observed value in that form.
     """
 
     text: str
     is_met: Callable[[object], bool]
     shown: Any
-    is_value: bool = False
+    show: Callable[[object], Any]
 
-    def show(self, observed: object) -> Any:
-        """Return an observed value in the form of `shown`: as it is, or as text for a condition; None if absent."""
-        if self.is_value or observed is None or isinstance(observed, str):
-            return observed
-        try:
-            return orjson.dumps(observed, default=str).decode()
-        except TypeError:  # such as an integer of more than 64 bits
-            return str(observed)
+
+def as_text(observed: object) -> str | None:
+    """Return an observed value as text, JSON if it is none, for a condition; None if it is absent."""
+    if observed is None or isinstance(observed, str):
+        return observed
+    try:
+        return orjson.dumps(observed, default=str).decode()
+    except TypeError:  # such as an integer of more than 64 bits
+        return str(observed)
 
 
 def condition(text: str, is_met: Callable[[object], bool]) -> Expectation:
     """Return an expectation that is shown as its text, because many values meet it."""
-    return Expectation(text, is_met, shown=text)
+    return Expectation(text, is_met, shown=text, show=as_text)
 
 
 def expectation(text: str, now: datetime | None = None) -> Expectation:
@@ -119,12 +121,15 @@ def expectation(text: str, now: datetime | None = None) -> Expectation:
     if form == "like":
         pattern = re.compile(str(parse_value(rest)))
         return condition(text, lambda seen: isinstance(seen, str) and pattern.fullmatch(seen) is not None)
+    if text.startswith(_ANY_ORDER):
+        several = without_order(parse_value(text.removeprefix(_ANY_ORDER)))
+        return Expectation(text, lambda seen: without_order(seen) == several, shown=several, show=without_order)
     for prefix, meets in _FORMS.items():
         if text.startswith(f"{prefix} "):
             wanted = parse_value(text.removeprefix(f"{prefix} "))
             return condition(text, _bound(meets, wanted))
     value = parse_value(text)
-    return Expectation(text, lambda seen: bool(seen == value), shown=value, is_value=True)
+    return Expectation(text, _bound(lambda seen, wanted: seen == wanted, value), shown=value, show=lambda seen: seen)
 
 
 def _bound(meets: Callable[[object, object], bool], wanted: object) -> Callable[[object], bool]:
@@ -152,6 +157,5 @@ _FORMS: dict[str, Callable[[object, object], bool]] = {
     "without": lambda seen, wanted: seen is None or not contains(seen, wanted),
     "with the keys": lambda seen, wanted: isinstance(seen, dict) and sorted(seen) == wanted,
     "other than": lambda seen, wanted: seen != wanted,
-    "in any order": lambda seen, wanted: without_order(seen) == without_order(wanted),
     "as JSON": _as_json,
 }

@@ -90,7 +90,7 @@ def _(world: World, pod: str) -> None:
 def _(world: World, pod: str) -> None:
     """No BindRequest has ever named the pod, not even a deleted one, once the system is idle."""
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         changes = [event for event in world.log.kept(ObjectChanged) if event.resource == BIND_REQUESTS.plural]
         ours = [event for event in changes if event.name.startswith(f"{world.namespace}/")]
         made = {event.name for event in ours if event.summary.get("pod") == pod}
@@ -132,7 +132,7 @@ def _(world: World, pod: str, claim: str, devices: str) -> None:
 def _(world: World, pod: str, claim: str) -> None:
     """The entry of the claim (the pod's own name) has results in each BindRequest of the pod; there may be none."""
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         without = [name_of(one) for one in requests_of(world, pod) if not devices_in(entries_of(one).get(claim))]
         return not without, without
 

@@ -158,7 +158,7 @@ def _(world: World, node: str, seconds: int) -> None:
     """No file is left that did not exist before; 0 seconds: now."""
     before = world.state(CdiFiles).of_node[node]
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         left = sorted(files(world, node) - before)
         return not left, left
 

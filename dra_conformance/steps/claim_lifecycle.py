@@ -83,7 +83,7 @@ def _(world: World, pod: str) -> None:
 def _(world: World, pod: str) -> None:
     """The pod controls no claim once the system is idle."""
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         found = claims_made_for(world, pod)
         return not found, [name_of(claim) for claim in found]
 

@@ -251,7 +251,7 @@ def _(world: World, claim: str, devices: str) -> None:
     """The claim comes to be allocated exactly these devices, in any order."""
     wanted, name = sorted(words(devices)), claim_name(world, claim)
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         held = devices_of(world.seen(RESOURCE_CLAIMS, name))
         return sorted(held) == wanted, sorted(held)
 
@@ -263,7 +263,7 @@ def _(world: World, request: str, claim: str, devices: str) -> None:
     """The allocation results of one request come to be exactly these devices, in any order."""
     wanted = sorted(words(devices))
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         results = results_of(world.seen(RESOURCE_CLAIMS, claim))
         seen = sorted(str(result["device"]) for result in results if str(result["request"]) == request)
         return seen == wanted, seen
@@ -289,7 +289,7 @@ def _(world: World, count: int, claims: str) -> None:
 def _(world: World, claim: str) -> None:
     """The claim is not allocated once the system is idle."""
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         held = devices_of(world.seen(RESOURCE_CLAIMS, claim))
         return not held, held
 
@@ -341,7 +341,9 @@ def reserved_exactly(world: World, claim: str, pods: list[str]) -> Seen[list[Any
 def _(world: World, claim: str, pods: str) -> None:
     """`reservedFor` comes to contain each of these pods once, with its uid, and no other consumer."""
     names = words(pods)
-    world.eventually(f"claim {claim} is reserved", lambda: reserved_exactly(world, claim, names), expected=names)
+    world.eventually(
+        f"claim {claim} is reserved", lambda: reserved_exactly(world, claim, names), expected=sorted(names)
+    )
 
 
 @then('claim "{claim}" stays reserved for exactly the pods "{pods}"')
@@ -349,10 +351,10 @@ def _(world: World, claim: str, pods: str) -> None:
     """`reservedFor` comes to contain exactly these pods, and does not change for some time."""
     names = words(pods)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[list[Any] | None]:
         return reserved_exactly(world, claim, names)
 
     world.wait(look)
     # If idleness can be observed, no component has work left; a margin is enough for late watches.
     seconds = SOON if world.run.observes_idle else 0.5
-    world.stays(f"claim {claim} stays reserved for {pods}", look, expected=names, seconds=seconds)
+    world.stays(f"claim {claim} stays reserved for {pods}", look, expected=sorted(names), seconds=seconds)

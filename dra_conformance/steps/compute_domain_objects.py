@@ -134,21 +134,17 @@ def expected_daemon_set(uid: str) -> Obj:
     }
 
 
-def differences(found: Obj, wanted: Obj) -> Obj:
-    """Return the fields of `found` that differ from those of `wanted`."""
-    return {key: found.get(key) for key in wanted if found.get(key) != wanted[key]}
-
-
-def look_at_one(found: list[Obj], fields: Callable[[Obj], Obj], wanted: Obj) -> Seen[Any]:
-    """Return whether there is exactly one object with these fields, and what differs."""
+def look_at_one(found: list[Obj], fields: Callable[[Obj], Obj], wanted: Obj) -> Seen[Obj | None]:
+    """Return whether there is exactly one object with these fields, and its fields; None without an object."""
     if len(found) != 1:
-        return False, [name_of(obj) for obj in found] or "no such object"
+        return False, {"objects": [name_of(obj) for obj in found]} if found else None
     try:
-        wrong = differences(fields(found[0]), wanted)
+        seen = fields(found[0])
     except (AttributeError, IndexError, KeyError, TypeError) as error:
         # The emulated API server does not validate DaemonSets.
-        return False, f"an object without a required field, or with one of another type: {error!r}"
-    return not wrong, wrong
+        return False, {"error": f"an object without a required field, or with one of another type: {error!r}"}
+    shown = {key: seen.get(key) for key in wanted}
+    return shown == wanted, shown
 
 
 @then('the ComputeDomain "{name}" has a claim template for its workloads with allocationMode {mode:word}')
@@ -159,7 +155,7 @@ def _(world: World, name: str, mode: str) -> None:
     template_name = owner["spec"]["channel"]["resourceClaimTemplate"]["name"]
     wanted = expected_template("channel", name=f"{namespace}/{template_name}", uid=uid, mode=mode)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[Obj | None]:
         found = world.client.find(RESOURCE_CLAIM_TEMPLATES, template_name, namespace)
         return look_at_one([found] if found else [], template_fields, wanted)
 
@@ -281,7 +277,7 @@ def check_daemon_set(world: World, name: str, fields: Callable[[Obj], Obj], want
     """Check that a domain comes to have one DaemonSet with these fields."""
     uid = uid_of(domain(world, name))
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[Obj | None]:
         return look_at_one(daemon_objects(world, uid)["DaemonSet"], fields, wanted)
 
     world.eventually(f"DaemonSet of ComputeDomain {name}", look, expected=wanted)
@@ -330,7 +326,7 @@ def _(world: World, name: str) -> None:
     """The domain and its objects have the remembered versions once the system is idle, and there are no others."""
     wanted = world.state(RememberedObjects).of_domain[name]
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         found = versions(world, name)
         changed = sorted(key for key in {*found, *wanted} if found.get(key) != wanted.get(key))
         return not changed, changed
@@ -386,7 +382,7 @@ def left_of(world: World, uid: str, namespace: str) -> list[str]:
 def _(world: World) -> None:
     """The copies of an earlier step are deleted, and the node has no label."""
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         left = left_of(world, NO_DOMAIN, world.namespace)
         return not left, left
 
@@ -401,7 +397,7 @@ def _(world: World, name: str) -> None:
     namespace, real, uid = namespace_of(created), name_of(created), uid_of(created)
     early: list[str] = []
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         # The domain first: what is found after it is gone was left behind.
         found = world.client.find(COMPUTE_DOMAINS, real, namespace)
         left = left_of(world, uid, namespace)

@@ -318,7 +318,7 @@ def _(world: World, name: str, nodes: str) -> None:
     uid = uid_of(domain(world, name))
     wanted = sorted(world.name(node) for node in words(nodes))
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         found = world.client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
         entries = sorted(entry["nodeName"] for clique in found for entry in clique.get("daemons") or ())
         return entries == wanted, entries

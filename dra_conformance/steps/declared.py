@@ -81,7 +81,7 @@ def _(world: World, node: str) -> None:
     names = {device["name"] for device in component.devices()}
     pools = {obj["spec"]["pool"]["name"] for obj in component.slices()}
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         # With the pool, because the names of devices are unique within a pool only.
         known = {device for pool, device in component.harness_kubelet.health_of(component.driver_name) if pool in pools}
         return names <= known, sorted(names - known)
@@ -139,7 +139,7 @@ def _(world: World, node: str) -> None:
     """The kubelet comes to have a report of each device that is not older than its timeout."""
     component = world.node(node)
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         old = component.harness_kubelet.outdated_health_of(component.driver_name)
         return not old, sorted(device for _pool, device in old)
 

@@ -6,7 +6,6 @@ import threading
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from dra_api.rpc import RpcError
 from dra_api.rpc.device_plugin import HEALTHY, UNHEALTHY, PluginDevice
@@ -369,7 +368,7 @@ def _(world: World, gpu: int, node: str, xid: int) -> None:
     found = registered(world, node)
     before = sum(len(one.lists) for one in found)
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[None]:
         return sum(len(one.lists) for one in found) > before, None
 
     deadline = world.log.clock.monotonic() + within(world, SECONDS)
@@ -405,13 +404,12 @@ def _(world: World, node: str) -> None:
 def _(world: World, node: str) -> None:
     """A list arrives in which at least one device is Unhealthy."""
 
-    def look() -> Seen[dict[str, int]]:
+    def look() -> Seen[str]:
         found = _health(world, node)
-        return found[UNHEALTHY] > 0, dict(found)
+        return found[UNHEALTHY] > 0, f"{found[UNHEALTHY]} devices"
 
-    world.eventually(
-        "a device becomes Unhealthy", look, expected={UNHEALTHY: "1 or more"}, within=within(world, SECONDS)
-    )
+    message = f"devices that are {UNHEALTHY}"
+    world.eventually(message, look, expected="1 or more devices", within=within(world, SECONDS))
 
 
 @then('only the devices of one GPU of "{node}" are Unhealthy')
@@ -420,13 +418,14 @@ def _(world: World, node: str) -> None:
     found = _health(world, node)
     wanted = found.total() / len(world.node(node).gpus.gpus)
 
-    def look() -> Seen[dict[str, int]]:
+    def look() -> Seen[float]:
         seen = _health(world, node)
-        return seen[UNHEALTHY] == wanted, dict(seen)
+        return seen[UNHEALTHY] == wanted, seen[UNHEALTHY]
 
     if not found[UNHEALTHY]:
         raise Untestable("no device is Unhealthy")
-    world.stays("the healthy devices stay Healthy", look, expected={UNHEALTHY: wanted}, seconds=1.0)
+    expected = int(wanted) if wanted.is_integer() else wanted
+    world.stays(f"number of devices that are {UNHEALTHY}", look, expected=expected, seconds=1.0)
 
 
 def _health(world: World, node: str) -> Counter[str]:

@@ -118,7 +118,7 @@ def _pools(world: World, node: str) -> set[str]:
 def _(world: World, pod: str, reason: str) -> None:
     """No event about the pod has this reason after everything has settled."""
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         seen = [text for text in events_of(world, pod) if text.startswith(reason)]
         return not seen, seen
 

@@ -94,12 +94,13 @@ def _(world: World, node: str, seconds: int) -> None:
     within = world.run.patience if in_process else float(seconds)
     faults.require_met(world, within=within)
 
-    def look() -> Seen[list[Any]]:
+    def look() -> Seen[dict[str, Any]]:
         complete, seen = completeness(component.slices())
         found = sorted(device["name"] for device in component.devices())
-        return complete and found == wanted, seen if found == wanted else found
+        return complete and found == wanted, {"devices": found, "incomplete pools": {} if complete else seen}
 
-    world.eventually("the devices are published again", look, expected=wanted, within=within)
+    expected = {"devices": wanted, "incomplete pools": {}}
+    world.eventually("the devices are published again", look, expected=expected, within=within)
 
 
 @then('the driver on "{node}" publishes the same devices as before')
@@ -108,7 +109,7 @@ def _(world: World, node: str) -> None:
     component = world.node(node)
     wanted = world.state(SliceHistory).devices
 
-    def look() -> Seen[list[Any]]:
+    def look() -> Seen[dict[str, Any]]:
         found = sorted(
             device["name"]
             for several in newest(component.slices()).values()
@@ -116,9 +117,10 @@ def _(world: World, node: str) -> None:
             for device in obj["spec"].get("devices") or ()
         )
         complete, seen = completeness(component.slices())
-        return complete and found == wanted, found if found != wanted else seen
+        return complete and found == wanted, {"devices": found, "incomplete pools": {} if complete else seen}
 
-    world.eventually("the devices are the same", look, expected=wanted)
+    expected = {"devices": wanted, "incomplete pools": {}}
+    world.eventually("the devices are the same", look, expected=expected)
 
 
 @given('a slice of the pool "{pool}" that the driver had on "{node}"')

@@ -188,7 +188,7 @@ def _(world: World, subject: str) -> None:
     """The object comes to be deleted, or to have a deletionTimestamp: a finalizer may keep it for a while."""
     ref = reference(world, subject)
 
-    def seen() -> Seen[list[Any] | None]:
+    def seen() -> Seen[list[Any]]:
         found = [obj for obj in ref.found(deleting=True) if "deletionTimestamp" not in meta(obj)]
         return not found, [name_of(obj) for obj in found]
 

@@ -162,7 +162,7 @@ def check_removed(world: World, node: str, claim: str, driver: str = "") -> None
     """Check that a driver comes to have no record of a claim; see `records`."""
     uid = reference_to(world, claim).uid
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         found = [path.name for path in records(world, node, uid, driver)]
         return not found, found
 

@@ -272,7 +272,7 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
     """Wait until the pod's status shows this health; the scenario cannot go on without it."""
     wanted = sorted(words(health))
 
-    def look() -> Seen[dict[str, Any] | None]:
+    def look() -> Seen[dict[str, Any]]:
         entries = health_entries(world.seen(PODS, pod))
         found = shown_health(entries.get(entry, []))
         return found == wanted, {entry: found}
@@ -285,7 +285,7 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
     """The first container comes to show an entry, such as claim:train, with one device for each of these values."""
     wanted = sorted(words(health))
 
-    def look() -> Seen[dict[str, Any] | None]:
+    def look() -> Seen[dict[str, Any]]:
         entries = health_entries(world.seen(PODS, pod))
         found = shown_health(entries.get(entry, []))
         return found == wanted, {entry: found}
@@ -298,7 +298,7 @@ def _(world: World, container: str, pod: str, health: str, entry: str) -> None:
     """A container comes to show this entry alone, with one device for each of these values."""
     wanted = sorted(words(health))
 
-    def look() -> Seen[dict[str, Any] | None]:
+    def look() -> Seen[dict[str, Any]]:
         entries = health_entries(world.seen(PODS, pod), container)
         ok = list(entries) == [entry] and shown_health(entries[entry]) == wanted
         return ok, {name: shown_health(devices) for name, devices in entries.items()}
@@ -311,7 +311,7 @@ def _(world: World, pod: str, health: str, entry: str) -> None:
     """The entry has one device for each of these values after everything has settled."""
     wanted = sorted(words(health))
 
-    def look() -> Seen[dict[str, Any] | None]:
+    def look() -> Seen[dict[str, Any]]:
         entries = health_entries(world.seen(PODS, pod))
         found = shown_health(entries.get(entry, []))
         return found == wanted, {entry: found}

@@ -194,7 +194,7 @@ def _(world: World, node: str, devices: str) -> None:
     """Its slices come to have exactly these devices, such as channel-0: type channel, id 0."""
     wanted = sorted([name, name.rpartition("-")[0], int(name.rpartition("-")[2])] for name in words(devices))
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         found: list[Any] = [list(one) for one in published(world, node)]
         problem = world.state(Starts).problem.get(node)
         return found == wanted, [problem] if problem else found

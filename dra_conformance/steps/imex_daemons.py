@@ -374,7 +374,7 @@ def _(world: World, node: str, name: str) -> None:
     """No IMEX process answers at the address of the pod."""
     container_of(world, node, name)
 
-    def look() -> Seen[dict[str, Any] | None]:
+    def look() -> Seen[dict[str, Any]]:
         state = imex_of(world, node, name)
         return not state, state
 
@@ -398,7 +398,7 @@ def _(world: World, node: str, name: str) -> None:
 def _(world: World, node: str, name: str, status: str) -> None:
     """The entry in the clique has this status."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str | None]:
         entry = entry_of(world, node, name)
         return entry.get("status") == status, entry.get("status")
 
@@ -409,7 +409,7 @@ def _(world: World, node: str, name: str, status: str) -> None:
 def _(world: World, node: str, name: str, status: str) -> None:
     """The entry in the clique has this status for longer than a readiness check takes."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str | None]:
         entry = entry_of(world, node, name)
         return entry.get("status") == status, entry.get("status")
 
@@ -493,11 +493,11 @@ def _(world: World, node: str, name: str, value: str) -> None:
     """The pod's label of its clique has this value; "empty": the label is there, without a value."""
     wanted = "" if value == "empty" else value
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str | None]:
         container = container_of(world, node, name)
         pod = world.client.find(PODS, name_of(container.pod), namespace_of(container.pod)) or {}
         labels = (meta(pod).get("labels") or {}) if pod else {}
-        return labels.get(CLIQUE_LABEL) == wanted, labels.get(CLIQUE_LABEL, "no such label")
+        return labels.get(CLIQUE_LABEL) == wanted, labels.get(CLIQUE_LABEL)
 
     eventually(world, f"clique label of {node}'s daemon pod", look, expected=wanted)
 

@@ -135,7 +135,7 @@ def _(world: World, claim: str, profile: str, node: str) -> None:
     """The claim comes to be allocated exactly this device."""
     wanted = [mig_device(world, node, profile)["name"]]
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         allocated = devices_of(world.seen(RESOURCE_CLAIMS, claim))
         return allocated == wanted, allocated
 

@@ -60,7 +60,7 @@ def _(world: World, node: str) -> None:
 
     world.cleanup.callback(remove)
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         found = _foreign(world, node)
         return not found, sorted(found.values())
 

@@ -36,7 +36,7 @@ def catch_up(world: World) -> None:
             continue
         stored = world.client.list(resource, world.namespace).items
 
-        def look(resource: Resource = resource, stored: list[Obj] = stored) -> Seen[list[Any] | None]:
+        def look(resource: Resource = resource, stored: list[Obj] = stored) -> Seen[list[Any]]:
             reached = world.observer.reached(resource)  # beyond an object that it does not show: that one is gone again
             behind = [
                 name_of(obj)
@@ -79,7 +79,7 @@ def look_pods_settled(world: World) -> Seen[str]:
     return not silent, f"neither bound nor with a reason: {', '.join(silent)}" if silent else "bound or with a reason"
 
 
-def look_claims_once(world: World) -> Seen[list[Any] | None]:
+def look_claims_once(world: World) -> Seen[list[Any]]:
     """Return whether every template entry of every pod has exactly one claim, which the pod's status names."""
     claims = world.all_seen(RESOURCE_CLAIMS)
     wrong: list[str] = []
@@ -135,7 +135,7 @@ def claim_problem(world: World, claim: Obj, pod: Obj) -> str:
     return "" if uid_of(pod) in users else f"not reserved for uid {uid_of(pod)}, but for {users}"
 
 
-def look_devices_held(world: World) -> Seen[list[Any] | None]:
+def look_devices_held(world: World) -> Seen[list[Any]]:
     """Return whether every claim of every bound pod is there, usable on its node, and reserved for its uid."""
     without: list[str] = []
     for pod in _pods(world):
@@ -150,7 +150,7 @@ def look_devices_held(world: World) -> Seen[list[Any] | None]:
     return not without, without
 
 
-def look_requests_ended(world: World) -> Seen[list[Any] | None]:
+def look_requests_ended(world: World) -> Seen[list[Any]]:
     """Return whether every BindRequest of an existing pod is Succeeded (pod bound), or Failed with a reason."""
     open_ones: list[str] = []
     for request in world.all_seen(BIND_REQUESTS):

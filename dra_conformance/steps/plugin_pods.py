@@ -160,7 +160,7 @@ def _(world: World, pod: str, node: str, plugin: str, datatable: list[list[str]]
     """Each container of the running pod has so many different devices. Columns: name, count."""
     wanted = {name: int(count) for name, count in datatable[1:]}
 
-    def look() -> Seen[dict[str, Any] | None]:
+    def look() -> Seen[dict[str, Any]]:
         seen = {name: len(set(ids)) for name, ids in devices_of(world, node, pod, plugin).items()}
         return seen == wanted, seen
 
@@ -195,7 +195,7 @@ def _(world: World, pod: str, node: str, ids: str, plugin: str) -> None:
 def _(world: World, plugin: str, pod: str, node: str) -> None:
     """Wait until the pod runs, and keep its devices for a later step."""
 
-    def look() -> Seen[dict[str, Any] | None]:
+    def look() -> Seen[dict[str, Any]]:
         seen = devices_of(world, node, pod, plugin)
         world.state(Remembered).of_pod[pod] = seen
         return any(seen.values()), seen

@@ -131,7 +131,7 @@ def _ever_named(world: World, namespace: str) -> set[str]:
 def _(world: World, group: str) -> None:
     """No BindRequest has ever named a pod of the group, not even a deleted one, once the system is idle."""
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         made = sorted(_members(world, group) & _ever_named(world, world.namespace))
         return not made, made
 
@@ -198,7 +198,7 @@ def _(world: World, groups: str) -> None:
 def _(world: World, group: str) -> None:
     """Each BindRequest that has named a pod of the group is still there."""
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         gone = [
             event.name
             for event in world.log.kept(ObjectChanged)

@@ -223,7 +223,7 @@ def _(world: World, pod: str) -> None:
 def _(world: World, pod: str, node: str) -> None:
     """The pod comes to be bound to this node."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         bound, where = look_bound(world, pod)
         return bound and where == world.name(node), where
 
@@ -251,7 +251,7 @@ def _(world: World, one: str, other: str) -> None:
 def _(world: World, pod: str) -> None:
     """The pod is not bound once the system is idle."""
 
-    def look() -> Seen[Any]:
+    def look() -> Seen[str]:
         bound, where = look_bound(world, pod)
         return not bound, where
 
@@ -402,7 +402,7 @@ def _(world: World, pod: str, kind: str, reason: str, text: str) -> None:
 def _(world: World, pod: str, reason: str) -> None:
     """No event with this reason is recorded for the pod once the system is idle."""
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         found = [event_text(event) for event in events_with_reason(world, pod, reason)]
         return not found, found
 

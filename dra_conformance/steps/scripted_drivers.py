@@ -408,7 +408,7 @@ def _(world: World, method: str, driver: str) -> None:
 def _(world: World, driver: str) -> None:
     """No method of the driver's registration service is called, also after everything has settled."""
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         seen = scripted(world, driver).registration_calls
         return not seen, seen
 
@@ -440,7 +440,7 @@ def _(world: World, driver: str, method: str, claims: str) -> None:
         # A claim may have been deleted before it is unprepared, but it was prepared before.
         known = {ref for call in all_calls(world, driver, "Prepare") for ref in call}
 
-    def look() -> Seen[list[Any] | None]:
+    def look() -> Seen[list[Any]]:
         seen = all_calls(world, driver, method)
         for call in seen:
             if sorted(ref.name for ref in call) == wanted and known.issuperset(call):

@@ -56,7 +56,7 @@ def play(world: World, pod: str, template: str, hook: Round) -> list[str]:
         remove()
 
 
-def look_empty(world: World) -> Seen[list[Any] | None]:
+def look_empty(world: World) -> Seen[list[Any]]:
     """Return whether no pod or claim is left in the scenario's namespace.
 
     BindRequests may be left: the garbage collector, which is not under test, discovers a new kind after half a minute.
