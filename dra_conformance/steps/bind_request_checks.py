@@ -81,8 +81,9 @@ def _(world: World, pod: str) -> None:
         return len(found) == 1, in_words(found)
 
     # Not `look`: with two BindRequests that wait would last until the run's patience is over.
-    seen = world.wait(lambda: (bool(requests_of(world, pod)), "none"))
-    world.check(seen[0], f"pod {pod} has a BindRequest", expected="one BindRequest", observed=seen[1])
+    there = world.wait(lambda: (bool(requests_of(world, pod)), None))[0]
+    observed = look()[1] if there else "none"
+    world.check(there, f"pod {pod} has a BindRequest", expected="one BindRequest", observed=observed)
     world.stays(f"pod {pod} has one BindRequest", look, expected="one BindRequest")
 
 

@@ -304,7 +304,7 @@ def _(world: World, name: str, count: int, last: int) -> None:
         found = world.client.list(COMPUTE_DOMAIN_CLIQUES, DRIVER_NAMESPACE, label_selector=f"{LABEL}={uid}").items
         indices = sorted(str(entry.get("index")) for clique in found for entry in clique.get("daemons") or ())
         ok = len(indices) == count and set(indices) == {str(index) for index in range(last + 1)}
-        return ok, f"{len(indices)} nodes with the indices {in_words(indices)}"
+        return ok, f"{len(indices)} nodes with the indices {in_words(sorted(indices, key=lambda one: (len(one), one)))}"
 
     expected = f"{count} nodes with the indices 0 to {last}"
     within = max(CLIQUE_WITHIN, world.run.patience)

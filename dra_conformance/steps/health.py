@@ -330,7 +330,7 @@ def _(world: World, pod: str, pattern: str, entry: str) -> None:
 
     def look() -> Seen[str]:
         found = messages(world, pod, entry)
-        shown = [one if len(one) <= _SHOWN else f"{one[:20]}… ({len(one)} characters)" for one in found]
+        shown = [one if len(one) <= _SHOWN else f"{one[:20]}… ({len(one)} characters)" for one in found if one]
         return any(re.fullmatch(pattern, one) for one in found), in_words(shown)
 
     world.eventually(f"health message of {pod}", look, expected=pattern)

@@ -16,7 +16,7 @@ from typing import Any
 from dra_api.client import Conflict, NotFound
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, NODES, PODS, Obj, meta, name_of, namespace_of, uid_of
 from dra_conformance.components.daemon_containers import DaemonContainer
-from dra_conformance.components.daemon_pods import DaemonPods, is_ready_pod
+from dra_conformance.components.daemon_pods import DaemonEnd, DaemonPods, is_ready_pod
 from dra_conformance.components.daemon_programs import FOREIGN_LINE
 from dra_conformance.core import manifests
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
@@ -537,16 +537,20 @@ def _(world: World, nodes: str, name: str) -> None:
     """On SIGTERM each ended within its grace period; then neither its entry nor its IMEX process was there any more."""
     ends, uid = run_daemons(world).ends, uid_in(world, name)
 
+    def ended(end: DaemonEnd | None) -> str:
+        if end is None:
+            return "no end"
+        return f"an end after {end.seconds:.1f} s, entries {in_words(end.entries)}, IMEX process {in_words(end.imex)}"
+
     def look() -> Seen[str]:
         found = {node: ends.get((world.name(node), uid)) for node in words(nodes)}
-        wrong = {
-            node: end or "it has not ended"
-            for node, end in found.items()
-            if end is None or end.entries or end.imex or end.seconds >= GRACE_SECONDS
-        }
-        return not wrong, in_words(wrong or found)
+        right = all(
+            end is not None and not end.entries and not end.imex and end.seconds < GRACE_SECONDS
+            for end in found.values()
+        )
+        return right, in_words({node: ended(end) for node, end in found.items()})
 
-    expected = f"an end within {GRACE_SECONDS:g} s, without entry and IMEX process"
+    expected = f"an end within {GRACE_SECONDS:g} s, entries none, IMEX process false"
     world.eventually(f"daemons of {nodes}", look, expected=expected, within=max(GRACE_SECONDS, world.run.patience))
 
 

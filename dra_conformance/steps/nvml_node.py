@@ -89,7 +89,8 @@ def _(world: World, ranges: str) -> None:
     for number, text in enumerate(ranges.split(",")):
         least, _, most = text.strip().partition(" to ")
         hits = node.fault_hits(number)
-        world.check(int(least) <= hits <= int(most), f"fault rule {number}", expected=text.strip(), observed=hits)
+        ok = int(least) <= hits <= int(most)
+        world.check(ok, f"calls with fault rule {number}", expected=text.strip(), observed=str(hits))
 
 
 @then("{count:d} calls of {function:word} on each GPU fail as the table shows")
@@ -182,8 +183,11 @@ def _has_reason(message: str, key: str, word: str) -> bool:
 def _(world: World, docstring: str) -> None:
     """Try each line, in YAML, as the GPUs of an inventory, which must be refused."""
     for line in docstring.strip().splitlines():
-        observed = _refusal(world, f"{{driver_version: '580.1.2', cuda_version: '13.0', gpus: {line}}}")
-        world.check(observed != "accepted", "GPUs that cannot exist together", expected="refused", observed=line)
+        seen = _refusal(world, f"{{driver_version: '580.1.2', cuda_version: '13.0', gpus: {line}}}")
+        observed = "accepted" if seen == "accepted" else "refused"
+        world.check(
+            seen != "accepted", f"GPUs that cannot exist together: {line}", expected="refused", observed=observed
+        )
 
 
 @then('each inventory in "{name}" is refused with an error that names line and key')

@@ -74,7 +74,10 @@ def resource_named(kind: str) -> Resource:
 def _outcome(world: World) -> str:
     requests = world.state(Requests)
     if (error := requests.refusal) is not None:
-        causes = "; ".join(f"{c.get('reason')} {c.get('field')}: {c.get('message')}" for c in error.causes)
+        causes = "; ".join(
+            f"{str(c.get('reason')).removeprefix('FieldValue')} at {c.get('field')}: {c.get('message')}"
+            for c in error.causes
+        )
         return f"{error.status} {error.reason}: {causes or error.message}"
     return f"accepted: {show(requests.answer)}" if requests.answer is not None else "no request was made"
 
