@@ -4,6 +4,7 @@
 The commands:
   build [NAME ...]   build the third-party programs, or the named ones (needs Go); --all: those on request, too
   verify [NAME ...]  run everything below, or the named programs and checks (--help for the options)
+  reports            write reports/ again from the stored results (--check: list what differs)
   fidelity           compare the emulated API server with a real one, request by request
   fuzz [NAME ...]    give mutated inputs to everything that reads what others wrote (needs Atheris)
   rbac               verify the printed roles on a real API server
@@ -23,7 +24,7 @@ from collections.abc import Sequence
 
 from dra_conformance.core.errors import ExitCode, SuiteError
 from dra_conformance.kubelet.real import requirements
-from verification import explore, jobs, releases, results
+from verification import explore, jobs, releases, reports, results
 from verification.prerequisites import missing
 from verification.third_party import build, verify
 from verification.third_party.catalogue import BIN, load
@@ -108,15 +109,16 @@ def verify_all(names: Sequence[str] = (), *, subset: bool = False, write: bool =
 
     def keep(ended: jobs.Finished) -> None:
         if write:
-            results.write([ended], known=names_of_all)
+            results.write([ended], known=names_of_all, versions={one.name: one.version for one in programs})
             releases.write([ended], programs=programs, commit=results.commit())
+            reports.write(results.stored(), programs)
 
     try:
         ran = jobs.run(selected, keep=keep)
     except KeyboardInterrupt:
         print("verification: interrupted" + ("; what had ended is stored" if write else ""), file=sys.stderr)
         return ExitCode.INTERRUPTED
-    return jobs.worst([*ran, *skipped])
+    return max(jobs.worst([*ran, *skipped]), reports.report_differences(programs))
 
 
 def _verify_options(words: Sequence[str]) -> argparse.Namespace:
@@ -146,6 +148,11 @@ def main(words: Sequence[str]) -> int:
         case ["verify", *rest]:
             options = _verify_options(rest)
             return verify_all(options.names, subset=options.ci, write=options.write)
+        case ["reports"]:
+            reports.write(results.stored(), load())
+            return 0
+        case ["reports", "--check"]:
+            return reports.report_differences(load())
         case ["explore", *rest]:
             return explore.main(rest)
         case ["fuzz", *rest]:
@@ -169,7 +176,8 @@ def main(words: Sequence[str]) -> int:
 
             return kind.main(rest, bin_dir=BIN)
     print(
-        "usage: python -m verification build [--all|NAME ...]|verify [NAME ...]|fidelity|fuzz|rbac|docker|kind|explore",
+        "usage: python -m verification "
+        "build [--all|NAME ...]|verify [NAME ...]|reports|fidelity|fuzz|rbac|docker|kind|explore",
         file=sys.stderr,
     )
     return ExitCode.USAGE

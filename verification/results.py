@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import datetime
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from verification.jobs import Finished
+from verification.third_party.verify import BROKEN
 
 STORE = Path(__file__).with_name("results.json")
 _ROOT = Path(__file__).resolve().parents[1]
@@ -23,6 +25,7 @@ _WRITTEN = (
     "verification/release_verdicts.json",
     "docs/explanation/verification-results.md",
     "docs/explanation/kubernetes-releases.md",
+    "reports",
 )
 """What `verify --write` writes: a second result must not make the tree look changed."""
 
@@ -42,8 +45,12 @@ A program is *ok* if it breaks exactly the rules listed in `verification/third_p
 """
 
 
-class Row(msgspec.Struct, frozen=True, kw_only=True):
-    """The last result of a program or check: `seconds` is its duration, `commit` that of the working tree."""
+class Row(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The last result of a program or check: `seconds` is its duration, `commit` that of the working tree.
+
+    A program also has the version that was judged, the number of its rules by status, and the statuses of those that
+    it broke.
+    """
 
     name: str
     summary: str
@@ -51,6 +58,9 @@ class Row(msgspec.Struct, frozen=True, kw_only=True):
     date: str
     commit: str
     exit_code: int
+    version: str = ""
+    statuses: dict[str, int] = {}
+    broken: dict[str, str] = {}
 
 
 def stored(store: Path = STORE) -> list[Row]:
@@ -58,12 +68,20 @@ def stored(store: Path = STORE) -> list[Row]:
     return msgspec.json.decode(store.read_bytes(), type=list[Row]) if store.exists() else []
 
 
-def write(ended: Iterable[Finished], *, known: Iterable[str], store: Path = STORE, page: Path = PAGE) -> None:
+def write(
+    ended: Iterable[Finished],
+    *,
+    known: Iterable[str],
+    versions: Mapping[str, str] | None = None,
+    store: Path = STORE,
+    page: Path = PAGE,
+) -> None:
     """Replace the rows of the jobs that ended, with today's date and commit, and write the page.
 
     Args:
         ended: the jobs that ended.
         known: the names of all jobs. Rows of others are dropped.
+        versions: the versions of the programs by name.
         store: the file with all rows.
         page: the Markdown file with the table.
     """
@@ -77,6 +95,9 @@ def write(ended: Iterable[Finished], *, known: Iterable[str], store: Path = STOR
             date=today,
             commit=at,
             exit_code=one.exit_code,
+            version=(versions or {}).get(one.name, ""),
+            statuses=dict(sorted(Counter(one.statuses.values()).items())),
+            broken={rule: status for rule, status in sorted(one.statuses.items()) if status in BROKEN},
         )
     names = sorted(known)
     kept = [rows[name] for name in names if name in rows]

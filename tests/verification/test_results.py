@@ -25,6 +25,14 @@ def test_one_job_replaces_its_row_and_keeps_the_others(tmp_path: Path) -> None:
     assert row.endswith("| FAILED |")
 
 
+def test_a_program_has_its_version_and_counts(tmp_path: Path) -> None:
+    ended = Finished("kubelet", "2 passed", 1.0, 0, {"DRA-1": "passed", "DRA-2": "untestable", "DRA-3": "passed"})
+    store = tmp_path / "results.json"
+    results.write([ended], known=("kubelet",), versions={"kubelet": "v1"}, store=store, page=tmp_path / "page.md")
+    (row,) = results.stored(store)
+    assert (row.version, row.statuses, row.broken) == ("v1", {"passed": 2, "untestable": 1}, {"DRA-2": "untestable"})
+
+
 def test_jobs_that_never_ran_are_named(tmp_path: Path) -> None:
     assert _write(tmp_path, Finished("rbac", "60 of 60", 1.0, 0)).endswith("\nNever run: kubelet.\n")
 

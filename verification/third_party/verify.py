@@ -26,7 +26,7 @@ EVERYTHING = "*"
 _WITH_VERDICT = (0, 1, 12)  # 12: a profile that the options select was not judged
 _TIMELINE_LINES = 25
 _FILTERED = "filtered"
-_BROKEN = ("failed", "error", "untestable", "flaky")
+BROKEN = ("failed", "error", "untestable", "flaky")
 _START_SECONDS = 30.0
 
 
@@ -79,7 +79,7 @@ def _statuses(rules: Mapping[str, Any]) -> dict[str, str]:
 
 def _summary(program: ThirdParty, rules: Mapping[str, Any]) -> str:
     passed = sum(row["status"] == "passed" for row in rules.values())
-    broken = sum(row["status"] in _BROKEN for row in rules.values())
+    broken = sum(row["status"] in BROKEN for row in rules.values())
     return f"{program.name} {program.version}: {passed} rules passed, {broken} broken"
 
 
@@ -97,9 +97,9 @@ def unexpected(
     for rule in set(expected) | set(rules) if among is None else set(among):
         row = rules.get(rule) or {"status": "not judged", "reason": ""}
         known = expected.get(rule)
-        if known is None and row["status"] in (*_BROKEN, "not judged"):
+        if known is None and row["status"] in (*BROKEN, "not judged"):
             found[rule] = f"new: {rule} {row['status']}: {row['reason']}"
-        elif known is not None and row["status"] not in _BROKEN:
+        elif known is not None and row["status"] not in BROKEN:
             found[rule] = f"gone: {rule} is no longer broken ({known.reason})"
         elif known is not None and row["status"] != known.status:
             found[rule] = f"changed: {rule} is {row['status']}, expected {known.status}"
@@ -156,13 +156,13 @@ def report_of(
 
 def _evidence(rule: Mapping[str, Any], report: Mapping[str, Any]) -> str:
     """Return why a rule is broken, with the scenario's timeline: the run's folder is deleted."""
-    if rule["status"] not in _BROKEN:
+    if rule["status"] not in BROKEN:
         return str(rule["reason"])
     # Only the end of a timeline: the first steps are preparation.
     lines = [
         line
         for row in report["scenarios"]
-        if row["id"] in rule["scenarios"] and row["status"] in _BROKEN
+        if row["id"] in rule["scenarios"] and row["status"] in BROKEN
         for line in (f"{row['id']}: {row['reason']}", *(row.get("timeline") or ())[-_TIMELINE_LINES:])
     ]
     return "\n    ".join(lines) or str(rule["reason"])

@@ -1,0 +1,182 @@
+"""The published verdicts of third-party programs: `reports/v<release>/<program>-<version>.yaml`, and their index.
+
+They are written from the results that `verify --write` stores and from the descriptions in
+`third_party/expected/*.yaml`, which have the reasons. `python -m verification reports` writes them again. A program is
+published if the rules that its stored run broke are those that its description expects; CI compares the programs that
+it runs with the same descriptions, so it verifies the published verdicts.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import yaml
+
+from dra_api.releases import DEFAULT_RELEASE
+from dra_conformance.core.rules import Catalogue, Rule
+from verification import results
+from verification.third_party.catalogue import ThirdParty
+
+FOLDER = Path(__file__).resolve().parents[1] / "reports"
+INDEX = "README.md"
+_OTHER_NAME = re.compile(r"[^a-z0-9.]+")
+_SELECTS = frozenset({"--focus", "--skip", "--rule"})
+_HEAD = "# Written by `python -m verification verify --write`; do not edit. README.md describes the fields.\n"
+_ABOUT = """# Published verdicts of third-party programs
+
+<!-- Written by `python -m verification verify --write` from verification/results.json; do not edit. -->
+
+One file for each program, version and configuration that the suite has judged, by the Kubernetes release of the run.
+Each program is pinned, built from source and unmodified.
+[Third-party results](../docs/explanation/third-party-results.md) discusses the findings.
+
+| Field | Content |
+|---|---|
+| `program`, `version`, `release` | what was judged, and the rules of which Kubernetes release |
+| `profiles`, `options` | options of `dra-conformance run`; `{bin}` is the folder of built programs |
+| `verdict` | not-conformant: `failed` has a MUST rule; partial: it has none, but scenarios are left out; conformant |
+| `rules` | number of judged rules by status |
+| `failed` | the rules that the program does not pass, each with its level, status and reason |
+| `date`, `commit` | when the run ended, and the commit of this repository that it judged with |
+| `repeat` | commands that build the program, run the suite and compare the rules with `failed` |
+
+CI runs the programs marked *all* completely and those marked *part* with a part of their scenarios
+(`python -m verification verify --ci`). Any difference from `failed`, better or worse, fails CI.
+
+| Program | Version | Release | Verdict | Passed | Failed | Date | Commit | CI |
+|---|---|---|---|---:|---:|---|---|---|
+"""
+_UNPUBLISHED = """
+Not published, because no stored run of the version broke exactly the rules that its description expects: """
+
+
+def files(
+    rows: Iterable[results.Row], programs: Iterable[ThirdParty], *, rules: Mapping[str, Rule] | None = None
+) -> dict[str, str]:
+    """Return the content of the folder by path in it.
+
+    Args:
+        rows: the stored results.
+        programs: the descriptions of all programs.
+        rules: the rules by id, for their levels; by default those of the catalogue.
+    """
+    # A description of another release of the suite may have a rule that no longer exists.
+    levels = {rule.id: str(rule.level) for rule in (Catalogue.load() if rules is None else rules).values()}
+    stored = {row.name: row for row in rows}
+    found: dict[str, str] = {}
+    lines: list[str] = []
+    unpublished: list[str] = []
+    for program in sorted(programs, key=lambda one: one.name):
+        if program.verified_by != "suite":
+            continue
+        row = stored.get(program.name)
+        if row is None or not _agrees(row, program):
+            unpublished.append(program.name)
+            continue
+        path = path_of(program)
+        found[path] = _HEAD + yaml.safe_dump(_report(row, program, levels), sort_keys=False, width=120)
+        lines.append(_line(row, program, path, levels))
+    rest = f"{_UNPUBLISHED}{'; '.join(unpublished)}.\n" if unpublished else ""
+    found[INDEX] = _ABOUT + "".join(lines) + rest
+    return found
+
+
+def write(rows: Iterable[results.Row], programs: Iterable[ThirdParty], *, folder: Path = FOLDER) -> None:
+    """Replace the files of the folder."""
+    wanted = files(rows, programs)
+    for path in _existing(folder) - wanted.keys():
+        (folder / path).unlink()
+    for path, text in wanted.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
+
+
+def differences(rows: Iterable[results.Row], programs: Iterable[ThirdParty], *, folder: Path = FOLDER) -> list[str]:
+    """Return the paths of files that `write` would change."""
+    wanted = files(rows, programs)
+    existing = _existing(folder)
+    return sorted(
+        path
+        for path in existing | wanted.keys()
+        if path not in wanted or path not in existing or (folder / path).read_text() != wanted[path]
+    )
+
+
+def _existing(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def _agrees(row: results.Row, program: ThirdParty) -> bool:
+    """Return whether a stored run judged this version, and broke what the description expects."""
+    expected = {rule: one.status for rule, one in program.broken_rules.items()}
+    return bool(row.statuses) and row.version == program.version and row.broken == expected
+
+
+def path_of(program: ThirdParty) -> str:
+    """Return the path of a program's file in the folder."""
+    name = _OTHER_NAME.sub("-", program.name.lower())
+    return f"v{_release(program)}/{name}{'' if name.endswith(program.version) else f'-{program.version}'}.yaml"
+
+
+def _release(program: ThirdParty) -> str:
+    return next(iter(_values(program, "--kubernetes-version")), DEFAULT_RELEASE)
+
+
+def _values(program: ThirdParty, option: str) -> list[str]:
+    return [value for name, value in itertools.pairwise(program.options) if name == option]
+
+
+def _verdict(program: ThirdParty, broken: Iterable[str], levels: Mapping[str, str]) -> str:
+    if any(levels.get(rule, "MUST") == "MUST" for rule in broken):
+        return "not-conformant"
+    return "partial" if _SELECTS & set(program.options) else "conformant"
+
+
+def _report(row: results.Row, program: ThirdParty, levels: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "program": program.name,
+        "version": program.version,
+        "release": _release(program),
+        "profiles": _values(program, "--profile"),
+        "options": list(program.options),
+        "verdict": _verdict(program, row.broken, levels),
+        "rules": dict(sorted(row.statuses.items())),
+        "failed": [
+            {"rule": rule, "level": levels.get(rule, ""), "status": status, "reason": program.broken_rules[rule].reason}
+            for rule, status in sorted(row.broken.items())
+        ],
+        "date": row.date,
+        "commit": row.commit,
+        "repeat": [
+            "make third-party-all",
+            shlex.join(["python", "-m", "verification", "verify", program.name]),
+        ],
+    }
+
+
+def _line(row: results.Row, program: ThirdParty, path: str, levels: Mapping[str, str]) -> str:
+    ci = program.ci if isinstance(program.ci, str) else "part"
+    cells = (
+        f"[{program.name}]({path})",
+        program.version,
+        _release(program),
+        _verdict(program, row.broken, levels),
+        str(row.statuses.get("passed", 0)),
+        str(len(row.broken)),
+        row.date,
+        f"`{row.commit}`",
+        "–" if ci == "none" else ci,
+    )
+    return f"| {' | '.join(cells)} |\n"
+
+
+def report_differences(programs: Iterable[ThirdParty]) -> int:
+    """Print the published files that are not those of the stored results; return the exit code."""
+    changed = differences(results.stored(), programs)
+    for path in changed:
+        print(f"reports/{path} is not that of the stored results: run `python -m verification reports`")
+    return int(bool(changed))
