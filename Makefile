@@ -8,11 +8,18 @@ CLIENTS_READY := $(VENV)/.ready-clients
 # No cache outside this folder: a clone that is deleted leaves nothing behind.
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input -q
 export PIP_NO_CACHE_DIR := 1
+# Every package from an index has its hash in one of these files, also what builds this one: `make pins` writes them.
+PINNED := $(PIP) install --require-hashes
+PINS := requirements.txt $(wildcard requirements/*.txt)
+CLIENTS := $(wildcard tests/fake_nvml/clients/*.txt)
+EDITABLE := $(PIP) install --no-deps --no-build-isolation -e .
+# hatch_build.py compiles the fake NVML with the C compiler of the machine, or with zig's.
+HAS_COMPILER := $(BIN)/python -c 'import sys, hatch_build; sys.exit(hatch_build.find_compiler() is None)'
 # Compiled modules stay in .venv as well. Without them each Python process compiles 500 modules, which takes a second.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
-.PHONY: run test release lint docs unit nvml-sanitized suite dead-target mutants bench third-party third-party-all third-party-node images images-node verify-kind verify-third-party verify-all differential explore fuzz stability mutation-survey clean help
+.PHONY: run test release pins lint docs unit nvml-sanitized suite dead-target mutants bench third-party third-party-all third-party-node images images-node verify-kind verify-third-party verify-all differential explore fuzz stability mutation-survey clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -122,7 +129,7 @@ explore: $(DEV_READY)       ## test with fresh seeds for a given time and save w
 INPUTS ?= 20000
 FUZZ_SEED ?= 1
 fuzz: $(DEV_READY)       ## mutated inputs for everything that reads what others wrote: make fuzz INPUTS=60000 FUZZ_SEED=2
-	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(BIN)/python -m pip install -q -e '.[fuzz]'
+	@$(BIN)/python -c 'import atheris' 2>/dev/null || $(PINNED) -r requirements/fuzz.txt
 	@$(BIN)/python -m verification fuzz --inputs $(INPUTS) --seed $(FUZZ_SEED) $(if $(WRITE),--write)
 
 N ?= 30
@@ -145,17 +152,14 @@ mutation-survey: $(DEV_READY)       ## count the scenarios' kills of faults chos
 	@$(BIN)/python -m verification.mutation_survey --sample $(SAMPLE) --seed "$(or $(SEED),1)" \
 		$(addprefix --component ,$(COMPONENT)) $(if $(WRITE),--write)
 
-requirements.txt: pyproject.toml constraints.txt | $(BIN)/python       ## pin every dependency with its hashes (needs the network)
-	@$(PIP) install -c constraints.txt -e '.[release]'
-	@sed -n '/^#/p' requirements.txt > $(VENV)/requirements.txt
-	@$(BIN)/uv pip compile -q pyproject.toml -c constraints.txt --python-version 3.11 --universal --generate-hashes \
-		--no-header --no-annotate --no-emit-index-url >> $(VENV)/requirements.txt
-	@mv $(VENV)/requirements.txt $@
+pins: $(BIN)/python       ## requirements.txt, requirements/ and tests/fake_nvml/clients/ with hashes, from constraints.txt (needs the network)
+	@$(PINNED) -r requirements/release.txt
+	@$(BIN)/python -m tools.pin_dependencies
 
 # The SBOM describes an environment that holds the wheel and its pinned dependencies, nothing else.
 RELEASE_ENV := build/release-env
 release: $(DEV_READY)       ## dist/: wheel, source archive, SBOM (CycloneDX) and SHA256SUMS
-	@$(PIP) install -c constraints.txt -e '.[release]'
+	@$(PINNED) -r requirements/release.txt
 	@rm -rf dist $(RELEASE_ENV)
 	@$(BIN)/python -m build -o dist . > $(VENV)/build.log 2>&1 || (cat $(VENV)/build.log; exit 1)
 	@$(PYTHON) -m venv --without-pip $(RELEASE_ENV)
@@ -177,19 +181,23 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dra-conformance needs Python 3.11 or newer")'
 	@$(PYTHON) -m venv $(VENV)
 
-$(RUN_READY): $(BIN)/python pyproject.toml constraints.txt $(wildcard fake_nvml/src/*.py fake_nvml/src/*/*)
+$(RUN_READY): $(BIN)/python pyproject.toml $(PINS) $(wildcard fake_nvml/src/*.py fake_nvml/src/*/*)
 	@echo "== setting up $(VENV)"
-	@$(PIP) install -c constraints.txt -e .
+	@$(PINNED) -r requirements.txt -r requirements/build.txt
+	@$(HAS_COMPILER) || $(PINNED) -r requirements/zig.txt
+	@$(EDITABLE)
 	@touch $@
 
-$(DEV_READY): $(BIN)/python pyproject.toml constraints.txt $(wildcard fake_nvml/src/*.py fake_nvml/src/*/*)
+$(DEV_READY): $(BIN)/python pyproject.toml $(PINS) $(wildcard fake_nvml/src/*.py fake_nvml/src/*/*)
 	@echo "== setting up $(VENV) with the tools of make test"
-	@$(PIP) install -c constraints.txt -e '.[dev]'
+	@$(PINNED) -r requirements/dev.txt
+	@$(HAS_COMPILER) || $(PINNED) -r requirements/zig.txt
+	@$(EDITABLE)
 	@touch $(RUN_READY) $@
 
-$(CLIENTS_READY): $(BIN)/python tests/fake_nvml/clients.txt
+$(CLIENTS_READY): $(BIN)/python $(CLIENTS)
 	@echo "== setting up $(VENV)/clients with NVML's users"
 	@rm -rf $(VENV)/clients
-	@while read -r name packages; do $(PIP) install --no-deps --target $(VENV)/clients/$$name $$packages || exit 1; \
-		done < tests/fake_nvml/clients.txt
+	@for file in $(CLIENTS); do \
+		$(PINNED) --no-deps --target $(VENV)/clients/$$(basename $$file .txt) -r $$file || exit 1; done
 	@touch $@

@@ -99,7 +99,7 @@ def main(words: Sequence[str]) -> int:
         print("explore: no differential tests: dra-allocator is not built (make third-party)")
     fuzz = importlib.util.find_spec("atheris") is not None
     if not fuzz:
-        print("explore: no mutated inputs: Atheris is not installed (pip install -e '.[fuzz]')")
+        print("explore: no mutated inputs: Atheris is not installed (make fuzz installs it)")
     failed = explore(
         options.minutes,
         options.out,

@@ -1,6 +1,6 @@
 """Programs that know nothing of a fake: several releases of pynvml, gpustat and nvitop, each as its authors ship it.
 
-`make` installs them from `clients.txt` into `.venv/clients`, one folder each, so that none meets another.
+`make` installs those of each file in `clients/` into `.venv/clients`, one folder each, so that none meets another.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Make = Callable[..., fake_nvml.Node]
 
 ROOT = Path(fake_nvml.__file__).resolve().parent.parent
 CLIENTS = Path(sys.prefix) / "clients"
-RELEASES = [line.split()[0] for line in (Path(__file__).parent / "clients.txt").read_text().splitlines()]
+RELEASES = sorted(path.stem for path in (Path(__file__).parent / "clients").glob("*.txt"))
 #: Together every shipped board, with MIG and without.
 BOARDS = ["mixed", "dgx-h100-mig", "dgx-a100-40gb", "dgx-b200", "gb200-nvl72-node"]
 

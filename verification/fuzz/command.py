@@ -114,7 +114,7 @@ def main(words: Sequence[str]) -> int:
     if options.inputs < 1 or options.seed < 1:
         parser.error("--inputs and --seed begin at 1")
     if importlib.util.find_spec("atheris") is None:
-        print("fuzz: Atheris is not installed: pip install -e '.[fuzz]'", file=sys.stderr)
+        print("fuzz: Atheris is not installed: pip install --require-hashes -r requirements/fuzz.txt", file=sys.stderr)
         return ExitCode.USAGE
     options.out.mkdir(parents=True, exist_ok=True)
 
