@@ -3,6 +3,9 @@
 Hatchling calls it for every wheel (also the one made from an sdist, and the editable one). The platform's C
 compiler (`$CC`, else `cc`) is used if there is one; otherwise the build requires `ziglang` and uses its C compiler.
 `build_library()` does the same in place for a checkout: `python -m fake_nvml.build`.
+
+With `FAKE_NVML_MACHINE=x86_64` or `aarch64`, a wheel is for that machine and any glibc since 2.17, on whatever machine
+it is built: ziglang compiles it. `make release` builds both.
 """
 
 from __future__ import annotations
@@ -36,6 +39,10 @@ else:
 LIBRARY = "libnvidia-ml.so.1"
 CONTROL = "libfakenvml-control.so"
 
+MACHINES = ("x86_64", "aarch64")
+GLIBC = "2.17"
+"""The oldest glibc that wheels of a release run with: that of manylinux2014."""
+
 _FLAGS = [
     "-std=c11",
     "-O2",
@@ -63,8 +70,20 @@ def find_compiler() -> list[str] | None:
             return [found]
     if importlib.util.find_spec("ziglang") is None:
         return None
-    libc = "gnu.2.17" if platform.libc_ver()[0] == "glibc" else "musl"  # that of this Python
-    return [sys.executable, "-m", "ziglang", "cc", "-target", f"{platform.machine()}-linux-{libc}"]
+    libc = f"gnu.{GLIBC}" if platform.libc_ver()[0] == "glibc" else "musl"  # that of this Python
+    return _zig(f"{platform.machine()}-linux-{libc}")
+
+
+def _zig(target: str) -> list[str]:
+    return [sys.executable, "-m", "ziglang", "cc", "-target", target]
+
+
+def release_machine() -> str:
+    """Return the machine that `FAKE_NVML_MACHINE` names, or an empty string. Raises: SystemExit for another one."""
+    named = os.environ.get("FAKE_NVML_MACHINE", "")
+    if named and named not in MACHINES:
+        raise SystemExit(f"FAKE_NVML_MACHINE={named}: choose from {', '.join(MACHINES)}")
+    return named
 
 
 def build_library(
@@ -123,15 +142,22 @@ class CustomBuildHook(BuildHookInterface):
     PLUGIN_NAME = "custom"
 
     def dependencies(self) -> list[str]:
-        """Return a compiler of the package index if the platform has none."""
-        return [] if find_compiler() else ["ziglang>=0.13"]
+        """Return a compiler of the package index if the platform has none, or the wheel is one of a release."""
+        return ["ziglang>=0.13"] if release_machine() or not find_compiler() else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Compile, add the results to the wheel and tag it for this platform, any Python 3."""
         if self.target_name != "wheel":
             return
-        build_library(Path(self.root))
         build_data["pure_python"] = False
+        if machine := release_machine():
+            # Not into fake_nvml/lib: this machine may not be able to load it.
+            out = Path(self.root) / "build" / f"fake-nvml-{machine}"
+            written = build_library(Path(self.root), out=out, compiler=_zig(f"{machine}-linux-gnu.{GLIBC}"))
+            build_data["tag"] = f"py3-none-manylinux_{GLIBC.replace('.', '_')}_{machine}"
+            build_data["force_include"].update({str(path): f"fake_nvml/lib/{path.name}" for path in written})
+            return
+        build_library(Path(self.root))
         tag = sysconfig.get_platform().replace("-", "_").replace(".", "_")
         build_data["tag"] = f"py3-none-{tag}"
         build_data["artifacts"] += [f"/fake_nvml/lib/{LIBRARY}", f"/fake_nvml/lib/{CONTROL}"]
