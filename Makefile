@@ -19,7 +19,7 @@ HAS_COMPILER := $(BIN)/python -c 'import sys, hatch_build; sys.exit(hatch_build.
 unexport PYTHONDONTWRITEBYTECODE
 export PYTHONPYCACHEPREFIX := $(CURDIR)/$(VENV)/pycache
 
-.PHONY: run test release pins lint docs unit nvml-sanitized suite dead-target mutants bench third-party third-party-all third-party-node images images-node verify-kind verify-third-party verify-all differential explore fuzz stability mutation-survey clean help
+.PHONY: run test release pins lint docs unit nvml-sanitized suite dead-target mutants bench third-party third-party-all third-party-node images images-node verify-kind verify-third-party verify-all interpreters differential explore fuzz stability mutation-survey clean help
 
 help:       ## show these lines
 	@sed -n 's/^\([a-z-]*\): .*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -109,6 +109,10 @@ verify-kind: $(DEV_READY)       ## the suite and the manifests on kind clusters 
 
 verify-third-party: $(DEV_READY)       ## run the suite against the built third-party programs, and all other checks of verification/
 	@$(BIN)/python -m verification verify
+
+REQUIRE ?=
+interpreters: $(DEV_READY)       ## install and try the wheel on Python 3.11 to 3.14, as far as they are found
+	@$(BIN)/python -m verification interpreters $(addprefix --require ,$(REQUIRE))
 
 docs: $(DEV_READY)       ## build the documentation site in build/site (strict, no network)
 	@for page in reference catalogue tags events api upstream_tests; do $(BIN)/python -m tools.gen_$$page || exit 1; done

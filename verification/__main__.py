@@ -10,6 +10,7 @@ The commands:
   rbac               verify the printed roles on a real API server
   docker             verify --control-plane k3s on a Docker engine that the command starts
   kind               verify --control-plane kind, and the manifests of deploy/ on a kind cluster
+  interpreters       install and try the wheel on every supported Python that is found
   explore            test with fresh seeds for a given time, and save what fails
 
 Rules that a program is known to break are listed in verification/third_party/expected/*.yaml, each with the reason. Any
@@ -24,7 +25,7 @@ from collections.abc import Sequence
 
 from dra_conformance.core.errors import ExitCode, SuiteError
 from dra_conformance.kubelet.real import requirements
-from verification import explore, jobs, releases, reports, results
+from verification import explore, interpreters, jobs, releases, reports, results
 from verification.prerequisites import missing
 from verification.third_party import build, verify
 from verification.third_party.catalogue import BIN, load
@@ -46,6 +47,7 @@ def _commands() -> dict[str, tuple[float, list[str]]]:
     found = {
         "fidelity": (56.0, ["verification", "fidelity"]),
         "rbac": (300.0, ["verification", "rbac"]),
+        "interpreters": (300.0, ["verification", "interpreters"]),
         "docker": (120.0, ["verification", "docker"]),
     }
     for part in range(1, _MUTANT_PARTS + 1):
@@ -153,6 +155,8 @@ def main(words: Sequence[str]) -> int:
             return 0
         case ["reports", "--check"]:
             return reports.report_differences(load())
+        case ["interpreters", *rest]:
+            return interpreters.main(rest)
         case ["explore", *rest]:
             return explore.main(rest)
         case ["fuzz", *rest]:
@@ -177,7 +181,7 @@ def main(words: Sequence[str]) -> int:
             return kind.main(rest, bin_dir=BIN)
     print(
         "usage: python -m verification "
-        "build [--all|NAME ...]|verify [NAME ...]|reports|fidelity|fuzz|rbac|docker|kind|explore",
+        "build [--all|NAME ...]|verify [NAME ...]|reports|fidelity|fuzz|rbac|docker|kind|interpreters|explore",
         file=sys.stderr,
     )
     return ExitCode.USAGE
