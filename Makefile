@@ -162,14 +162,20 @@ pins: $(BIN)/python       ## requirements.txt, requirements/ and tests/fake_nvml
 
 # The SBOM describes an environment that holds the wheel and its pinned dependencies, nothing else.
 RELEASE_ENV := build/release-env
-release: $(DEV_READY)       ## dist/: wheel, source archive, SBOM (CycloneDX) and SHA256SUMS
+MACHINES := x86_64 aarch64
+release: $(DEV_READY)       ## dist/: wheels for x86_64 and aarch64, source archive, SBOM (CycloneDX) and SHA256SUMS
 	@$(PINNED) -r requirements/release.txt
 	@rm -rf dist $(RELEASE_ENV)
-	@$(BIN)/python -m build -o dist . > $(VENV)/build.log 2>&1 || (cat $(VENV)/build.log; exit 1)
+	@$(BIN)/python -m build --no-isolation --sdist -o dist . > $(VENV)/build.log 2>&1 || (cat $(VENV)/build.log; exit 1)
+	@for machine in $(MACHINES); do FAKE_NVML_MACHINE=$$machine \
+		$(PIP) wheel --no-deps --no-build-isolation -w dist dist/*.tar.gz || exit 1; done
+	@$(BIN)/python -m tools.check_wheels dist/*.whl
 	@$(PYTHON) -m venv --without-pip $(RELEASE_ENV)
 	@$(BIN)/python -m pip --python $(RELEASE_ENV)/bin/python install -q --disable-pip-version-check --require-hashes \
 		-r requirements.txt
-	@$(BIN)/python -m pip --python $(RELEASE_ENV)/bin/python install -q --disable-pip-version-check --no-deps dist/*.whl
+	@$(BIN)/python -m pip --python $(RELEASE_ENV)/bin/python install -q --disable-pip-version-check --no-deps \
+		dist/*_$$(uname -m).whl
+	@cd $(RELEASE_ENV) && env -i PATH=$(CURDIR)/$(RELEASE_ENV)/bin python -m dra_conformance run --focus '^nvml/' --progress none
 	@sed "s/^dynamic = .*/version = \"$$($(BIN)/python -c 'import dra_api; print(dra_api.__version__)')\"/" \
 		pyproject.toml > $(RELEASE_ENV)/pyproject.toml
 	@$(BIN)/cyclonedx-py environment --pyproject $(RELEASE_ENV)/pyproject.toml --mc-type application \
