@@ -8,6 +8,7 @@ reference_impl scheduler` a component.
 from __future__ import annotations
 
 import compileall
+import hashlib
 import py_compile
 import subprocess
 import sys
@@ -83,8 +84,12 @@ def _install(work: Path) -> None:
     wheels, site = work / "wheels", work / "site"
     _pip("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels), str(_ROOT))
     (wheel,) = wheels.glob("*.whl")
-    constraints = _ROOT / "constraints.txt"
-    _pip("install", "--no-compile", "--target", str(site), "-c", str(constraints), str(wheel))
+    # With its own hash, so that one call installs all: a second one would not add to the folder of scripts.
+    own = work / "wheel.txt"
+    digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
+    own.write_text(f"dra-conformance @ {wheel.resolve().as_uri()} --hash=sha256:{digest}\n")
+    pinned = ("-r", str(_ROOT / "requirements.txt"), "-r", str(own))
+    _pip("install", "--no-compile", "--target", str(site), "--require-hashes", *pinned)
     compileall.compile_dir(
         str(site),
         quiet=2,
