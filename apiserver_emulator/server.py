@@ -33,6 +33,7 @@ from apiserver_emulator.initial_objects import first_objects
 from apiserver_emulator.node_lifecycle import NodeLifecycle
 from apiserver_emulator.pods.subresources import PodSubresources
 from apiserver_emulator.protobuf_responses import Answer, check_accepted, served
+from apiserver_emulator.quotas.admission import QuotaAdmission
 from apiserver_emulator.rendering import negotiate, to_yaml
 from apiserver_emulator.resource_types import ResourceTable, ResourceType
 from apiserver_emulator.store import HISTORY, Store
@@ -104,7 +105,8 @@ class ApiServer:
             "deletecollection": self.writer.delete_collection,
         }
         self.webhooks = ValidatingWebhooks(self.core)
-        self.core.admission += [DeclaredFeatures(), self.webhooks]
+        # Quotas last, as upstream: they charge what all others have accepted.
+        self.core.admission += [DeclaredFeatures(), self.webhooks, QuotaAdmission(self.core)]
         self._pods = PodSubresources(self.core)
         self._reviews = reviews.Reviews(self.core, self.authenticator, self.rbac)
         self._openapi = openapi.OpenApi(self.core, self.schemas)

@@ -22,6 +22,7 @@ from apiserver_emulator.builtin.events import (
 from apiserver_emulator.builtin.namespaces import NamespaceStrategy, namespace_fields
 from apiserver_emulator.builtin.nodes import NodeStrategy, node_address, node_fields, node_info, node_roles, node_status
 from apiserver_emulator.builtin.rbac import RoleBindingStrategy, RoleStrategy
+from apiserver_emulator.builtin.resource_quotas import ResourceQuotaStrategy
 from apiserver_emulator.builtin.simple import (
     GenerationStrategy,
     LeaseStrategy,
@@ -174,7 +175,7 @@ _CORE = (
         "ResourceQuota",
         short_names=("quota",),
         subresources=("status",),
-        strategy=StatusStrategy(),
+        strategy=ResourceQuotaStrategy(),
     ),
     _core("limitranges", "LimitRange", short_names=("limits",)),
     _core("podtemplates", "PodTemplate"),

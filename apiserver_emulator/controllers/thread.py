@@ -20,9 +20,11 @@ from apiserver_emulator.controllers.namespaces import (
     NamespaceController,
     ServiceAccountController,
 )
+from apiserver_emulator.controllers.quotas import QuotaController
 from apiserver_emulator.controllers.root_ca import CONFIG_MAPS, ROOT_CA, RootCaPublisher
 from apiserver_emulator.core import Core
 from apiserver_emulator.failures import Failures
+from apiserver_emulator.quotas.admission import QUOTAS
 from apiserver_emulator.registry.delete import FOREGROUND, ORPHAN
 from apiserver_emulator.store import Event, Key, TypeKey
 from dra_api.status import StatusError
@@ -38,7 +40,7 @@ _TERMINATING = "NamespaceTerminating"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task. `name` is `deleted`, `owners`, `finalizer`, `namespace`, `crd`, `account` or `root-ca`."""
+    """One task. `name` is `deleted`, `owners`, `finalizer`, `namespace`, `crd`, `account`, `quota` or `root-ca`."""
 
     name: str
     kind: TypeKey
@@ -60,6 +62,7 @@ class Controllers:
         self._namespaces = NamespaceController(core, self._report_refusal)
         self._definitions = DefinitionController(core)
         self._accounts = ServiceAccountController(core)
+        self._quotas = QuotaController(core)
         self.root_ca = RootCaPublisher(core)
         self._condition = threading.Condition()
         self._work: deque[Task] = deque()
@@ -101,6 +104,8 @@ class Controllers:
             self._push(Task("root-ca", kind, event.key))
         if kind == NAMESPACES and event.type != "DELETED":
             self._push(Task("root-ca", kind, (event.key[1], ROOT_CA)))
+        for quota in self._quotas.affected(kind, event):
+            self._push(Task("quota", QUOTAS, quota))
         if event.type == "DELETED":
             self._enqueue_deleted(kind, event)
         elif task := _task_of_deletion(kind, meta):
@@ -167,6 +172,8 @@ class Controllers:
                 self._accounts.create_default(task.key[1])
             case "root-ca":
                 self.root_ca.publish(task.key[0])
+            case "quota":
+                self._quotas.calculate(task.key)
             case "namespace":
                 self._namespaces.empty(task.key[1])
             case "crd":

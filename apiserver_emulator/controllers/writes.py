@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from apiserver_emulator.auth import ADMIN
@@ -68,6 +69,14 @@ class ControllerWrites:
 
         self._update(kind, key, produce)
 
+    def replace_status(self, kind: TypeKey, key: Key, status_of: Callable[[Record], Obj]) -> None:
+        """Set the status that `status_of` returns for the stored object. Raises StatusError."""
+
+        def produce(old: Record) -> Obj:
+            return {**old.copy(), "status": status_of(old)}
+
+        self._update(kind, key, produce, subresource="status")
+
     def _filter(self, kind: TypeKey, key: Key, field: str, keep: Callable[[Any], bool]) -> None:
         def produce(old: Record) -> Obj:
             obj = old.copy()
@@ -80,10 +89,10 @@ class ControllerWrites:
 
         self._update(kind, key, produce)
 
-    def _update(self, kind: TypeKey, key: Key, produce: Callable[[Record], Obj]) -> None:
+    def _update(self, kind: TypeKey, key: Key, produce: Callable[[Record], Obj], *, subresource: str = "") -> None:
         resource = self._core.resources.find(*kind)
         if resource is not None:
-            info = request_info(resource, key, "patch")
+            info = replace(request_info(resource, key, "patch"), subresource=subresource)
             update_object(self._core, resource, info, self._context("PATCH", info), produce, manager=_MANAGER)
 
 

@@ -1,0 +1,1 @@
+"""ResourceQuota: what objects use, and the admission that charges it. `controllers.quotas` recalculates it."""
