@@ -185,6 +185,21 @@ def _(world: World) -> None:
     _check_accepted(world)
 
 
+@then("the API server comes to refuse a dry run of it with {code:d} {reason:word}")
+def _(world: World, code: int, reason: str) -> None:
+    """A dry run of its creation is refused; one that is accepted is tried again, at most for the run's patience."""
+    obj = draft(world)
+    resource = manifests.resource_of(obj)
+
+    def decided() -> bool:
+        attempt(world, lambda: world.client.create(resource, obj, dry_run=True))
+        return world.state(Requests).refusal is not None
+
+    # Polled: nothing reports when the server's admission has received what it compares with.
+    world.poll(decided)
+    _check_refused(world, code, reason)
+
+
 @then("the API server accepts it")
 def _(world: World) -> None:
     """The last request succeeded."""
@@ -199,6 +214,10 @@ def _check_accepted(world: World) -> None:
 @then("the API server refuses it with {code:d} {reason:word}")
 def _(world: World, code: int, reason: str) -> None:
     """The last request failed with this HTTP code and Status reason."""
+    _check_refused(world, code, reason)
+
+
+def _check_refused(world: World, code: int, reason: str) -> None:
     error = world.state(Requests).refusal
     ok = error is not None and error.status == code and error.reason == reason
     world.check(ok, "the request is refused", expected=f"{code} {reason}", observed=_outcome(world))

@@ -25,6 +25,7 @@ from dra_api.objects import (
     PODS,
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
+    RESOURCE_QUOTAS,
     RESOURCE_SLICES,
     Resource,
 )
@@ -35,9 +36,8 @@ from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.oracle import dumps
 from dra_conformance.oracle.dumps import Dump, Located
 
-QUOTAS = Resource("", "v1", "resourcequotas", "ResourceQuota")
 _NEEDED = (NODES, PODS, RESOURCE_SLICES, DEVICE_CLASSES, RESOURCE_CLAIMS)
-_MORE = (RESOURCE_CLAIM_TEMPLATES, DEVICE_TAINT_RULES, QUOTAS)
+_MORE = (RESOURCE_CLAIM_TEMPLATES, DEVICE_TAINT_RULES, RESOURCE_QUOTAS)
 _OPTIONS = (
     (("-f", "--filename"), "FILE", "Read the output of kubectl in this file or folder instead of a cluster."),
     (("--kubeconfig",), "FILE", "Use this kubeconfig. [default: KUBECONFIG, then ~/.kube/config]"),
