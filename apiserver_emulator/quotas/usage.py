@@ -5,7 +5,7 @@ extended resource, and the extended resources that pods request. Nothing else is
 names of object counts have no usage here. Stateless over the objects of the server.
 
 Source: pkg/quota/v1/evaluator/core/resource_claims.go and pods.go, k8s.io/apiserver pkg/quota/v1/generic/evaluator.go,
-releases 1.34 to 1.37; rules DRA-590 to DRA-601.
+releases 1.34 to 1.37; rules DRA-620 to DRA-631.
 """
 
 from __future__ import annotations

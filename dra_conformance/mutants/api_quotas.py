@@ -32,13 +32,13 @@ def _devices(patch: Patch, count: Callable[[_Function, Any], int]) -> None:
     patch.wrap(f"{_USAGE}:_devices", lambda original: lambda option: count(original, option))
 
 
-@mutant("claims-are-not-counted", rule="DRA-590")
+@mutant("claims-are-not-counted", rule="DRA-620")
 def _(patch: Patch) -> None:
     """No quota counts claims."""
     _without(patch, lambda name: name == _COUNT)
 
 
-@mutant("exceeded-quota-admits", rule="DRA-590")
+@mutant("exceeded-quota-admits", rule="DRA-620")
 def _(patch: Patch) -> None:
     """A claim is charged, but not refused."""
 
@@ -55,13 +55,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ADMISSION}._used_then", make)
 
 
-@mutant("requests-are-counted-as-devices", rule="DRA-591")
+@mutant("requests-are-counted-as-devices", rule="DRA-621")
 def _(patch: Patch) -> None:
     """A request is charged one device, whatever its count."""
     _devices(patch, lambda original, option: 1)
 
 
-@mutant("first-request-is-charged", rule="DRA-591")
+@mutant("first-request-is-charged", rule="DRA-621")
 def _(patch: Patch) -> None:
     """Only the first request of a claim is charged."""
 
@@ -75,7 +75,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_USAGE}:devices_of_claim", make)
 
 
-@mutant("classes-share-a-quota", rule="DRA-591")
+@mutant("classes-share-a-quota", rule="DRA-621")
 def _(patch: Patch) -> None:
     """All devices of a claim are charged to the class of its first request."""
 
@@ -89,13 +89,13 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_USAGE}:devices_of_claim", make)
 
 
-@mutant("all-devices-are-charged-as-one", rule="DRA-592")
+@mutant("all-devices-are-charged-as-one", rule="DRA-622")
 def _(patch: Patch) -> None:
     """A request for all devices is charged one."""
     _devices(patch, lambda original, option: 1 if option.get("allocationMode") == "All" else original(option))
 
 
-@mutant("alternatives-are-added", rule="DRA-593")
+@mutant("alternatives-are-added", rule="DRA-623")
 def _(patch: Patch) -> None:
     """The devices of all alternatives are charged together."""
 
@@ -113,7 +113,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_USAGE}:devices_of_claim", make)
 
 
-@mutant("first-alternative-is-charged", rule="DRA-593")
+@mutant("first-alternative-is-charged", rule="DRA-623")
 def _(patch: Patch) -> None:
     """Only the first alternative is charged, which is not the one that a scheduler must choose."""
 
@@ -130,37 +130,37 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_USAGE}:devices_of_claim", make)
 
 
-@mutant("admin-access-is-free", rule="DRA-594")
+@mutant("admin-access-is-free", rule="DRA-624")
 def _(patch: Patch) -> None:
     """Requests with adminAccess are not charged."""
     _devices(patch, lambda original, option: 0 if option.get("adminAccess") else original(option))
 
 
-@mutant("claims-use-no-extended-resource", rule="DRA-595")
+@mutant("claims-use-no-extended-resource", rule="DRA-625")
 def _(patch: Patch) -> None:
     """Devices of claims are charged by class only, as by Kubernetes 1.34."""
     patch.replace(f"{_USAGE}:QuotaUsage._claims_use_extended_resources", lambda self: False)
 
 
-@mutant("implicit-extended-resource-is-free", rule="DRA-595")
+@mutant("implicit-extended-resource-is-free", rule="DRA-625")
 def _(patch: Patch) -> None:
     """requests.deviceclass.resource.kubernetes.io/<class> is not charged."""
     _without(patch, lambda name: name.startswith("requests.deviceclass."))
 
 
-@mutant("pods-use-no-extended-resource", rule="DRA-596")
+@mutant("pods-use-no-extended-resource", rule="DRA-626")
 def _(patch: Patch) -> None:
     """Pods are not charged for extended resources."""
     patch.replace(f"{_USAGE}:QuotaUsage._of_pod", lambda self, pod: {})
 
 
-@mutant("extended-resource-is-charged-twice", rule="DRA-597")
+@mutant("extended-resource-is-charged-twice", rule="DRA-627")
 def _(patch: Patch) -> None:
     """The claim for a pod's extended resources is charged as any other."""
     patch.replace(f"{_USAGE}:QuotaUsage._charged_to_pod", lambda self, claim: {})
 
 
-@mutant("claim-of-a-pod-is-free", rule="DRA-597")
+@mutant("claim-of-a-pod-is-free", rule="DRA-627")
 def _(patch: Patch) -> None:
     """The claim for a pod's extended resources may have more devices than the pod requests."""
 
@@ -170,7 +170,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_USAGE}:QuotaUsage._beyond_the_pod", make)
 
 
-@mutant("owner-without-annotation-exempts", rule="DRA-597")
+@mutant("owner-without-annotation-exempts", rule="DRA-627")
 def _(patch: Patch) -> None:
     """Every claim that a pod owns is taken for the one of its extended resources."""
 
@@ -184,7 +184,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_USAGE}:QuotaUsage._charged_to_pod", make)
 
 
-@mutant("quota-owner-is-found-by-name", rule="DRA-597")
+@mutant("quota-owner-is-found-by-name", rule="DRA-627")
 def _(patch: Patch) -> None:
     """A claim is exempt if its owner has the name of a pod, with any uid."""
 
@@ -202,7 +202,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_USAGE}:QuotaUsage._charged_to_pod", make)
 
 
-@mutant("any-number-of-claims-for-a-pod-is-exempt", rule="DRA-598")
+@mutant("any-number-of-claims-for-a-pod-is-exempt", rule="DRA-628")
 def _(patch: Patch) -> None:
     """Every claim that names the pod is exempt before the pod's status names one, as in Kubernetes 1.35."""
     patch.replace(f"{_USAGE}:QuotaUsage._is_first", lambda self, claim, pod_uid: True)
@@ -210,7 +210,7 @@ def _(patch: Patch) -> None:
 
 @mutant(
     "status-of-the-pod-exempts-every-claim",
-    rule="DRA-598",
+    rule="DRA-628",
     scenario="claims/api_quotas#a-second-claim-for-the-extended-resources-of-a-pod-when-is-charged[whose-status-names-another]",
 )
 def _(patch: Patch) -> None:
@@ -230,7 +230,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_USAGE}:QuotaUsage._charged_to_pod", make)
 
 
-@mutant("deleted-claims-stay-charged", rule="DRA-599")
+@mutant("deleted-claims-stay-charged", rule="DRA-629")
 def _(patch: Patch) -> None:
     """The quota controller does not react to deletions."""
 
@@ -254,7 +254,7 @@ def _reviewed(patch: Patch, change: Callable[[list[Any]], None]) -> None:
     patch.wrap(f"{_ADMISSION}.review", make)
 
 
-@mutant("dry-runs-are-charged", rule="DRA-600")
+@mutant("dry-runs-are-charged", rule="DRA-630")
 def _(patch: Patch) -> None:
     """A dry run is charged as a write."""
 
@@ -264,7 +264,7 @@ def _(patch: Patch) -> None:
     _reviewed(patch, change)
 
 
-@mutant("dry-runs-skip-quotas", rule="DRA-600")
+@mutant("dry-runs-skip-quotas", rule="DRA-630")
 def _(patch: Patch) -> None:
     """A dry run is not compared with the quotas."""
 
@@ -275,7 +275,7 @@ def _(patch: Patch) -> None:
     _reviewed(patch, change)
 
 
-@mutant("updates-are-charged-as-new-claims", rule="DRA-601")
+@mutant("updates-are-charged-as-new-claims", rule="DRA-631")
 def _(patch: Patch) -> None:
     """An update is charged as if the claim was new."""
 
@@ -285,7 +285,7 @@ def _(patch: Patch) -> None:
     _reviewed(patch, change)
 
 
-@mutant("status-updates-are-charged", rule="DRA-601")
+@mutant("status-updates-are-charged", rule="DRA-631")
 def _(patch: Patch) -> None:
     """An update of the status is charged as if the claim was new."""
 
@@ -301,7 +301,7 @@ def _(patch: Patch) -> None:
     _reviewed(patch, change)
 
 
-@mutant("one-quota-is-compared", rule="DRA-602")
+@mutant("one-quota-is-compared", rule="DRA-632")
 def _(patch: Patch) -> None:
     """Only the first quota of a namespace counts."""
 
@@ -315,7 +315,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ADMISSION}._charge", make)
 
 
-@mutant("quotas-are-charged-one-by-one", rule="DRA-602")
+@mutant("quotas-are-charged-one-by-one", rule="DRA-632")
 def _(patch: Patch) -> None:
     """Quotas before the one that refuses are charged."""
 

@@ -1,9 +1,9 @@
-@profile:api @component:control-plane
+@profile:api @component:control-plane @needs:own-control-plane
 Feature: Quotas for ResourceClaims
   A ResourceQuota limits the claims of a namespace and the devices that they request. The API server charges a claim when
   it is created; the quota controller calculates the use again when a claim is deleted.
 
-  @DRA-590
+  @DRA-620
   Scenario: A claim beyond the number that a quota allows is refused
     Given a ResourceQuota "one" with limits {count/resourceclaims.resource.k8s.io: 1}
     And the manifest "claims/claim"
@@ -22,19 +22,19 @@ Feature: Quotas for ResourceClaims
     Then the API server accepts it
     And the ResourceQuota "devices" reports the use {gpu.deviceclass.resource.k8s.io/devices: <gpus>, fpga.deviceclass.resource.k8s.io/devices: <fpgas>}
 
-    @DRA-591
+    @DRA-621
     Examples:
       | what                     | gpus | fpgas | requests                                                                                                                                                              |
       | two devices of one class | 2    | 0     | [{name: r, exactly: {deviceClassName: gpu, count: 2}}]                                                                                                                |
       | several requests         | 5    | 1     | [{name: r, exactly: {deviceClassName: gpu, count: 2}}, {name: s, exactly: {deviceClassName: gpu, count: 3}}, {name: t, exactly: {deviceClassName: fpga}}]              |
 
-    @DRA-592
+    @DRA-622
     Examples:
       | what                        | gpus | fpgas | requests                                                                                                        |
       | all devices                 | 32   | 0     | [{name: r, exactly: {deviceClassName: gpu, allocationMode: All}}]                                               |
       | all devices and one device  | 33   | 0     | [{name: r, exactly: {deviceClassName: gpu, allocationMode: All}}, {name: s, exactly: {deviceClassName: gpu}}]   |
 
-    @DRA-593
+    @DRA-623
     Examples:
       | what                            | gpus | fpgas | requests                                                                                                                                                                                |
       | alternatives of one class       | 4    | 0     | [{name: r, firstAvailable: [{name: a, deviceClassName: gpu, count: 1}, {name: b, deviceClassName: gpu, count: 4}, {name: c, deviceClassName: gpu, count: 2}]}]                          |
@@ -50,22 +50,22 @@ Feature: Quotas for ResourceClaims
     Then the API server refuses it with 403 Forbidden
     And the ResourceQuota "devices" reports the use {gpu.deviceclass.resource.k8s.io/devices: 0}
 
-    @DRA-591
+    @DRA-621
     Examples:
       | what             | limit | requests                                                                                                        |
       | two requests     | 4     | [{name: r, exactly: {deviceClassName: gpu, count: 2}}, {name: s, exactly: {deviceClassName: gpu, count: 3}}]    |
 
-    @DRA-592
+    @DRA-622
     Examples:
       | what             | limit | requests                                                            |
       | all devices      | 31    | [{name: r, exactly: {deviceClassName: gpu, allocationMode: All}}]   |
 
-    @DRA-593
+    @DRA-623
     Examples:
       | what                 | limit | requests                                                                                                                   |
       | a costly alternative | 3     | [{name: r, firstAvailable: [{name: a, deviceClassName: gpu, count: 1}, {name: b, deviceClassName: gpu, count: 4}]}]        |
 
-  @DRA-594
+  @DRA-624
   Scenario: Devices with admin access are charged as others
     Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
     And a ResourceQuota "devices" with limits {gpu.deviceclass.resource.k8s.io/devices: 3}
@@ -77,7 +77,7 @@ Feature: Quotas for ResourceClaims
     Then the API server refuses it with 403 Forbidden
     And the ResourceQuota "devices" reports the use {gpu.deviceclass.resource.k8s.io/devices: 2}
 
-  @DRA-595
+  @DRA-625
   Scenario: The devices of a class with an extended resource are charged as this resource
     Given the manifest "claims/class"
     And "spec.extendedResourceName" is example.com/gpu-$(suffix)
@@ -91,7 +91,7 @@ Feature: Quotas for ResourceClaims
     Then the API server accepts it
     And the ResourceQuota "devices" reports the use {requests.example.com/gpu-$(suffix): 2, requests.deviceclass.resource.kubernetes.io/$(class:subject): 2}
 
-  @DRA-596
+  @DRA-626
   Scenario: A pod beyond the extended resources that a quota allows is refused
     Given a ResourceQuota "devices" with limits {requests.example.com/gpu: 3}
     And the manifest "claims/pod"
@@ -120,7 +120,7 @@ Feature: Quotas for ResourceClaims
     Then the API server comes to <answer>
     And the ResourceQuota "devices" reports the use {requests.example.com/gpu-$(suffix): 2}
 
-    @DRA-597
+    @DRA-627
     Examples:
       | what                           | devices | annotated | uid            | answer                                        |
       | only once                      | 2       | true      | $(uid:subject) | accept it                                     |
@@ -143,18 +143,18 @@ Feature: Quotas for ResourceClaims
     And "metadata.annotations" is {resource.kubernetes.io/extended-resource-claim: "true"}
     And "metadata.ownerReferences" is [{apiVersion: v1, kind: Pod, name: subject, uid: $(uid:subject), controller: true}]
     And "spec.devices.requests" is [{name: r, exactly: {deviceClassName: $(class:subject), count: 2}}]
-    Then the API server comes to accept it [DRA-597]
+    Then the API server comes to accept it
     Given "metadata.name" is second
-    Then the API server comes to refuse a dry run of it with 403 Forbidden [DRA-598]
-    And the ResourceQuota "devices" reports the use {requests.example.com/gpu-$(suffix): 2} [DRA-598]
+    Then the API server comes to refuse a dry run of it with 403 Forbidden
+    And the ResourceQuota "devices" reports the use {requests.example.com/gpu-$(suffix): 2}
 
-    @DRA-597 @DRA-598
+    @DRA-628
     Examples:
       | when                        | status                                                                                                                                                                                    |
       | whose status names none     | {phase: Pending}                                                                                                                                                                          |
       | whose status names another  | {phase: Pending, extendedResourceClaimStatus: {resourceClaimName: first, requestMappings: [{containerName: main, resourceName: example.com/gpu-$(suffix), requestName: r}]}}              |
 
-  @DRA-599
+  @DRA-629
   Scenario: The deletion of a claim makes room for another
     Given a ResourceQuota "one" with limits {count/resourceclaims.resource.k8s.io: 1, gpu.deviceclass.resource.k8s.io/devices: 2}
     And the manifest "claims/claim"
@@ -165,7 +165,7 @@ Feature: Quotas for ResourceClaims
     Given "metadata" is {name: second, namespace: $(namespace)}
     Then the API server comes to accept it
 
-  @DRA-600
+  @DRA-630
   Scenario: A dry run is compared with the quota and not charged
     Given a ResourceQuota "one" with limits {count/resourceclaims.resource.k8s.io: 1}
     And the manifest "claims/claim"
@@ -178,7 +178,7 @@ Feature: Quotas for ResourceClaims
     When a dry run creates it
     Then the API server refuses it with 403 Forbidden
 
-  @DRA-601
+  @DRA-631
   Scenario: A claim that exists can be updated and allocated when its quota is exceeded
     Given the manifest "claims/claim"
     And it is created
@@ -189,7 +189,7 @@ Feature: Quotas for ResourceClaims
     Then the API server accepts it
     And the ResourceQuota "none" reports the use {count/resourceclaims.resource.k8s.io: 1, gpu.example.com.deviceclass.resource.k8s.io/devices: 1}
 
-  @DRA-602
+  @DRA-632
   Scenario: A claim that one quota refuses is charged to no other
     Given a ResourceQuota "a-wide" with limits {count/resourceclaims.resource.k8s.io: 9}
     And a ResourceQuota "b-narrow" with limits {gpu.deviceclass.resource.k8s.io/devices: 1}
