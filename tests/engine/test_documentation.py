@@ -68,6 +68,13 @@ def test_the_tests_of_hostile_targets_exist() -> None:
             assert re.search(rf"^def {test}\(", (ROOT / file).read_text(), re.MULTILINE), f"{file} has no {test}"
 
 
+def test_the_security_rules_exist() -> None:
+    page = (ROOT / "docs/explanation/security.md").read_text()
+    named = set(re.findall(r"\b(?:DRA|NV|KAI)-\d{3}[a-z]?\b", page))
+    assert len(named) > 40
+    assert named <= set(Catalogue.load())
+
+
 def test_readme_counts_the_rules() -> None:
     page = (ROOT / "README.md").read_text()
     counts = Counter(origin_of(rule) for rule in Catalogue.load())
