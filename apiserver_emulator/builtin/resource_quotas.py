@@ -41,6 +41,14 @@ class ResourceQuotaStrategy(BaseStrategy):
 
     status_subresource = True
 
+    def default(self, obj: Obj) -> None:
+        """Add the empty struct that Go always serializes."""
+        obj.setdefault("spec", {})
+
+    def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
+        """A new quota has an empty status, which the quota controller fills."""
+        obj["status"] = {}
+
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:
         """The limits in the spec."""
         return list(_limits((obj.get("spec") or {}).get("hard") or {}, "spec.hard"))
