@@ -187,7 +187,6 @@ Feature: Quotas for ResourceClaims
     Then the API server accepts it
     When its status "status.allocation" is updated to {devices: {results: [{request: r, driver: d.test, pool: p, device: d}]}}
     Then the API server accepts it
-    And the ResourceQuota "none" reports the use {count/resourceclaims.resource.k8s.io: 1, gpu.example.com.deviceclass.resource.k8s.io/devices: 1}
 
   @DRA-632
   Scenario: A claim that one quota refuses is charged to no other
