@@ -163,12 +163,13 @@ class Checks:
         self.check(seen[0], message, expected=expected, observed=seen[1])
 
 
-def in_words(value: object) -> str:
-    """Return a value as text without JSON, for a check whose expectation is a sentence."""
-    if isinstance(value, Mapping):
-        return "; ".join(f"{key}: {in_words(one)}" for key, one in value.items()) or "none"
-    if isinstance(value, list | tuple | set | frozenset):
-        return ", ".join(f"({in_words(one)})" if isinstance(one, Mapping) else in_words(one) for one in value) or "none"
+def in_words(value: object, *, depth: int = 4) -> str:
+    """Return a value as text without JSON, for a check whose expectation is a sentence. Below `depth`, it is JSON."""
+    if isinstance(value, Mapping) and depth:
+        return "; ".join(f"{key}: {in_words(one, depth=depth - 1)}" for key, one in value.items()) or "none"
+    if isinstance(value, list | tuple | set | frozenset) and depth:
+        items = [(isinstance(one, Mapping), in_words(one, depth=depth - 1)) for one in value]
+        return ", ".join(f"({text})" if is_mapping else text for is_mapping, text in items) or "none"
     return "none" if value is None else value if isinstance(value, str) else show(value)
 
 

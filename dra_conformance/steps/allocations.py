@@ -53,7 +53,7 @@ def _(world: World, request: str, claim: str, amounts: str) -> None:
         ]
         return taken == [wanted], [one.get("consumedCapacity") for one in mine]
 
-    expected = [manifests.parse_value(amounts)]
+    expected = [{name: str(value) for name, value in manifests.parse_value(amounts).items()}]
     world.eventually(f"request {request} of {claim} takes its share", look, expected=expected)
 
 

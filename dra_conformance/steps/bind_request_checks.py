@@ -168,10 +168,11 @@ def check_failed(world: World, name: str, text: str) -> None:
     def look() -> Seen[dict[str, str]]:
         seen = status_of(world.seen(BIND_REQUESTS, name))
         reason = str(seen.get("reason") or "")
-        shown = {"phase": str(seen.get("phase") or ""), "reason": reason}
+        shown = {"phase": str(seen.get("phase") or "not set"), "reason": reason or "not set"}
         return seen.get("phase") == "Failed" and bool(reason) and text in reason, shown
 
-    world.eventually(f"BindRequest {name} fails", look, expected={"phase": "Failed", "reason": f"…{text}…"})
+    expected = {"phase": "Failed", "reason": f"…{text}…" if text else "set"}
+    world.eventually(f"BindRequest {name} fails", look, expected=expected)
 
 
 @then('BindRequest "{name}" fails with a reason')
