@@ -8,6 +8,8 @@ same format:
 - If nothing may be found, the expectation is an empty list or mapping.
 - If the expectation is a condition ("2 different devices"), both are texts: `in_words` renders the observed value.
 
+If the values of a failed check are too long to be shown, what is equal in both is left out.
+
 mypy checks the types. A value that a target returned has no static type (Any) and is shown as it is: its type can be
 the difference.
 """
@@ -72,6 +74,8 @@ class Checks:
         """
         self.made += 1
         expected_text, observed_text = show(expected), show(observed)
+        if not ok and max(len(expected_text), len(observed_text)) >= _SHOWN:
+            expected_text, observed_text = map(show, differing(expected, observed))
         # A missing effect says little if the cause is a crash.
         if not ok and (crash := self._crash()):
             message = f"{message}; {crash}"
@@ -171,6 +175,27 @@ def in_words(value: object, *, depth: int = 4) -> str:
         items = [(isinstance(one, Mapping), in_words(one, depth=depth - 1)) for one in value]
         return ", ".join(f"({text})" if is_mapping else text for is_mapping, text in items) or "none"
     return "none" if value is None else value if isinstance(value, str) else show(value)
+
+
+def differing(one: object, other: object, *, depth: int = 8) -> tuple[object, object]:
+    """Return two values without what is equal: fields of mappings, and the first and the last items of lists.
+
+    Below `depth`, values are returned as they are.
+    """
+    if isinstance(one, Mapping) and isinstance(other, Mapping) and depth:
+        unlike = [key for key in {**one, **other} if one.get(key) != other.get(key)]
+        pairs = {key: differing(one.get(key), other.get(key), depth=depth - 1) for key in unlike}
+        return (
+            {key: pair[0] for key, pair in pairs.items() if key in one},
+            {key: pair[1] for key, pair in pairs.items() if key in other},
+        )
+    if isinstance(one, list) and isinstance(other, list):
+        shorter = min(len(one), len(other))
+        first = next((number for number in range(shorter) if one[number] != other[number]), shorter)
+        left = range(1, shorter - first + 1)
+        last = next((number - 1 for number in left if one[-number] != other[-number]), shorter - first)
+        return one[first : len(one) - last], other[first : len(other) - last]
+    return one, other
 
 
 def show(value: object) -> str:

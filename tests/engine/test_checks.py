@@ -12,7 +12,7 @@ import pytest
 from dra_conformance.core.errors import CheckFailed
 from dra_conformance.core.events import CheckMade, EventLog
 from dra_conformance.core.values import expectation
-from dra_conformance.engine.checks import Checks, in_words
+from dra_conformance.engine.checks import Checks, differing, in_words
 
 ROOT = Path(__file__).parents[2]
 
@@ -105,3 +105,31 @@ def test_conditions_show_observed_values_in_words(value: object, text: str) -> N
 def test_an_expectation_shows_both_values_in_one_form(text: str, seen: Any, expected: Any, observed: Any) -> None:
     wanted = expectation(text)
     assert (wanted.shown, wanted.show(seen)) == (expected, observed)
+
+
+def test_long_values_are_shown_without_what_is_equal() -> None:
+    """Otherwise the difference can be behind the end of what is shown."""
+    same = {f"key{number}": "x" * 20 for number in range(40)}
+    event, _ = made({**same, "pod": {"a": 1, "b": 2}}, {**same, "pod": {"a": 1, "b": 3}})
+    assert (event.expected, event.observed) == ('{"pod":{"b":2}}', '{"pod":{"b":3}}')
+    lines = [f"line {number}" for number in range(100)]
+    event, _ = made(lines, [*lines[:50], "other", *lines[51:]])
+    assert (event.expected, event.observed) == ('["line 50"]', '["other"]')
+    event, _ = made({"a": 1}, {"a": 1, "b": 2})
+    assert (event.expected, event.observed) == ('{"a":1}', '{"a":1,"b":2}')
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        (["a", "a"], ["a"], (["a"], [])),
+        (["a"], ["a", "a", "a"], ([], ["a", "a"])),
+        (["a", "b"], ["a", "c", "b"], ([], ["c"])),
+        ([], ["a"], ([], ["a"])),
+        ({"a": 1}, {"b": 1}, ({"a": 1}, {"b": 1})),
+        ({"a": 1}, ["a"], ({"a": 1}, ["a"])),
+        (None, {"a": 1}, (None, {"a": 1})),
+    ],
+)
+def test_what_differs(one: Any, other: Any, expected: tuple[Any, Any]) -> None:
+    assert differing(one, other) == expected
