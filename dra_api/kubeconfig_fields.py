@@ -167,6 +167,8 @@ def _check_values(file: Path, config: _Config) -> None:
         _base64(file, f"{field}.certificate-authority-data", named.cluster.certificate_authority_data)
         if named.cluster.proxy_url:
             _url(file, f"{field}.proxy-url", named.cluster.proxy_url)
+            if "://" not in named.cluster.proxy_url:  # as in client-go; a server without a scheme is one of http
+                raise WrongFieldError(file, f"{field}.proxy-url", "has no scheme, which is http or https")
     for at, user in enumerate(config.users):
         _base64(file, f"users[{at}].user.client-certificate-data", user.user.client_certificate_data)
         _base64(file, f"users[{at}].user.client-key-data", user.user.client_key_data)

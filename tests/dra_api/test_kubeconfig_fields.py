@@ -69,6 +69,7 @@ def user(**fields: Any) -> Callable[[Config], object]:
         (cluster(server="ftp://a"), "clusters[0].cluster.server: 'ftp://a' has the scheme ftp, "),
         (cluster(proxy_url="socks5://a"), "clusters[0].cluster.proxy-url: 'socks5://a' has the scheme socks5, "),
         (cluster(proxy_url="http://me:secret@a:b"), "clusters[0].cluster.proxy-url: it is not a URL"),
+        (cluster(proxy_url="c"), "clusters[0].cluster.proxy-url: has no scheme"),
         (cluster(certificate_authority_data="%%"), "clusters[0].cluster.certificate-authority-data: is not base64"),
         (cluster(insecure_skip_tls_verify="yes"), "clusters[0].cluster.insecure-skip-tls-verify: Expected `bool`"),
         (user(token=5), "users[0].user.token: Expected `str`, got `int`"),
