@@ -42,8 +42,10 @@ class ResourceQuotaStrategy(BaseStrategy):
     status_subresource = True
 
     def default(self, obj: Obj) -> None:
-        """Add the empty struct that Go always serializes."""
-        obj.setdefault("spec", {})
+        """Add the empty struct that Go always serializes, and drop an empty map of limits, which it never does."""
+        spec = obj.setdefault("spec", {})
+        if not spec.get("hard"):
+            spec.pop("hard", None)
 
     def prepare_create(self, obj: Obj, ctx: RequestContext) -> None:
         """A new quota has an empty status, which the quota controller fills."""
