@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
 import importlib.util
-import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -58,25 +56,35 @@ def test_a_finding_names_the_error_and_the_input(tmp_path: Path, monkeypatch: py
     assert "no such module" in command.fuzz(TARGETS["cdi"], inputs=10, seed=1, out=tmp_path).finding
 
 
-@pytest.mark.parametrize("words", [["nonsense"], ["--inputs", "0"], ["--seed", "0"], ["cdi", "--write"]])
+@pytest.mark.parametrize("words", [["nonsense"], ["--inputs", "0"], ["--seed", "0"]])
 def test_a_wrong_command_is_refused(words: list[str]) -> None:
     with pytest.raises(SystemExit) as ended:
         command.main(words)
     assert ended.value.code == 2
 
 
-def test_the_page_says_what_was_found() -> None:
-    ended = [Fuzzed("cdi", inputs=30_000, seconds=9), Fuzzed("cel", finding="ValueError: no")]
-    text = page.render(ended, seed=7, date=datetime.date(2026, 1, 2), at="abc")
-    assert "30,000 inputs on 2026-01-02, commit `abc`, seed 7: 1 findings." in text
-    assert "| cdi | 30,000 | 9 | none |\n| cel | 0 | 0 | ValueError: no |\n" in text
+def test_the_page_has_the_newest_run_of_each_parser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "PAGE", tmp_path / "page.md")
+    monkeypatch.setattr(page, "commit", lambda: "abc-dirty")
+    page.write([Fuzzed("cdi", inputs=30_000, seconds=9), Fuzzed("cel", finding="ValueError: no")], seed=7)
+    page.write([Fuzzed("cel", inputs=20, seconds=1)], seed=8)
+    text = page.PAGE.read_text()
+    assert "30,020 inputs in the newest run of each parser: no finding." in text
+    found = page.rows(text)
+    assert {name: (row.run.inputs, row.seed, row.commit) for name, row in found.items()} == {
+        "cdi": (30_000, 7, "abc-dirty"),
+        "cel": (20, 8, "abc-dirty"),
+    }
+    page.write([Fuzzed("cdi", finding="ValueError: no")], seed=9)
+    assert "20 inputs in the newest run of each parser: 1 findings." in page.PAGE.read_text()
+    assert page.rows(page.PAGE.read_text())["cdi"].run.finding == "ValueError: no"
 
 
 def test_the_committed_page_has_every_parser_and_a_million_inputs() -> None:
-    text = page.PAGE.read_text()
-    rows = re.findall(r"^\| ([\w-]+) \| ([\d,]+) \| \d+ \| none \|$", text, re.MULTILINE)
-    assert {name for name, _ in rows} == set(TARGETS)
-    assert sum(int(count.replace(",", "")) for _, count in rows) >= 1_000_000
+    found = page.rows(page.PAGE.read_text())
+    assert set(found) == set(TARGETS)
+    assert [name for name, row in found.items() if row.run.finding] == []
+    assert sum(row.run.inputs for row in found.values()) >= 1_000_000
 
 
 def test_without_atheris_the_extra_is_named(

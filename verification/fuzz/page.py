@@ -1,9 +1,11 @@
-"""Writes `docs/explanation/fuzzing.md`: the last long run of each parser."""
+"""Writes `docs/explanation/fuzzing.md`: the newest long run of each parser."""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from verification.fuzz.outcome import LARGEST_MB, SLOWEST_S, Fuzzed
@@ -21,10 +23,10 @@ for Python, prefers inputs that reach new lines; half of the changes of JSON inp
 finding is an exception that is not the parser's own, more than {seconds} s for an input, or more than {memory} MiB of
 memory.
 
-{inputs:,} inputs on {date}, commit `{commit}`, seed {seed}: {findings}.
+{inputs:,} inputs in the newest run of each parser: {findings}.
 
-| Parser | Inputs | Seconds | Finding |
-|---|---:|---:|---|
+| Parser | Inputs | Seconds | Seed | Date | Commit | Finding |
+|---|---:|---:|---:|---|---|---|
 """
 
 _FOOT = """
@@ -42,22 +44,47 @@ $ make fuzz INPUTS=50000 FUZZ_SEED=2
 """
 
 
-def render(ended: Sequence[Fuzzed], *, seed: int, date: datetime.date, at: str) -> str:
-    """Return the page."""
-    findings = sum(bool(one.finding) for one in ended)
+_ROW = re.compile(r"^\| ([\w-]+) \| ([\d,]+) \| (\d+) \| (\d+) \| ([\d-]+) \| `([\w-]+)` \| (.*) \|$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The newest run of a parser: what became of it, with the seed, the date and the commit."""
+
+    run: Fuzzed
+    seed: int
+    date: str
+    commit: str
+
+
+def rows(text: str) -> dict[str, Row]:
+    """Return the rows of a page, by parser."""
+    found = {}
+    for name, inputs, seconds, seed, date, at, finding in _ROW.findall(text):
+        run = Fuzzed(name, int(inputs.replace(",", "")), int(seconds), "" if finding == "none" else finding)
+        found[name] = Row(run, int(seed), date, at)
+    return found
+
+
+def render(newest: Mapping[str, Row]) -> str:
+    """Return the page, in the order of the names."""
+    findings = sum(bool(row.run.finding) for row in newest.values())
     head = _HEAD.format(
         seconds=SLOWEST_S,
         memory=LARGEST_MB,
-        inputs=sum(one.inputs for one in ended),
-        date=date.isoformat(),
-        commit=at,
-        seed=seed,
+        inputs=sum(row.run.inputs for row in newest.values()),
         findings=f"{findings} findings" if findings else "no finding",
     )
-    rows = [f"| {one.target} | {one.inputs:,} | {one.seconds} | {one.finding or 'none'} |\n" for one in ended]
-    return head + "".join(rows) + _FOOT
+    lines = [
+        f"| {name} | {row.run.inputs:,} | {row.run.seconds} | {row.seed} | {row.date} | `{row.commit}` | "
+        f"{row.run.finding or 'none'} |\n"
+        for name, row in sorted(newest.items())
+    ]
+    return head + "".join(lines) + _FOOT
 
 
 def write(ended: Sequence[Fuzzed], *, seed: int) -> None:
-    """Write the page for a run of all parsers that ends now."""
-    PAGE.write_text(render(ended, seed=seed, date=datetime.datetime.now(tz=datetime.UTC).date(), at=commit()))
+    """Add runs that end now to the page, each in place of an earlier one of its parser."""
+    stored = rows(PAGE.read_text()) if PAGE.exists() else {}
+    date, at = datetime.datetime.now(tz=datetime.UTC).date().isoformat(), commit()
+    PAGE.write_text(render(stored | {run.target: Row(run, seed, date, at) for run in ended}))
