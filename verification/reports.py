@@ -47,6 +47,9 @@ Each program is pinned, built from source and unmodified.
 CI runs the programs marked *all* completely and those marked *part* with a part of their scenarios
 (`python -m verification verify --ci`). Any difference from `failed`, better or worse, fails CI.
 
+Runs before 2026-11-27 stored a summary. Their counts are from it, and their failed rules are those that the description
+of the program at that commit expected, since any other would have made the run fail.
+
 | Program | Version | Release | Verdict | Passed | Failed | Date | Commit | CI |
 |---|---|---|---|---:|---:|---|---|---|
 """
