@@ -256,7 +256,9 @@ def _(world: World, path: str, value: str) -> None:
     reply = reply_of(world)
     wanted = value.replace("$(review)", world.state(Exchange).uid)
     what, seen = expectation(wanted), manifests.look_up(reply_fields(reply), path)
-    world.check(what.is_met(seen), f"{path} of the reply", expected=what.shown, observed=what.show(seen))
+    # One field alone hides the cause, such as a reply that is no JSON or never came.
+    message = f"{path} of the reply" if what.is_met(seen) else f"{path} of the reply; {reply}"
+    world.check(what.is_met(seen), message, expected=what.shown, observed=what.show(seen))
 
 
 @then("the webhook admits it")
