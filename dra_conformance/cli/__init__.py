@@ -16,6 +16,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from dra_api import __version__
+from dra_conformance.cli.terminal import say
 from dra_conformance.core.errors import ExitCode, SuiteError, unknown
 
 NAME = "dra-conformance"
@@ -128,19 +129,19 @@ def call(argv: list[str], group: click.Group = cli, *, name: str = NAME) -> int:
         return ExitCode.USAGE
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else name
-        click.echo(f"error: {error.format_message()}", err=True)
+        say(f"error: {error.format_message()}", err=True)
         click.echo(f"  Run `{command} --help` for the options.", err=True)
         return ExitCode.USAGE
     except click.ClickException as error:
-        click.echo(f"error: {error.format_message()}", err=True)
+        say(f"error: {error.format_message()}", err=True)
         return ExitCode.USAGE
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
     except SuiteError as error:
-        click.echo(f"error: {error.message}", err=True)
+        say(f"error: {error.message}", err=True)
         if error.hint:
-            click.echo(f"  {error.hint}", err=True)
+            say(f"  {error.hint}", err=True)
         return error.exit_code
     except BrokenPipeError:
         # The reader of the output has exited (`| head`). Redirect stdout, or Python fails to flush it at exit.

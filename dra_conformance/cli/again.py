@@ -15,9 +15,9 @@ from dra_conformance.core.errors import SuiteError, UsageError
 from dra_conformance.core.events import PlannedScenario, RunPlanned, RunStarted
 from dra_conformance.core.events.log import parse
 from dra_conformance.core.options import redact
+from dra_conformance.core.plain_text import one_line
 from dra_conformance.core.status import Status
 from dra_conformance.report import files, repeat, stored
-from dra_conformance.report.plain_text import one_line
 
 _FOLDER = Path("dra-report")
 _GOOD = (Status.PASSED, Status.NOT_APPLICABLE, Status.NOT_SUPPORTED, Status.FILTERED)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from dra_conformance.cli import dump_files
+from dra_conformance.cli.terminal import say
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.core.rules.window import Version
 from dra_conformance.oracle import (
@@ -137,9 +138,9 @@ def _require_whole(dump: Dump, claims: list[Any]) -> None:
 def _write_double(offers: list[DoubleOffer], uses: list[DoubleUse]) -> None:
     for state, several in (("TWICE", uses), ("note", offers)):
         for one in several:
-            click.echo(f"{state:<7} node {one.node}")
+            say(f"{state:<7} node {one.node}")
             for line in textwrap.wrap(one.message, 105):
-                click.echo(f"  {line}")
+                say(f"  {line}")
 
 
 def _write_text(
@@ -152,28 +153,28 @@ def _write_text(
         remarked += len(verdict.remarks)
         if shown:
             state = "BROKEN" if verdict.violations else "note"
-            click.echo(f"{state:<7} claim {case.claim.title}")
+            say(f"{state:<7} claim {case.claim.title}")
         for violation in shown:
             _write_violation(violation, "note: " if violation in verdict.remarks else "")
     for case, answer in answers:
-        click.echo(f"{answer.verdict:<7} claim {case.claim.title} {_pending(answer)}")
+        say(f"{answer.verdict:<7} claim {case.claim.title} {_pending(answer)}")
     invalid = sum(not verdict.valid for _, verdict in checked)
     if not checked and not answers:
-        click.echo(f"none of {found} claims is allocated; --pending checks whether they could be")
+        say(f"none of {found} claims is allocated; --pending checks whether they could be")
         return
     if checked:
         parts = f"{broken} violations in {invalid} claims" if broken else "no rule is broken"
         notes = f", {remarked} remarks" if remarked and not quiet else ""
-        click.echo(f"{len(checked)} allocated claims checked: {parts}{notes}")
+        say(f"{len(checked)} allocated claims checked: {parts}{notes}")
 
 
 def _write_violation(violation: Violation, kind: str) -> None:
     text = f"{kind}{violation.message}"
     lines = textwrap.wrap(text, 96) or [""]
-    click.echo(f"  {violation.rule}  {lines[0]}")
+    say(f"  {violation.rule}  {lines[0]}")
     for line in lines[1:]:
-        click.echo(f"           {line}")
-    click.echo(f"           at {violation.path}")
+        say(f"           {line}")
+    say(f"           at {violation.path}")
 
 
 def _pending(answer: Answer) -> str:
@@ -192,7 +193,7 @@ def _write_json(
     offers: list[DoubleOffer],
     uses: list[DoubleUse],
 ) -> None:
-    click.echo(
+    say(
         json.dumps(
             {
                 "checked": [

@@ -14,6 +14,7 @@ import click
 
 from dra_conformance.cli import dump_files
 from dra_conformance.cli.simulation import Outcome, Simulation, completed, one_more, pending, restricted
+from dra_conformance.cli.terminal import say
 from dra_conformance.core.errors import ExitCode
 
 
@@ -63,7 +64,7 @@ def command(
 
 def _write_text(first: Sequence[Outcome], more: Sequence[Outcome], like: str | None) -> None:
     if not first:
-        click.echo("nothing is pending: every pod is bound and every claim is allocated")
+        say("nothing is pending: every pod is bound and every claim is allocated")
         return
     for number, outcome in enumerate(first):
         _write_outcome(outcome)
@@ -73,18 +74,18 @@ def _write_text(first: Sequence[Outcome], more: Sequence[Outcome], like: str | N
     summary = f"{fitting} of {len(first)} fit"
     if more:
         summary += f"; {sum(outcome.fits for outcome in more)} with one more node like {like}"
-    click.echo(summary)
+    say(summary)
 
 
 def _write_outcome(outcome: Outcome, before: str = "") -> None:
     lead = f"  {before}" if before else f"{'fits' if outcome.fits else 'PENDING':<8}{outcome.kind} {outcome.name} "
     if outcome.fits:
         devices = f": {', '.join(outcome.devices)}" if outcome.devices else ""
-        click.echo(f"{lead}{'fits ' if before else ''}on {outcome.node}{devices}")
+        say(f"{lead}{'fits ' if before else ''}on {outcome.node}{devices}")
     elif before:
-        click.echo(f"{lead}{outcome.reason}")
+        say(f"{lead}{outcome.reason}")
     else:
-        click.echo(f"{lead.rstrip()}\n  {outcome.reason}")
+        say(f"{lead.rstrip()}\n  {outcome.reason}")
 
 
 def _write_json(first: Sequence[Outcome], more: Sequence[Outcome], like: str | None) -> None:

@@ -5,6 +5,15 @@ from __future__ import annotations
 import shutil
 import sys
 
+import click
+
+from dra_conformance.core.plain_text import printable
+
+
+def say(text: str, *, err: bool = False) -> None:
+    """Print text that may have names and messages of others, without control characters."""
+    click.echo(printable(text), err=err)
+
 
 def width() -> int:
     """Return the width of the terminal or of COLUMNS: 80 if the output is no terminal, and at least 40."""

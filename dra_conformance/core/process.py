@@ -21,6 +21,7 @@ from dra_api.private_file import private
 from dra_conformance.core import go_panic
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.isolation import NONE, Isolation
+from dra_conformance.core.options import redact
 from dra_conformance.core.output_limit import OUTPUT_LIMIT
 from dra_conformance.core.started_programs import VARIABLE, ProgramMark, kill_remaining, new_mark
 
@@ -158,7 +159,7 @@ class ManagedProcess:
         if self._process is None or self._mark is None:
             return
         if remaining := kill_remaining(self._mark, group=self._process.pid):
-            _log.warning("%s: killed processes that it left behind: %s", self.name, "; ".join(remaining))
+            _log.warning("%s: killed processes that it left behind: %s", self.name, redact("; ".join(remaining)))
 
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None:

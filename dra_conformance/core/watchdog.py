@@ -81,4 +81,7 @@ def main(mark: str, group: str) -> None:
     for process, command in {**kill_group(group), **kill_marked(mark.encode())}.items():
         # The terminal may be gone.
         with contextlib.suppress(OSError):
-            print(f"dra-conformance: the run was killed; killed its process {process}: {command}", file=sys.stderr)
+            # Without its arguments, which may have secrets.
+            name = command.split(" ", 1)[0]
+            shown = "".join(c if c.isprintable() else "?" for c in name)
+            print(f"dra-conformance: the run was killed; killed its process {process}: {shown}", file=sys.stderr)

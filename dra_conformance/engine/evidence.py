@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 
 from dra_api.objects import Obj, Resource, name_of, namespace_of
+from dra_api.private_file import write_private
 from dra_conformance.core.events.observer import Observer
 
 
@@ -41,4 +42,5 @@ def save(
         if belongs(resource, obj)
     ]
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "objects.json").write_bytes(orjson.dumps(objects, option=orjson.OPT_INDENT_2))
+    # Private: opaque parameters may have secrets, against the rules of DRA.
+    write_private(folder / "objects.json", orjson.dumps(objects, option=orjson.OPT_INDENT_2))

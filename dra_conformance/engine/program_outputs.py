@@ -9,8 +9,8 @@ from pathlib import Path
 
 from dra_conformance.core.events import ProgramOutput
 from dra_conformance.core.options import redact
+from dra_conformance.core.plain_text import one_line
 from dra_conformance.core.process import ManagedProcess
-from dra_conformance.report.plain_text import one_line
 
 _PROGRAMS, _LINES, _WIDTH = 3, 8, 400
 """The programs of one scenario, lines of a program, and characters of a line, at most."""

@@ -10,8 +10,8 @@ from collections import Counter, defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from dra_conformance.core.plain_text import printable
 from dra_conformance.core.status import Status
-from dra_conformance.report.plain_text import printable
 
 if TYPE_CHECKING:
     from dra_conformance.core.features import Scenario

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dra_conformance.core.plain_text import one_line
 from dra_conformance.core.status import Verdict
 from dra_conformance.report.model import Report
 from dra_conformance.report.page_templates import template
-from dra_conformance.report.plain_text import one_line
 
 # White text on each of them, and on the label, has a contrast of at least 4.5:1 (WCAG 2.2, level AA).
 LABEL = "#24292f"

@@ -6,10 +6,10 @@ import textwrap
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+from dra_conformance.core.plain_text import one_line
 from dra_conformance.core.status import ProfileStatus, Verdict
 from dra_conformance.report.comparison import Change, Comparison, ProfileChange, RuleChange, Side
 from dra_conformance.report.model import RuleCounts
-from dra_conformance.report.plain_text import one_line
 
 HEADINGS = {
     Change.NEW_FAILURE: "new failures",

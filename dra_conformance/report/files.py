@@ -16,10 +16,10 @@ from dra_conformance.core.component_spec import CHOICES
 from dra_conformance.core.errors import SpecificationError, UsageError
 from dra_conformance.core.events import Event
 from dra_conformance.core.events.log import parse
+from dra_conformance.core.plain_text import one_line
 from dra_conformance.report import junit, signature
 from dra_conformance.report.build import build
 from dra_conformance.report.model import Report, to_plain
-from dra_conformance.report.plain_text import one_line
 
 EVENTS = "events.jsonl"
 NAMES = ("report.json", "report.yaml", "junit.xml", "report.html")

@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 
 from dra_conformance.core.errors import UsageError
+from dra_conformance.core.plain_text import one_line
 from dra_conformance.core.status import Status, Verdict
 from dra_conformance.report import stored
 from dra_conformance.report.comparison import BAD, Change, change_of
 from dra_conformance.report.model import Report
-from dra_conformance.report.plain_text import one_line
 
 MOST = 2_000
 """The number of reports that one history has, at most."""

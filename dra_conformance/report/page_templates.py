@@ -12,7 +12,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup, escape
 
-from dra_conformance.report.plain_text import one_line, printable
+from dra_conformance.core.plain_text import one_line, printable
 
 _FOLDER = Path(__file__).parent / "templates"
 

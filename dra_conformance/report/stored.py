@@ -12,8 +12,8 @@ from dra_api import regular_file
 from dra_conformance.core import documents
 from dra_conformance.core.errors import UsageError
 from dra_conformance.core.events import SuiteInfo, TargetInfo
+from dra_conformance.core.plain_text import one_line
 from dra_conformance.report.model import Report
-from dra_conformance.report.plain_text import one_line
 
 LARGEST = 64 * 1024 * 1024
 """The size of a report file in bytes, at most. The report of all scenarios with many failures is about 10 MiB."""

@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from dra_conformance.core.errors import ExitCode
+from dra_conformance.core.plain_text import printable
 from dra_conformance.core.status import ProfileStatus, Status, Verdict
 from dra_conformance.report.model import Check, Report, RuleResult, ScenarioResult
-from dra_conformance.report.plain_text import printable
 from dra_conformance.report.scenarios import further_reason
 
 _BAD = (Status.FAILED, Status.ERROR, Status.UNTESTABLE, Status.FLAKY)

@@ -187,7 +187,7 @@ def test_each_line_is_one_word_and_no_shell_reads_it(runner: Runner, path: Path)
     options = f"--profile=driver-core\n\n--driver=exec:./plugin --node {{node}} 'a b'\n{HOSTILE}\n"
     assert runner.step(path, "Run", OPTIONS=options, **run_step(path)) == 0
     assert runner.calls[0] == [
-        *("run", "--out", "dra-report", "--progress", "none"),
+        *("run", "--out", "dra-report", "--progress", "plain"),
         *("--profile=driver-core", "--driver=exec:./plugin --node {node} 'a b'", HOSTILE),
     ]
     assert not (runner.folder / "injected").exists()

@@ -215,3 +215,25 @@ def test_an_allocation_without_devices_is_read(tmp_path: Path, capsys: pytest.Ca
     found = each_command(write(tmp_path, objects), capsys)
     assert found["simulate"] == (0, "")
     assert found["why"] == (0, "")
+
+
+CONTROL = "\x1b]0;owned\x07\x1b[2J"
+"""Sets the title of a terminal and clears it."""
+
+
+def test_control_characters_of_a_dump_do_not_reach_the_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objects = cluster()
+    objects["Node"]["metadata"]["name"] = objects["ResourceSlice"]["spec"]["nodeName"] = "n1" + CONTROL
+    objects["ResourceClaim"]["status"]["reservedFor"] = [{"resource": "pods", "name": "gone" + CONTROL, "uid": "u"}]
+    objects["Pod"]["spec"]["nodeSelector"] = {"zone": CONTROL}
+    path = write(tmp_path, objects)
+    for words in (["check", path], ["simulate", path], ["simulate", path + CONTROL]):
+        call(words)
+    for words in (["why", "ns/p"], ["users"], ["pools"], ["conflicts"], ["why", "ns/" + CONTROL]):
+        call([*words, "-f", path], cli, name="kubectl dra")
+    printed = capsys.readouterr()
+    shown = printed.out + printed.err
+    assert shown.count("\N{REPLACEMENT CHARACTER}]0;owned") > 4
+    assert [c for c in shown if not c.isprintable() and c != "\n"] == []

@@ -31,6 +31,7 @@ from dra_api.objects import (
 )
 from dra_api.transport import HttpTransport, TransportError
 from dra_conformance.cli import dump_files
+from dra_conformance.cli.terminal import say
 from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.oracle import dumps
@@ -108,7 +109,7 @@ def _all(client: KubeClient, resource: Resource) -> list[Any]:
         if resource not in _NEEDED:
             return []
         problem = "the cluster does not serve them"
-    click.echo(f"not read: {resource.plural} ({problem})", err=True)
+    say(f"not read: {resource.plural} ({problem})", err=True)
     return []
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import click
 
+from dra_conformance.cli.terminal import say
+
 FORMATS = click.option(
     "-o", "--output", type=click.Choice(["text", "json"]), default="text", help="Select the output format."
 )
@@ -21,13 +23,13 @@ def write(rows: Sequence[Any], kind: type[Any], form: str, *, nothing: str) -> N
         click.echo(json.dumps([asdict(row) for row in rows], indent=2))
         return
     if not rows:
-        click.echo(nothing, err=True)
+        say(nothing, err=True)
         return
     titles = [each.name for each in fields(kind)]
     lines = [[title.upper() for title in titles]] + [[_shown(getattr(row, title)) for title in titles] for row in rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(titles))]
     for line in lines:
-        click.echo("   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+        say("   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 
 
 def _shown(value: object) -> str:

@@ -18,6 +18,7 @@ from dra_api.objects import Obj, meta, name_of, namespace_of, uid_of
 from dra_conformance.cli.kubectl_dra import quotas, source, table
 from dra_conformance.cli.kubectl_dra.source import Source
 from dra_conformance.cli.simulation import Simulation, Wanted, completed, pending
+from dra_conformance.cli.terminal import say
 from dra_conformance.core.errors import ExitCode, UsageError, unknown
 from dra_conformance.oracle import could_all_be_allocated
 from dra_conformance.oracle.dumps import Dump
@@ -249,15 +250,15 @@ def command(pod: str, source: Source, output: str) -> int:
 
 
 def _write(found: Explanation) -> None:
-    click.echo(f"pod {found.pod} {found.state}")
+    say(f"pod {found.pod} {found.state}")
     for reason in found.obstacles:
         example = f" ({reason.example})" if reason.example else ""
-        click.echo(f"  - {reason.obstacle}{example}")
+        say(f"  - {reason.obstacle}{example}")
         if reason.nodes:
             more = len(reason.nodes) - 6
             names = ", ".join(reason.nodes[:6]) + (f" and {more} more" if more > 0 else "")
-            click.echo(f"    on {names}")
+            say(f"    on {names}")
     for device in found.devices:
-        click.echo(f"  device {device}")
+        say(f"  device {device}")
     for event in found.events:
-        click.echo(f"  event {event.seen} {event.reason} ({event.source}): {event.message}")
+        say(f"  event {event.seen} {event.reason} ({event.source}): {event.message}")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import msgspec
 
 from dra_conformance.core.events import Event, ObjectChanged
-from dra_conformance.report.plain_text import one_line
+from dra_conformance.core.plain_text import one_line
 
 _MOST = 20
 """Versions of one driver, at most."""

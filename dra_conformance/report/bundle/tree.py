@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from dra_conformance.core.plain_text import one_line
 from dra_conformance.core.rules import Version, requirement_sets
 from dra_conformance.core.status import Status, Verdict
 from dra_conformance.report.bundle.published_versions import PublishedVersion
 from dra_conformance.report.bundle.requirements import REQUIREMENTS, Requirement
 from dra_conformance.report.model import Report, RuleResult
-from dra_conformance.report.plain_text import one_line
 
 VERDICT = "TestDRAVerdict"
 PACKAGE = "dra-conformance"

@@ -1,4 +1,4 @@
-"""Text of a report for terminals and pages: without control characters, and not longer than its place."""
+"""Text of others for terminals and pages: without control characters, and not longer than its place."""
 
 from __future__ import annotations
 
