@@ -252,6 +252,8 @@ def test_versions_come_from_the_slices_of_the_log() -> None:
     many = [{"attributes": {f"a{number}": {"version": f"{number}.0.0"}}} for number in range(100)]
     assert len(published([changed(many)])) == 8
     assert published([changed([{"attributes": {"odd": "text", "odder": {"version": 7}}}])]) == ()
+    invented = msgspec.structs.replace(event, summary=event.summary | {"driver": "sim-1.dra.test"})
+    assert published([invented]) == ()
 
 
 def invoke(*words: str) -> tuple[int, str]:

@@ -33,7 +33,7 @@ _FOOT = """
 Findings become tests of their parser; [Hostile and broken targets](hostile-targets.md) lists the tests. The corpora in
 `verification/fuzz/corpus` reach all lines that earlier runs reached; `make test` reads them.
 
-The run covers what the harness parses itself. C code (httptools, google-re2, protobuf, orjson, the fake NVML) is not
+The run covers what the harness parses itself. C code (httptools, protobuf, orjson, the fake NVML) is not
 instrumented: its crashes are found, but nothing leads the search to its lines. The fake NVML has tests with ASan and
 UBSan (`make nvml-sanitized`). The proxy for faults, and the state files of the fake NVML, which only the harness
 writes, are not fuzzed.

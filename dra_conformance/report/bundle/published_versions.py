@@ -11,6 +11,8 @@ from dra_conformance.core.plain_text import one_line
 
 _MOST = 20
 """Versions of one driver, at most."""
+_INVENTED = ".dra.test"
+"""The end of the names of drivers that scenarios invent (engine/names.py)."""
 
 
 class PublishedVersion(msgspec.Struct, frozen=True, kw_only=True, rename="camel", order=True):
@@ -25,13 +27,15 @@ class PublishedVersion(msgspec.Struct, frozen=True, kw_only=True, rename="camel"
 
 
 def published(events: Iterable[Event]) -> tuple[PublishedVersion, ...]:
-    """Return the versions in the ResourceSlices of a run, sorted; of each driver 20 at most."""
+    """Return the versions in the ResourceSlices of a run, sorted; of each driver 20 at most, of invented ones none."""
     found: dict[str, set[PublishedVersion]] = {}
     for event in events:
         if not isinstance(event, ObjectChanged) or event.resource != "resourceslices":
             continue
         versions = event.summary.get("versions")
         driver = one_line(str(event.summary.get("driver")))
+        if driver.endswith(_INVENTED):
+            continue
         own = found.setdefault(driver, set())
         for name, values in versions.items() if isinstance(versions, dict) else ():
             for value in values if isinstance(values, list) else ():
