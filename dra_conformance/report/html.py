@@ -7,8 +7,8 @@ it: filters are radio buttons that style sheets read.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from dra_conformance.core.rules import Catalogue, Rule
@@ -18,7 +18,7 @@ from dra_conformance.report.exchanges import SERVER
 from dra_conformance.report.model import Check, Exchange, Report, RuleResult, ScenarioResult
 from dra_conformance.report.page_templates import script, template
 from dra_conformance.report.profiles import JUDGED
-from dra_conformance.report.scenarios import further_reason
+from dra_conformance.report.scenarios import broken_check, cause_of, further_reason
 
 _SHOWN = JUDGED | {Status.ERROR, Status.UNTESTABLE}
 """The statuses of the main table of rules; the others are folded."""
@@ -31,7 +31,8 @@ _MESSAGES, _LOG_LINES = 5, 5
 class Card:
     """A failure: its scenario, the rules to name first, the failed check, and what else is known about the cause.
 
-    `messages` are the last ones between parts of the system.
+    `messages` are the last ones between parts of the system. `same_as` is the scenario of an earlier card with the same
+    cause, which has the rest.
     """
 
     scenario: ScenarioResult
@@ -40,6 +41,7 @@ class Card:
     reason: str
     messages: tuple[Exchange, ...]
     picture: pictures.Picture | None
+    same_as: str = ""
 
     @property
     def levels(self) -> list[str]:
@@ -53,7 +55,7 @@ def render(report: Report) -> str:
     chapters: dict[str, list[ScenarioResult]] = defaultdict(list)
     for scenario in report.scenarios:
         chapters[scenario.chapter].append(scenario)
-    cards = sorted(_cards(report), key=_rank)
+    cards = list(_grouped(sorted(_cards(report), key=_rank)))
     components = coverage.rows(report)
     return template("report.html").render(
         report=report,
@@ -90,11 +92,20 @@ def _failures(report: Report) -> list[ScenarioResult]:
 def _cards(report: Report) -> Iterator[Card]:
     by_id = {rule.id: rule for rule in report.rules}
     for scenario in _failures(report):
-        check = next((check for check in scenario.checks if check.status is Status.FAILED), None)
+        check = broken_check(scenario)
         names = check.rules if check is not None and check.rules else scenario.rules
         rules = tuple(by_id[name] for name in names if name in by_id)
         messages = tuple(filter(_is_message, scenario.exchanges))[-_MESSAGES:]
         yield Card(scenario, rules, check, further_reason(scenario), messages, pictures.draw(scenario.exchanges))
+
+
+def _grouped(cards: Iterable[Card]) -> Iterator[Card]:
+    """Yield the cards; of those with the same cause, all but the first name the first."""
+    first: dict[str, str] = {}
+    for card in cards:
+        cause = cause_of(card.scenario)
+        found = first.setdefault(cause, card.scenario.id) if cause else card.scenario.id
+        yield card if found == card.scenario.id else replace(card, same_as=found)
 
 
 def _is_message(one: Exchange) -> bool:

@@ -22,6 +22,7 @@ from dra_conformance.report.model import Check, Output, ScenarioResult
 from dra_conformance.report.repeat import command_line
 
 _GOOD = (Status.PASSED, Status.NOT_SUPPORTED, Status.NOT_APPLICABLE)
+_LIKE = 40  # characters of an observed value that two failures hardly have in common by chance
 
 
 def scenario_result(
@@ -84,9 +85,21 @@ def _check(event: CheckMade) -> Check:
     )
 
 
+def broken_check(scenario: ScenarioResult) -> Check | None:
+    """Return the check that ended a scenario, if one did."""
+    return next((check for check in scenario.checks if check.status is Status.FAILED), None)
+
+
+def cause_of(scenario: ScenarioResult) -> str:
+    """Return what two failures have in common if they have the same cause; empty if that cannot be said."""
+    broken = broken_check(scenario)
+    cause = scenario.crash or (broken.observed if broken is not None else scenario.reason)
+    return cause if scenario.crash or len(cause) >= _LIKE else ""
+
+
 def further_reason(scenario: ScenarioResult) -> str:
     """Return the part of a scenario's reason that its failed check does not have, such as missing permissions."""
-    broken = next((check for check in scenario.checks if check.status is Status.FAILED), None)
+    broken = broken_check(scenario)
     if broken is None:
         return scenario.reason
     said = f"{broken.message}: expected {broken.expected}; saw {broken.observed}"

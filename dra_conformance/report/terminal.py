@@ -12,8 +12,8 @@ import msgspec
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.plain_text import printable
 from dra_conformance.core.status import ProfileStatus, Status, Verdict
-from dra_conformance.report.model import Check, Report, RuleResult, ScenarioResult
-from dra_conformance.report.scenarios import further_reason
+from dra_conformance.report.model import Report, RuleResult, ScenarioResult
+from dra_conformance.report.scenarios import broken_check, cause_of, further_reason
 
 _BAD = (Status.FAILED, Status.ERROR, Status.UNTESTABLE, Status.FLAKY)
 _COLORS = {Verdict.CONFORMANT: "32", Verdict.PARTIAL: "33", Verdict.NOT_CONFORMANT: "31", Verdict.INVALID: "35"}
@@ -29,7 +29,6 @@ _SHOWN = 8  # events of a timeline; the files of the report have all of them
 _FREQUENT = ("WATCH", "CHECK", "THEN ", "END  ")
 _LOG_LINES = 5  # of each program
 _LABEL = 12  # columns of a label and its indent
-_LIKE = 40  # characters of an observed value that two failures hardly have in common by chance
 
 
 _FILES = ("report.html", "report.yaml", "report.json", "junit.xml", "events.jsonl")
@@ -94,7 +93,7 @@ def _lines(report: Report, folder: Path | None, color: bool, width: int | None) 
         if rule.status not in _BAD or (bad and set(bad) <= shown and rule.status is Status.ERROR):
             continue
         # A crash is also why a rule was not judged by a scenario that failed on another one.
-        causes = {_cause(by_id[name]) for name in bad} or {by_id[name].crash for name in not_passed}
+        causes = {cause_of(by_id[name]) for name in bad} or {by_id[name].crash for name in not_passed}
         cause = causes.pop() if len(causes) == 1 else ""
         if cause in alike:
             alike[cause].append(rule.id)
@@ -145,21 +144,10 @@ def _profiles(report: Report, color: bool) -> Iterator[str]:
             yield f"{'':<10}   {len(group.rules)} {group.status}: {group.reason} ({names}{more})"
 
 
-def _cause(scenario: ScenarioResult) -> str:
-    """Return what two failures have in common if they have the same cause; empty if that cannot be said."""
-    broken = _broken(scenario)
-    cause = scenario.crash or (broken.observed if broken is not None else scenario.reason)
-    return cause if scenario.crash or len(cause) >= _LIKE else ""
-
-
 def _is_about(rule: RuleResult, scenario: ScenarioResult) -> bool:
     """Whether a scenario explains this rule: one that failed on another rule explains that one."""
-    broken = _broken(scenario)
+    broken = broken_check(scenario)
     return broken is None or not broken.rules or rule.id in broken.rules
-
-
-def _broken(scenario: ScenarioResult) -> Check | None:
-    return next((check for check in scenario.checks if check.status is Status.FAILED), None)
 
 
 def _rule(rule: RuleResult, color: bool, width: int | None, *, explained: Collection[str]) -> Iterator[str]:
@@ -195,7 +183,7 @@ def _scenario(scenario: ScenarioResult, width: int | None) -> Iterator[str]:
     yield from _row("scenario", f"{scenario.where}  {scenario.name}", width)
     if scenario.failed_step:
         yield from _row("step", scenario.failed_step, width)
-    broken = _broken(scenario)
+    broken = broken_check(scenario)
     if broken is not None:
         yield from _row("check", broken.message, width)
         yield from _row("expected", broken.expected, width)

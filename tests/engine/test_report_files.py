@@ -149,6 +149,10 @@ def test_the_cause_of_a_failure_is_printed_once() -> None:
     failures, _, summary = text.partition("scenarios  0 passed")
     assert (failures.count(said), summary.count(said)) == (1, 1)
     assert "✗ 1 more rule for the same reason as DRA-one\n  DRA-two\n" in failures
+    page = render_html(build(run.events()))
+    # The folded timelines end with it, too.
+    assert page.count(f'<span class="soft">reason</span><span>{said}</span>') == 1
+    assert page.count('the same as of <a href="#failure-1">failure 1</a>') == 1
 
 
 def test_a_failure_is_wrapped_in_a_terminal_and_its_command_is_not() -> None:
