@@ -159,7 +159,8 @@ class ManagedProcess:
         if self._process is None or self._mark is None:
             return
         if remaining := kill_remaining(self._mark, group=self._process.pid):
-            _log.warning("%s: killed processes that it left behind: %s", self.name, redact("; ".join(remaining)))
+            named = "; ".join(map(redact, remaining))
+            _log.warning("%s: killed processes that it left behind: %s", self.name, named)
 
     def _signal(self, number: signal.Signals) -> None:
         if self._process is not None:

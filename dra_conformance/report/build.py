@@ -8,8 +8,17 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from dra_conformance.core import output_limit, process
 from dra_conformance.core.errors import ExitCode, SpecificationError
-from dra_conformance.core.events import Event, InventoryUsed, ProblemFound, RunFinished, RunPlanned, RunStarted
+from dra_conformance.core.events import (
+    Event,
+    InventoryUsed,
+    LogRecord,
+    ProblemFound,
+    RunFinished,
+    RunPlanned,
+    RunStarted,
+)
 from dra_conformance.core.status import Status
 from dra_conformance.core.tags import ON_REQUEST
 from dra_conformance.report.model import Inventory, Problem, Report
@@ -19,6 +28,8 @@ from dra_conformance.report.scenarios import scenario_result
 from dra_conformance.report.steps import step_times
 from dra_conformance.report.verdict import Outcome, caveats, exit_code, verdict
 
+_OF_PROGRAMS = (process.__name__, output_limit.__name__)
+"""The loggers of warnings about programs under test."""
 _ALL_PROFILES = f"all but {', '.join(sorted(ON_REQUEST))}"
 
 
@@ -32,6 +43,7 @@ class _Log:
     problems: list[Problem] = field(default_factory=list)
     inventories: dict[str, InventoryUsed] = field(default_factory=dict)
     by_scenario: dict[str, list[Event]] = field(default_factory=lambda: defaultdict(list))
+    program_warnings: list[str] = field(default_factory=list)
     duration: float = 0.0
 
     def add(self, event: Event) -> None:
@@ -48,6 +60,8 @@ class _Log:
                 self.inventories.setdefault(event.name, event)
             case ProblemFound():
                 self._add_problem(event)
+            case LogRecord() if event.logger in _OF_PROGRAMS:
+                self.program_warnings.append(event.text)
         if event.scenario:
             self.by_scenario[event.scenario].append(event)
 
@@ -112,6 +126,7 @@ def build(events: Iterable[Event], *, events_sha256: str = "") -> Report:
         problems=outcome.problems,
         waivers=outcome.waivers,
         leftovers=outcome.leftovers,
+        program_warnings=tuple(log.program_warnings),
         slow_steps=step_times(log.by_scenario.values()),
         inventories=tuple(
             Inventory(name=event.name, real=event.real, gpus=event.gpus) for _, event in sorted(log.inventories.items())

@@ -171,6 +171,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """The result of one run. `caveats` are the limits of the verdict, such as a selection, retries, simulated parts.
 
     `duration` is in seconds, `cpu` the sum of its scenarios, `slow_steps` the sentences that took longest.
+    `program_warnings`: processes that programs under test left behind and that were killed, output that was cut.
     """
 
     api_version: str = API_VERSION
@@ -195,6 +196,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     problems: tuple[Problem, ...] = ()
     waivers: tuple[WaiverResult, ...] = ()
     leftovers: tuple[str, ...] = ()
+    program_warnings: tuple[str, ...] = ()
     slow_steps: tuple[StepTime, ...] = ()
     inventories: tuple[Inventory, ...] = ()
     seed: int = 0

@@ -28,6 +28,7 @@ _NAMED = 4  # rules that one line names
 _SHOWN = 8  # events of a timeline; the files of the report have all of them
 _FREQUENT = ("WATCH", "CHECK", "THEN ", "END  ")
 _LOG_LINES = 5  # of each program
+_WARNINGS = 5  # about programs under test; report.json has all of them
 _LABEL = 12  # columns of a label and its indent
 
 
@@ -113,6 +114,10 @@ def _lines(report: Report, folder: Path | None, color: bool, width: int | None) 
             yield f"{waiver.state} waiver of {waiver.rule} by {waiver.owner} (expires {waiver.expires})"
     for name in report.leftovers:
         yield f"not deleted: {name}"
+    for warning in report.program_warnings[:_WARNINGS]:
+        yield f"warning    {warning}"
+    if (more := len(report.program_warnings) - _WARNINGS) > 0:
+        yield f"warning    {more} more in report.json"
     yield _counts("scenarios", report.statistics) + f"   {report.duration:.1f} s"
     yield _counts("rules", report.rule_statistics)
     yield from _profiles(report, color)

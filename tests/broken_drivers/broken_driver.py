@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
@@ -75,6 +76,8 @@ def main() -> int:
         except OSError as error:
             print(f"cannot open /dev/broken0: {error.strerror}", flush=True)
             return 1
+    if fault == "leaves":  # before there are threads of gRPC
+        subprocess.Popen(["sh", "-c", "sleep 600", "sh", "--token=abc"], start_new_session=True)
     if fault == "garbage":
         codec.DRACodec.encode_prepared = lambda self, answers: b"\xff\xff\xff"  # type: ignore[method-assign]
     name = "other.dra.test" if fault == "other-name" else DRIVER

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -243,3 +245,18 @@ def test_a_driver_whose_calls_take_less_time_than_a_kubelet_waits_passes(
     assert judged
     assert {rule: rules[rule] for rule in judged if rules[rule] != "passed"} == {}
     in_good_order(ended)
+
+
+def test_processes_that_a_driver_leaves_behind_are_in_every_report(tmp_path: Path) -> None:
+    ended = run(tmp_path, broken("leaves"), "--focus", ONE, "--report", "html")
+    in_good_order(ended)
+    page = html.unescape((ended.folder / "report.html").read_text())
+    assert len(ended.report["programWarnings"]) == 2  # the first start shows that the driver can be started
+    for warning in ended.report["programWarnings"]:
+        assert re.fullmatch(
+            r"driver on \w+: killed processes that it left behind: "
+            r"\d+ sh -c sleep 600 sh --token=\*\*\*; \d+ sleep 600",
+            warning,
+        )
+        assert f"warning    {warning}" in ended.text
+        assert warning in page
