@@ -25,7 +25,7 @@ _PROFILE_COLORS = {
     ProfileStatus.NOT_CONFORMANT: "31",
 }
 _NAMED = 4  # rules that one line names
-_SHOWN = 8  # events of a timeline; the files of the report have all of them
+_SHOWN = 6  # events of a timeline; the files of the report have all of them
 _FREQUENT = ("WATCH", "CHECK", "THEN ", "END  ")
 _LOG_LINES = 5  # of each program
 _WARNINGS = 5  # about programs under test; report.json has all of them

@@ -32,8 +32,8 @@ PROGRAMS = Path(__file__).parents[1] / "planted_bugs"
 COLUMNS, ROWS = 80, 40
 SCREEN = 80 * 9
 """The width in pixels of a window with 80 columns; the browser of the tests is about 40 lines high."""
-PROGRESS = 8
-"""Lines that a run prints above its report: target and plan, the failed scenario, the chapter."""
+PROGRESS = 10
+"""Rows that a run prints above its report: target and plan, wrapped, the failed scenario, the chapters."""
 ALL = [pytest.param("python", bug, id=f"python-{bug.name}") for bug in PYTHON]
 ALL += [pytest.param("go", bug, id=f"go-{bug.name}") for bug in GO]
 

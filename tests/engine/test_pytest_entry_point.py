@@ -89,7 +89,7 @@ def test_the_junit_xml_of_pytest_has_rules_and_the_timeline(cli: CommandLine, wo
     ]
     assert ("status", "passed") in properties(cases["test_a_node_is_there_n[3]"])
     text = failed.findtext("failure") or ""
-    assert text.startswith('the Node "n1" is gone: expected no such object; saw ["n1-')
+    assert text.startswith('the Node "n1" is gone: expected no such object; saw n1-')
     assert re.search(r"^\+ +\d+\.\d+  API +POST nodes -> 201", text, re.MULTILINE)
     assert "objects: failures/probe.bad#" in text
     last = text.splitlines()[-2:]
