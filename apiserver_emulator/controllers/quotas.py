@@ -13,15 +13,12 @@ from typing import Any
 from apiserver_emulator.controllers.writes import ControllerWrites
 from apiserver_emulator.core import Core
 from apiserver_emulator.quotas.admission import QUOTAS, has_scopes
-from apiserver_emulator.quotas.usage import QuotaUsage
+from apiserver_emulator.quotas.usage import ENDED, PODS, QuotaUsage
 from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.store import Event, Key, Record, TypeKey
 from dra_api.quantity import Quantity
 
 Obj = dict[str, Any]
-
-_PODS: TypeKey = ("", "pods")
-_ENDED = ("Succeeded", "Failed")
 
 
 class QuotaController:
@@ -36,7 +33,7 @@ class QuotaController:
         """Return the quotas to calculate again after a commit."""
         if kind == QUOTAS:
             return [event.key] if event.type != "DELETED" and _limits_changed(event) else []
-        if not event.key[0] or not (event.type == "DELETED" or (kind == _PODS and _ended(event))):
+        if not event.key[0] or not (event.type == "DELETED" or (kind == PODS and _ended(event))):
             return []
         quotas = self._core.store.snapshot(QUOTAS, event.key[0])[0]
         return [(event.key[0], record.obj["metadata"]["name"]) for record in quotas]
@@ -73,4 +70,4 @@ def _limits_changed(event: Event) -> bool:
 def _ended(event: Event) -> bool:
     """Return whether a pod has ended with this event."""
     before = (event.old.obj.get("status") or {}).get("phase") if event.old is not None else None
-    return before not in _ENDED and (event.record.obj.get("status") or {}).get("phase") in _ENDED
+    return before not in ENDED and (event.record.obj.get("status") or {}).get("phase") in ENDED

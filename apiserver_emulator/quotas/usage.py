@@ -18,6 +18,7 @@ from apiserver_emulator.core import Core
 from apiserver_emulator.dra.device_class import is_extended_resource_name
 from apiserver_emulator.resource_types import ResourceType
 from apiserver_emulator.store import TypeKey
+from dra_api.claim_devices import QUOTA, devices_by_class
 from dra_api.objects import controller_of
 from dra_api.quantity import Quantity
 
@@ -26,17 +27,14 @@ Amounts = dict[str, Quantity]
 
 CLAIMS: TypeKey = ("resource.k8s.io", "resourceclaims")
 _CLASSES: TypeKey = ("resource.k8s.io", "deviceclasses")
-_PODS: TypeKey = ("", "pods")
+PODS: TypeKey = ("", "pods")
 _UNCOUNTED = frozenset({("", "events"), ("events.k8s.io", "events")})
 
 REQUESTS = "requests."
-_DEVICES = ".deviceclass.resource.k8s.io/devices"
 _OF_CLASS = "deviceclass.resource.kubernetes.io/"
 _FOR_EXTENDED_RESOURCE = "resource.kubernetes.io/extended-resource-claim"
-# A request for all devices gets as many as an allocation can have (AllocationResultsMaxSize), but no more.
-_MOST_DEVICES = 32
 # Pods that have ended use nothing.
-_ENDED = ("Succeeded", "Failed")
+ENDED = ("Succeeded", "Failed")
 
 
 class QuotaUsage:
@@ -55,7 +53,7 @@ class QuotaUsage:
         """Return what an object uses."""
         if resource.key == CLAIMS:
             found = self._of_claim(obj)
-        elif resource.key == _PODS:
+        elif resource.key == PODS:
             found = self._of_pod(obj)
         else:
             found = {}
@@ -65,8 +63,8 @@ class QuotaUsage:
         if name == _count(resource):
             return True
         if resource.key == CLAIMS:
-            return name.endswith(_DEVICES) or (self._claims_use_extended_resources() and self._has_class(name))
-        return resource.key == _PODS and self._is_of_pods(name)
+            return name.endswith(QUOTA) or (self._claims_use_extended_resources() and self._has_class(name))
+        return resource.key == PODS and self._is_of_pods(name)
 
     # -- claims --------------------------------------------------------------------------------------------------
 
@@ -88,8 +86,8 @@ class QuotaUsage:
         return any(record.obj["spec"].get("extendedResourceName") == wanted for record in classes)
 
     def _of_claim(self, claim: Obj) -> Amounts:
-        devices = devices_of_claim(claim)
-        found = {class_name + _DEVICES: Quantity(number) for class_name, number in devices.items()}
+        devices = devices_by_class(claim["spec"])
+        found = {class_name + QUOTA: Quantity(number) for class_name, number in devices.items()}
         if self._claims_use_extended_resources():
             found |= self._beyond_the_pod(devices, self._charged_to_pod(claim))
         return found
@@ -113,7 +111,7 @@ class QuotaUsage:
             return {}
         if (owner.get("kind"), owner.get("apiVersion")) != ("Pod", "v1"):
             return {}
-        record = self._core.store.get(_PODS, (meta.get("namespace", ""), owner.get("name", "")))
+        record = self._core.store.get(PODS, (meta.get("namespace", ""), owner.get("name", "")))
         if record is None or record.obj["metadata"]["uid"] != owner.get("uid"):
             return {}
         named = (record.obj.get("status") or {}).get("extendedResourceClaimStatus")
@@ -145,26 +143,10 @@ class QuotaUsage:
         return is_extended_resource_name(name) or (self._minor >= 35 and name.startswith(_OF_CLASS))
 
     def _of_pod(self, pod: Obj) -> Amounts:
-        if (pod.get("status") or {}).get("phase") in _ENDED:
+        if (pod.get("status") or {}).get("phase") in ENDED:
             return {}
         wanted = _requested(pod["spec"])
         return {REQUESTS + name: amount for name, amount in wanted.items() if self._is_extended(name)}
-
-
-def devices_of_claim(claim: Obj) -> Counter[str]:
-    """Return the most devices that a claim can get, by class. Of alternatives, the largest of each class counts."""
-    found: Counter[str] = Counter()
-    for request in claim["spec"].get("devices", {}).get("requests") or ():
-        largest: Counter[str] = Counter()
-        for option in request.get("firstAvailable") or [request["exactly"]]:
-            class_name = option["deviceClassName"]
-            largest[class_name] = max(largest[class_name], _devices(option))
-        found += largest
-    return found
-
-
-def _devices(option: Obj) -> int:
-    return _MOST_DEVICES if option.get("allocationMode") == "All" else int(option.get("count") or 0)
 
 
 def _age(claim: Obj) -> tuple[str, str]:

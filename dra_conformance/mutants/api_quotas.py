@@ -29,7 +29,7 @@ def _without(patch: Patch, leave_out: Callable[[str], bool]) -> None:
 
 def _devices(patch: Patch, count: Callable[[_Function, Any], int]) -> None:
     """Let a request ask for another number of devices."""
-    patch.wrap(f"{_USAGE}:_devices", lambda original: lambda option: count(original, option))
+    patch.wrap("dra_api.claim_devices:_devices", lambda original: lambda option: count(original, option))
 
 
 @mutant("claims-are-not-counted", rule="DRA-620")
@@ -66,13 +66,13 @@ def _(patch: Patch) -> None:
     """Only the first request of a claim is charged."""
 
     def make(original: _Function) -> _Function:
-        def devices_of_claim(claim: Any) -> Any:
-            requests = claim["spec"]["devices"]["requests"][:1]
-            return original({**claim, "spec": {"devices": {"requests": requests}}})
+        def devices_by_class(spec: Any) -> Any:
+            requests = spec["devices"]["requests"][:1]
+            return original({"devices": {"requests": requests}})
 
-        return devices_of_claim
+        return devices_by_class
 
-    patch.wrap(f"{_USAGE}:devices_of_claim", make)
+    patch.wrap(f"{_USAGE}:devices_by_class", make)
 
 
 @mutant("classes-share-a-quota", rule="DRA-621")
@@ -80,13 +80,13 @@ def _(patch: Patch) -> None:
     """All devices of a claim are charged to the class of its first request."""
 
     def make(original: _Function) -> _Function:
-        def devices_of_claim(claim: Any) -> Any:
-            found = original(claim)
+        def devices_by_class(spec: Any) -> Any:
+            found = original(spec)
             return Counter(dict.fromkeys(list(found)[:1], found.total()))
 
-        return devices_of_claim
+        return devices_by_class
 
-    patch.wrap(f"{_USAGE}:devices_of_claim", make)
+    patch.wrap(f"{_USAGE}:devices_by_class", make)
 
 
 @mutant("all-devices-are-charged-as-one", rule="DRA-622")
@@ -100,17 +100,17 @@ def _(patch: Patch) -> None:
     """The devices of all alternatives are charged together."""
 
     def make(original: _Function) -> _Function:
-        def devices_of_claim(claim: Any) -> Any:
+        def devices_by_class(spec: Any) -> Any:
             requests = [
                 {"exactly": option}
-                for request in claim["spec"]["devices"]["requests"]
+                for request in spec["devices"]["requests"]
                 for option in request.get("firstAvailable") or [request["exactly"]]
             ]
-            return original({"spec": {"devices": {"requests": requests}}})
+            return original({"devices": {"requests": requests}})
 
-        return devices_of_claim
+        return devices_by_class
 
-    patch.wrap(f"{_USAGE}:devices_of_claim", make)
+    patch.wrap(f"{_USAGE}:devices_by_class", make)
 
 
 @mutant("first-alternative-is-charged", rule="DRA-623")
@@ -118,16 +118,16 @@ def _(patch: Patch) -> None:
     """Only the first alternative is charged, which is not the one that a scheduler must choose."""
 
     def make(original: _Function) -> _Function:
-        def devices_of_claim(claim: Any) -> Any:
+        def devices_by_class(spec: Any) -> Any:
             requests = [
                 {"exactly": (request.get("firstAvailable") or [request.get("exactly")])[0]}
-                for request in claim["spec"]["devices"]["requests"]
+                for request in spec["devices"]["requests"]
             ]
-            return original({"spec": {"devices": {"requests": requests}}})
+            return original({"devices": {"requests": requests}})
 
-        return devices_of_claim
+        return devices_by_class
 
-    patch.wrap(f"{_USAGE}:devices_of_claim", make)
+    patch.wrap(f"{_USAGE}:devices_by_class", make)
 
 
 @mutant("admin-access-is-free", rule="DRA-624")

@@ -1,7 +1,6 @@
 """Quotas that keep the claims of a pod's templates from being created.
 
-Pure functions. A claim counts as one object, and with its devices for each DeviceClass: of alternatives the largest
-number, of allocation mode All the most that a claim can have.
+Pure functions. A claim counts as one object, and with its devices for each DeviceClass (`dra_api.claim_devices`).
 
 Source: pkg/quota/v1/evaluator/core/resource_claims.go of k8s.io/kubernetes at v1.37.2.
 """
@@ -11,14 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
+from dra_api.claim_devices import QUOTA, devices_by_class
 from dra_api.objects import Obj, name_of, namespace_of
 from dra_api.quantity import Quantity
 from dra_conformance.oracle.dumps import Dump
 
 COUNT = "count/resourceclaims.resource.k8s.io"
-_DEVICES = ".deviceclass.resource.k8s.io/devices"
-_MOST_DEVICES = 32
-"""AllocationResultsMaxSize of the API."""
 
 
 def obstacles(dump: Dump, pod: Obj) -> Iterator[str]:
@@ -58,20 +55,9 @@ def _needed(dump: Dump, pod: Obj, namespace: str) -> Counter[str]:
     for name in wanted:
         if name in templates:
             needed[COUNT] += 1
-            needed += _devices((templates[name].get("spec") or {}).get("spec") or {})
+            devices = devices_by_class((templates[name].get("spec") or {}).get("spec") or {})
+            needed += Counter({f"{class_name}{QUOTA}": number for class_name, number in devices.items()})
     return needed
-
-
-def _devices(spec: Obj) -> Counter[str]:
-    counted: Counter[str] = Counter()
-    for request in (spec.get("devices") or {}).get("requests") or ():
-        worst: Counter[str] = Counter()
-        for one in request.get("firstAvailable") or [request.get("exactly") or {}]:
-            every = one.get("allocationMode") == "All"
-            number = _MOST_DEVICES if every else int(one.get("count") or 1)
-            worst |= Counter({f"{one.get('deviceClassName')}{_DEVICES}": number})
-        counted += worst
-    return counted
 
 
 def _number(text: object) -> int:
