@@ -166,9 +166,7 @@ def _check_values(file: Path, config: _Config) -> None:
         field = f"clusters[{at}].cluster"
         _base64(file, f"{field}.certificate-authority-data", named.cluster.certificate_authority_data)
         if named.cluster.proxy_url:
-            _url(file, f"{field}.proxy-url", named.cluster.proxy_url)
-            if "://" not in named.cluster.proxy_url:  # as in client-go; a server without a scheme is one of http
-                raise WrongFieldError(file, f"{field}.proxy-url", "has no scheme, which is http or https")
+            _url(file, f"{field}.proxy-url", named.cluster.proxy_url, needs_scheme=True)
     for at, user in enumerate(config.users):
         _base64(file, f"users[{at}].user.client-certificate-data", user.user.client_certificate_data)
         _base64(file, f"users[{at}].user.client-key-data", user.user.client_key_data)
@@ -181,15 +179,18 @@ def _base64(file: Path, field: str, value: str) -> None:
         raise WrongFieldError(file, field, f"is not base64: {error}") from None
 
 
-def _url(file: Path, field: str, value: str) -> None:
+def _url(file: Path, field: str, value: str, *, needs_scheme: bool = False) -> None:
     if not value:
         raise WrongFieldError(file, field, "is missing")
-    if problem := url_problem(value):
+    if problem := url_problem(value, needs_scheme=needs_scheme):
         raise WrongFieldError(file, field, problem)
 
 
-def url_problem(value: str) -> str:
-    """Return why the address of a server or proxy cannot be used, or nothing. Without a scheme it is one of http."""
+def url_problem(value: str, *, needs_scheme: bool = False) -> str:
+    """Return why the address of a server or proxy cannot be used, or nothing.
+
+    Without a scheme, a server is one of http; client-go refuses such a proxy, which `needs_scheme`.
+    """
     # An address with a user may have a password too.
     shown = "it" if "@" in value else repr(value)
     try:
@@ -197,6 +198,8 @@ def url_problem(value: str) -> str:
         urlsplit(value)
     except (LocationParseError, ValueError) as error:
         return f"{shown} is not a URL" + (f": {error}" if "@" not in value else "")
+    if address.scheme is None and needs_scheme:
+        return "has no scheme, which is http or https"
     if address.scheme not in (None, "http", "https"):
         return f"{shown} has the scheme {address.scheme}, which is neither http nor https"
     return "" if address.host else f"{shown} names no host"
