@@ -193,7 +193,7 @@ def _write_json(
     offers: list[DoubleOffer],
     uses: list[DoubleUse],
 ) -> None:
-    say(
+    click.echo(
         json.dumps(
             {
                 "checked": [
