@@ -12,12 +12,13 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import signal
 
 KILL = "cgroup.kill"
 _WAIT_MS = 2000
 """How long the kernel may take to end killed processes."""
 _ROUNDS = 5  # without cgroup.kill, which Linux has since 5.14, a process can fork while the others are killed
-_COMMAND = 200
+_COMMAND = 200  # characters of a command line
 
 
 def own_group() -> str:
@@ -60,13 +61,16 @@ def members(group: str) -> dict[int, str]:
     for folder, _, _ in os.walk(group):
         # A process, or a group that a program made, can end at any time.
         with contextlib.suppress(OSError), open(entrance(folder), encoding="utf-8") as file:
-            for line in file:
-                process = int(line)
-                with contextlib.suppress(OSError), open(f"/proc/{process}/cmdline", "rb") as words:
-                    text = words.read().replace(b"\0", b" ").decode(errors="replace").strip()
-                    found[process] = text[:_COMMAND]
-    found.pop(0, None)  # what runs in another PID namespace
+            for line in file:  # 0 is a process of another PID namespace, which has no command line here
+                with contextlib.suppress(OSError):
+                    found[int(line)] = command_line(int(line))
     return found
+
+
+def command_line(process: int) -> str:
+    """Return the beginning of the command line of a process. Raises OSError if it has ended."""
+    with open(f"/proc/{process}/cmdline", "rb") as file:
+        return file.read().replace(b"\0", b" ").decode(errors="replace").strip()[:_COMMAND]
 
 
 def kill(group: str) -> None:
@@ -79,7 +83,7 @@ def kill(group: str) -> None:
         found = members(group)
         for process in found:
             with contextlib.suppress(OSError):
-                os.kill(process, 9)
+                os.kill(process, signal.SIGKILL)
         if not found:
             break
     _wait_until_empty(group)

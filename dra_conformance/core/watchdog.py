@@ -30,9 +30,7 @@ def marked(mark: bytes) -> dict[int, str]:
             with open(f"/proc/{name}/environ", "rb") as file:
                 environment = b"\0" + file.read()
             if b"\0" + mark in environment:
-                with open(f"/proc/{name}/cmdline", "rb") as file:
-                    words = file.read().split(b"\0")
-                found[int(name)] = b" ".join(words).decode(errors="replace").strip()[:200]
+                found[int(name)] = control_groups.command_line(int(name))
     return found
 
 
