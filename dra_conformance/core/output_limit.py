@@ -15,13 +15,14 @@ from pathlib import Path
 from typing import Final
 
 from dra_api.threads import started
+from dra_conformance.core.program_log import LOGGER
 
 LIMIT: Final = 64 << 20
 KEPT: Final = 16 << 20
 """Bytes: a file that is larger than `LIMIT` is cut after `KEPT`."""
 
 _SECONDS: Final = 0.25  # a program prints about 100 MB in a second
-_log = logging.getLogger(__name__)
+_log = logging.getLogger(LOGGER)
 
 
 class OutputLimit:

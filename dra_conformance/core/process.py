@@ -23,10 +23,11 @@ from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.isolation import NONE, Isolation
 from dra_conformance.core.options import redact
 from dra_conformance.core.output_limit import OUTPUT_LIMIT
+from dra_conformance.core.program_log import LOGGER
 from dra_conformance.core.started_programs import VARIABLE, ProgramMark, kill_remaining, new_mark
 
 _TAIL, _LAST_LINES = 1 << 16, 400  # bytes and lines: enough for the stack after a panic
-_log = logging.getLogger(__name__)
+_log = logging.getLogger(LOGGER)
 _LAST_WORDS = ("panic: ", "fatal error: ", "Error: ")
 
 

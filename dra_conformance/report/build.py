@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from dra_conformance.core import output_limit, process
 from dra_conformance.core.errors import ExitCode, SpecificationError
 from dra_conformance.core.events import (
     Event,
@@ -19,6 +18,7 @@ from dra_conformance.core.events import (
     RunPlanned,
     RunStarted,
 )
+from dra_conformance.core.program_log import LOGGER
 from dra_conformance.core.status import Status
 from dra_conformance.core.tags import ON_REQUEST
 from dra_conformance.report.model import Inventory, Problem, Report
@@ -28,8 +28,6 @@ from dra_conformance.report.scenarios import scenario_result
 from dra_conformance.report.steps import step_times
 from dra_conformance.report.verdict import Outcome, caveats, exit_code, verdict
 
-_OF_PROGRAMS = (process.__name__, output_limit.__name__)
-"""The loggers of warnings about programs under test."""
 _ALL_PROFILES = f"all but {', '.join(sorted(ON_REQUEST))}"
 
 
@@ -60,7 +58,7 @@ class _Log:
                 self.inventories.setdefault(event.name, event)
             case ProblemFound():
                 self._add_problem(event)
-            case LogRecord() if event.logger in _OF_PROGRAMS:
+            case LogRecord() if event.logger == LOGGER:
                 self.program_warnings.append(event.text)
         if event.scenario:
             self.by_scenario[event.scenario].append(event)
