@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.node import ScenarioNode
@@ -142,10 +141,9 @@ class NodeDevicePlugin:
                 self.error = str(error)
 
     def _filled(self, command: Sequence[str]) -> list[str]:
-        root = Path("/") if self.node.real else self.node.gpus.driver_root
         values = {
             "device_plugins": str(self.node.device_plugins_dir),
             "cdi": str(self.node.kubelet.cdi_roots[0]),
-            "driver_root": str(root),
+            "driver_root": str(self.node.driver_root),
         }
         return [fill(word, values) for word in command[_OPTIONS_FROM:]]

@@ -18,6 +18,7 @@ from typing import Any, cast
 import pytest
 
 import hatch_build
+from dra_conformance.components import elf
 from fake_nvml.state import FILE_SIZE
 
 ROOT = Path(hatch_build.__file__).parent
@@ -87,6 +88,13 @@ def test_ziglang_builds_for_musl(tmp_path: Path, machine: str) -> None:
     library, _ = hatch_build.build_library(out=tmp_path, compiler=compiler)
     needed = subprocess.run(["readelf", "-d", str(library)], capture_output=True, text=True, check=True).stdout
     assert [line.split("[")[1] for line in needed.splitlines() if "(NEEDED)" in line] == ["libc.so]"]
+
+
+def test_a_compiler_that_fortifies_by_default_calls_no_function_that_musl_lacks(tmp_path: Path) -> None:
+    compiler = hatch_build.find_compiler()
+    assert compiler is not None
+    for library in hatch_build.build_library(out=tmp_path, compiler=[*compiler, "-D_FORTIFY_SOURCE=2"]):
+        assert [name for name in elf.read(library).undefined if name.endswith("_chk")] == []
 
 
 def test_a_compiler_that_fails_says_why_and_leaves_nothing(tmp_path: Path) -> None:

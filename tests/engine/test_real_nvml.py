@@ -39,6 +39,7 @@ def report(folder: Path) -> dict[str, Any]:
 
 
 def test_a_machine_without_a_driver_is_reported_in_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "libnvidia-ml.so.1").write_text("no library")  # found before the library of a machine with a GPU
     code, text = run(tmp_path / "report", {"LD_LIBRARY_PATH": str(tmp_path)}, "--focus", SCENARIO)
     assert code == 10
     said = [line for line in text.splitlines() if "--nvml real" in line]
@@ -56,6 +57,15 @@ def test_the_reference_driver_reads_the_machines_own_library(tmp_path: Path) -> 
         uuids = {view.uuid for view in machine.gpus}
         events = (tmp_path / "report" / "events.jsonl").read_text()
         assert all(uuid in events for uuid in uuids), "the slices are of that machine's GPUs"
+
+
+def test_a_device_plugin_started_again_keeps_the_driver_root(tmp_path: Path) -> None:
+    focus = "^device_plugins/restarts#a-plugin-starts-over-the-sockets-of-one-that-was-killed"
+    with fake_nvml.Node.create("h200", tmp_path / "machine") as machine:
+        root = str(machine.driver_root)
+        code, text = run(tmp_path / "report", machine.env(), "--driver-root", root, "--focus", focus)
+    assert code == 0, text
+    assert [row["status"] for row in report(tmp_path / "report")["scenarios"]].count("passed") == 1, text
 
 
 def test_nothing_is_changed_on_a_machines_own_gpus(tmp_path: Path) -> None:
