@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 
 import msgspec
@@ -104,6 +104,15 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
         """Return the rules with this change: MUST rules and the worst new status first, else as in the report."""
         found = [rule for rule in self.rules if rule.change is change]
         return sorted(found, key=lambda rule: (rule.level != "MUST", WORST_FIRST.index(rule.new) if rule.new else 0))
+
+
+def each_reason_once(rules: Iterable[RuleChange]) -> Iterator[RuleChange]:
+    """Yield the rules for a reader: a reason that an earlier rule has is a reference to that rule."""
+    first: dict[str, str] = {}
+    for rule in rules:
+        known = first.setdefault(rule.reason, rule.id)
+        same = rule.reason and known != rule.id
+        yield msgspec.structs.replace(rule, reason=f"that of {known}") if same else rule
 
 
 def compare(old: Report, new: Report) -> Comparison:

@@ -8,7 +8,14 @@ from collections.abc import Iterable, Iterator
 
 from dra_conformance.core.plain_text import one_line
 from dra_conformance.core.status import ProfileStatus, Verdict
-from dra_conformance.report.comparison import Change, Comparison, ProfileChange, RuleChange, Side
+from dra_conformance.report.comparison import (
+    Change,
+    Comparison,
+    ProfileChange,
+    RuleChange,
+    Side,
+    each_reason_once,
+)
 from dra_conformance.report.model import RuleCounts
 
 HEADINGS = {
@@ -109,7 +116,7 @@ def _status(status: ProfileStatus | None) -> str | None:
 
 
 def _single(rules: list[RuleChange], width: int) -> Iterator[str]:
-    for rule in rules[:_SHOWN]:
+    for rule in each_reason_once(rules[:_SHOWN]):
         mark = "✓" if rule.change is Change.FIXED else "✗" if rule.level == "MUST" else "!"
         status = arrow(rule.old, rule.new)
         yield from _wrap(f"{one_line(rule.id)} {one_line(rule.level)}  {status}", width, f"  {mark} ")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dra_conformance.core.status import WORST_FIRST, Status
-from dra_conformance.report.comparison import BAD, Change, Comparison, RuleChange
+from dra_conformance.report.comparison import BAD, Change, Comparison, RuleChange, each_reason_once
 from dra_conformance.report.comparison_text import HEADINGS, headline
 from dra_conformance.report.history import target_name
 from dra_conformance.report.model import Check, Report, RuleResult, ScenarioResult
@@ -82,8 +82,9 @@ def _order(rule: RuleResult) -> tuple[bool, int]:
 
 def _changes(change: Change, rules: list[RuleChange]) -> str:
     """Return a table of rules, with fewer of them if their texts are long."""
+    told = list(each_reason_once(rules))
     for rows in _ROWS:
-        block = _block("changes", HEADINGS[change], rules, rows, change is Change.NEW_FAILURE)
+        block = _block("changes", HEADINGS[change], told, rows, change is Change.NEW_FAILURE)
         if len(block) < LARGEST / 2:
             break
     return block

@@ -196,6 +196,18 @@ def test_the_exit_code_of_diff(
         assert (found, bool(out)) == (code, True)
 
 
+def test_a_reason_of_several_rules_is_printed_once() -> None:
+    old = InventedRun().scenario("breaks", ["DRA-002", "DRA-003"]).scenario("too", ["DRA-004"])
+    new = InventedRun().scenario("breaks", ["DRA-002", "DRA-003"], status="failed")
+    found = compare(report_of(old), report_of(new.scenario("too", ["DRA-004"], status="failed")))
+    text, page = render(found, width=100), markdown.compared(found)
+    for printed in (text, page):
+        assert printed.count("breaks: it holds") == 1
+        assert printed.count("that of DRA-002") == 1
+        assert printed.count("too: it holds") == 1
+    assert [rule.reason.count("breaks: it holds") for rule in found.rules] == [1, 1, 0], "JSON has them all"
+
+
 def test_a_failed_should_rule_is_shown_and_is_no_regression() -> None:
     old, new = InventedRun().scenario("a"), InventedRun().scenario("a")
     for run, status in ((old, "passed"), (new, "failed")):
