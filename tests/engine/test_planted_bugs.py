@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import importlib
 import os
+import pty
+import re
 import shlex
 import shutil
+import struct
 import subprocess
 import sys
+import termios
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
@@ -24,7 +31,6 @@ from dra_conformance.pytest_plugin.launch import execute
 from dra_conformance.pytest_plugin.mutation_matrix import LOADED_BEFORE_FORKING
 from dra_conformance.report import files
 from dra_conformance.report.html import render as render_html
-from dra_conformance.report.terminal import render as render_text
 from dra_conformance.steps.catalogue import modules as step_modules
 from tests.planted_bugs.bugs import GO, PYTHON, Bug
 
@@ -32,16 +38,48 @@ PROGRAMS = Path(__file__).parents[1] / "planted_bugs"
 COLUMNS, ROWS = 80, 40
 SCREEN = 80 * 9
 """The width in pixels of a window with 80 columns; the browser of the tests is about 40 lines high."""
-PROGRESS = 10
-"""Rows that a run prints above its report: target and plan, wrapped, the failed scenario, the chapters."""
 ALL = [pytest.param("python", bug, id=f"python-{bug.name}") for bug in PYTHON]
 ALL += [pytest.param("go", bug, id=f"go-{bug.name}") for bug in GO]
 
 Folders = Callable[[str], Mapping[str, Path]]
 
 
+@contextlib.contextmanager
+def terminal(written: Path) -> Iterator[None]:
+    """Make the standard output a terminal of 80 columns, and write what it got to a file at the end."""
+    above, below = pty.openpty()
+    fcntl.ioctl(below, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    got: list[bytes] = []
+
+    def read() -> None:
+        with contextlib.suppress(OSError):  # the other end is closed
+            while some := os.read(above, 65536):
+                got.append(some)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        with os.fdopen(below, "w", encoding="utf-8") as output, contextlib.redirect_stdout(output):
+            yield
+    finally:
+        reader.join()
+        os.close(above)
+        written.write_bytes(b"".join(got))
+
+
+def rows_of(written: Path) -> list[str]:
+    """What a terminal shows of its input, row by row, as if it had room for all of it."""
+    rows = []
+    for line in written.read_bytes().decode().split("\r\n"):
+        shown = re.sub(r"\x1b\[[\d;]*m", "", line.rpartition("\r\x1b[2K")[2])
+        assert "\x1b" not in shown, shown
+        assert "\r" not in shown, shown
+        rows += [shown[at : at + COLUMNS] for at in range(0, len(shown) or 1, COLUMNS)]
+    return rows
+
+
 def run(work: tuple[list[str], list[str], Path]) -> int:
-    """Run scenarios with a driver in this process, and return the exit code."""
+    """Run scenarios with a driver in this process, and return the exit code. `terminal` has what a terminal got."""
     command, scenarios, folder = work
     options = RunOptions(
         driver=f"exec:{shlex.join(command)} {{kubeconfig}} {{node}} {{plugins}} {{registrar}} {{cdi}}",
@@ -54,10 +92,12 @@ def run(work: tuple[list[str], list[str], Path]) -> int:
         profile=("driver-core",),
         report=("json",),
         patience=1.0,
-        progress="none",
         out=str(folder),
     )
-    return execute(options)
+    os.environ["COLUMNS"] = str(COLUMNS)  # this process has a terminal of its own, or none
+    folder.mkdir(parents=True)
+    with terminal(folder / "terminal"):
+        return execute(options)
 
 
 def built_in_go(out: Path) -> str:
@@ -120,12 +160,10 @@ def missing(bug: Bug, text: str) -> list[str]:
 
 @pytest.mark.parametrize(("language", "bug"), ALL)
 def test_the_first_screen_of_the_terminal_leads_to_the_bug(folders: Folders, language: str, bug: Bug) -> None:
-    folder = folders(language)[bug.name]
-    lines = render_text(files.from_folder(folder), folder=folder, width=COLUMNS).splitlines()
-    # A terminal breaks the lines that must stay whole, such as a command.
-    rows = [row for line in lines for row in (line[at : at + COLUMNS] for at in range(0, len(line) or 1, COLUMNS))]
-    screen = "\n".join(rows[: ROWS - PROGRESS])
-    assert rows[0].startswith(f"✗ {bug.rule} MUST failed")
+    rows = rows_of(folders(language)[bug.name] / "terminal")
+    screen = "\n".join(rows[:ROWS])
+    assert rows[0].startswith("dra-conformance  rules "), "the screen begins with the run"
+    assert f"\n✗ {bug.rule} MUST failed\n" in screen
     assert missing(bug, screen) == [], screen
     assert "  log       logs/driver-n1" in screen
 
