@@ -120,6 +120,11 @@ class Cluster:
                 local.setdefault(name, []).append(pool)
         return local, shared
 
+    @cached_property
+    def incomplete_pools(self) -> list[Pool]:
+        """The pools of which not all slices are published, ordered by driver and name."""
+        return [pool for pool in self.pools.values() if not pool.complete]
+
     def pools_for(self, node: NodeView) -> list[Pool]:
         """Return the pools that may have a device for a node, ordered by driver and name."""
         local, shared = self._pools_by_node

@@ -9,6 +9,7 @@ DRA-213 to DRA-219.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from dra_api.quantity import Format, Quantity
 from dra_conformance.oracle.pools import PoolDevice
@@ -23,31 +24,56 @@ def amount(quantity: Quantity) -> int:
 # -- selectors -----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class RefusingSelector:
+    """A selector that does not select a device. `class_name` is empty for a selector of the request.
+
+    `error` is the reason if the selector cannot be evaluated; `expression` is empty for an unknown type of selector.
+    """
+
+    class_name: str
+    number: int
+    expression: str
+    error: str = ""
+
+    def __str__(self) -> str:
+        who = f"selector #{self.number} of {f'class {self.class_name}' if self.class_name else 'the request'}"
+        if not self.expression:
+            return f"{who} {self.error}"
+        return f"{who} fails: {self.error}" if self.error else f"{who} is false: {self.expression}"
+
+
+def refusing_selector(
+    pool_device: PoolDevice, request: ExactDeviceRequest, device_class: DeviceClass
+) -> RefusingSelector | None:
+    """Return the first selector of class and request that does not select a device; None if all are true."""
+    return _first_refusal(pool_device, device_class.spec.selectors, device_class.metadata.name) or _first_refusal(
+        pool_device, request.selectors, ""
+    )
+
+
 def unselected(pool_device: PoolDevice, request: ExactDeviceRequest, device_class: DeviceClass) -> tuple[str, bool]:
     """Return why the selectors of class and request do not select a device, and whether evaluating one failed.
 
     The reason is empty if all selectors are true.
     """
-    name = device_class.metadata.name
-    return _first_refusal(pool_device, device_class.spec.selectors, f"class {name}") or (
-        _first_refusal(pool_device, request.selectors, "the request") or ("", False)
-    )
+    found = refusing_selector(pool_device, request, device_class)
+    return (str(found), bool(found.error)) if found else ("", False)
 
 
 def class_selects(device_class: DeviceClass, pool_device: PoolDevice) -> bool:
     """Whether the selectors of a class select a device; one whose evaluation fails does not."""
-    return _first_refusal(pool_device, device_class.spec.selectors, "the class") is None
+    return _first_refusal(pool_device, device_class.spec.selectors, device_class.metadata.name) is None
 
 
-def _first_refusal(pool_device: PoolDevice, selectors: Iterable[Selector], owner: str) -> tuple[str, bool] | None:
+def _first_refusal(pool_device: PoolDevice, selectors: Iterable[Selector], class_name: str) -> RefusingSelector | None:
     for number, selector in enumerate(selectors):
         if selector.cel is None:
-            return f"selector #{number} of {owner} has an unknown type", True
+            return RefusingSelector(class_name, number, "", "has an unknown type")
         matches = pool_device.matches(selector.cel.expression)
-        if isinstance(matches, str):
-            return f"selector #{number} of {owner} fails: {matches}", True
-        if not matches:
-            return f"selector #{number} of {owner} is false: {selector.cel.expression}", False
+        if matches is not True:
+            error = matches if isinstance(matches, str) else ""
+            return RefusingSelector(class_name, number, selector.cel.expression, error)
     return None
 
 

@@ -1,4 +1,4 @@
-"""Explains why claims cannot be allocated on a node, in one sentence that names the request and the obstacle.
+"""Explains why claims cannot be allocated on a node, in sentences that name the request and the obstacle.
 
 Pure functions. An obstacle is a condition without which the claims would fit. It is found by repeating the exhaustive
 search with one constraint or counter removed.
@@ -6,18 +6,18 @@ search with one constraint or counter removed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
 from dra_api.quantity import Quantity
-from dra_conformance.oracle import device_requests
-from dra_conformance.oracle.cluster import Cluster, DeviceUse
+from dra_conformance.oracle import attributes, device_requests
+from dra_conformance.oracle.cluster import Cluster
+from dra_conformance.oracle.device_causes import WORDS, Cause, Stage, Supply
 from dra_conformance.oracle.feasibility import could_all_be_allocated
-from dra_conformance.oracle.nodes import NodeView
 from dra_conformance.oracle.pools import Pool, PoolDevice, PoolId
-from dra_conformance.oracle.schema import Claim, Constraint, Counter, ExactDeviceRequest, ResourceSlice
+from dra_conformance.oracle.schema import Claim, Constraint, Counter, DeviceRequest, ExactDeviceRequest, ResourceSlice
 from dra_conformance.oracle.verdict import Settings
 
 # Smaller than in `feasibility`, because the search is repeated for each constraint and counter.
@@ -27,11 +27,31 @@ _UNLIMITED = Counter(value=Quantity.parse("1E"))
 
 
 @dataclass(frozen=True, slots=True)
+class Names:
+    """How sentences name claims, by key, and requests, by key and request. Others are named after their objects."""
+
+    claims: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    requests: Mapping[tuple[tuple[str, str], str], str] = field(default_factory=dict)
+
+    def claim(self, claim: Claim) -> str:
+        """Return the name of a claim."""
+        return self.claims.get(claim.key) or f"claim {claim.title}"
+
+    def request(self, claim: Claim, name: str) -> str:
+        """Return the name of a request with its claim."""
+        return self.requests.get((claim.key, name)) or f"{self.claim(claim)}, request {name}"
+
+
+@dataclass(frozen=True, slots=True)
 class Obstacle:
-    """Why claims do not fit on a node: a sentence without the node's name, and an example from this node."""
+    """Why claims do not fit on a node: a sentence without the node's name, and an example from this node.
+
+    `causes`: the devices that cannot be used, each with the reason.
+    """
 
     sentence: str
     example: str = ""
+    causes: tuple[Cause, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.sentence} ({self.example})" if self.example else self.sentence
@@ -39,177 +59,251 @@ class Obstacle:
 
 def obstacle(cluster: Cluster, claims: Sequence[Claim], node: str, *, settings: Settings | None = None) -> Obstacle:
     """Return why the claims of one pod do not fit on a node together. The caller has found that they do not."""
-    chosen = settings or Settings()
+    search = _Search(cluster, node, Names(), settings or Settings(), frozenset(claim.key for claim in claims))
     for claim in claims:
         for device_request in claim.spec.devices.requests:
-            reasons = [
-                _alone(cluster, claims, claim, name, request, node, chosen)
-                for name, request in device_request.alternatives
-            ]
+            reasons = [search.alone(claim, name, request) for name, request in device_request.alternatives]
             if all(reasons):
                 return Obstacle(
                     "; ".join(reason.sentence for reason in reasons if reason),
                     "; ".join(reason.example for reason in reasons if reason and reason.example),
                 )
-    return Obstacle(_together(cluster, claims, node, chosen))
+    return search.together(claims)
 
 
-# -- one request -----------------------------------------------------------------------------------------------------
-
-
-def _alone(
+def obstacles(
     cluster: Cluster,
     claims: Sequence[Claim],
-    claim: Claim,
-    name: str,
-    request: ExactDeviceRequest,
-    node_name: str,
-    settings: Settings,
-) -> Obstacle | None:
-    """Return what keeps one request from enough devices, without regard to the others; None if nothing does."""
-    who = f"claim {claim.title}, request {name}"
-    device_class = cluster.classes_by_name.get(request.device_class_name)
-    if device_class is None:
-        return Obstacle(f"{who}: the class {request.device_class_name} does not exist")
-    node = cluster.node_view(node_name)
-    offered = list(_offered(cluster, node, settings))
-    want = "all devices" if request.all_devices else _devices(request.count)
-    problems = [
-        f"pool {pool.title}: {problem}"
-        for pool in cluster.pools_for(node)
-        if (problem := _problem(pool, node, settings)) and next(pool.devices(node), None) is not None
-    ]
-    hint = "; ".join(problems)
-    if request.all_devices and problems:
-        return Obstacle(f"{who}: wants all devices, but a pool is incomplete or invalid", hint)
-    if not offered:
-        return Obstacle(f"{who}: wants {want}, but none is offered", hint)
-    refused = [(entry, *device_requests.unselected(entry, request, device_class)) for entry in offered]
-    for entry, reason, failed in refused:
-        if failed:
-            return Obstacle(f"{who}: {reason}", f"on device {'/'.join(entry.id)}")
-    matching = [entry for entry, reason, _ in refused if not reason]
-    # A request for all devices needs at least one.
-    need = request.count if not request.all_devices else max(len(matching), 1)
-    if len(matching) < need:
-        return Obstacle(
-            f"{who}: wants {want}, but {_only(len(matching), len(offered), 'selected by its selectors')}", hint
-        )
-    own = {one.key for one in claims}
-    if request.all_devices:
-        # Allocation mode All means all devices that are large enough.
-        matching = [entry for entry in matching if not _small(entry, request, settings)]
-        need = max(len(matching), 1)
-    # Each text continues "but only 1 of 8 is".
-    checks: list[tuple[str, Callable[[PoolDevice], str]]] = [
-        ("without a taint that it does not tolerate", lambda entry: _tainted(entry, request, settings)),
-        ("large enough", lambda entry: _small(entry, request, settings)),
-        ("free", lambda entry: _taken(cluster, entry, request, own, settings)),
-    ]
-    left = matching
-    for words, check in checks:
-        checked = [(entry, check(entry)) for entry in left]
-        good = [entry for entry, why in checked if not why]
-        if len(good) < need:
-            first = next((f"{'/'.join(entry.id)} {why}" for entry, why in checked if why), "")
-            return Obstacle(f"{who}: wants {want}, but {_only(len(good), len(left), words)}", first)
-        left = good
-    return None
+    node: str,
+    *,
+    names: Names | None = None,
+    settings: Settings | None = None,
+) -> list[Obstacle]:
+    """Return every obstacle of the claims of one pod on a node: one for each request, else those of all together.
+
+    The caller has found that the claims do not fit. Of a request with alternatives, each alternative has its obstacle.
+    """
+    own = frozenset(claim.key for claim in claims)
+    search = _Search(cluster, node, names or Names(), settings or Settings(), own)
+    found: list[Obstacle] = []
+    left: list[Claim] = []
+    for claim in claims:
+        kept: list[DeviceRequest] = []
+        for device_request in claim.spec.devices.requests:
+            reasons = [search.alone(claim, name, request) for name, request in device_request.alternatives]
+            if all(reasons):
+                found += [reason for reason in reasons if reason]
+            else:
+                kept.append(device_request)
+        if kept:
+            left.append(with_requests(claim, kept))
+    if not found:
+        return [search.together(claims)]
+    if left and search.answer(left) == "no":
+        found.append(search.together(left))
+    return found
 
 
-def _problem(pool: Pool, node: NodeView, settings: Settings) -> str:
-    return pool.problem(node, partitionable=settings.on("DRAPartitionableDevices"))
-
-
-def _offered(cluster: Cluster, node: NodeView, settings: Settings) -> Iterator[PoolDevice]:
-    for pool in cluster.pools_for(node):
-        if not _problem(pool, node, settings):
-            yield from pool.devices(node)
-
-
-def _tainted(entry: PoolDevice, request: ExactDeviceRequest, settings: Settings) -> str:
-    found = device_requests.untolerated(entry, request) if settings.on("DRADeviceTaints") else []
-    return f"is tainted {found[0].key}={found[0].value}:{found[0].effect}" if found else ""
-
-
-def _small(entry: PoolDevice, request: ExactDeviceRequest, settings: Settings) -> str:
-    return device_requests.too_small(entry, request, shared=_shared(entry, settings))[1]
-
-
-def _shared(entry: PoolDevice, settings: Settings) -> bool:
-    return entry.device.allow_multiple_allocations and settings.on("DRAConsumableCapacity")
-
-
-def _taken(
-    cluster: Cluster, entry: PoolDevice, request: ExactDeviceRequest, own: set[tuple[str, str]], settings: Settings
-) -> str:
-    uses = [use for use in cluster.uses.get(entry.id, ()) if use.claim.key not in own]
-    if request.admin_access or not uses:
-        return ""
-    if not _shared(entry, settings) or any(not use.result.share_id for use in uses):
-        return f"is allocated to claim {uses[0].claim.title}"
-    return _too_little_left(entry, request, uses)
-
-
-def _too_little_left(entry: PoolDevice, request: ExactDeviceRequest, uses: Sequence[DeviceUse]) -> str:
-    """Return which capacity of a shared device has too little left, or an empty text."""
-    requested = device_requests.requested_capacity(entry, request)
-    for short, capacity in entry.device.capacity.items():
-        name = device_requests.qualified(short, entry.driver)
-        names = {short, name}
-        taken = sum(
-            device_requests.amount(value)
-            for use in uses
-            for key, value in use.result.consumed_capacity.items()
-            if key in names
-        )
-        left = device_requests.amount(capacity.value) - taken
-        if device_requests.consumption(capacity, requested.get(name)) > left:
-            return f"has {device_requests.show(left)} of {short} left of {capacity.value}"
-    return ""
-
-
-# -- all requests -----------------------------------------------------------------------------------------------------
-
-
-def _together(cluster: Cluster, claims: Sequence[Claim], node_name: str, settings: Settings) -> str:
-    """Return the constraint, counter or number of devices that requests which fit alone break together."""
-
-    def fits(other: Cluster = cluster, changed: Sequence[Claim] = claims) -> bool:
-        answer = could_all_be_allocated(other, changed, settings=settings, node=node_name, budget=_BUDGET)
-        return bool(answer.witness)
-
-    title = f"claim {claims[0].title}" if len(claims) == 1 else f"claims {', '.join(claim.title for claim in claims)}"
-    for number, claim in enumerate(claims):
-        for at, constraint in enumerate(claim.spec.devices.constraints):
-            if fits(changed=[*claims[:number], _without(claim, at), *claims[number + 1 :]]):
-                return f"claim {claim.title}: no free devices satisfy {_constraint(constraint)}"
-    free = [_unconstrained(claim) for claim in claims]
-    if any(claim.spec.devices.constraints for claim in claims) and fits(changed=free):
-        return f"{title}: no free devices satisfy all its constraints together"
-    node = cluster.node_view(node_name)
-    pools = [pool for pool in cluster.pools_for(node) if pool.counters and next(pool.devices(node), None) is not None]
-    for pool in pools:
-        for counter in pool.counters:
-            if fits(_unlimited(cluster, pool.id, counter)):
-                there = pool.counters[counter]
-                left = device_requests.show(there - _consumed(cluster, pool.id, counter, claims))
-                name = f"counter {'/'.join(counter)} of pool {pool.title}"
-                return f"{title}: {left} is left of the {device_requests.show(there)} of {name}, which is too little"
-    unbounded = cluster
-    for pool in pools:
-        unbounded = _unlimited(unbounded, pool.id, None)
-    if pools and fits(unbounded):
-        return f"{title}: more than one shared counter has too little left"
-    if pools and any(claim.spec.devices.constraints for claim in claims) and fits(unbounded, free):
-        return f"{title}: shared counters and constraints together leave no choice"
-    requested = sum(
-        # Of alternatives the smallest, so that the number is never too high.
-        min(request.count for _, request in device_request.alternatives)
+def failing_selectors(
+    cluster: Cluster, claims: Sequence[Claim], node: str, *, names: Names | None = None
+) -> list[Obstacle]:
+    """Return an obstacle for each request with a selector whose evaluation fails for a device of the node."""
+    own = frozenset(claim.key for claim in claims)
+    search = _Search(cluster, node, names or Names(), Settings(), own)
+    found = [
+        search.alone(claim, name, request)
         for claim in claims
-        for device_request in claim.spec.devices.requests
-    )
-    return f"{title}: the requests together want {_devices(requested)}, but too few are free"
+        for name, request in claim.requests_by_name.items()
+        if request.device_class_name in cluster.classes_by_name and search.fails(request)
+    ]
+    return [one for one in found if one]
+
+
+def with_requests(claim: Claim, requests: list[DeviceRequest]) -> Claim:
+    """Return a claim with other requests."""
+    devices = msgspec.structs.replace(claim.spec.devices, requests=requests)
+    return msgspec.structs.replace(claim, spec=msgspec.structs.replace(claim.spec, devices=devices))
+
+
+class _Search:
+    """The devices of one node, and the search for obstacles among them. `own` are the keys of the pod's claims."""
+
+    def __init__(
+        self, cluster: Cluster, node: str, names: Names, settings: Settings, own: frozenset[tuple[str, str]]
+    ) -> None:
+        self.cluster = cluster
+        self.node = node
+        self.names = names
+        self.settings = settings
+        self.supply = Supply(cluster, cluster.node_view(node), own, settings)
+
+    def answer(self, claims: Sequence[Claim], cluster: Cluster | None = None) -> str:
+        """Return whether claims fit: yes, no or unknown."""
+        found = could_all_be_allocated(
+            cluster or self.cluster, claims, settings=self.settings, node=self.node, budget=_BUDGET
+        )
+        return "yes" if found.witness else found.verdict
+
+    # -- one request ---------------------------------------------------------------------------------------------------
+
+    def fails(self, request: ExactDeviceRequest) -> bool:
+        """Whether a selector of the request or its class cannot be evaluated for a device of the node."""
+        device_class = self.cluster.classes_by_name[request.device_class_name]
+        return any(device_requests.unselected(entry, request, device_class)[1] for entry in self.supply.devices)
+
+    def alone(self, claim: Claim, name: str, request: ExactDeviceRequest) -> Obstacle | None:
+        """Return what keeps one request from enough devices, without regard to the others; None if nothing does."""
+        who = self.names.request(claim, name)
+        device_class = self.cluster.classes_by_name.get(request.device_class_name)
+        if device_class is None:
+            return Obstacle(f"{who}: the class {request.device_class_name} does not exist")
+        supply = self.supply
+        want = "all devices" if request.all_devices else _devices(request.count)
+        hint = "; ".join(
+            f"pool {pool.title}: {supply.problems[pool.id]}" for pool in supply.pools if pool.id in supply.problems
+        )
+        unusable = tuple(supply.unusable())
+        if request.all_devices and supply.problems:
+            return Obstacle(f"{who}: wants all devices, but a pool is incomplete or invalid", hint, unusable)
+        if not supply.devices:
+            return Obstacle(f"{who}: wants {want}, but none is offered", hint, unusable)
+        judged = [(entry, supply.reasons(entry, request, device_class)) for entry in supply.devices]
+        failed = [(entry, text) for entry, reasons in judged for stage, text in reasons if stage is Stage.EVALUATED]
+        if failed:
+            entry = failed[0][0]
+            reason, _ = device_requests.unselected(entry, request, device_class)
+            causes = tuple(Cause.of_device(entry.id, text) for entry, text in failed)
+            return Obstacle(f"{who}: {reason}", f"on device {'/'.join(entry.id)}", causes)
+        return self._too_few(who, want, request, judged, hint, unusable)
+
+    def _too_few(
+        self,
+        who: str,
+        want: str,
+        request: ExactDeviceRequest,
+        judged: list[tuple[PoolDevice, list[tuple[Stage, str]]]],
+        hint: str,
+        unusable: tuple[Cause, ...],
+    ) -> Obstacle | None:
+        """Return the first stage that leaves too few devices, with the reasons of all devices; None if enough pass."""
+        left = judged
+        # A request for all devices is for all that are selected and large enough, and needs at least one.
+        choosing = (Stage.SELECTED, Stage.LARGE) if request.all_devices else ()
+        for stage in (*choosing, *(one for one in WORDS if one not in choosing)):
+            good = [(entry, reasons) for entry, reasons in left if all(at is not stage for at, _ in reasons)]
+            need = request.count
+            if request.all_devices:
+                need = 1 if stage in choosing else len(left)
+            if len(good) < need:
+                counted = left if request.all_devices and stage not in choosing else judged
+                causes = [Cause.of_device(entry.id, text) for entry, reasons in counted for _, text in reasons]
+                named = ("/".join(e.id) + f" {text}" for e, reasons in left for at, text in reasons if at is stage)
+                first = next(named, "")
+                return Obstacle(
+                    f"{who}: wants {want}, but {_only(len(good), len(left), WORDS[stage])}",
+                    hint if stage is Stage.SELECTED else first,
+                    (*causes, *unusable),
+                )
+            left = good
+        return None
+
+    # -- all requests --------------------------------------------------------------------------------------------------
+
+    def together(self, claims: Sequence[Claim]) -> Obstacle:
+        """Return the constraint, counter or number of devices that requests which fit alone break together."""
+
+        def fits(other: Cluster = self.cluster, changed: Sequence[Claim] = claims) -> bool:
+            return self.answer(changed, other) == "yes"
+
+        title = self._title(claims)
+        for number, claim in enumerate(claims):
+            for at, constraint in enumerate(claim.spec.devices.constraints):
+                if fits(changed=[*claims[:number], _without(claim, at), *claims[number + 1 :]]):
+                    sentence = f"{self.names.claim(claim)}: no free devices satisfy {_constraint(constraint)}"
+                    return Obstacle(sentence, causes=tuple(self._values(claim, [constraint])))
+        constraints = [(claim, claim.spec.devices.constraints) for claim in claims if claim.spec.devices.constraints]
+        free = [_unconstrained(claim) for claim in claims]
+        if constraints and fits(changed=free):
+            causes = tuple(cause for claim, several in constraints for cause in self._values(claim, several))
+            return Obstacle(f"{title}: no free devices satisfy all its constraints together", causes=causes)
+        pools = [pool for pool in self.supply.pools if pool.counters]
+        for pool in pools:
+            for counter in pool.counters:
+                if fits(_unlimited(self.cluster, pool.id, counter)):
+                    there = device_requests.show(pool.counters[counter])
+                    left = device_requests.show(self.supply.counter_left(pool, counter))
+                    name = f"counter {'/'.join(counter)} of pool {pool.title}"
+                    return Obstacle(
+                        f"{title}: {left} is left of the {there} of {name}, which is too little",
+                        causes=tuple(self._consumers(pool, counter)),
+                    )
+        unbounded = self.cluster
+        for pool in pools:
+            unbounded = _unlimited(unbounded, pool.id, None)
+        if pools and fits(unbounded):
+            causes = tuple(
+                cause for pool in pools for counter in pool.counters for cause in self._consumers(pool, counter)
+            )
+            return Obstacle(f"{title}: more than one shared counter has too little left", causes=causes)
+        if pools and constraints and fits(unbounded, free):
+            return Obstacle(f"{title}: shared counters and constraints together leave no choice")
+        requested = sum(
+            # Of alternatives the smallest, so that the number is never too high.
+            min(request.count for _, request in device_request.alternatives)
+            for claim in claims
+            for device_request in claim.spec.devices.requests
+        )
+        return Obstacle(
+            f"{title}: the requests together want {_devices(requested)}, but too few are free",
+            causes=tuple(self._rejected(claims)),
+        )
+
+    def _title(self, claims: Sequence[Claim]) -> str:
+        known = [claim for claim in claims if claim.key in self.names.claims]
+        others = [claim.title for claim in claims if claim not in known]
+        plain = [f"claim{'s'[: len(others) != 1]} {', '.join(others)}"] if others else []
+        return " and ".join([*plain, *(self.names.claim(claim) for claim in known)])
+
+    def _candidates(self, request: ExactDeviceRequest) -> list[PoolDevice]:
+        """Return the devices that the request could have without regard to other requests."""
+        device_class = self.cluster.classes_by_name[request.device_class_name]
+        return [entry for entry in self.supply.devices if not self.supply.reasons(entry, request, device_class)]
+
+    def _values(self, claim: Claim, constraints: Sequence[Constraint]) -> Iterator[Cause]:
+        """Yield the value that each candidate has of the attributes of constraints."""
+        for constraint in constraints:
+            attribute, _ = attributes.attribute_of(constraint)
+            covered = [request for name, request in claim.requests_by_name.items() if constraint.covers(name)]
+            entries = {entry.id: entry for request in covered for entry in self._candidates(request)}
+            for entry in entries.values():
+                found = attributes.values(entry, attribute)
+                text = f"has no attribute {attribute}" if found is None else f"has {attribute}={attributes.show(found)}"
+                yield Cause.of_device(entry.id, text)
+
+    def _consumers(self, pool: Pool, counter: tuple[str, str]) -> Iterator[Cause]:
+        """Yield the devices of other claims that consume a counter."""
+        for entry, use in self.supply.holders(pool.id):
+            if taken := entry.consumes.get(counter, 0):
+                text = (
+                    f"consumes {device_requests.show(taken)} of counter {'/'.join(counter)} for claim {use.claim.title}"
+                )
+                yield Cause.of_device(entry.id, text)
+
+    def _rejected(self, claims: Sequence[Claim]) -> Iterator[Cause]:
+        """Yield each reason against a device once, without devices that selectors of a request leave out."""
+        found: dict[Cause, None] = {}
+        for claim in claims:
+            for request in claim.requests_by_name.values():
+                device_class = self.cluster.classes_by_name[request.device_class_name]
+                for entry in self.supply.devices:
+                    for stage, text in self.supply.reasons(entry, request, device_class):
+                        if stage is not Stage.SELECTED:
+                            found[Cause.of_device(entry.id, text)] = None
+        yield from found
+        yield from self.supply.unusable()
+
+
+# -- changed input ----------------------------------------------------------------------------------------------------
 
 
 def _without(claim: Claim, at: int) -> Claim:
@@ -253,17 +347,6 @@ def _unlimited(cluster: Cluster, pool: PoolId, counter: tuple[str, str] | None) 
     return replace(
         cluster, slices=tuple(changed(resource_slice) for resource_slice in cluster.slices), _known_pools=None
     )
-
-
-def _consumed(cluster: Cluster, pool: PoolId, counter: tuple[str, str], claims: Sequence[Claim]) -> int:
-    """Return the amount of a counter that devices of other claims consume, in billionths."""
-    own = {claim.key for claim in claims}
-    held = {
-        entry.id: entry
-        for use in cluster.uses_by_pool.get(pool, ())
-        if use.claim.key not in own and (entry := cluster.pool_device(use.claim, use.result)) is not None
-    }
-    return sum(entry.consumes.get(counter, 0) for entry in held.values())
 
 
 # -- text -----------------------------------------------------------------------------------------------------------
