@@ -58,8 +58,8 @@ def pending(dump: Dump, *, pods: Sequence[str], claims: Sequence[str]) -> list[W
 
     Raises UsageError for a name that is not in the files or is not pending.
     """
-    waiting = [pod for pod in map(_identified, dump.of_kind("Pod")) if _waits(pod)]
-    in_files = [_identified(obj) for obj in dump.of_kind("ResourceClaim")]
+    waiting = [pod for pod in map(identified, dump.of_kind("Pod")) if _waits(pod)]
+    in_files = [identified(obj) for obj in dump.of_kind("ResourceClaim")]
     alone = [claim for claim in in_files if not (claim.get("status") or {}).get("allocation")]
     for option, names, every, ready, state in (
         ("--pod", pods, dump.of_kind("Pod"), waiting, "already bound or has ended"),
@@ -89,7 +89,7 @@ def _waits(pod: Obj) -> bool:
 
 
 def _called(objects: Iterable[Obj], name: str) -> bool:
-    return any(name in (name_of(obj), "/".join(key_of(_identified(obj)))) for obj in objects)
+    return any(name in (name_of(obj), "/".join(key_of(identified(obj)))) for obj in objects)
 
 
 def _spec(obj: Obj) -> Obj:
@@ -105,7 +105,7 @@ def _recorded(pod: Obj) -> list[Obj]:
     return list((pod.get("status") or {}).get("resourceClaimStatuses") or ())
 
 
-def _identified(obj: Obj) -> Obj:
+def identified(obj: Obj) -> Obj:
     """Return a namespaced object with the namespace and UID that an API server would set."""
     metadata = obj.get("metadata") or {}
     namespace = metadata.get("namespace") or "default"
@@ -117,7 +117,7 @@ def _with_generated(pod: Obj) -> Obj:
     """Return a pod with the claims of its templates in its status, as the claim controller would record them."""
     known = {entry.get("name") for entry in _recorded(pod)}
     made = [
-        {"name": entry["name"], "resourceClaimName": _generated_name(pod, entry)}
+        {"name": entry["name"], "resourceClaimName": generated_name(pod, entry)}
         for entry in _of_spec(pod, "resourceClaims")
         if entry.get("resourceClaimTemplateName") and entry["name"] not in known
     ]
@@ -125,14 +125,15 @@ def _with_generated(pod: Obj) -> Obj:
     return {**pod, "status": status}
 
 
-def _generated_name(pod: Obj, entry: Obj) -> str:
+def generated_name(pod: Obj, entry: Obj) -> str:
+    """Return the name of the claim that the simulation makes for a template of a pod."""
     return f"{name_of(pod)}-{entry['name']}{_SUFFIX}"
 
 
 def _pod_for(claim: Obj) -> Obj:
     """Return a pod that uses only this claim."""
     name = f"{name_of(claim)}{_SUFFIX}"
-    return _identified(
+    return identified(
         {
             "apiVersion": "v1",
             "kind": "Pod",
@@ -144,9 +145,9 @@ def _pod_for(claim: Obj) -> Obj:
 
 def completed(dump: Dump) -> list[Obj]:
     """Return the objects of the files and the claims that the claim controller would create from templates."""
-    templates = {key_of(_identified(obj)): obj for obj in dump.of_kind("ResourceClaimTemplate")}
+    templates = {key_of(identified(obj)): obj for obj in dump.of_kind("ResourceClaimTemplate")}
     objects = [
-        _identified(found.obj) if found.obj.get("kind") in ("Pod", "ResourceClaim") else found.obj
+        identified(found.obj) if found.obj.get("kind") in ("Pod", "ResourceClaim") else found.obj
         for found in dump.objects
     ]
     for pod in [obj for obj in objects if obj.get("kind") == "Pod" and _waits(obj)]:
@@ -160,14 +161,14 @@ def completed(dump: Dump) -> list[Obj]:
                 raise UsageError(
                     f"pod {'/'.join(key_of(pod))} uses ResourceClaimTemplate {template}, which is not in the files"
                 )
-            objects.append(_claim_from(found, pod, _generated_name(pod, entry)))
+            objects.append(_claim_from(found, pod, generated_name(pod, entry)))
     return objects
 
 
 def _claim_from(template: Obj, pod: Obj, name: str) -> Obj:
     owner = {"apiVersion": "v1", "kind": "Pod", "name": name_of(pod), "uid": uid_of(pod), "controller": True}
     metadata = {"name": name, "namespace": namespace_of(pod), "ownerReferences": [owner]}
-    return _identified(
+    return identified(
         {
             "apiVersion": template.get("apiVersion"),
             "kind": "ResourceClaim",

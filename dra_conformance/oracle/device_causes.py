@@ -136,7 +136,7 @@ class Supply:
     def _tainted(self, entry: PoolDevice, request: ExactDeviceRequest) -> Iterator[str]:
         if self.settings.on("DRADeviceTaints"):
             for taint in device_requests.untolerated(entry, request):
-                yield f"is tainted {taint.key}={taint.value}:{taint.effect}"
+                yield f"is tainted {taint.key}={taint.value}:{taint.effect}, which the request does not tolerate"
 
     def others(self, entry: PoolDevice) -> list[DeviceUse]:
         """Return the uses of a device by other claims."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 import msgspec
 
 from dra_api.quantity import Quantity
+from dra_conformance.core.plain_text import one_line
 from dra_conformance.oracle import attributes, device_requests
 from dra_conformance.oracle.cluster import Cluster
 from dra_conformance.oracle.device_causes import WORDS, Cause, Stage, Supply
@@ -171,7 +172,7 @@ class _Search:
         failed = [(entry, text) for entry, reasons in judged for stage, text in reasons if stage is Stage.EVALUATED]
         if failed:
             entry = failed[0][0]
-            reason, _ = device_requests.unselected(entry, request, device_class)
+            reason = one_line(device_requests.unselected(entry, request, device_class)[0])
             causes = tuple(Cause.of_device(entry.id, text) for entry, text in failed)
             return Obstacle(f"{who}: {reason}", f"on device {'/'.join(entry.id)}", causes)
         return self._too_few(who, want, request, judged, hint, unusable)

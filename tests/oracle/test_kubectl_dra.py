@@ -89,10 +89,10 @@ def test_why_names_every_obstacle_with_its_nodes(files: Any, said: Said) -> None
     assert code == 0
     assert text.splitlines() == [
         "pod ns/big is pending: none of 2 nodes fits",
-        "  - claim ns/wants, request r: wants 3 devices, but only 2 of 3 are free "
-        "(gpu.example.com/n1/a0 is allocated to claim ns/held)",
+        "  - claim ns/wants, request r: wants 3 devices, but only 2 of 3 are free",
         "    on n1",
-        "  - node(s) had untolerated taint {infra: yes}",
+        "    - device gpu.example.com/n1/a0 is allocated to claim ns/held",
+        "  - the pod does not tolerate the node's taint infra=yes:NoSchedule",
         "    on n2",
         "  - claim ns/wants, request r: wants 3 devices, but none is offered",
         "    on n2",
@@ -128,6 +128,10 @@ def test_why_finds_what_keeps_schedulers_from_trying(files: Any, said: Said) -> 
             "  - ResourceClaim ns/absent of its entry b does not exist",
             "  - ResourceClaimTemplate ns/lost of its entry c does not exist",
             f"  - quota gpus: {resource} has 1 of 2 left, and the claims of the pod need 2",
+            "  not known, and left out of the obstacles of nodes: entry b; entry c",
+            "  apart from that, the pod fits on node n1",
+            "  device r=gpu.example.com/n1/a0",
+            "  device r=gpu.example.com/n1/a1",
         ],
     )
 
@@ -212,7 +216,7 @@ def test_a_claim_that_is_allocated_elsewhere_is_an_obstacle(files: Any, said: Sa
     objects = [one for one in cluster(held("held", "a0")) if one["metadata"]["name"] != "n1"]
     code, text = said("why", "ns/p", "-f", files([busy, *objects, pod("p", resourceClaims=using("held"))]))
     assert code == 0
-    assert "node(s) were unschedulable\n    on n1" in text
+    assert "the node is cordoned (spec.unschedulable), and the pod does not tolerate it\n    on n1" in text
     assert "claim ns/held is allocated to devices that this node cannot use\n    on n2" in text
 
 

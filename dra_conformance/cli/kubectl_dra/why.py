@@ -1,44 +1,55 @@
 """`kubectl dra why POD`: every obstacle of a pod, one sentence for all nodes that have it.
 
-The reference scheduler and the allocation checker look at the cluster as it is, without other pending pods. What a
-scheduler considers beyond claims, node selectors, required node affinity, taints, cpu, memory and extended resources
-is not simulated.
+The obstacles of the pod come first, then those of nodes as if the pod's own were resolved. The reference scheduler and
+the allocation checker look at the cluster as it is, without other pending pods. What a scheduler considers beyond
+claims, node selectors, required node affinity, taints, cpu, memory and extended resources is not simulated.
 """
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 
 import click
 
 from dra_api.objects import Obj, meta, name_of, namespace_of, uid_of
-from dra_conformance.cli.kubectl_dra import quotas, source, table
+from dra_conformance.cli.kubectl_dra import extended_claims, node_obstacles, pod_obstacles, source, table
 from dra_conformance.cli.kubectl_dra.source import Source
 from dra_conformance.cli.simulation import Simulation, Wanted, completed, pending
 from dra_conformance.cli.terminal import say
 from dra_conformance.core.errors import ExitCode, UsageError, unknown
 from dra_conformance.oracle import could_all_be_allocated
+from dra_conformance.oracle.device_causes import Cause
 from dra_conformance.oracle.dumps import Dump
-from dra_conformance.oracle.obstacles import obstacle
+from dra_conformance.oracle.obstacles import Names, Obstacle, failing_selectors, obstacles
 from dra_conformance.oracle.schema import Claim
 from reference_impl.scheduler.cycle import Decision, usable_on
 
 _BUDGET = 20_000
-_REFERENCES = (("resourceClaimName", "ResourceClaim"), ("resourceClaimTemplateName", "ResourceClaimTemplate"))
-"""Fields of a pod's entries, and what they name."""
+_NODES = 6
+"""Names of nodes that the text shows for an obstacle."""
+_SENTENCES = 10
+"""Sentences about devices that the text shows for an obstacle."""
 _EVENTS = 5
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceReason:
+    """Why devices (or pools) cannot be used: a sentence about the first of them, which holds for all."""
+
+    sentence: str
+    devices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Reason:
-    """One obstacle, the nodes that have it (none: it does not depend on the node), and an example from one of them."""
+    """One obstacle, the nodes that have it (none: it does not depend on the node), and the devices in question."""
 
     obstacle: str
     nodes: tuple[str, ...] = ()
-    example: str = ""
+    devices: tuple[DeviceReason, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +64,15 @@ class PodEvent:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """The state of a pod in a sentence, its obstacles, the devices that it has or could get, and its events."""
+    """The state of a pod in a sentence, its obstacles, the devices that it has or could get, and its events.
+
+    `notes` say which obstacles could not be computed.
+    """
 
     pod: str
     state: str
     obstacles: tuple[Reason, ...] = ()
+    notes: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
     events: tuple[PodEvent, ...] = ()
 
@@ -72,13 +87,10 @@ def explain(dump: Dump, name: str, namespace: str) -> Explanation:
         phase = f"{phase}, and being deleted"
     if node := spec.get("nodeName"):
         problems = tuple(_container_problems(pod))
-        return Explanation(title, f"is on node {node}: {phase}", problems, tuple(_held(dump, pod)), events)
+        held = tuple(_held(dump, pod))
+        return Explanation(title, f"is on node {node}: {phase}", problems, devices=held, events=events)
     if phase in ("Succeeded", "Failed"):
         return Explanation(title, f"has ended: {phase}", events=events)
-    before = [*_gates(pod), *_missing(dump, pod), *quotas.obstacles(dump, pod)]
-    if before:
-        reasons = tuple(Reason(text) for text in before)
-        return Explanation(title, "is pending: no scheduler can place it yet", reasons, events=events)
     return _placed(dump, pod, title, events)
 
 
@@ -91,86 +103,102 @@ def _find(dump: Dump, name: str, namespace: str) -> Obj:
     return pods[name]
 
 
-# -- before a scheduler ------------------------------------------------------------------------------------------------
-
-
-def _gates(pod: Obj) -> Iterator[str]:
-    for gate in _dicts((pod.get("spec") or {}).get("schedulingGates")):
-        yield f"scheduling gate {gate.get('name')}: a controller must remove it first"
-
-
-def _missing(dump: Dump, pod: Obj) -> Iterator[str]:
-    """Yield claims and templates of the pod that do not exist."""
-    there = {
-        (kind, namespace_of(obj) or "default", name_of(obj)) for _, kind in _REFERENCES for obj in dump.of_kind(kind)
-    }
-    namespace = namespace_of(pod) or "default"
-    for entry in (pod.get("spec") or {}).get("resourceClaims") or ():
-        for field, kind in _REFERENCES:
-            name = entry.get(field)
-            if name and (kind, namespace, name) not in there:
-                yield f"{kind} {namespace}/{name} of its entry {entry.get('name')} does not exist"
-
-
-# -- by a scheduler ----------------------------------------------------------------------------------------------------
+# -- without a node ----------------------------------------------------------------------------------------------------
 
 
 def _placed(dump: Dump, pod: Obj, title: str, events: tuple[PodEvent, ...]) -> Explanation:
-    """Place the pod in the cluster as it is, without the other pending pods."""
-    alone = Dump(tuple(one for one in dump.objects if not _waits_beside(one.obj, pod)), dump.cluster)
-    (wanted,) = pending(alone, pods=[title], claims=())
-    simulation = Simulation(completed(alone))
-    reasons = tuple(_reasons(simulation, wanted))
-    if reasons:
-        nodes = len(simulation.cluster.nodes)
-        return Explanation(title, f"is pending: none of {nodes} nodes fits", reasons, events=events)
+    """Explain a pending pod: its own obstacles, and those of nodes in the cluster without other pending pods."""
+    alone = replace(
+        dump, objects=tuple(one for one in dump.objects if not pod_obstacles.is_other_pending(one.obj, pod))
+    )
+    found = pod_obstacles.repair(alone, pod)
+    left_out = "; ".join(dict.fromkeys(found.unknown))
+    notes = (f"not known, and left out of the obstacles of nodes: {left_out}",) if left_out else ()
+    repaired = found.of(alone)
+    (wanted,) = pending(repaired, pods=[title], claims=())
+    simulation = Simulation(completed(repaired))
+    own = tuple(Reason(text) for text in found.obstacles)
+    of_nodes = tuple(_reasons(simulation, wanted))
+    nodes = len(simulation.cluster.nodes)
+    none_fits = f"none of {nodes} node{'s'[: nodes != 1]} fits"
+    if own:
+        state = "is pending: no scheduler can place it yet"
+        if of_nodes:
+            return Explanation(title, f"{state}, and {none_fits}", (*own, *of_nodes), notes, events=events)
+        (outcome,) = simulation.run([wanted])
+        notes = (*notes, f"apart from that, the pod fits on node {outcome.node}")
+        return Explanation(title, state, own, notes, outcome.devices, events)
+    if of_nodes:
+        return Explanation(title, f"is pending: {none_fits}", of_nodes, notes, events=events)
     (outcome,) = simulation.run([wanted])
     state = f"is pending, and fits on node {outcome.node}: its scheduler has not placed it there (yet)"
     scheduler = (pod.get("spec") or {}).get("schedulerName") or "default-scheduler"
     return Explanation(title, f"{state}; schedulerName: {scheduler}", devices=outcome.devices, events=events)
 
 
-def _waits_beside(obj: Obj, pod: Obj) -> bool:
-    """Whether this is another pod that waits for a node."""
-    if obj.get("kind") != "Pod" or (obj.get("spec") or {}).get("nodeName"):
-        return False
-    return (name_of(obj), namespace_of(obj)) != (name_of(pod), namespace_of(pod))
-
-
 def _reasons(simulation: Simulation, wanted: Wanted) -> list[Reason]:
-    """Return the obstacles of a pod; none if it fits somewhere."""
-    view, cycle = simulation.view, simulation.cycle
+    """Return the obstacles of nodes; none if the pod fits somewhere."""
+    view, cycle, pod = simulation.view, simulation.cycle, wanted.pod
     with view.lock:
-        decision = cycle.decide(wanted.pod)
+        decision = cycle.decide(pod)
         if isinstance(decision, Decision):
             return []
         states = [] if decision.for_own_claims else sorted(view.candidates(), key=lambda state: state.facts.name)
         if not states:
             return [Reason(decision.message)]
-        claims = simulation.unallocated(wanted.pod)
+        extended = extended_claims.of_pod(view, pod)
+        names = extended_claims.names(pod, extended, pod_obstacles.generated_names(pod))
+        claims = simulation.unallocated(pod)
         nodes_of: defaultdict[str, list[str]] = defaultdict(list)
-        example_of: dict[str, str] = {}
+        causes_of: defaultdict[str, dict[Cause, None]] = defaultdict(dict)
         for state in states:
-            found = [Reason(text) for text in [cycle.node_refusal(wanted.pod, state)] if text]
+            found = [Obstacle(text) for text in node_obstacles.obstacles(view, pod, state, extended)]
             found += [
-                Reason(f"claim {claim.title} is allocated to devices that this node cannot use")
-                for claim in simulation.allocated(wanted.pod)
+                Obstacle(
+                    f"claim {claim.title} is allocated to devices that this node cannot use", causes=_devices(claim)
+                )
+                for claim in simulation.allocated(pod)
                 if not usable_on(simulation.allocation(claim), state)
             ]
-            found += _lacking(simulation, claims, state.facts.name)
-            # The scheduler's own words, where the search is too large or the obstacle is none of the above.
-            for one in found or [Reason(decision.message)]:
-                nodes_of[one.obstacle].append(state.facts.name)
-                example_of.setdefault(one.obstacle, one.example)
-    return [Reason(text, tuple(nodes), example_of[text]) for text, nodes in nodes_of.items()]
+            for_resources = extended_claims.claim_on(pod, extended, state.allocatable)
+            all_claims = [*claims, *([for_resources] if for_resources else [])]
+            found += _lacking(simulation, all_claims, state.facts.name, names)
+            # The scheduler's own words, where the obstacle is none of the above.
+            for one in found or [Obstacle(decision.message)]:
+                nodes_of[one.sentence].append(state.facts.name)
+                causes_of[one.sentence].update(dict.fromkeys(one.causes))
+    return [Reason(text, tuple(nodes), tuple(_grouped(causes_of[text]))) for text, nodes in nodes_of.items()]
 
 
-def _lacking(simulation: Simulation, claims: Sequence[Claim], node: str) -> list[Reason]:
-    """Return what keeps unallocated claims from their devices on a node; nothing if they fit, or it is not certain."""
-    if not claims or could_all_be_allocated(simulation.cluster, claims, node=node, budget=_BUDGET).verdict != "no":
+def _devices(claim: Claim) -> tuple[Cause, ...]:
+    return tuple(Cause.of_device(result.id, f"is allocated to claim {claim.title}") for result in claim.results)
+
+
+def _lacking(simulation: Simulation, claims: Sequence[Claim], node: str, names: Names) -> list[Obstacle]:
+    """Return what keeps unallocated claims from their devices on a node; nothing if they fit."""
+    if not claims:
         return []
-    found = obstacle(simulation.cluster, claims, node)
-    return [Reason(found.sentence, example=found.example)]
+    cluster = simulation.cluster
+    answer = could_all_be_allocated(cluster, claims, node=node, budget=_BUDGET)
+    if answer.verdict == "no":
+        return obstacles(cluster, claims, node, names=names)
+    if answer.verdict == "yes":
+        return []
+    # A selector that fails may end the attempt although there are devices.
+    return failing_selectors(cluster, claims, node, names=names) or [
+        Obstacle(f"the devices of the node cannot be judged: {answer.reason}")
+    ]
+
+
+def _grouped(causes: Iterable[Cause]) -> Iterator[DeviceReason]:
+    """Yield a sentence for all devices that have the same reason."""
+    found: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for cause in causes:
+        found[cause.kind, cause.reason].append(cause.name)
+    for (kind, reason), devices in found.items():
+        more = len(devices) - 1
+        others = f" (and {more} more {kind}{'s'[: more != 1]})" if more else ""
+        yield DeviceReason(f"{kind} {devices[0]}{others} {reason}", tuple(devices))
 
 
 # -- on a node ---------------------------------------------------------------------------------------------------------
@@ -252,12 +280,17 @@ def command(pod: str, source: Source, output: str) -> int:
 def _write(found: Explanation) -> None:
     say(f"pod {found.pod} {found.state}")
     for reason in found.obstacles:
-        example = f" ({reason.example})" if reason.example else ""
-        say(f"  - {reason.obstacle}{example}")
+        say(f"  - {reason.obstacle}")
         if reason.nodes:
-            more = len(reason.nodes) - 6
-            names = ", ".join(reason.nodes[:6]) + (f" and {more} more" if more > 0 else "")
-            say(f"    on {names}")
+            more = len(reason.nodes) - _NODES
+            others = f" and {more} more node{'s'[: more != 1]}" if more > 0 else ""
+            say(f"    on {', '.join(reason.nodes[:_NODES])}{others}")
+        for group in reason.devices[:_SENTENCES]:
+            say(f"    - {group.sentence}")
+        if rest := sum(len(group.devices) for group in reason.devices[_SENTENCES:]):
+            say(f"    - and {rest} more devices: -o json lists all")
+    for note in found.notes:
+        say(f"  {note}")
     for device in found.devices:
         say(f"  device {device}")
     for event in found.events:
