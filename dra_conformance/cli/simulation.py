@@ -261,13 +261,16 @@ class Simulation:
             return Outcome(wanted.kind, wanted.name, reason=self._why(wanted, decision.message))
         devices: list[str] = []
         for entry, allocation in decision.entries:
-            devices += [
-                f"{result['request']}={'/'.join(result[key] for key in ('driver', 'pool', 'device'))}"
-                for result in results_of_allocation(allocation)
-            ]
+            devices += [f"{result['request']}={_device(result)}" for result in results_of_allocation(allocation)]
             # Other claims were allocated by the scheduler of the cluster.
             if key_of(entry.claim) in decision.fresh:
                 self._confirm(entry.claim, allocation)
+        if decision.extended is not None:
+            resource_of = {each["requestName"]: each["resourceName"] for each in decision.extended.wanted.mappings}
+            devices += [
+                f"{resource_of[result['request']]}={_device(result)}"
+                for result in results_of_allocation(decision.extended.allocation)
+            ]
         return Outcome(wanted.kind, wanted.name, decision.node, tuple(devices))
 
     def _confirm(self, claim: Obj, allocation: Obj) -> None:
@@ -317,6 +320,10 @@ class Simulation:
             for claim in self.cluster.claims
             if claim.metadata.namespace == namespace_of(pod) and claim.metadata.name in names
         ]
+
+
+def _device(result: Obj) -> str:
+    return "/".join(str(result[key]) for key in ("driver", "pool", "device"))
 
 
 def _reason(sentence: str, nodes: Sequence[tuple[str, str]]) -> str:

@@ -517,6 +517,48 @@ def test_devices_of_an_earlier_attempt_for_extended_resources_are_free(why: Why)
     why(extended_class(), gpus(device("a0")), left, waiting, state=state)
 
 
+@pytest.mark.parametrize(
+    ("resource", "used", "need"),
+    [
+        ("count/resourceclaims.resource.k8s.io", 3, 1),
+        ("gpu.deviceclass.resource.k8s.io/devices", 2, 2),
+        ("requests.deviceclass.resource.kubernetes.io/gpu", 2, 2),
+        ("requests.example.com/gpu", 3, 0),  # the pod is charged for it, and exists
+    ],
+)
+def test_a_quota_for_the_claim_of_extended_resources(resource: str, used: int, need: int, why: Why) -> None:
+    limits = quota(hard={resource: "3"}, used={resource: str(used)})
+    fits = "and fits on node n1: its scheduler has not placed it there (yet); schedulerName: default-scheduler"
+    state = "is pending: no scheduler can place it yet" if need else f"is pending, {fits}"
+    waiting = pod(containers=[requesting("example.com/gpu", 2)])
+    lines = why(extended_class(), gpus(device("a0"), device("a1")), limits, waiting, state=state)
+    text = f"  - quota gpus: {resource} has {3 - used} of 3 left, and the claims of the pod need {need}"
+    assert lines == [
+        *([text, "  apart from that, the pod fits on node n1"] if need else []),
+        "  device example.com/gpu=gpu.example.com/n1/a0",
+        "  device example.com/gpu=gpu.example.com/n1/a1",
+    ]
+
+
+def test_a_quota_for_extended_resources_counts_claims_of_templates(why: Why) -> None:
+    limits = quota(hard={"requests.example.com/gpu": "3"}, used={"requests.example.com/gpu": "2"})
+    objects = [extended_class(), gpus(device("a0"), device("a1")), template("two", exactly("r", "gpu", count=2))]
+    waiting = pod(resourceClaims=[of_template("two")])
+    assert why(*objects, limits, waiting, state="is pending: no scheduler can place it yet")[0] == (
+        "  - quota gpus: requests.example.com/gpu has 1 of 3 left, and the claims of the pod need 2"
+    )
+
+
+def test_a_device_plugin_somewhere_needs_no_claim(why: Why) -> None:
+    limits = quota(hard={"count/resourceclaims.resource.k8s.io": "0"})
+    plugin = {**node("n2"), "status": {"allocatable": {"example.com/gpu": "1", "pods": "9"}}}
+    state = (
+        "is pending, and fits on node n1: its scheduler has not placed it there (yet); schedulerName: default-scheduler"
+    )
+    objects = [plugin, extended_class(), gpus(device("a0")), limits, pod(containers=[requesting("example.com/gpu")])]
+    why(*objects, state=state)
+
+
 # -- json --------------------------------------------------------------------------------------------------------------
 
 

@@ -23,6 +23,17 @@ def of_pod(view: ClusterView, pod: Obj) -> dict[str, str]:
     return extended_resources.requested(view.pod_needs(pod), view.extended.class_of)
 
 
+def of_every_node(view: ClusterView, pod: Obj) -> Obj | None:
+    """Return the spec of the claim with all requests that no node has a device plugin for; None if there is none."""
+    resources = of_pod(view, pod)
+    by_plugins = {
+        name: 1 for name in resources if any((each.allocatable or {}).get(name) for each in view.candidates())
+    }
+    wanted = extended_resources.wanted(pod, resources, extended_resources.by_devices(resources, by_plugins))
+    spec: Obj = wanted.claim(pod)["spec"]
+    return spec if wanted.requests else None
+
+
 def claim_on(pod: Obj, resources: Mapping[str, str], allocatable: Mapping[str, int] | None) -> Claim | None:
     """Return the claim for a node with these allocatable resources; None if the pod needs none there."""
     wanted = extended_resources.wanted(pod, resources, extended_resources.by_devices(resources, allocatable))

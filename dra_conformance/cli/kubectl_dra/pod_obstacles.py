@@ -1,7 +1,7 @@
 """Obstacles of a pod that do not depend on a node, and the objects as they would be without them.
 
-Pure functions. Scheduling gates, quotas, and claims, templates and DeviceClasses that do not exist keep schedulers from
-a pod. The obstacles of nodes are computed as if they were resolved. Requests that nobody knows are left out.
+Pure functions. Scheduling gates, and claims, templates and DeviceClasses that do not exist, keep schedulers from a pod.
+The obstacles of nodes are computed as if they were resolved. Requests that cannot be known are left out.
 
 Source: k8s.io/dynamic-resource-allocation/resourceclaim and the dynamicresources plugin of kube-scheduler (v1.36).
 """
@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dra_api.objects import Obj, key_of, meta, name_of, namespace_of
-from dra_conformance.cli.kubectl_dra import quotas
 from dra_conformance.cli.simulation import generated_name, identified
 from dra_conformance.oracle.dumps import Dump, Located
 from reference_impl.scheduler import extended_resources, pod_claims
@@ -45,7 +44,6 @@ def repair(dump: Dump, pod: Obj) -> Repair:
     for claim in dump.of_kind("ResourceClaim"):
         if extended_resources.is_claim_of(claim, identified(pod)):
             found.changed[_key(claim)] = None
-    found.obstacles += quotas.obstacles(dump, pod)
     return found
 
 

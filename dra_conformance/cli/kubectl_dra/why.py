@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, replace
 import click
 
 from dra_api.objects import Obj, meta, name_of, namespace_of, uid_of
-from dra_conformance.cli.kubectl_dra import extended_claims, node_obstacles, pod_obstacles, source, table
+from dra_conformance.cli.kubectl_dra import extended_claims, node_obstacles, pod_obstacles, quotas, source, table
 from dra_conformance.cli.kubectl_dra.source import Source
 from dra_conformance.cli.simulation import Simulation, Wanted, completed, pending
 from dra_conformance.cli.terminal import say
@@ -117,7 +117,8 @@ def _placed(dump: Dump, pod: Obj, title: str, events: tuple[PodEvent, ...]) -> E
     repaired = found.of(alone)
     (wanted,) = pending(repaired, pods=[title], claims=())
     simulation = Simulation(completed(repaired))
-    own = tuple(Reason(text) for text in found.obstacles)
+    for_resources = extended_claims.of_every_node(simulation.view, wanted.pod)
+    own = tuple(Reason(text) for text in [*found.obstacles, *quotas.obstacles(alone, pod, for_resources)])
     of_nodes = tuple(_reasons(simulation, wanted))
     nodes = len(simulation.cluster.nodes)
     none_fits = f"none of {nodes} node{'s'[: nodes != 1]} fits"
