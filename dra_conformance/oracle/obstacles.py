@@ -61,6 +61,11 @@ class Obstacle:
 def obstacle(cluster: Cluster, claims: Sequence[Claim], node: str, *, settings: Settings | None = None) -> Obstacle:
     """Return why the claims of one pod do not fit on a node together. The caller has found that they do not."""
     search = _Search(cluster, node, Names(), settings or Settings(), frozenset(claim.key for claim in claims))
+    # One alternative without a class ends the attempt, whatever the others are.
+    if missing := [
+        one for claim in claims for each in claim.spec.devices.requests for one in search.classless(claim, each)
+    ]:
+        return missing[0]
     for claim in claims:
         for device_request in claim.spec.devices.requests:
             reasons = [search.alone(claim, name, request) for name, request in device_request.alternatives]
@@ -91,6 +96,9 @@ def obstacles(
     for claim in claims:
         kept: list[DeviceRequest] = []
         for device_request in claim.spec.devices.requests:
+            if missing := search.classless(claim, device_request):
+                found += missing
+                continue
             reasons = [search.alone(claim, name, request) for name, request in device_request.alternatives]
             if all(reasons):
                 found += [reason for reason in reasons if reason]
@@ -145,6 +153,14 @@ class _Search:
         )
         return "yes" if found.witness else found.verdict
 
+    def classless(self, claim: Claim, device_request: DeviceRequest) -> list[Obstacle]:
+        """Return an obstacle for each alternative of a request whose class does not exist."""
+        return [
+            Obstacle(f"{self.names.request(claim, name)}: the class {request.device_class_name} does not exist")
+            for name, request in device_request.alternatives
+            if request.device_class_name not in self.cluster.classes_by_name
+        ]
+
     # -- one request ---------------------------------------------------------------------------------------------------
 
     def fails(self, request: ExactDeviceRequest) -> bool:
@@ -153,11 +169,12 @@ class _Search:
         return any(device_requests.unselected(entry, request, device_class)[1] for entry in self.supply.devices)
 
     def alone(self, claim: Claim, name: str, request: ExactDeviceRequest) -> Obstacle | None:
-        """Return what keeps one request from enough devices, without regard to the others; None if nothing does."""
+        """Return what keeps one request from enough devices, without regard to the others; None if nothing does.
+
+        Its class exists.
+        """
         who = self.names.request(claim, name)
-        device_class = self.cluster.classes_by_name.get(request.device_class_name)
-        if device_class is None:
-            return Obstacle(f"{who}: the class {request.device_class_name} does not exist")
+        device_class = self.cluster.classes_by_name[request.device_class_name]
         supply = self.supply
         want = "all devices" if request.all_devices else _devices(request.count)
         hint = "; ".join(

@@ -386,6 +386,13 @@ def test_counters_are_named(tmp_path: Path, said: Said) -> None:
     assert "three: 80Gi is left of the 80Gi of counter gpu0/mem of pool gpu.example.com/p, which is too" in text
 
 
+def test_one_alternative_without_a_class_is_the_obstacle(tmp_path: Path, said: Said) -> None:
+    alternatives = [{"name": each, "deviceClassName": each, "count": 1} for each in ("gpu", "lost")]
+    code, text = said("simulate", write(tmp_path, cluster(claim("one", {"name": "r", "firstAvailable": alternatives}))))
+    assert code == 1
+    assert "claim ns/one, request r/lost: the class lost does not exist" in text
+
+
 def test_refusals_of_simulate(tmp_path: Path, said: Said) -> None:
     path = write(tmp_path, cluster(claim("one", exactly("r", "gpu"))))
     for args, word in (

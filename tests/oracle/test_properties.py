@@ -8,7 +8,7 @@ from oracle_clusters import Scene, scenes
 
 from dra_api.objects import name_of
 from dra_conformance.oracle import check, could_all_be_allocated, could_be_allocated
-from dra_conformance.oracle.obstacles import obstacle
+from dra_conformance.oracle.obstacles import obstacle, obstacles
 
 
 @settings(max_examples=500, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
@@ -43,7 +43,7 @@ def test_they_agree_on_several_claims_of_one_pod(scene: Scene) -> None:
     if outcome == "yes":
         assert not [found for claim in scene.claims for found in check(scene.case(name_of(claim))).violations]
     if answer.verdict == "no":
-        assert obstacle(scene.cluster(), claims, "n1").sentence
+        assert obstacles(scene.cluster(), claims, "n1")
 
 
 @settings(max_examples=300, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
