@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
-from oracle_clusters import DRIVER, claim, device_class, exactly, node, resource_slice
+from oracle_clusters import DRIVER, claim, device_class, exactly, node, resource_slice, selector
 from test_planted_faults import allocated, device, result
 
 from dra_api import __version__
@@ -120,6 +120,34 @@ def test_a_device_taint(effect: str, why: Why) -> None:
     ]
 
 
+def test_a_taint_of_a_rule(why: Why) -> None:
+    rule = {
+        "apiVersion": "resource.k8s.io/v1beta2",
+        "kind": "DeviceTaintRule",
+        "metadata": {"name": "broken"},
+        "spec": {"deviceSelector": {"device": "a0"}, "taint": {"key": "broken", "value": "yes", "effect": "NoExecute"}},
+    }
+    assert why(gpus(device("a0")), rule, claim("wants", exactly("r", "gpu")), pod("wants"))[1:] == [
+        "    on n1",
+        "    - device gpu.example.com/n1/a0 is tainted broken=yes:NoExecute, which the request does not tolerate",
+    ]
+
+
+def test_a_request_for_all_devices(why: Why) -> None:
+    small = device("small", capacity={"memory": {"value": "1Gi"}})
+    large = [device(name, capacity={"memory": {"value": "8Gi"}}) for name in ("a0", "a1")]
+    objects = [
+        gpus(small, *large),
+        allocated(claim("held", exactly("r", "gpu")), result("a0")),
+        claim("wants", exactly("r", "gpu", allocationMode="All", capacity={"requests": {"memory": "4Gi"}})),
+    ]
+    assert why(*objects, pod("wants")) == [
+        "  - claim ns/wants, request r: wants all devices, but only 1 of 2 is free",
+        "    on n1",
+        "    - device gpu.example.com/n1/a0 is allocated to claim ns/held",
+    ]
+
+
 def test_every_reason_against_a_device(why: Why) -> None:
     taints = [{"key": key, "effect": "NoSchedule"} for key in ("one", "two")]
     objects = [
@@ -160,6 +188,15 @@ def test_an_incomplete_pool_without_devices(why: Why) -> None:
     objects = [gpus(name="new", count=2, generation=7), claim("wants", exactly("r", "gpu"))]
     assert why(*objects, pod("wants"))[2:] == [
         "    - pool gpu.example.com/n1 is incomplete: 1 of 2 slices of generation 7 are published"
+    ]
+
+
+def test_an_invalid_pool(why: Why) -> None:
+    slices = [gpus(device("a0"), name=name, count=2) for name in ("one", "two")]
+    assert why(*slices, claim("wants", exactly("r", "gpu", allocationMode="All")), pod("wants")) == [
+        "  - claim ns/wants, request r: wants all devices, but a pool is incomplete or invalid",
+        "    on n1",
+        "    - device gpu.example.com/n1/a0 cannot be used, because its pool is invalid: device a0 is listed twice",
     ]
 
 
@@ -270,6 +307,24 @@ def test_each_alternative_has_its_sentence(why: Why) -> None:
     assert [line[:55] for line in lines if line.startswith("  - ")] == [
         "  - claim ns/wants, request r/x: wants 2 devices, but o",
         "  - claim ns/wants, request r/y: wants 3 devices, but o",
+    ]
+
+
+def test_a_search_that_is_too_large_is_reported(why: Why, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dra_conformance.cli.kubectl_dra.why._BUDGET", 0)
+    assert why(gpus(device("a0")), claim("wants", exactly("r", "gpu", count=2)), pod("wants")) == [
+        "  - the devices of the node cannot be judged: no allocation was found within 0 states",
+        "    on n1",
+    ]
+
+
+def test_a_device_of_several_node_selector_terms(why: Why) -> None:
+    terms = [selector("zone", zone)["nodeSelectorTerms"][0] for zone in ("z1", "z2")]
+    network = gpus(device("a0"), nodeName="", nodeSelector={"nodeSelectorTerms": terms})
+    del network["spec"]["nodeName"]
+    assert why(network, claim("wants", exactly("r", "gpu")), pod("wants"))[1:] == [
+        "    on n1",
+        "    - device gpu.example.com/n1/a0 has a nodeSelector of several terms, which an allocation cannot contain",
     ]
 
 
