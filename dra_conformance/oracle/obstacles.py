@@ -217,8 +217,11 @@ class _Search:
                 causes = [Cause.of_device(entry.id, text) for entry, reasons in counted for _, text in reasons]
                 named = ("/".join(e.id) + f" {text}" for e, reasons in left for at, text in reasons if at is stage)
                 first = next(named, "")
+                only = _only(len(good), len(left), WORDS[stage])
+                if len(good) == len(judged):  # all devices are selected, and these are too few
+                    only = f"only {len(good)} {'is' if len(good) == 1 else 'are'} offered"
                 return Obstacle(
-                    f"{who}: wants {want}, but {_only(len(good), len(left), WORDS[stage])}",
+                    f"{who}: wants {want}, but {only}",
                     hint if stage is Stage.SELECTED else first,
                     (*causes, *unusable),
                 )

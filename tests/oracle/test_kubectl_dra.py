@@ -356,7 +356,7 @@ def test_a_cluster_is_read_with_the_namespace_of_its_context(tmp_path: Path, sai
         client.create(PODS, waiting)
         code, text = said("why", "p", "--kubeconfig", str(emulator.kubeconfig))
         assert code == 0, text
-        assert "claim default/wants, request r: wants 2 devices, but only 1 of 1 is selected by its selectors" in text
+        assert "claim default/wants, request r: wants 2 devices, but only 1 is offered" in text
         limited = emulator.write_kubeconfig(tmp_path / "jane", User("jane", groups=("system:authenticated",)))
         code, text = said("pools", "--kubeconfig", str(limited))
         assert code == 0

@@ -295,7 +295,7 @@ def test_all_requests_and_what_the_others_break_together(why: Why) -> None:
     )
     lines = why(gpus(device("a0"), device("b0")), wants, pod("wants"))
     assert [line for line in lines if line.startswith("  - ")] == [
-        "  - claim ns/wants, request many: wants 9 devices, but only 2 of 2 are selected by its selectors",
+        "  - claim ns/wants, request many: wants 9 devices, but only 2 are offered",
         "  - claim ns/wants: no free devices satisfy matchAttribute gpu.example.com/root over requests pair",
     ]
 
@@ -428,8 +428,7 @@ def test_obstacles_of_the_pod_do_not_hide_those_of_nodes(why: Why) -> None:
     assert why(*objects, waiting, state=state) == [
         "  - scheduling gate example.com/wait: a controller must remove it first",
         f"  - quota gpus: {count} has 0 of 5 left, and the claims of the pod need 1",
-        "  - claim of entry gpu (ResourceClaimTemplate two), request r: wants 2 devices, but only 1 of 1 is selected "
-        "by its selectors",
+        "  - claim of entry gpu (ResourceClaimTemplate two), request r: wants 2 devices, but only 1 is offered",
         "    on n1",
     ]
 
@@ -457,7 +456,7 @@ def test_what_does_not_exist_is_left_out_of_the_obstacles_of_nodes(why: Why) -> 
         "  - ResourceClaim ns/absent of its entry entry-absent does not exist",
         "  - ResourceClaimTemplate ns/gone of its entry gpu does not exist",
         "  - claim ns/wants, request s: DeviceClass lost does not exist",
-        "  - claim ns/wants, request r: wants 2 devices, but only 1 of 1 is selected by its selectors",
+        "  - claim ns/wants, request r: wants 2 devices, but only 1 is offered",
         "    on n1",
         "  not known, and left out of the obstacles of nodes: entry entry-absent; entry gpu; claim ns/wants, request s",
     ]
@@ -486,7 +485,7 @@ def test_a_claim_that_no_pod_can_use(change: str, why: Why) -> None:
     state = "is pending: no scheduler can place it yet, and none of 1 node fits"
     assert why(gpus(device("a0")), wants, pod("wants"), state=state)[:2] == [
         f"  - ResourceClaim ns/wants of its entry entry-wants {text}",
-        "  - claim ns/wants, request r: wants 2 devices, but only 1 of 1 is selected by its selectors",
+        "  - claim ns/wants, request r: wants 2 devices, but only 1 is offered",
     ]
 
 
@@ -496,8 +495,7 @@ def test_a_generated_claim_that_is_gone_is_judged_by_its_template(why: Why) -> N
     state = "is pending: no scheduler can place it yet, and none of 1 node fits"
     assert why(gpus(device("a0")), template("two", exactly("r", "gpu", count=2)), waiting, state=state)[:2] == [
         "  - ResourceClaim ns/p-gpu-x7x of its entry gpu does not exist",
-        "  - claim of entry gpu (ResourceClaimTemplate two), request r: wants 2 devices, but only 1 of 1 is selected "
-        "by its selectors",
+        "  - claim of entry gpu (ResourceClaimTemplate two), request r: wants 2 devices, but only 1 is offered",
     ]
 
 
