@@ -18,7 +18,7 @@ import orjson
 
 from dra_api import versions
 from dra_api.objects import RESOURCE_CLAIMS, Obj, Resource, name_of, namespace_of
-from dra_api.transport import Response, Stream, Transport
+from dra_api.transport import Response, Stream, Transport, TransportError
 
 PatchKind = Literal["merge", "json", "strategic", "apply"]
 
@@ -53,7 +53,11 @@ class ApiError(Exception):
     def retry_after(self) -> float | None:
         """Seconds after which the server allows a retry, if it reports them."""
         seconds = self.details.get("retryAfterSeconds")
-        return float(seconds) if seconds else None
+        return float(seconds) if seconds and isinstance(seconds, int | float) else None
+
+
+class InvalidAnswer(TransportError):
+    """A response with the code of success that is not a response of the Kubernetes API."""
 
 
 class NotFound(ApiError):
@@ -84,6 +88,8 @@ class TooManyRequests(ApiError):
     """429."""
 
 
+_LONGEST_SHOWN = 200
+_EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _BY_STATUS: Mapping[int, type[ApiError]] = {
     403: Forbidden,
     404: NotFound,
@@ -127,7 +133,11 @@ class WatchEvent:
 
 
 class Watch:
-    """An open watch. Iteration yields events and raises ApiError for an ERROR event; any thread may close it."""
+    """An open watch; any thread may close it.
+
+    Iteration yields events. It raises ApiError for an ERROR event, and InvalidAnswer for what is no event of an object
+    with a name (bookmarks have none) and a resource version.
+    """
 
     def __init__(self, stream: Stream, *, request: str, convert: Callable[[Obj], Obj] | None = None) -> None:
         self._stream = stream
@@ -136,12 +146,19 @@ class Watch:
 
     def __iter__(self) -> Iterator[WatchEvent]:
         for line in self._stream:
-            event = orjson.loads(line)
-            if event["type"] == "ERROR":
-                status = event["object"]
-                raise error_from(int(status.get("code") or 500), orjson.dumps(status), request=self._request)
-            obj = event["object"]
-            yield WatchEvent(event["type"], obj if self._convert is None else self._convert(obj))
+            event = _parsed(line, self._request)
+            kind, obj = event.get("type"), event.get("object")
+            if not isinstance(obj, dict) or not isinstance(kind, str):
+                raise InvalidAnswer(f"{self._request}: an event without type or object: {_shown(line)}")
+            if kind == "ERROR":
+                code = obj.get("code")
+                status = code if isinstance(code, int) and code else 500
+                raise error_from(status, orjson.dumps(obj), request=self._request)
+            if kind not in _EVENTS:
+                raise InvalidAnswer(f"{self._request}: an event of unknown type: {_shown(line)}")
+            if not _is_stored(obj, named=kind != "BOOKMARK"):
+                raise InvalidAnswer(f"{self._request}: an object without name or resource version: {_shown(line)}")
+            yield WatchEvent(kind, obj if self._convert is None else self._convert(obj))
 
     def __enter__(self) -> Watch:
         return self
@@ -213,12 +230,16 @@ class KubeClient:
             query.append(("resourceVersion", resource_version))
         items: list[Obj] = []
         token = ""
+        used = set[str]()
         while True:
             page = self.page(res, namespace, query=query, token=token)
             items += page.items
             token = page.continue_token
             if not token:
                 return ObjList(items, page.resource_version)
+            if token in used:
+                raise InvalidAnswer(f"list of {res}: the continue token {token[:_LONGEST_SHOWN]!r} is not new")
+            used.add(token)
 
     def page(
         self,
@@ -230,14 +251,18 @@ class KubeClient:
     ) -> ObjList:
         """Read one page of a list: the first one, or with the `continue_token` of a page the next one."""
         wire = self.wire(res)
-        page = self._call("GET", wire.path(namespace), query=[*query, ("continue", token)] if token else query)
+        path = wire.path(namespace)
+        page = self._call("GET", path, query=[*query, ("continue", token)] if token else query)
         items = []
-        for item in page.get("items") or ():
+        for item in _dicts(page.get("items"), f"GET {path}"):
+            if not isinstance(item.get("metadata"), dict):
+                raise InvalidAnswer(f"GET {path}: an object without metadata: {_shown(orjson.dumps(item))}")
             # The API server omits both in the items of a list.
             item.setdefault("apiVersion", wire.api_version)
             item.setdefault("kind", wire.kind)
             items.append(_arrived(res, wire, item))
-        metadata = page.get("metadata") or {}
+        metadata = page.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
         return ObjList(items, str(metadata.get("resourceVersion") or ""), str(metadata.get("continue") or ""))
 
     def watch(
@@ -288,9 +313,12 @@ class KubeClient:
                     # Not stored: the group may be served later, for example after a CRD is installed.
                     return []
                 self._raise(answer, "GET", path)
-                body = orjson.loads(answer.body)
-                found = body["versions"] if not group else [entry["version"] for entry in body["versions"]]
-                self._served[group] = list(found)
+                found = _parsed(answer.body, f"GET {path}").get("versions")
+                if group:
+                    found = [entry.get("version") for entry in _dicts(found, f"GET {path}")]
+                if not isinstance(found, list) or not all(isinstance(version, str) for version in found):
+                    raise InvalidAnswer(f"GET {path}: no list of versions: {_shown(answer.body)}")
+                self._served[group] = found
             return self._served[group]
 
     def serves(self, res: Resource) -> bool:
@@ -300,7 +328,8 @@ class KubeClient:
         if answer.status == 404:
             return False
         self._raise(answer, "GET", path)
-        return any(entry["name"] == res.plural for entry in orjson.loads(answer.body)["resources"])
+        found = _dicts(_parsed(answer.body, f"GET {path}").get("resources"), f"GET {path}")
+        return any(entry.get("name") == res.plural for entry in found)
 
     def first_served(self, res: Resource, accepted: Sequence[str]) -> Resource | None:
         """Return the resource in the first of the `accepted` versions that the server serves, or None."""
@@ -518,14 +547,16 @@ class KubeClient:
         content_type: str = "application/json",
         accept: str = "",
     ) -> Obj:
-        """Send a request that the other methods cannot express; return the object of its response. Raises ApiError."""
+        """Send a request that the other methods cannot express; return the object of its response.
+
+        Raises ApiError, and InvalidAnswer for a response that is no JSON object.
+        """
         headers = {**self._headers, "Accept": accept} if accept else self._headers
         answer = self.transport.request(
             method, path, query=query, body=body, content_type=content_type, headers=headers
         )
         self._raise(answer, method, path)
-        parsed: Obj = orjson.loads(answer.body) if answer.body else {}
-        return parsed
+        return _parsed(answer.body, f"{method} {path}") if answer.body else {}
 
     def _call(
         self,
@@ -550,3 +581,35 @@ def _arrived(res: Resource, wire: Resource, obj: Obj) -> Obj:
     if wire == res or obj.get("kind") not in (res.kind, None):
         return obj
     return versions.to_v1(res.kind, obj, wire.version)
+
+
+def _parsed(data: bytes, request: str) -> Obj:
+    """Return the JSON object of a response. Raises InvalidAnswer."""
+    try:
+        found = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise InvalidAnswer(f"{request}: the response is no JSON ({error}): {_shown(data)}") from None
+    if not isinstance(found, dict):
+        raise InvalidAnswer(f"{request}: the response is no JSON object: {_shown(data)}")
+    return found
+
+
+def _dicts(items: Any, request: str) -> list[Obj]:
+    """Return the objects of a list in a response; null is an empty list. Raises InvalidAnswer."""
+    if items is None:
+        return []
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+        raise InvalidAnswer(f"{request}: no list of objects: {_shown(orjson.dumps(items))}")
+    return items
+
+
+def _is_stored(obj: Obj, *, named: bool) -> bool:
+    """Whether an object has the metadata of each object in a store."""
+    metadata = obj.get("metadata")
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("resourceVersion"), str):
+        return False
+    return not named or (isinstance(metadata.get("name"), str) and isinstance(metadata.get("namespace") or "", str))
+
+
+def _shown(data: bytes) -> str:
+    return repr(data[:_LONGEST_SHOWN].decode(errors="replace"))

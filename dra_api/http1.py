@@ -24,6 +24,12 @@ import urllib3
 from urllib3.util import wait_for_read
 
 _PIECE = 65536
+LONGEST_LINE = 16 << 20
+"""Bytes of one line of a stream. The largest object of an API server is 3 MiB."""
+LARGEST_HEADERS = 1 << 20
+"""Bytes of the headers of a response, and of the interim responses before it."""
+LARGEST_BODY = 1 << 30
+"""Bytes of a response without a stream: more than the list of all pods of the largest clusters."""
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
 FAILURES = (OSError, urllib3.exceptions.HTTPError, httptools.HttpParserError)
 """Exceptions of a request or stream without a complete response."""
@@ -37,11 +43,16 @@ class Answer:
         self.headers: dict[str, str] = {}
         self.body: list[bytes] = []
         self.begun = self.complete = self.keep = False
+        self._header_bytes = self._body_bytes = 0
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
         """Parse more data. Raises HttpParserError for invalid HTTP, ConnectionError for an incomplete response."""
         if data:
+            if not self.begun:  # the parser keeps a header until its end
+                self._header_bytes += len(data)
+                if self._header_bytes > LARGEST_HEADERS:
+                    raise ConnectionError(f"the headers of the response are larger than {LARGEST_HEADERS} bytes")
             self._parser.feed_data(data)
         elif self.begun and not self.keep and not {"content-length", "transfer-encoding"} & self.headers.keys():
             self.complete = True  # the body ends with the connection
@@ -65,8 +76,18 @@ class Answer:
         self.begun = self.status >= 200
 
     def on_body(self, piece: bytes) -> None:
-        """Add a part of the body."""
+        """Add a part of the body. Raises ValueError over the limit; the parser converts it to its own error."""
+        self._body_bytes += len(piece)
+        if self._body_bytes > LARGEST_BODY:
+            raise ValueError(f"the response is larger than {LARGEST_BODY} bytes")
         self.body.append(piece)
+
+    def take(self) -> bytes:
+        """Return the part of the body that has arrived since the last call."""
+        found = b"".join(self.body)
+        self.body.clear()
+        self._body_bytes = 0
+        return found
 
     def on_message_complete(self) -> None:
         """Mark the response as complete, unless it is an interim response (1xx)."""
@@ -226,15 +247,22 @@ class Lines:
         self._closed = False
 
     def __iter__(self) -> Iterator[bytes]:
-        """Yield lines until `close` is called. Raises `FAILURES` when the connection breaks."""
-        rest = b""
+        """Yield lines until `close` is called. Raises `FAILURES` when the connection breaks or a line is too long."""
+        begun: list[bytes] = []  # the parts of a line without its end; joined once, for a line in many parts
+        length = 0
         try:
             while True:
                 if self._answer.body:
-                    lines = (rest + b"".join(self._answer.body)).split(b"\n")
-                    self._answer.body.clear()
-                    rest = lines.pop()
-                    yield from (line for line in lines if line)
+                    first, *others = self._answer.take().split(b"\n")
+                    begun.append(first)
+                    length += len(first)
+                    if others:
+                        lines = [b"".join(begun), *others]
+                        begun = [lines.pop()]
+                        length = len(begun[0])
+                        yield from (line for line in lines if line)
+                    if length > LONGEST_LINE:
+                        raise ConnectionError(f"the server sent a line of more than {LONGEST_LINE} bytes")
                 if self._answer.complete:
                     return
                 self._answer.feed(self._sock.recv(_PIECE))

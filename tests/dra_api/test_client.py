@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import orjson
 import pytest
 from scripted import Feed, Scripted, answer, pod, pods, refusal
@@ -13,12 +15,14 @@ from dra_api.client import (
     Forbidden,
     Gone,
     Invalid,
+    InvalidAnswer,
     KubeClient,
     NotFound,
     TooManyRequests,
     error_from,
 )
 from dra_api.objects import NODES, PODS
+from dra_api.transport import Response, Stream
 
 
 @pytest.mark.parametrize(
@@ -144,3 +148,83 @@ def test_a_watch_ends_with_its_stream_and_raises_what_the_server_says() -> None:
     assert feed.closed.is_set()
     with pytest.raises(Gone, match="WATCH /api/v1/namespaces/ns/pods"):
         KubeClient(Scripted(feeds=[refusal(410, "Expired")])).watch(PODS, "ns")
+
+
+class Lines(Stream):
+    """A watch of these lines."""
+
+    def __init__(self, *lines: bytes) -> None:
+        self._lines = lines
+
+    def __iter__(self) -> Iterator[bytes]:
+        return iter(self._lines)
+
+    def close(self) -> None:
+        return None
+
+
+BOOKMARK = b'{"type":"BOOKMARK","object":{"kind":"Pod","metadata":{"resourceVersion":"5"}}}'
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (b"{", "is no JSON"),
+        (b"[" * 3000, "is no JSON"),
+        (b"[]", "is no JSON object"),
+        (b"{}", "without type or object"),
+        (b'{"type":"ADDED","object":[]}', "without type or object"),
+        (b'{"type":["ADDED"],"object":{}}', "without type or object"),
+        (b'{"type":"CHANGED","object":{}}', "unknown type"),
+        (b'{"type":"ADDED","object":{"metadata":null}}', "without name or resource version"),
+        (
+            b'{"type":"ADDED","object":{"metadata":{"name":"a","resourceVersion":5}}}',
+            "without name or resource version",
+        ),
+        (b'{"type":"ADDED","object":{"metadata":{"resourceVersion":"5"}}}', "without name or resource version"),
+    ],
+)
+def test_what_is_no_event_ends_a_watch(line: bytes, problem: str) -> None:
+    watch = iter(KubeClient(Scripted(feeds=[Lines(BOOKMARK, line)])).watch(PODS, "ns"))
+    assert next(watch).type == "BOOKMARK"
+    with pytest.raises(InvalidAnswer, match=problem) as error:
+        next(watch)
+    assert str(error.value).startswith("WATCH /api/v1/namespaces/ns/pods: ")
+    assert len(str(error.value)) < 500
+
+
+@pytest.mark.parametrize("code", ["x", None, [], 2.5])
+def test_an_error_event_without_a_code_is_an_internal_error(code: object) -> None:
+    event = orjson.dumps({"type": "ERROR", "object": {"code": code, "details": {"retryAfterSeconds": "soon"}}})
+    with pytest.raises(ApiError) as error:
+        next(iter(KubeClient(Scripted(feeds=[Lines(event)])).watch(PODS, "ns")))
+    assert (error.value.status, error.value.retry_after) == (500, None)
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b"[]", b'{"items":3}', b'{"items":[3]}', b'{"items":[{}]}', b'{"items":[{"metadata":[]}]}']
+)
+def test_a_list_that_is_no_list_is_an_invalid_answer(body: bytes) -> None:
+    with pytest.raises(InvalidAnswer, match=r"^GET /api/v1/namespaces/ns/pods: "):
+        KubeClient(Scripted([Response(200, {}, body)])).list(PODS, "ns")
+
+
+def test_a_continue_token_that_comes_again_ends_a_list() -> None:
+    pages = [pods(7, pod("a", 1), more=token) for token in ("one", "two", "one")]
+    with pytest.raises(InvalidAnswer, match="'one' is not new"):
+        KubeClient(Scripted(pages)).list(PODS, "ns", limit=1)
+
+
+@pytest.mark.parametrize(
+    "body", [b"<html>", b'{"versions":3}', b'{"versions":["v1"]}', b'{"versions":[{"version":3}]}']
+)
+def test_discovery_that_is_none_is_an_invalid_answer(body: bytes) -> None:
+    client = KubeClient(Scripted([Response(200, {}, body)]))
+    with pytest.raises(InvalidAnswer, match=r"^GET /apis/resource\.k8s\.io: "):
+        client.served("resource.k8s.io")
+
+
+@pytest.mark.parametrize("body", [b"<html>", b'{"resources":3}', b'{"resources":[3]}'])
+def test_resources_that_are_none_are_an_invalid_answer(body: bytes) -> None:
+    with pytest.raises(InvalidAnswer, match=r"^GET /api/v1: "):
+        KubeClient(Scripted([Response(200, {}, body)])).serves(PODS)

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from apiserver_emulator.emulator import ApiServerEmulator
+from dra_api import http1
 from dra_api.client import KubeClient
 from dra_api.http1 import FAILURES, Answer, Connections, Lines
 from dra_api.objects import NAMESPACES
@@ -327,3 +328,44 @@ def test_a_cluster_behind_a_proxy_is_reached_through_it(tmp_path: Path) -> None:
         assert client.get(NAMESPACES, "kube-system")
         transport.close()
         assert [line.split()[:2] for line in tunnels] == [[b"CONNECT", cluster["server"][8:].encode()]]
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def chunk(data: bytes) -> bytes:
+    return b"%x\r\n%s\r\n" % (len(data), data)
+
+
+def read_lines(connections: Connections) -> list[bytes]:
+    lines = connections.stream("/x", headers={}, timeout=10)
+    assert isinstance(lines, Lines)
+    return list(lines)
+
+
+def test_lines_are_joined_from_their_parts(scripted: list[Scripted]) -> None:
+    parts = [b"a", b"b\n\nc", b"", b"d", b"\ne\nf\n", b"rest"]
+    _, connections = connect(scripted, CHUNKED + b"".join(chunk(part) for part in parts if part) + chunk(b""))
+    assert read_lines(connections) == [b"ab", b"cd", b"e", b"f"]
+    connections.close()
+
+
+@pytest.mark.parametrize("limit", ["LONGEST_LINE", "LARGEST_HEADERS", "LARGEST_BODY"])
+def test_an_answer_without_end_is_a_failure(
+    scripted: list[Scripted], monkeypatch: pytest.MonkeyPatch, limit: str
+) -> None:
+    monkeypatch.setattr(http1, limit, 1000)
+    long = b"x" * 2000
+    sent = b"HTTP/1.1 200 OK\r\nX: " + long if limit == "LARGEST_HEADERS" else CHUNKED + chunk(long)
+    _, connections = connect(scripted, sent)
+    read = ask if limit != "LONGEST_LINE" else read_lines
+    with pytest.raises(FAILURES):
+        read(connections)
+    connections.close()
+
+
+def test_a_stream_may_be_longer_than_a_body(scripted: list[Scripted], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http1, "LARGEST_BODY", 100_000)
+    _, connections = connect(scripted, CHUNKED + chunk(b"x" * 999 + b"\n") * 300 + chunk(b""))
+    assert len(read_lines(connections)) == 300
+    connections.close()
