@@ -14,6 +14,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
+import logging
 import secrets
 import ssl
 import threading
@@ -25,6 +26,7 @@ from typing import Any, TypeVar
 from urllib.parse import parse_qsl, unquote
 
 import aiohttp
+import orjson
 import yaml
 from aiohttp import web
 from multidict import CIMultiDict
@@ -32,8 +34,9 @@ from yarl import URL
 
 from dra_api import certificates
 from dra_api.private_file import write_private
+from dra_api.status import StatusError
 from dra_api.threads import report_exception, started
-from dra_api.transport import Response
+from dra_api.transport import JSON, Response
 from dra_conformance.faults.late import Lag, no_lag
 from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatch, expired
 from dra_conformance.faults.upstream import Upstream
@@ -60,6 +63,11 @@ _HOP_BY_HOP = frozenset(
 )
 # aiohttp adds these headers to requests that lack them.
 _NOT_ADDED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+
+# aiohttp logs what it cannot parse, with a traceback; the program gets 400. Other exceptions are reported below.
+_QUIET = logging.getLogger(f"{__name__}.http")
+_QUIET.addHandler(logging.NullHandler())
+_QUIET.propagate = False
 
 _HANGS_UP = (aiohttp.ClientError, OSError, web.HTTPException)
 
@@ -162,7 +170,12 @@ class FaultProxy:
         application = web.Application(client_max_size=_MAX_BODY)
         # A watch has no end of its own: cancel its handler when the component disconnects.
         runner = web.AppRunner(
-            application, access_log=None, handle_signals=False, handler_cancellation=True, shutdown_timeout=0
+            application,
+            access_log=None,
+            logger=_QUIET,
+            handle_signals=False,
+            handler_cancellation=True,
+            shutdown_timeout=0,
         )
         sessions = _session(upstream.tls), _session(upstream.tls_for_others)
         endpoint = _Endpoint(component, upstream, token, *sessions, runner)
@@ -203,6 +216,8 @@ class FaultProxy:
 
     async def _serve(self, endpoint: _Endpoint, request: web.Request) -> web.StreamResponse:
         body = await request.read()
+        if not request.raw_path.startswith("/"):  # `http://…` or `*`, which would become part of the server's name
+            return _refuse(_no_path(request.raw_path))
         path, _, query = request.raw_path.partition("?")
         call = Call.of(endpoint.component, request.method, unquote(path), parse_qsl(query, keep_blank_values=True))
         # A watch and a log have no end; `_stream` counts the events of a watch.
@@ -372,7 +387,8 @@ def _forwarded(request: web.Request, endpoint: _Endpoint) -> tuple[list[tuple[st
     """Return the forwarded headers and the session: the endpoint's token is replaced by the original identity."""
     headers = [(name, value) for name, value in request.headers.items() if name.lower() not in _HOP_BY_HOP]
     given = request.headers.get("Authorization", "")
-    if not secrets.compare_digest(given.encode(), f"Bearer {endpoint.token}".encode()):
+    # Bytes that are no UTF-8 are surrogates here.
+    if not secrets.compare_digest(given.encode(errors="surrogateescape"), f"Bearer {endpoint.token}".encode()):
         return headers, endpoint.others
     headers = [(name, value) for name, value in headers if name.lower() != "authorization"]
     if (authorization := endpoint.upstream.authorization) is not None:
@@ -386,6 +402,11 @@ def _returned(answer: aiohttp.ClientResponse) -> CIMultiDict[str]:
     for name in _HOP_BY_HOP:
         found.popall(name, None)
     return found
+
+
+def _no_path(target: str) -> Response:
+    error = StatusError(400, "BadRequest", f"the request target is no path: {target[:100]!r}")
+    return Response(400, {"content-type": JSON}, orjson.dumps(error.body()))
 
 
 def _refuse(answer: Response) -> web.Response:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import socket
 import ssl
 import stat
 import threading
@@ -101,6 +103,40 @@ def test_an_unexpected_exception_is_reported(
     remove()
     KubeClient(transport).list(NODES)
     transport.close()
+
+
+@pytest.mark.parametrize("target", ["http://example.com/api", "x://@example.com:1/"])
+def test_a_target_that_is_no_path_does_not_change_the_server(
+    plane: ApiServerEmulator, proxy: FaultProxy, target: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    answer = exchanged(proxy.open("driver", plane.kubeconfig), f"GET {target} HTTP/1.1\r\nHost: h\r\n\r\n".encode())
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert f"the request target is no path: '{target}'".encode() in answer
+    assert capfd.readouterr().err == ""
+
+
+def test_a_token_that_is_no_text_is_no_token(plane: ApiServerEmulator, proxy: FaultProxy) -> None:
+    request = b"GET /api HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer \xff\xfe\r\n\r\n"
+    assert exchanged(proxy.open("driver", plane.kubeconfig), request).startswith(b"HTTP/1.1 401 ")
+
+
+def test_what_is_no_http_leaves_no_trace_in_the_terminal(
+    plane: ApiServerEmulator, proxy: FaultProxy, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert exchanged(proxy.open("driver", plane.kubeconfig), b"\x00\x01\r\n\r\n").startswith(b"HTTP/1.0 400 ")
+    assert capfd.readouterr().err == ""
+
+
+def exchanged(kubeconfig: Path, request: bytes) -> bytes:
+    """Send bytes to an endpoint of the proxy, and return the first bytes of the answer."""
+    cluster = yaml.safe_load(kubeconfig.read_text())["clusters"][0]["cluster"]
+    authority = base64.b64decode(cluster["certificate-authority-data"]).decode()
+    port = int(cluster["server"].rpartition(":")[2])
+    tls = ssl.create_default_context(cadata=authority)
+    plain = socket.create_connection(("127.0.0.1", port), 30)
+    with tls.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+        connection.sendall(request)
+        return connection.recv(65536)
 
 
 class WhoAsks(BaseHTTPRequestHandler):
