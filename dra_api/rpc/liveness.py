@@ -94,6 +94,11 @@ def check_liveness(port: int, service: str, *, timeout: float = 5.0) -> str:
         except grpc.RpcError as error:
             failed: Any = error  # every error of grpc's own channels is a grpc.Call too
             raise RpcError("Check", failed.code().name, failed.details() or "", where) from None
+    return status_in(data, where)
+
+
+def status_in(data: bytes, where: str) -> str:
+    """Return the status in a response of Check. Raises RpcError, with `where` as the socket, for other data."""
     try:
         return str(api_pb2.HealthCheckResponse.ServingStatus.Name(api_pb2.HealthCheckResponse.FromString(data).status))
     except (DecodeError, ValueError) as error:

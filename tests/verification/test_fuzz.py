@@ -13,7 +13,8 @@ import pytest
 from dra_conformance.core.errors import ExitCode
 from verification.fuzz import command, page, trees
 from verification.fuzz.outcome import Fuzzed
-from verification.fuzz.targets import TARGETS, Target
+from verification.fuzz.target import Target
+from verification.fuzz.targets import TARGETS
 
 
 @pytest.mark.parametrize("name", TARGETS)

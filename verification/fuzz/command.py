@@ -21,7 +21,8 @@ from pathlib import Path
 from dra_conformance.core.errors import ExitCode
 from verification.fuzz import page
 from verification.fuzz.outcome import LARGEST_MB, SLOWEST_S, Fuzzed
-from verification.fuzz.targets import PROGRAM, TARGETS, Target
+from verification.fuzz.target import Target
+from verification.fuzz.targets import PROGRAM, TARGETS
 
 CORPUS = Path(__file__).parent / "corpus"
 """A file for each target: its inputs in base64, one on each line, the shortest first."""

@@ -35,8 +35,9 @@ Findings become tests of their parser; [Hostile and broken targets](hostile-targ
 
 The run covers what the harness parses itself. C code (httptools, protobuf, orjson, the fake NVML) is not
 instrumented: its crashes are found, but nothing leads the search to its lines. The fake NVML has tests with ASan and
-UBSan (`make nvml-sanitized`). The proxy for faults, and the state files of the fake NVML, which only the harness
-writes, are not fuzzed.
+UBSan (`make nvml-sanitized`). The parsers `fault-proxy`, `pod-resources`, `registration` and `watch` read from a
+connection in memory; gRPC, TLS and sockets are not part of the run. The state files of the fake NVML, which only the
+harness writes, are not fuzzed.
 
 ```console
 $ make fuzz INPUTS=50000 FUZZ_SEED=2

@@ -8,14 +8,14 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from verification.fuzz import answers
+from verification.fuzz.target import Finding, Read, Target
+
 PROGRAM = "DRA_FUZZ_PROGRAM"
 """Environment variable of a process that fuzzes: the program by which libFuzzer starts it again."""
-Read = Callable[[bytes], None]
-"""Reads one input. May raise nothing."""
 
 DEVICE = {
     "driver": "gpu.example.com",
@@ -29,24 +29,6 @@ DEVICE = {
 }
 COST = 100_000
 """Cost limit of an expression, in cel-go's units: a tenth of Kubernetes' own, for more inputs a second."""
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A parser. `trees`: inputs are JSON, of which parts are exchanged, besides changes of bytes.
-
-    `packages` are those whose coverage guides the search; `longest` is the length of inputs in bytes.
-    """
-
-    name: str
-    prepare: Callable[[], Read]
-    packages: tuple[str, ...]
-    trees: bool = False
-    longest: int = 4096
-
-
-class Finding(Exception):
-    """A parser accepted an input and broke one of its own promises."""
 
 
 def _text(data: bytes) -> str:
@@ -495,6 +477,7 @@ def _http() -> Read:
     return run
 
 
+_CLIENT = ("dra_api.client", "dra_api.http1", "dra_api.informer", "dra_api.transport", "dra_api.versions")
 _SIMULATION = ("dra_conformance.oracle", "reference_impl.scheduler")
 TARGETS = {
     one.name: one
@@ -505,6 +488,7 @@ TARGETS = {
         Target("checkpoint", _checkpoint, ("dra_conformance.kubelet",), trees=True),
         Target("configuration", _configuration, ("dra_conformance.core",)),
         Target("dump", _dump, ("dra_conformance.oracle", "dra_api"), trees=True),
+        Target("fault-proxy", answers.fault_proxy, ("dra_conformance.faults", "dra_api.request")),
         Target("feature", _feature, ("dra_conformance.core",)),
         Target("grpc", _grpc, ("dra_api.rpc", "dra_conformance.kubelet", "dra_conformance.core.events")),
         Target("http", _http, ("apiserver_emulator.limited_protocol", "apiserver_emulator.https_endpoint", "uvicorn")),
@@ -513,12 +497,15 @@ TARGETS = {
         Target("kubectl-dra", _kubectl_dra, (*_SIMULATION, "dra_conformance.cli.kubectl_dra"), trees=True),
         Target("log", _log, ("dra_conformance.core.events", "dra_conformance.report")),
         Target("pattern", _pattern, ("dra_api.cel",), longest=128),
+        Target("pod-resources", answers.pod_resources, ("dra_api.rpc", "dra_conformance.steps.pod_resources")),
         Target("protobuf", _protobuf, ("apiserver_emulator.protobuf",)),
         Target("quantity", _quantity, ("dra_api.quantity",), longest=64),
+        Target("registration", answers.registration, ("dra_api.rpc", "dra_conformance.kubelet")),
         Target("report", _report, ("dra_conformance.report",), trees=True),
         Target("selectors", _selectors, ("apiserver_emulator.selectors",), longest=256),
         Target("semver", _semver, ("dra_api.semver",), longest=64),
         Target("simulate", _simulate, (*_SIMULATION, "dra_conformance.cli.simulation"), trees=True),
+        Target("watch", answers.watch, _CLIENT, trees=True),
         Target("webhook", _webhook, ("apiserver_emulator.webhook_answers", "apiserver_emulator.webhooks"), trees=True),
         Target("yaml", _yaml, ("dra_api.plain_yaml",)),
     )
