@@ -15,10 +15,11 @@ import asyncio
 import base64
 import contextlib
 import logging
+import re
 import secrets
 import ssl
 import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,6 +62,8 @@ _HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
+# Parsers accept these characters in the value of a header, writers do not (RFC 9110 5.5).
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 # aiohttp adds these headers to requests that lack them.
 _NOT_ADDED = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
@@ -217,7 +220,9 @@ class FaultProxy:
     async def _serve(self, endpoint: _Endpoint, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         if not request.raw_path.startswith("/"):  # `http://…` or `*`, which would become part of the server's name
-            return _refuse(_no_path(request.raw_path))
+            return _refuse(_bad_request(f"the request target is no path: {request.raw_path[:100]!r}"))
+        if not _writable(request.headers):
+            return _refuse(_bad_request("a header of the request has a control character"))
         path, _, query = request.raw_path.partition("?")
         call = Call.of(endpoint.component, request.method, unquote(path), parse_qsl(query, keep_blank_values=True))
         # A watch and a log have no end; `_stream` counts the events of a watch.
@@ -244,6 +249,8 @@ class FaultProxy:
                 # The component decides whether it follows a redirect.
                 allow_redirects=False,
             ) as answer:
+                if not _writable(answer.headers):
+                    return _hang_up(request)
                 if call.is_watch and answer.status == 200:
                     if fault is not None and fault.delay_s:
                         await asyncio.sleep(fault.delay_s)
@@ -404,8 +411,12 @@ def _returned(answer: aiohttp.ClientResponse) -> CIMultiDict[str]:
     return found
 
 
-def _no_path(target: str) -> Response:
-    error = StatusError(400, "BadRequest", f"the request target is no path: {target[:100]!r}")
+def _writable(headers: Mapping[str, str]) -> bool:
+    return not any(_CONTROL.search(value) for value in headers.values())
+
+
+def _bad_request(problem: str) -> Response:
+    error = StatusError(400, "BadRequest", problem)
     return Response(400, {"content-type": JSON}, orjson.dumps(error.body()))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import socket
 import ssl
@@ -118,6 +119,33 @@ def test_a_target_that_is_no_path_does_not_change_the_server(
 def test_a_token_that_is_no_text_is_no_token(plane: ApiServerEmulator, proxy: FaultProxy) -> None:
     request = b"GET /api HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer \xff\xfe\r\n\r\n"
     assert exchanged(proxy.open("driver", plane.kubeconfig), request).startswith(b"HTTP/1.1 401 ")
+
+
+def test_a_header_with_a_control_character_is_refused(plane: ApiServerEmulator, proxy: FaultProxy) -> None:
+    answer = exchanged(proxy.open("driver", plane.kubeconfig), b"GET /api HTTP/1.1\r\nHost: h\r\nX: a\x01b\r\n\r\n")
+    assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.0 400 "))
+
+
+def test_an_answer_with_a_control_character_breaks_the_connection(proxy: FaultProxy, tmp_path: Path) -> None:
+    server = socket.create_server(("127.0.0.1", 0))
+
+    def serve() -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nX: a\x01b\r\nContent-Length: 2\r\n\r\n{}")
+
+    serving = threading.Thread(target=serve, daemon=True)
+    serving.start()
+    behind = tmp_path / "behind.kubeconfig"
+    cluster = {"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.getsockname()[1]}"}}
+    context = {"name": "c", "context": {"cluster": "c", "user": "c"}}
+    parts = {"clusters": [cluster], "contexts": [context], "users": [{"name": "c", "user": {}}], "current-context": "c"}
+    behind.write_text(yaml.safe_dump({"apiVersion": "v1", "kind": "Config", **parts}))
+    endpoint = proxy.open("driver", behind)
+    with server, contextlib.suppress(ConnectionError, ssl.SSLError):
+        assert exchanged(endpoint, b"GET /api HTTP/1.1\r\nHost: h\r\n\r\n") == b""
+    serving.join(30)
 
 
 def test_what_is_no_http_leaves_no_trace_in_the_terminal(
