@@ -220,7 +220,7 @@ class ExternalProgram:
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                env=self._isolation.environment({**os.environ, **self._environment}),
+                env=self._isolation.environment(self._environment),
                 # A group of its own: what a check starts is killed with it.
                 start_new_session=True,
             )

@@ -29,4 +29,5 @@ def real_kubelet(world: ScenarioContext, node_name: str, root: Path, *, log: Log
         poke=world.log.poke,
         wait=world.log.wait_for,
         feature_gates=run.options.gates(),
+        pass_env=run.options.pass_env,
     )

@@ -34,6 +34,7 @@ _PR_SET_DUMPABLE = 4
 _TRIAL_SECONDS = 30.0
 PASSED = ("PATH", "HOME", "TMPDIR", "TZ", "LANG", "LANGUAGE")
 """The variables of the harness's environment that programs under test get, besides those of the locale (`LC_*`)."""
+_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,8 @@ class Isolation:
     empty directory for a new root, which is needed if a target is missing. `root`: whether a program with such mounts
     is root in a user namespace of its own, as a driver on a node is root in its container. `fuse`: files that a FUSE
     server of the harness answers for, as pairs of its connection and a target, with the options of these mounts.
-    `pass_env`: variables of the harness's environment that programs get in addition to PASSED.
+    `pass_env`: variables of the harness's environment that programs get in addition to PASSED. `leaves_processes`:
+    whether processes that a program leaves behind stay, as the containers of containerd do.
     """
 
     mode: Mode = "off"
@@ -60,6 +62,7 @@ class Isolation:
     fuse: tuple[tuple[int, Path], ...] = ()
     fuse_options: str = ""
     pass_env: tuple[str, ...] = ()
+    leaves_processes: bool = False
 
     @property
     def label(self) -> str:
@@ -154,6 +157,15 @@ class Isolation:
 
 NOT_ISOLATED = "not isolated"
 NONE = Isolation(reason="it is not a program under test")
+"""Of the harness's own programs, which get its whole environment."""
+
+
+def of_kubernetes(pass_env: Sequence[str] = ()) -> Isolation:
+    """Return the isolation of Kubernetes' own programs below the components: control plane, kubelet, containerd.
+
+    They get as little of the environment as programs under test, and the places of certificates.
+    """
+    return Isolation(reason="it is part of the cluster", pass_env=(*_CERTIFICATES, *pass_env), leaves_processes=True)
 
 
 def choose(wanted: str, *, run_id: str, programs: Iterable[str] = (), hidden: Iterable[Path] = ()) -> Isolation:

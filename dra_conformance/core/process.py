@@ -34,8 +34,8 @@ _LAST_WORDS = ("panic: ", "fatal error: ", "Error: ")
 class ManagedProcess:
     """A program that the harness starts. `grace` is the time in seconds between SIGTERM and SIGKILL.
 
-    `isolation` separates a program under test from the harness, and limits the environment that it gets. Programs of
-    the harness's own environment have none and get all of it. `env` is set for both.
+    `isolation` separates a program under test from the harness, and limits the environment that it gets. The harness's
+    own programs have none and get all of it. `env` is set for both.
     """
 
     def __init__(
@@ -127,8 +127,8 @@ class ManagedProcess:
         if self._process.stdin:
             self._process.stdin.close()
         if self._mark:
-            # Programs of the environment may leave processes on purpose: containerd leaves the containers.
-            if self.isolation is not NONE:
+            # Programs of the cluster may leave processes on purpose: containerd leaves the containers.
+            if self.isolation is not NONE and not self.isolation.leaves_processes:
                 self._kill_remaining()
             self._mark = None
             OUTPUT_LIMIT.release(self.log_path)
@@ -153,7 +153,7 @@ class ManagedProcess:
 
     def _environment(self, mark: ProgramMark) -> dict[str, str]:
         variables = {**self._env, VARIABLE: mark.text}
-        # Credentials in the environment of the harness are not for a program under test.
+        # Credentials in the environment of the harness are not for other programs.
         return {**os.environ, **variables} if self.isolation is NONE else self.isolation.environment(variables)
 
     def _kill_remaining(self) -> None:

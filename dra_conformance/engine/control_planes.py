@@ -31,6 +31,7 @@ def make(
             bin_dir=options.bin_dir,
             feature_gates=options.gates(),
             runtime_config=options.api_versions(),
+            pass_env=options.pass_env,
         )
     foreign = [name for name in OWN_CLUSTER_COMPONENTS if options.component(name).kind != "cluster"]
     if spec.kind == "kind":

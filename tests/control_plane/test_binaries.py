@@ -178,6 +178,27 @@ def test_a_harness_that_is_killed_takes_its_control_plane_along(real: BinariesCo
     assert not left
 
 
+def test_the_programs_get_no_secret_of_the_environment(
+    real: BinariesControlPlane, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_SECRET_ACCESS_KEY", "WANTED"):
+        monkeypatch.setenv(name, "hunter2")
+    plane = BinariesControlPlane(
+        kubernetes_version=KUBERNETES, directory=tmp_path / "api", logs=tmp_path / "logs", pass_env=["WANTED"]
+    )
+    with plane:
+        found = {name: _variables(process.pid) for name, process in plane._processes.items()}
+    assert {"etcd", "kube-apiserver"} <= set(found)
+    for name, variables in found.items():
+        assert variables["PATH"] == os.environ["PATH"], name
+        assert [key for key, value in variables.items() if value == "hunter2"] == ["WANTED"], name
+
+
+def _variables(pid: int | None) -> dict[str, str]:
+    words = _bytes(Path(f"/proc/{pid}/environ")).decode(errors="replace").split("\0")
+    return dict(word.split("=", 1) for word in words if word)
+
+
 def _processes(folder: Path) -> list[str]:
     found = [_bytes(path).decode(errors="replace") for path in Path("/proc").glob("[0-9]*/cmdline")]
     return [line for line in found if str(folder) in line and "python" not in line.split("\0")[0]]

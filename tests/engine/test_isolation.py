@@ -16,9 +16,11 @@ import orjson
 import pytest
 from polling import wait_until
 
+from dra_conformance.components.daemon_programs import ExternalProgram
 from dra_conformance.core import isolation
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.core.isolation import Isolation
+from dra_conformance.core.process import ManagedProcess
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 ATTACKS = Path(__file__).with_name("attacks.py")
@@ -208,6 +210,33 @@ def test_programs_get_the_variables_that_the_user_names() -> None:
     assert chosen.environment({}, own={**OWN, "KUBECONFIG": "/mine"}) == {**SMALL, "MINE": "own", "KUBECONFIG": "/mine"}
     # What the run sets is part of the scenario.
     assert chosen.environment({"KUBECONFIG": "/k"}, own={**OWN, "KUBECONFIG": "/mine"})["KUBECONFIG"] == "/k"
+
+
+def test_programs_of_the_cluster_get_little_of_the_environment_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {**OWN, "SSL_CERT_FILE": "/ca", "SSL_CERT_DIR": "/certs", "AWS_SECRET_ACCESS_KEY": "secret"}
+    certificates = {"SSL_CERT_FILE": "/ca", "SSL_CERT_DIR": "/certs"}
+    assert isolation.of_kubernetes().environment({}, own=own) == {**SMALL, **certificates}
+    named = isolation.of_kubernetes(["MINE"]).environment({"PATH": "/node"}, own=own)
+    assert named == {**SMALL, **certificates, "MINE": "own", "PATH": "/node"}
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    process = ManagedProcess("p", ["env"], log_path=tmp_path / "log", isolation=isolation.of_kubernetes())
+    process.start()
+    process.wait(30)
+    process.kill()
+    printed = (tmp_path / "log").read_text()
+    assert "PATH=" in printed
+    assert "AWS_SECRET_ACCESS_KEY" not in printed
+
+
+def test_the_check_of_a_daemon_gets_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hunter2")
+    program: Any = object.__new__(ExternalProgram)
+    program._isolation = Isolation()
+    program._command = ["/bin/sh", "-c", 'echo "own $OWN, secret $AWS_SECRET_ACCESS_KEY."; exit 1']
+    program._environment = {"OWN": "1"}
+    assert "own 1, secret ." in program.check()
 
 
 @pytest.mark.parametrize(

@@ -8,14 +8,18 @@ import tarfile
 import tomllib
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import orjson
 import pytest
+from polling import wait_until
 
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.events import KubeletEvent, KubeletRegistration
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.kubelet.real import cgroups, container_probe, image, log_follower, programs, requirements, settings
+from dra_conformance.kubelet.real.kubelet import RealKubelet
+from dra_conformance.kubelet.record import silent
 
 MOUNTS_1 = (
     "cgroup {root}/memory cgroup rw 0 0\ncgroup {root}/cpuset cgroup rw 0 0\ncgroup2 {root}/unified cgroup2 rw 0 0\n"
@@ -310,3 +314,48 @@ def test_a_device_is_given_when_all_that_it_would_edit_is_seen(tmp_path: Path) -
 
 def mount(place: str) -> dict[str, str]:
     return {"containerPath": place, "hostPath": "/host"}
+
+
+# -- the environment of the programs -----------------------------------------------------------------------------------
+
+
+def without_namespace(words: list[str]) -> list[str]:
+    return words
+
+
+def test_kubelet_and_containerd_get_no_secret_of_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    all_of_them(tmp_path / "bin")
+    versions = {"kubelet": "Kubernetes v1.36.2", "containerd": "containerd x v2.3.7"}
+    for name, version in versions.items():
+        (tmp_path / "bin" / name).write_text(f'#!/bin/sh\n[ "$1" = --version ] || exec env\necho {version}\n')
+    found = find(tmp_path / "bin")
+    for name in ("AWS_SECRET_ACCESS_KEY", "WANTED"):
+        monkeypatch.setenv(name, "hunter2")
+    (tmp_path / "logs").mkdir()
+    node: Any = RealKubelet(
+        found,
+        mock.Mock(),
+        kubeconfig=tmp_path / "kubeconfig",
+        node_name="n",
+        root=tmp_path / "n",
+        logs=tmp_path / "logs",
+        log=silent,
+        poke=lambda: None,
+        wait=lambda look, _seconds: wait_until(look) is None,
+        pass_env=["WANTED"],
+    )
+    (tmp_path / "n").mkdir()
+    node._namespace = mock.Mock(command=without_namespace)
+    with pytest.raises(KubeletError, match="ended with exit code 0"):
+        node._launch()
+    node._follower.stop()
+    with pytest.raises(KubeletError, match="does not serve"):
+        node._containerd.start(node._namespace)
+    for name in ("kubelet", "containerd"):
+        variables = dict(
+            line.split("=", 1) for line in (tmp_path / "logs" / f"{name}-n.log").read_text().splitlines() if "=" in line
+        )
+        assert "PATH" in variables
+        assert [key for key, value in variables.items() if value == "hunter2"] == ["WANTED"]

@@ -40,6 +40,7 @@ from dra_conformance.control_plane.binaries.programs import (
     find,
 )
 from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.isolation import of_kubernetes
 from dra_conformance.core.process import ManagedProcess
 
 _READY_TIMEOUT = 60.0
@@ -73,9 +74,11 @@ class BinariesControlPlane:
         environ: Mapping[str, str] | None = None,
         audit: Path | None = None,
         without_controllers: Sequence[str] = (),
+        pass_env: Sequence[str] = (),
     ) -> None:
         self._audit = audit
         self._without = tuple(without_controllers)
+        self._isolation = of_kubernetes(pass_env)
         self._wanted = Wanted(kubernetes_version)
         self._directory = directory
         self._logs = logs
@@ -327,7 +330,10 @@ class BinariesControlPlane:
 
     def _launch(self, name: str, words: list[str]) -> None:
         process = ManagedProcess(
-            name, _ends_with_us([str(self.programs[name]), *words]), log_path=self._logs / f"{name}.log"
+            name,
+            _ends_with_us([str(self.programs[name]), *words]),
+            log_path=self._logs / f"{name}.log",
+            isolation=self._isolation,
         )
         self._processes[name] = process
         process.start()

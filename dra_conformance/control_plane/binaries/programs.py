@@ -18,6 +18,7 @@ from pathlib import Path
 
 from dra_conformance.core import assets
 from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.isolation import of_kubernetes
 
 ETCD, API_SERVER = "etcd", "kube-apiserver"
 CONTROLLERS, SCHEDULER = "kube-controller-manager", "kube-scheduler"
@@ -172,7 +173,13 @@ def _releases(folder: Path) -> list[Path]:
 def _output(program: Path, flag: str) -> str:
     try:
         done = subprocess.run(
-            [str(program), flag], capture_output=True, text=True, errors="replace", timeout=_LOOK_TIMEOUT, check=False
+            [str(program), flag],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LOOK_TIMEOUT,
+            check=False,
+            env=of_kubernetes().environment({}),
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""

@@ -11,6 +11,7 @@ import threading
 from pathlib import Path
 
 from dra_api.clock import RealClock
+from dra_conformance.core.isolation import Isolation
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.kubelet.real import image, settings
@@ -23,12 +24,13 @@ _TURN = 0.02
 
 
 class Containerd:
-    """containerd of one node; `log` receives its output."""
+    """containerd of one node; `log` receives its output, `isolation` limits its environment."""
 
-    def __init__(self, layout: settings.Layout, programs: NodePrograms, *, log: Path) -> None:
+    def __init__(self, layout: settings.Layout, programs: NodePrograms, *, log: Path, isolation: Isolation) -> None:
         self._layout = layout
         self._programs = programs
         self._log = log
+        self._isolation = isolation
         self._process: ManagedProcess | None = None
 
     def start(self, inside: NodeNamespace) -> None:
@@ -47,7 +49,11 @@ class Containerd:
         folders = dict.fromkeys([*(str(path.parent) for path in programs.paths.values()), os.environ.get("PATH", "")])
         command = [str(programs[CONTAINERD]), "--config", str(layout.containerd_config)]
         process = ManagedProcess(
-            "containerd", inside.command(command), log_path=self._log, env={"PATH": os.pathsep.join(folders)}
+            "containerd",
+            inside.command(command),
+            log_path=self._log,
+            env={"PATH": os.pathsep.join(folders)},
+            isolation=self._isolation,
         )
         process.start()
         self._process = process
@@ -86,7 +92,12 @@ class Containerd:
         command += ["images", "import", str(archive)]
         try:
             done = subprocess.run(
-                inside.command(command), capture_output=True, text=True, timeout=_IMPORT_TIMEOUT, check=False
+                inside.command(command),
+                capture_output=True,
+                text=True,
+                timeout=_IMPORT_TIMEOUT,
+                check=False,
+                env=self._isolation.environment({}),
             )
         except subprocess.TimeoutExpired:
             raise KubeletError(f"containerd did not take the image within {_IMPORT_TIMEOUT:.0f} s") from None

@@ -16,6 +16,7 @@ import yaml
 from dra_api.client import KubeClient
 from dra_api.objects import EVENTS, NODES, PODS, is_ready, uid_of
 from dra_conformance.core.events import KubeletProblem, KubeletState
+from dra_conformance.core.isolation import of_kubernetes
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.calls import PluginHandle
 from dra_conformance.kubelet.cdi import cdi_folders
@@ -51,6 +52,7 @@ class RealKubelet:
         log, poke: the run's event log; `poke` wakes waiters.
         wait: waits until a function returns something true, for at most so many seconds; returns its last value.
         feature_gates: the kubelet's feature gates.
+        pass_env: variables of the environment that the node's programs get besides the usual ones.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class RealKubelet:
         poke: Callable[[], None],
         wait: Wait,
         feature_gates: Mapping[str, bool] | None = None,
+        pass_env: Sequence[str] = (),
     ) -> None:
         self.name = f"kubelet {node_name}"
         self.node_name = node_name
@@ -83,7 +86,10 @@ class RealKubelet:
         self._gates = dict(feature_gates or {})
         self._layout = settings.Layout(root, self.cdi_roots)
         self._cgroups = NodeCgroups(cgroups.name_for(root))
-        self._containerd = Containerd(self._layout, programs, log=logs / f"containerd-{node_name}.log")
+        self._isolation = of_kubernetes(pass_env)
+        self._containerd = Containerd(
+            self._layout, programs, log=logs / f"containerd-{node_name}.log", isolation=self._isolation
+        )
         self._namespace: NodeNamespace | None = None
         self._process: ManagedProcess | None = None
         self._follower: LogFollower | None = None
@@ -196,6 +202,7 @@ class RealKubelet:
             self._programs[NODE],
             keep=[*keep, self._kubeconfig.parent],
             log=self._logs / f"node-{self.node_name}.log",
+            isolation=self._isolation,
         )
         self._namespace.start()
         self._containerd.start(self._namespace)
@@ -219,7 +226,10 @@ class RealKubelet:
         self._follower = LogFollower(log, record=self._record, poke=self._poke)
         self._follower.start()
         process = ManagedProcess(
-            "kubelet", self._namespace.command([str(self._programs[KUBELET]), *flags]), log_path=log
+            "kubelet",
+            self._namespace.command([str(self._programs[KUBELET]), *flags]),
+            log_path=log,
+            isolation=self._isolation,
         )
         process.start()
         self._process = process

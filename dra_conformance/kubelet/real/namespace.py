@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from dra_api.clock import RealClock
+from dra_conformance.core.isolation import NONE, Isolation
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.errors import KubeletError
 
@@ -41,14 +42,14 @@ class NodeNamespace:
     The kernel removes them when the thread that called `start` ends.
     """
 
-    def __init__(self, init: Path, *, keep: Sequence[Path], log: Path) -> None:
+    def __init__(self, init: Path, *, keep: Sequence[Path], log: Path, isolation: Isolation = NONE) -> None:
         words = ["setpriv", "--pdeathsig", "KILL", "--"]
         words += ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
         words += ["--", str(init), "init"]
         words += [f"-hide={path}" for path in _HIDDEN]
         words += [f"-keep={path}" for path in dict.fromkeys(keep) if _below(path, _HIDDEN)]
         words += [f"-value={path}={text}" for path, text in _SETTINGS.items()]
-        self._process = ManagedProcess("node", words, log_path=log)
+        self._process = ManagedProcess("node", words, log_path=log, isolation=isolation)
         self._log = log
         self._first: int | None = None
 

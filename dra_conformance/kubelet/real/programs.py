@@ -17,6 +17,7 @@ from pathlib import Path
 
 from dra_conformance.control_plane.binaries.programs import folders, version_of
 from dra_conformance.core.errors import TargetUnreachable
+from dra_conformance.core.isolation import of_kubernetes
 
 KUBELET, CONTAINERD, SHIM, CTR, RUNC, NODE = (
     "kubelet",
@@ -102,7 +103,12 @@ def _containerd_version(program: Path) -> str:
 def _said(program: Path) -> str:
     try:
         done = subprocess.run(
-            [str(program), "--version"], capture_output=True, text=True, timeout=_LOOK_TIMEOUT, check=False
+            [str(program), "--version"],
+            capture_output=True,
+            text=True,
+            timeout=_LOOK_TIMEOUT,
+            check=False,
+            env=of_kubernetes().environment({}),
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
