@@ -16,6 +16,7 @@ import click
 import pytest
 import yaml
 
+import dra_api
 from dra_conformance.cli import cli
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -111,10 +112,26 @@ def test_the_options_of_the_examples_exist() -> None:
         assert set(inputs(path)) & names
 
 
-def test_actions_are_pinned_to_a_version() -> None:
-    for path in (ACTION, WORKFLOW):
-        for step in steps(path):
-            assert re.fullmatch(r"actions/[a-z/-]+@v\d+", step.get("uses", "actions/x@v1")), step
+def test_actions_are_pinned_to_a_commit_and_the_comment_has_its_tag() -> None:
+    pins: dict[str, set[tuple[str, str]]] = {}
+    for path in (ACTION, *WORKFLOW.parent.glob("*.yml")):
+        for line in re.findall(r"\buses: .*", path.read_text()):
+            pin = re.fullmatch(r"uses: (actions/[a-z-]+)[a-z/-]*@([0-9a-f]{40}) # (v\d+\.\d+\.\d+)", line)
+            assert pin, line
+            pins.setdefault(pin[1], set()).add((pin[2], pin[3]))
+    assert [name for name, found in pins.items() if len(found) > 1] == []
+
+
+@pytest.mark.parametrize("path", [WORKFLOW, GITLAB], ids=["workflow", "gitlab"])
+def test_a_tag_installs_its_own_version(path: Path) -> None:
+    assert inputs(path)["version"]["default"] == dra_api.__version__
+    (script,) = [script for script in scripts(path) if "pip install" in script]
+    name = "DRA_VERSION" if path == GITLAB else "VERSION"
+    for version, wanted in (("0.2.0", "dra-conformance==0.2.0"), ("", "dra-conformance")):
+        words = script.replace("python3 -m pip install --quiet ", "printf %s ")
+        environment = {"PATH": os.environ["PATH"], name: version}
+        printed = subprocess.run(["sh", "-c", words], env=environment, capture_output=True, text=True, check=True)
+        assert printed.stdout == wanted
 
 
 FAKE = """\
