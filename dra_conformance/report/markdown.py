@@ -41,7 +41,7 @@ def summary(report: Report) -> str:
         target_name(report),
         ", ".join(f"{counts[status]} {status}" for status in Status if counts[status]),
         [profile for profile in report.profile_results if not profile.deselected],
-        sum(1 + len(failure.more) for failure in failures),
+        _failure_heading(counts),
     )
     folded = [_block("failure", failure, len(failures) <= _OPEN) for failure in failures[:_MOST]]
     return _fit([head, *folded], command="dra-conformance report", left=len(failures) - len(folded))
@@ -74,6 +74,13 @@ def _failures(report: Report) -> Iterator[_Failure]:
         for name in (scenario.crash, scenario.id) if scenario else ():
             if name:
                 failures.setdefault(name, failure)
+
+
+def _failure_heading(counts: Counter[Status]) -> str:
+    """Return how many rules failed, and how many of them in another way, such as untestable."""
+    found = [(status, counts[status]) for status in Status if status in BAD and counts[status]]
+    found.sort(key=lambda one: one[0] is not Status.FAILED)
+    return ", ".join(f"{count} {status} rule{'s' * (count > 1)}" for status, count in found)
 
 
 def _order(rule: RuleResult) -> tuple[bool, int]:

@@ -126,7 +126,9 @@ def _lines(report: Report, folder: Path | None, color: bool, width: int | None) 
     note = f"  ({'; '.join(notes)})" if notes else ""
     yield f"verdict    {verdict}  for {', '.join(report.profiles)}{note}"
     for component, how in report.target.not_isolated.items():
-        yield f"isolation  {component} {how}; the verdict is at most partial"
+        # The limit is a reason for PARTIAL; a worse verdict has others.
+        limit = "; the verdict is at most partial" if report.verdict is Verdict.PARTIAL else ""
+        yield f"isolation  {component} {how}{limit}"
     if folder is not None:
         written = [name for name in _FILES if (folder / name).is_file()]
         yield f"report     {folder}/" + (f"  ({' '.join(written)})" if written else "")

@@ -325,6 +325,19 @@ def test_reports_say_how_many_binding_rules_were_judged_and_why_others_were_not(
     assert all("health is not declared" in content for content in files.values())
 
 
+def test_a_limit_of_the_verdict_does_not_contradict_it() -> None:
+    report = build(InventedRun().scenario("good").events())
+    target = msgspec.structs.replace(report.target, isolation={"driver": "not isolated: --isolation off"})
+    line = "isolation  driver not isolated: --isolation off"
+    for verdict, limit in {
+        Verdict.PARTIAL: f"{line}; the verdict is at most partial",
+        Verdict.NOT_CONFORMANT: line,
+        Verdict.INVALID: line,
+    }.items():
+        lines = render(msgspec.structs.replace(report, target=target, verdict=verdict)).splitlines()
+        assert limit in lines
+
+
 def test_retries_waivers_and_simulated_parts_are_in_the_verdict_line_and_the_reports() -> None:
     """A flaky SHOULD rule does not change the verdict, and shows all the same."""
     invented = InventedRun(options={"waivers": [WAIVER]}, simulated=("control plane", "kubelet"))
