@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -21,7 +22,7 @@ from dra_conformance.core.rules import Catalogue
 from dra_conformance.report import bundle, files
 from dra_conformance.report.build import build
 from dra_conformance.report.bundle.published_versions import PublishedVersion, published
-from dra_conformance.report.bundle.requirements import REQUIREMENTS
+from dra_conformance.report.bundle.requirements import REQUIREMENTS, Requirement
 from dra_conformance.report.model import Report
 from tests.engine import ai_conformance_validator as validator
 from tests.engine.invented_runs import InventedRun
@@ -162,6 +163,13 @@ def test_an_interrupted_run_is_no_evidence(tmp_path: Path) -> None:
     assert outcomes(product)["TestDRAVerdict"] == "skip"
     assert "the run was interrupted" in (product / "dra" / "e2e.log").read_text()
     assert set(statuses(product).values()) == {"Partially Implemented"}
+
+
+@pytest.mark.parametrize("one", REQUIREMENTS, ids=[one.test for one in REQUIREMENTS])
+def test_the_page_has_the_rules_of_each_requirement(one: Requirement) -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "how-to" / "ai-conformance.md"
+    (row,) = [line for line in page.read_text().splitlines() if line.startswith(f"| `{one.test}` |")]
+    assert set(re.findall(r"\b[A-Z]+-\d+[a-z]?\b", row)) == {*one.rules, *one.if_judged}
 
 
 def test_a_requirement_needs_each_of_its_rules(tmp_path: Path) -> None:
