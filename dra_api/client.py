@@ -89,6 +89,8 @@ class TooManyRequests(ApiError):
 
 
 _LONGEST_SHOWN = 200
+MOST_PAGES = 10_000
+"""Pages of a list. The largest clusters have some hundred pages of pods."""
 _EVENTS = frozenset({"ADDED", "MODIFIED", "DELETED", "BOOKMARK"})
 _BY_STATUS: Mapping[int, type[ApiError]] = {
     403: Forbidden,
@@ -240,6 +242,8 @@ class KubeClient:
             if token in used:
                 raise InvalidAnswer(f"list of {res}: the continue token {token[:_LONGEST_SHOWN]!r} is not new")
             used.add(token)
+            if len(used) >= MOST_PAGES:
+                raise InvalidAnswer(f"list of {res}: more than {MOST_PAGES} pages")
 
     def page(
         self,

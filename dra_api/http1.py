@@ -27,7 +27,7 @@ _PIECE = 65536
 LONGEST_LINE = 16 << 20
 """Bytes of one line of a stream. The largest object of an API server is 3 MiB."""
 LARGEST_HEADERS = 1 << 20
-"""Bytes of the headers of a response, and of the interim responses before it."""
+"""Bytes of the headers of a response with the interim responses before it, and of what follows its body."""
 LARGEST_BODY = 1 << 30
 """Bytes of a response without a stream: more than the list of all pods of the largest clusters."""
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS", "TRACE"})
@@ -43,17 +43,17 @@ class Answer:
         self.headers: dict[str, str] = {}
         self.body: list[bytes] = []
         self.begun = self.complete = self.keep = False
-        self._header_bytes = self._body_bytes = 0
+        self._beside_body = self._body_bytes = 0
         self._parser = httptools.HttpResponseParser(self)
 
     def feed(self, data: bytes) -> None:
         """Parse more data. Raises HttpParserError for invalid HTTP, ConnectionError for an incomplete response."""
         if data:
-            if not self.begun:  # the parser keeps a header until its end
-                self._header_bytes += len(data)
-                if self._header_bytes > LARGEST_HEADERS:
-                    raise ConnectionError(f"the headers of the response are larger than {LARGEST_HEADERS} bytes")
+            # The parser keeps a header, also one after a body in chunks, until its end.
+            self._beside_body += len(data)
             self._parser.feed_data(data)
+            if self._beside_body > LARGEST_HEADERS:
+                raise ConnectionError(f"the headers of the response are larger than {LARGEST_HEADERS} bytes")
         elif self.begun and not self.keep and not {"content-length", "transfer-encoding"} & self.headers.keys():
             self.complete = True  # the body ends with the connection
         else:
@@ -77,6 +77,7 @@ class Answer:
 
     def on_body(self, piece: bytes) -> None:
         """Add a part of the body. Raises ValueError over the limit; the parser converts it to its own error."""
+        self._beside_body = 0
         self._body_bytes += len(piece)
         if self._body_bytes > LARGEST_BODY:
             raise ValueError(f"the response is larger than {LARGEST_BODY} bytes")

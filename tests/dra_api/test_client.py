@@ -8,6 +8,7 @@ import orjson
 import pytest
 from scripted import Feed, Scripted, answer, pod, pods, refusal
 
+from dra_api import client
 from dra_api.client import (
     AlreadyExists,
     ApiError,
@@ -212,6 +213,13 @@ def test_a_list_that_is_no_list_is_an_invalid_answer(body: bytes) -> None:
 def test_a_continue_token_that_comes_again_ends_a_list() -> None:
     pages = [pods(7, pod("a", 1), more=token) for token in ("one", "two", "one")]
     with pytest.raises(InvalidAnswer, match="'one' is not new"):
+        KubeClient(Scripted(pages)).list(PODS, "ns", limit=1)
+
+
+def test_a_list_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "MOST_PAGES", 3)
+    pages = [pods(7, pod("a", 1), more=str(number)) for number in range(10)]
+    with pytest.raises(InvalidAnswer, match="more than 3 pages"):
         KubeClient(Scripted(pages)).list(PODS, "ns", limit=1)
 
 

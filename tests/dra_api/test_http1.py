@@ -364,6 +364,17 @@ def test_an_answer_without_end_is_a_failure(
     connections.close()
 
 
+@pytest.mark.parametrize("trailer", [b"X: " + b"x" * 400_000, b"X: x\r\n" * 60_000])
+def test_headers_after_a_body_have_the_same_limit(
+    scripted: list[Scripted], monkeypatch: pytest.MonkeyPatch, trailer: bytes
+) -> None:
+    monkeypatch.setattr(http1, "LARGEST_HEADERS", 100_000)
+    _, connections = connect(scripted, CHUNKED + chunk(b"ab\n") + b"0\r\n" + trailer)
+    with pytest.raises(ConnectionError, match="larger than 100000 bytes"):
+        ask(connections)
+    connections.close()
+
+
 def test_a_stream_may_be_longer_than_a_body(scripted: list[Scripted], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http1, "LARGEST_BODY", 100_000)
     _, connections = connect(scripted, CHUNKED + chunk(b"x" * 999 + b"\n") * 300 + chunk(b""))
