@@ -23,6 +23,7 @@ from dra_conformance.core.events.observer import Observer
 from dra_conformance.core.features import Scenario
 from dra_conformance.core.isolation import Isolation
 from dra_conformance.core.options import RunOptions
+from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.real.programs import NodePrograms
 
 
@@ -139,6 +140,10 @@ class ScenarioContext(Protocol):
 
     def alias(self, alias: str, name: str) -> None:
         """Use `alias` for an existing cluster-wide name."""
+        ...
+
+    def started(self, component: str, process: ManagedProcess) -> None:
+        """Add a program of a component whose output belongs to the report of a failure."""
         ...
 
     def external_driver_for(self, alias: str) -> ExternalDriver | None:

@@ -178,6 +178,7 @@ class ExternalProgram:
             env=self._environment,
             isolation=self._isolation,
         )
+        world.started(DAEMON, self._process)
 
     @staticmethod
     def _isolated(world: ScenarioContext, files: ContainerFiles) -> Isolation:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from dra_api.transport import Transport
+from dra_conformance.core.process import ManagedProcess
 
 API_SERVER = "kube-apiserver"
 ETCD = "etcd"
@@ -91,6 +92,11 @@ class ControlPlane(Protocol):
 
     def watches_drained(self) -> bool:
         """Return whether the client of every open watch has processed all events; True if that cannot be observed."""
+        ...
+
+    @property
+    def processes(self) -> Sequence[ManagedProcess]:
+        """The programs that it has started, the API server first; empty if their output is not the run's."""
         ...
 
     def take_failures(self) -> list[ControlPlaneFailure]:

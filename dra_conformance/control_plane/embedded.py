@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from apiserver_emulator.emulator import SERVE_ALL, ApiServerEmulator
@@ -13,6 +13,7 @@ from dra_api.request import User
 from dra_api.transport import Transport
 from dra_conformance.control_plane.base import API_SERVER, ControlPlaneFailure, NotOurs
 from dra_conformance.core.errors import TargetUnreachable, UsageError
+from dra_conformance.core.process import ManagedProcess
 
 
 class EmbeddedControlPlane:
@@ -89,6 +90,11 @@ class EmbeddedControlPlane:
     def watches_drained(self) -> bool:
         """Return whether the client of every open watch has processed all events."""
         return self._emulator.watches_drained()
+
+    @property
+    def processes(self) -> Sequence[ManagedProcess]:
+        """None: it runs in this process."""
+        return ()
 
     def take_failures(self) -> list[ControlPlaneFailure]:
         """Return the failures of requests and background threads of the emulator since the last call."""

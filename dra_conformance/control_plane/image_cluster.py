@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -12,6 +12,7 @@ from dra_api.transport import HttpTransport, Transport
 from dra_conformance.control_plane import server_facts, service_account
 from dra_conformance.control_plane.base import ControlPlaneFailure
 from dra_conformance.core.errors import TargetUnreachable, UsageError
+from dra_conformance.core.process import ManagedProcess
 
 
 class ImageControlPlane:
@@ -91,6 +92,11 @@ class ImageControlPlane:
     def watches_drained(self) -> bool:
         """Return True: the watches of a real API server cannot be observed from outside."""
         return True
+
+    @property
+    def processes(self) -> Sequence[ManagedProcess]:
+        """None: its programs write their output in a container."""
+        return ()
 
     def take_failures(self) -> list[ControlPlaneFailure]:
         """Return nothing: Kubernetes' own programs write their failures to their logs."""

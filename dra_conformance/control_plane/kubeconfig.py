@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dra_api.kubeconfig import KubeconfigError
@@ -12,6 +12,7 @@ from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.base import ControlPlaneFailure, NotOurs
 from dra_conformance.control_plane.server_facts import version_in
 from dra_conformance.core.errors import TargetUnreachable, UsageError
+from dra_conformance.core.process import ManagedProcess
 
 _WAY_OUT = "`kubectl version` with the same kubeconfig must work."
 _GATE = re.compile(rb'^kubernetes_feature_enabled\{name="(\w+)",stage="[A-Z]*"\} ([01])', re.MULTILINE)
@@ -104,6 +105,11 @@ class KubeconfigControlPlane:
     def watches_drained(self) -> bool:
         """Return True: the watches of a real API server cannot be observed from outside."""
         return True
+
+    @property
+    def processes(self) -> Sequence[ManagedProcess]:
+        """None: its programs are the cluster's."""
+        return ()
 
     def take_failures(self) -> list[ControlPlaneFailure]:
         """Return nothing: Kubernetes' own programs write their failures to their logs."""

@@ -16,12 +16,20 @@ _PROGRAMS, _LINES, _WIDTH = 3, 8, 400
 """The programs of one scenario, lines of a program, and characters of a line, at most."""
 
 
-def outputs(programs: Sequence[ManagedProcess], *, components: Collection[str], folder: Path) -> list[ProgramOutput]:
-    """Return the output of the programs of some components, or of all programs if those have none.
+Program = tuple[str, ManagedProcess]
+"""A component and a program of it."""
 
-    `folder` is the report directory. Programs that have printed nothing are part of the result.
+
+def outputs(
+    programs: Sequence[Program], others: Sequence[Program], *, components: Collection[str], folder: Path
+) -> list[ProgramOutput]:
+    """Return the output of the programs of some components, or of all `programs` if those have none.
+
+    `others` are programs of Kubernetes itself. `folder` is the report directory. Programs that have printed nothing are
+    part of the result.
     """
-    concerned = [one for one in programs if one.name.partition(" on ")[0] in components] or programs
+    concerned = [one for component, one in (*programs, *others) if component in components]
+    concerned = concerned or [one for _, one in programs]
     return [
         ProgramOutput(
             program=process.name,

@@ -20,6 +20,7 @@ from dra_conformance.components.nvml import NvmlLibrary, is_error_of_library
 from dra_conformance.core.errors import StartFailed, Untestable
 from dra_conformance.core.events import CleanupStarted, ProgramOutput
 from dra_conformance.core.features import Scenario
+from dra_conformance.core.process import ManagedProcess
 from dra_conformance.core.thread_failures import is_raised_by
 from dra_conformance.engine import evidence, namespace, program_outputs
 from dra_conformance.engine.checks import Checks, Seen, Value, in_words, show
@@ -58,6 +59,7 @@ class World:
         self.failed = False
         """Whether a step has failed, so that programs may be in a state that the next scenario must not meet."""
         self._nodes: dict[str, ScenarioNode] = {}
+        self._programs: list[program_outputs.Program] = []
         self._nvml: NvmlLibrary | None = None
         self._failed_start: StartFailed | None = None
         self._crashed: str | None = None
@@ -165,11 +167,19 @@ class World:
         return "; ".join(crash for node in self._nodes.values() if (crash := node.crash()))
 
     def program_outputs(self, rules: Collection[str] = ()) -> list[ProgramOutput]:
-        """Return the last lines of the logs of programs under test; `rules` are those of a failed check."""
-        programs = [process for node in self._nodes.values() for process in node.programs]
-        programs += self.run.components.programs(self.scenario.tags.components)
+        """Return the last lines of the logs of the programs concerned; `rules` are those of a failed check."""
+        nodes, plane = self._nodes.values(), self.run.control_plane
+        tested = [process for node in nodes for process in node.programs]
+        tested += self.run.components.programs(self.scenario.tags.components)
+        programs = [(process.name.partition(" on ")[0], process) for process in tested] + self._programs
+        others = [("kubelet", process) for node in nodes for process in node.kubelet.processes]
+        others += [("control-plane", process) for process in (plane.processes if plane is not None else ())]
         components = {self.run.catalogue[rule].component for rule in rules if rule in self.run.catalogue}
-        return program_outputs.outputs(programs, components=components, folder=self.run.folder)
+        return program_outputs.outputs(programs, others, components=components, folder=self.run.folder)
+
+    def started(self, component: str, process: ManagedProcess) -> None:
+        """Add a program of a component whose output belongs to the report of a failure."""
+        self._programs.append((component, process))
 
     def external_driver_for(self, alias: str) -> ExternalDriver | None:
         """Return the externally started driver for the scenario's first node, None for other nodes."""

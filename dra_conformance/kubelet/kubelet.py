@@ -16,6 +16,7 @@ from dra_api.clock import Clock, timestamp
 from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
 from dra_api.rpc.pod_resources import PodResourcesServer
 from dra_conformance.core.events import KubeletState
+from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
 from dra_conformance.kubelet.cdi import cdi_folders
 from dra_conformance.kubelet.claim_cache import ClaimCache, ClaimRecord
@@ -150,6 +151,11 @@ class Kubelet:
     def pod_resources_socket(self) -> Path:
         """The socket of the PodResources API, served if the kubelet serves device plugins."""
         return self.root / "pod-resources" / "kubelet.sock"
+
+    @property
+    def processes(self) -> Sequence[ManagedProcess]:
+        """None: it runs in this process."""
+        return ()
 
     @property
     def plugins(self) -> PluginManager:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
 from dra_conformance.kubelet.claim_cache import ClaimRecord
 from dra_conformance.kubelet.container_view import ContainerView
@@ -48,6 +49,11 @@ class NodeKubelet(Protocol):
     @property
     def plugins(self) -> Plugins:
         """The registered drivers."""
+        ...
+
+    @property
+    def processes(self) -> Sequence[ManagedProcess]:
+        """Its programs that were started; empty if it runs in this process."""
         ...
 
     def start(self) -> None:

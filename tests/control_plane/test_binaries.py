@@ -84,6 +84,12 @@ def test_every_version_of_the_api_is_served(real: BinariesControlPlane) -> None:
     assert real.dead() == ""
 
 
+def test_reports_can_quote_the_programs_that_answer_before_the_database(real: BinariesControlPlane) -> None:
+    names = [process.name for process in real.processes]
+    assert (names[0], names[-1]) == ("kube-apiserver", "etcd")
+    assert all(process.log_path.is_file() for process in real.processes)
+
+
 def test_controllers_without_a_component_run(real: BinariesControlPlane) -> None:
     client = KubeClient(real.transport())
     assert client.get(SERVICE_ACCOUNTS, "default", "default")["metadata"]["name"] == "default"

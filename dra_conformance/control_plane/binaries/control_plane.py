@@ -134,6 +134,11 @@ class BinariesControlPlane:
         """Return True: the watches of a real API server cannot be observed from outside."""
         return True
 
+    @property
+    def processes(self) -> Sequence[ManagedProcess]:
+        """Its programs that were started: those that answer requests before the database."""
+        return sorted(self._processes.values(), key=lambda process: (process.name == ETCD, process.name))
+
     def take_failures(self) -> list[ControlPlaneFailure]:
         """Return nothing: Kubernetes' own programs write their failures to their logs."""
         return []

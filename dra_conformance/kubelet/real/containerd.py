@@ -31,7 +31,8 @@ class Containerd:
         self._programs = programs
         self._log = log
         self._isolation = isolation
-        self._process: ManagedProcess | None = None
+        self.process: ManagedProcess | None = None
+        """containerd; None while it is not started."""
 
     def start(self, inside: NodeNamespace) -> None:
         """Start it in the node's namespaces and import the image. Raises KubeletError with its last output."""
@@ -56,7 +57,7 @@ class Containerd:
             isolation=self._isolation,
         )
         process.start()
-        self._process = process
+        self.process = process
         clock, never = RealClock(), threading.Event()
         deadline = clock.monotonic() + _READY_TIMEOUT
         while not layout.socket.exists():
@@ -67,9 +68,9 @@ class Containerd:
 
     def reap(self) -> None:
         """Collect the process once the namespaces have ended."""
-        if self._process is not None:
-            self._process.kill()
-            self._process = None
+        if self.process is not None:
+            self.process.kill()
+            self.process = None
 
     def _runc(self) -> Path:
         """Return runc, or its wrapper if runc was built without seccomp."""

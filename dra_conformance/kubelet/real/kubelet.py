@@ -95,6 +95,11 @@ class RealKubelet:
         self._follower: LogFollower | None = None
         self.plugins = RealPlugins(self._alive, folder=self.registration_dir, record=self._record)
 
+    @property
+    def processes(self) -> Sequence[ManagedProcess]:
+        """The kubelet and containerd, as far as they are started."""
+        return [process for process in (self._process, self._containerd.process) if process is not None]
+
     # -- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
