@@ -54,7 +54,11 @@ of the program at that commit expected, since any other would have made the run 
 |---|---|---|---|---:|---:|---|---|---|
 """
 _UNPUBLISHED = """
-Not published, because no stored run of the version broke exactly the rules that its description expects: """
+Not published:
+
+| Program | Reason |
+|---|---|
+"""
 
 
 def files(
@@ -77,14 +81,14 @@ def files(
         if program.verified_by != "suite":
             continue
         row = stored.get(program.name)
-        if row is None or not _agrees(row, program):
-            unpublished.append(program.name)
+        reason = "no run is stored" if row is None else _why_not(row, program)
+        if row is None or reason:
+            unpublished.append(f"| {program.name} | {reason} |\n")
             continue
         path = path_of(program)
         found[path] = _HEAD + yaml.safe_dump(_report(row, program, levels), sort_keys=False, width=120)
         lines.append(_line(row, program, path, levels))
-    rest = f"{_UNPUBLISHED}{'; '.join(unpublished)}.\n" if unpublished else ""
-    found[INDEX] = _ABOUT + "".join(lines) + rest
+    found[INDEX] = "".join((_ABOUT, *lines, *([_UNPUBLISHED, *unpublished] if unpublished else [])))
     return found
 
 
@@ -113,10 +117,15 @@ def _existing(folder: Path) -> set[str]:
     return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
 
 
-def _agrees(row: results.Row, program: ThirdParty) -> bool:
-    """Return whether a stored run judged this version, and broke what the description expects."""
+def _why_not(row: results.Row, program: ThirdParty) -> str:
+    """Return why a stored run is not published; empty if it is.
+
+    It must have judged this version, and have broken what the description expects: any other run is a failed check.
+    """
+    if row.version and row.version != program.version:
+        return f"the stored run is of {row.version}, the description of {program.version}"
     expected = {rule: one.status for rule, one in program.broken_rules.items()}
-    return bool(row.statuses) and row.version == program.version and row.broken == expected
+    return "" if row.statuses and row.broken == expected else "the stored run does not fit the description"
 
 
 def path_of(program: ThirdParty) -> str:

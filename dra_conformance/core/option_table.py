@@ -543,7 +543,7 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         name="pass-env",
-        help="Also give programs under test this variable of the environment.",
+        help="Also give the programs that the run starts this variable of the environment.",
         note="By default they get PATH, HOME, TMPDIR, TZ, the locale, and what the run sets, such as KUBECONFIG. A "
         "variable that is not set is not passed.",
         group="execution",

@@ -119,7 +119,10 @@ class Supply:
     def reasons(
         self, entry: PoolDevice, request: ExactDeviceRequest, device_class: DeviceClass
     ) -> list[tuple[Stage, str]]:
-        """Return all reasons why a device cannot be allocated to a request, without regard to other requests."""
+        """Return why a device cannot be allocated to a request, without regard to other requests.
+
+        These are all reasons against a device that the selectors select, and the first refusing selector of any other.
+        """
         refusing = device_requests.refusing_selector(entry, request, device_class)
         if refusing is not None:
             return [(Stage.EVALUATED if refusing.error else Stage.SELECTED, _quoted(refusing))]

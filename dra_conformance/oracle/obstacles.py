@@ -237,16 +237,10 @@ class _Search:
             return self.answer(changed, other) == "yes"
 
         title = self._title(claims)
-        for number, claim in enumerate(claims):
-            for at, constraint in enumerate(claim.spec.devices.constraints):
-                if fits(changed=[*claims[:number], _without(claim, at), *claims[number + 1 :]]):
-                    sentence = f"{self.names.claim(claim)}: no free devices satisfy {_constraint(constraint)}"
-                    return Obstacle(sentence, causes=tuple(self._values(claim, [constraint])))
-        constraints = [(claim, claim.spec.devices.constraints) for claim in claims if claim.spec.devices.constraints]
         free = [_unconstrained(claim) for claim in claims]
+        constraints = [(claim, one) for claim in claims for one in claim.spec.devices.constraints]
         if constraints and fits(changed=free):
-            causes = tuple(cause for claim, several in constraints for cause in self._values(claim, several))
-            return Obstacle(f"{title}: no free devices satisfy all its constraints together", causes=causes)
+            return self._unsatisfied(claims, constraints)
         pools = [pool for pool in self.supply.pools if pool.counters]
         for pool in pools:
             for counter in pool.counters:
@@ -279,6 +273,22 @@ class _Search:
             causes=tuple(self._rejected(claims)),
         )
 
+    def _unsatisfied(self, claims: Sequence[Claim], constraints: Sequence[tuple[Claim, Constraint]]) -> Obstacle:
+        """Return the constraints that have no solution, or all of them if each has one."""
+
+        def impossible(claim: Claim, constraint: Constraint) -> bool:
+            kept = {claim.key: [constraint]}
+            return self.answer([_with_constraints(one, kept.get(one.key, [])) for one in claims]) == "no"
+
+        named = [pair for pair in constraints if impossible(*pair)]
+        words = ", and none satisfy ".join(_constraint(constraint) for _, constraint in named)
+        if not named:
+            named = list(constraints)
+            words = f"together {' and '.join(_constraint(constraint) for _, constraint in named)}"
+        title = self._title([claim for claim in claims if any(claim is one for one, _ in named)])
+        causes = tuple(cause for claim, constraint in named for cause in self._values(claim, constraint))
+        return Obstacle(f"{title}: no free devices satisfy {words}", causes=causes)
+
     def _title(self, claims: Sequence[Claim]) -> str:
         known = [claim for claim in claims if claim.key in self.names.claims]
         others = [claim.title for claim in claims if claim not in known]
@@ -290,16 +300,15 @@ class _Search:
         device_class = self.cluster.classes_by_name[request.device_class_name]
         return [entry for entry in self.supply.devices if not self.supply.reasons(entry, request, device_class)]
 
-    def _values(self, claim: Claim, constraints: Sequence[Constraint]) -> Iterator[Cause]:
-        """Yield the value that each candidate has of the attributes of constraints."""
-        for constraint in constraints:
-            attribute, _ = attributes.attribute_of(constraint)
-            covered = [request for name, request in claim.requests_by_name.items() if constraint.covers(name)]
-            entries = {entry.id: entry for request in covered for entry in self._candidates(request)}
-            for entry in entries.values():
-                found = attributes.values(entry, attribute)
-                text = f"has no attribute {attribute}" if found is None else f"has {attribute}={attributes.show(found)}"
-                yield Cause.of_device(entry.id, text)
+    def _values(self, claim: Claim, constraint: Constraint) -> Iterator[Cause]:
+        """Yield the value that each candidate has of the attribute of a constraint."""
+        attribute, _ = attributes.attribute_of(constraint)
+        covered = [request for name, request in claim.requests_by_name.items() if constraint.covers(name)]
+        entries = {entry.id: entry for request in covered for entry in self._candidates(request)}
+        for entry in entries.values():
+            found = attributes.values(entry, attribute)
+            text = f"has no attribute {attribute}" if found is None else f"has {attribute}={attributes.show(found)}"
+            yield Cause.of_device(entry.id, text)
 
     def _consumers(self, pool: Pool, counter: tuple[str, str]) -> Iterator[Cause]:
         """Yield the devices of other claims that consume a counter."""
@@ -325,11 +334,6 @@ class _Search:
 
 
 # -- changed input ----------------------------------------------------------------------------------------------------
-
-
-def _without(claim: Claim, at: int) -> Claim:
-    kept = [one for number, one in enumerate(claim.spec.devices.constraints) if number != at]
-    return _with_constraints(claim, kept)
 
 
 def _unconstrained(claim: Claim) -> Claim:

@@ -200,6 +200,32 @@ def test_an_invalid_pool(why: Why) -> None:
     ]
 
 
+def placed(name: str, root: str, numa: str) -> dict[str, Any]:
+    found = device(name)
+    found["attributes"] |= {"root": {"string": root}, "numa": {"string": numa}}
+    return found
+
+
+def test_constraints_that_each_have_no_solution_are_all_named(why: Why) -> None:
+    both = [{"matchAttribute": f"{DRIVER}/root"}, {"matchAttribute": f"{DRIVER}/numa"}]
+    wants = claim("wants", exactly("r", "gpu", count=2), constraints=both)
+    lines = why(gpus(placed("a0", "a", "0"), placed("b0", "b", "1")), wants, pod("wants"))
+    assert lines[0] == (
+        "  - claim ns/wants: no free devices satisfy matchAttribute gpu.example.com/root, "
+        "and none satisfy matchAttribute gpu.example.com/numa"
+    )
+
+
+def test_constraints_that_only_together_have_no_solution_are_all_named(why: Why) -> None:
+    both = [{"matchAttribute": f"{DRIVER}/root"}, {"matchAttribute": f"{DRIVER}/numa"}]
+    wants = claim("wants", exactly("r", "gpu", count=2), constraints=both)
+    devices = [placed("a0", "a", "0"), placed("a1", "a", "1"), placed("b0", "b", "0")]
+    assert why(gpus(*devices), wants, pod("wants"))[0] == (
+        "  - claim ns/wants: no free devices satisfy together matchAttribute gpu.example.com/root "
+        "and matchAttribute gpu.example.com/numa"
+    )
+
+
 @pytest.mark.parametrize("kind", ["matchAttribute", "distinctAttribute"])
 def test_a_constraint(kind: str, why: Why) -> None:
     names = ["a0", "b0"] if kind == "matchAttribute" else ["a0", "a1"]

@@ -67,11 +67,19 @@ def test_the_verdict_is_that_of_the_must_rules(options: tuple[str, ...], breaks:
     assert _report(_row(*breaks), _program(*_OLD, *options, breaks=breaks))["verdict"] == verdict
 
 
-@pytest.mark.parametrize("row", [_row(), _row("DRA-126", "DRA-127"), _row("DRA-126", version="v1.2.2")])
-def test_a_run_that_is_not_as_described_is_not_published(row: results.Row) -> None:
-    found = reports.files([row], [_program(breaks=("DRA-126",))])
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        ([], "no run is stored"),
+        ([_row()], "the stored run does not fit the description"),
+        ([_row("DRA-126", "DRA-127")], "the stored run does not fit the description"),
+        ([_row("DRA-126", version="v1.2.2")], "the stored run is of v1.2.2, the description of v1.2.3"),
+    ],
+)
+def test_a_run_that_is_not_as_described_is_not_published(rows: list[results.Row], reason: str) -> None:
+    found = reports.files(rows, [_program(breaks=("DRA-126",))])
     assert list(found) == [reports.INDEX]
-    assert found[reports.INDEX].endswith("that its description expects: a, gates on.\n")
+    assert found[reports.INDEX].endswith(f"\n| a, gates on | {reason} |\n")
 
 
 def test_writing_replaces_the_folder(tmp_path: Path) -> None:
