@@ -221,8 +221,6 @@ class FaultProxy:
         body = await request.read()
         if not request.raw_path.startswith("/"):  # `http://…` or `*`, which would become part of the server's name
             return _refuse(_bad_request(f"the request target is no path: {request.raw_path[:100]!r}"))
-        if not _writable(request.headers):
-            return _refuse(_bad_request("a header of the request has a control character"))
         path, _, query = request.raw_path.partition("?")
         call = Call.of(endpoint.component, request.method, unquote(path), parse_qsl(query, keep_blank_values=True))
         # A watch and a log have no end; `_stream` counts the events of a watch.

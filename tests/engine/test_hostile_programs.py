@@ -14,7 +14,7 @@ import pytest
 from polling import wait_until
 
 from dra_conformance.core import control_groups, output_limit
-from dra_conformance.core.isolation import NONE, Isolation, choose
+from dra_conformance.core.isolation import NONE, Isolation, choose, of_kubernetes
 from dra_conformance.core.output_limit import OutputLimit
 from dra_conformance.core.process import ManagedProcess
 
@@ -119,8 +119,9 @@ sys.stdin.read()
     assert f"the run was killed; killed its process {left}: sleep\n" in said
 
 
-def test_programs_of_the_environment_may_leave_processes(tmp_path: Path) -> None:
-    program = ManagedProcess("containerd", script(tmp_path, "true"), log_path=tmp_path / "log", isolation=NONE)
+@pytest.mark.parametrize("isolation", [NONE, of_kubernetes()], ids=["the harness's", "Kubernetes'"])
+def test_programs_of_the_environment_may_leave_processes(tmp_path: Path, isolation: Isolation) -> None:
+    program = ManagedProcess("containerd", script(tmp_path, "true"), log_path=tmp_path / "log", isolation=isolation)
     program.start()
     left = daemon(tmp_path)
     program.stop()
