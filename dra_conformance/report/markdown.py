@@ -89,9 +89,9 @@ def _order(rule: RuleResult) -> tuple[bool, int]:
 
 def _changes(change: Change, rules: list[RuleChange]) -> str:
     """Return a table of rules, with fewer of them if their texts are long."""
-    told = list(each_reason_once(rules))
+    shown = list(each_reason_once(rules))
     for rows in _ROWS:
-        block = _block("changes", HEADINGS[change], told, rows, change is Change.NEW_FAILURE)
+        block = _block("changes", HEADINGS[change], shown, rows, change is Change.NEW_FAILURE)
         if len(block) < LARGEST / 2:
             break
     return block
