@@ -75,12 +75,6 @@ class _LazyGroup(click.Group):
         ] or super().shell_complete(ctx, incomplete)
 
 
-def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        click.echo(f"dra-conformance {__version__}")
-        ctx.exit()
-
-
 @click.group(
     cls=_LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
@@ -88,7 +82,9 @@ def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
     "scenario selected, 10 target unreachable, 11 stale waiver, 12 verdict below --require or profile not judged, "
     "13 objects left behind.",
 )
-@click.option("--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Show the version.")
+@click.version_option(
+    __version__, prog_name="dra-conformance", message="%(prog)s %(version)s", help="Show the version."
+)
 def cli() -> None:
     """Conformance tests for Kubernetes Dynamic Resource Allocation (DRA).
 

@@ -20,7 +20,7 @@ from dra_api import regular_file
 from dra_api.private_file import private
 from dra_conformance.core import go_panic
 from dra_conformance.core.errors import TargetUnreachable
-from dra_conformance.core.isolation import NONE, Isolation
+from dra_conformance.core.isolation import NONE, Isolation, of_kubernetes
 from dra_conformance.core.options import redact
 from dra_conformance.core.output_limit import OUTPUT_LIMIT
 from dra_conformance.core.program_log import LOGGER
@@ -29,6 +29,21 @@ from dra_conformance.core.started_programs import VARIABLE, ProgramMark, kill_re
 _TAIL, _LAST_LINES = 1 << 16, 400  # bytes and lines: enough for the stack after a panic
 _log = logging.getLogger(LOGGER)
 _LAST_WORDS = ("panic: ", "fatal error: ", "Error: ")
+
+
+def printed(program: Path, flag: str, *, timeout: float) -> tuple[str, str]:
+    """Return what one of Kubernetes' own programs prints for a flag such as --version: output, errors.
+
+    Both are empty if it cannot be started, or does not end within `timeout` seconds.
+    """
+    words, environment = [str(program), flag], of_kubernetes().environment({})
+    try:
+        done = subprocess.run(
+            words, capture_output=True, text=True, errors="replace", timeout=timeout, check=False, env=environment
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return "", ""
+    return done.stdout, done.stderr
 
 
 class ManagedProcess:

@@ -16,17 +16,11 @@ from dra_conformance.cli.kubectl_dra import conflicts, pools, users, why
 NAME = "kubectl dra"
 
 
-def _version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
-    if value and not ctx.resilient_parsing:
-        click.echo(f"{NAME} {__version__}")
-        ctx.exit()
-
-
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="Exit codes: 0 done, 1 conflicts found, 4 usage error, 10 the cluster cannot be reached.",
 )
-@click.option("--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="Show the version.")
+@click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s", help="Show the version.")
 def cli() -> None:
     """Look at the devices of a cluster: Dynamic Resource Allocation (DRA).
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from pathlib import Path
 
 from dra_conformance.core import assets
 from dra_conformance.core.errors import TargetUnreachable
-from dra_conformance.core.isolation import of_kubernetes
+from dra_conformance.core.process import printed
 
 ETCD, API_SERVER = "etcd", "kube-apiserver"
 CONTROLLERS, SCHEDULER = "kube-controller-manager", "kube-scheduler"
@@ -171,16 +170,4 @@ def _releases(folder: Path) -> list[Path]:
 
 
 def _output(program: Path, flag: str) -> str:
-    try:
-        done = subprocess.run(
-            [str(program), flag],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=_LOOK_TIMEOUT,
-            check=False,
-            env=of_kubernetes().environment({}),
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout + done.stderr
+    return "".join(printed(program, flag, timeout=_LOOK_TIMEOUT))

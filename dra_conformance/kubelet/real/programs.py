@@ -10,14 +10,13 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from dra_conformance.control_plane.binaries.programs import folders, version_of
 from dra_conformance.core.errors import TargetUnreachable
-from dra_conformance.core.isolation import of_kubernetes
+from dra_conformance.core.process import printed
 
 KUBELET, CONTAINERD, SHIM, CTR, RUNC, NODE = (
     "kubelet",
@@ -101,15 +100,4 @@ def _containerd_version(program: Path) -> str:
 
 
 def _said(program: Path) -> str:
-    try:
-        done = subprocess.run(
-            [str(program), "--version"],
-            capture_output=True,
-            text=True,
-            timeout=_LOOK_TIMEOUT,
-            check=False,
-            env=of_kubernetes().environment({}),
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout
+    return printed(program, "--version", timeout=_LOOK_TIMEOUT)[0]
