@@ -24,6 +24,30 @@ Feature: Consumable capacity
     When pod "first" is force-deleted
     Then claim "three" is allocated the devices "nic"
 
+  @DRA-181 @gate:DRAPrioritizedList
+  Scenario: An alternative of less capacity is used if a device has not enough for the first one
+    Given node "n1"
+    And a ResourceSlice "nic" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: nic, allowMultipleAllocations: true, capacity: {bandwidth: {value: 10}}}]
+      """
+    And a DeviceClass "nic" for those devices
+    And a ResourceClaim "most" for 1 of "nic" with capacity {bandwidth: 6}
+    And a ResourceClaim "either" with:
+      """
+      requests:
+        - name: nic
+          firstAvailable:
+            - {name: fast, deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 6}}}
+            - {name: slow, deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 4}}}
+      """
+    And a pod "first" using claim "most"
+    Then claim "most" is allocated the devices "nic"
+    When a pod "second" using claim "either" is created
+    Then the ResourceClaim "either" has "status.allocation.devices.results[*].request" [nic/slow]
+    And request "nic/slow" of claim "either" takes {bandwidth: 4}
+
   @DRA-212
   Scenario Outline: A device is not shared if its <which> capacity is used up
     Given node "n1"

@@ -55,15 +55,23 @@ Feature: Lifecycle of claims
 
   @DRA-100b
   Scenario: No claim is created for a pod that is being deleted
-    Given the objects of the manifest "claims/labelled-template"
+    Given node "n1"
+    And the objects of the manifest "claims/labelled-template"
     And a pod "train" using template "labelled"
+    And a pod "bound" using template "labelled"
     And a pod "other" using template "labelled"
     And pod "train" has its claim "lost"
+    And pod "bound" has its claim "lost-too"
     And pod "other" has its claim "kept"
+    And pod "bound" is bound by hand to "n1"
     And the Pod "train" is being deleted
+    And the Pod "bound" is being deleted
     When the ResourceClaim "lost" is deleted
+    And the ResourceClaim "lost-too" is deleted
     Then the ResourceClaim "lost" is gone
+    And the ResourceClaim "lost-too" is gone
     And pod "train" has no claim
+    And pod "bound" has no claim
     And the ResourceClaim "kept" still exists
 
   @DRA-101 @DRA-103
@@ -216,6 +224,8 @@ Feature: Lifecycle of claims
     And pod "running" is bound by hand to "n1"
     And the Pod "running" is being deleted
     And the Pod "waiting" is being deleted
+    # A change of the claim, so that the controller looks at it after the pod is being deleted.
+    And "metadata.labels" of the ResourceClaim "busy" is set to {team: a}
     Then claim "idle" is reserved for exactly the pods "" [DRA-108]
     And claim "idle" is deallocated [DRA-108]
     And claim "busy" stays reserved for exactly the pods "running" [DRA-110]
@@ -405,10 +415,11 @@ Feature: Lifecycle of claims
   Scenario Outline: The claims of a pod that ended as <phase> are deleted while the pod still exists
     Given node "n1"
     And a ResourceClaimTemplate "plain" for 1 of "gpu"
-    And a pod "train" using template "plain" as "left, right"
+    And a pod "train" using template "plain" as "left, right, unused"
     And a pod "other" using template "plain"
     And pod "train" has its claim "one" for entry "left"
     And pod "train" has its claim "two" for entry "right"
+    And pod "train" has its claim "never-reserved" for entry "unused"
     And pod "other" has its claim "kept"
     And claim "one" is allocated by hand on "n1" for pods "train"
     And claim "two" is allocated by hand on "n1" for pods "train"
@@ -418,6 +429,7 @@ Feature: Lifecycle of claims
     When "status.phase" of the Pod "train" is set to <phase>
     Then the ResourceClaim "one" is gone [DRA-116]
     And the ResourceClaim "two" is gone [DRA-116]
+    And the ResourceClaim "never-reserved" is gone [DRA-116]
     And the Pod "train" still exists [DRA-116]
     And pod "train" has no claim [DRA-100b]
     And the ResourceClaim "kept" still exists [DRA-116]

@@ -54,19 +54,21 @@ Feature: Allocation of tainted devices
 
   @DRA-216 @DRA-220
   Scenario: A device with tolerated taints is allocated, and the allocation has the tolerations
-    Given node "n1" with 1 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoExecute"
+    Given node "n1" with 2 devices, "dev-0" tainted "health=bad:NoSchedule, lease=other:NoExecute"
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "work" with:
       """
       requests:
         - {name: gpu,
-           exactly: {deviceClassName: $(class:accelerator), tolerations: [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}]}}
+           exactly: {deviceClassName: $(class:accelerator), count: 2, tolerations: [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}]}}
       """
     When a pod "train" using claim "work" is created
-    Then claim "work" is allocated the devices "dev-0" [DRA-216]
+    Then claim "work" is allocated the devices "dev-0, dev-1" [DRA-216]
+    # Those of the device without taints too: it can get one later.
     And the ResourceClaim "work" has: [DRA-220]
       | field                                            | value                                                                                                                                         |
       | status.allocation.devices.results[0].tolerations | [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}] |
+      | status.allocation.devices.results[1].tolerations | [{key: health, operator: Exists, effect: NoSchedule}, {key: lease, value: other, operator: Equal, effect: NoExecute, tolerationSeconds: 600}] |
 
   @DRA-220 @gate:DRAPrioritizedList
   Scenario: Each result has the tolerations of its own request or alternative
