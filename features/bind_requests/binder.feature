@@ -78,6 +78,22 @@ Feature: The binder processes BindRequests
     And the BindRequest "one" has "status.phase" Succeeded
     And the BindRequest "two" has "status.phase" Succeeded
 
+  @KAI-106 @needs:faults
+  Scenario: A device whose claim could not be written is given to another pod
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a pod "refused" using claim "one"
+    And a pod "train" using claim "two"
+    And the API server answers 403 to the next 100 status updates of the ResourceClaim "one"
+    When a BindRequest "refused" of pod "refused" to "n1" giving claim "one" the devices "dev-0" is created
+    Then BindRequest "refused" fails with a reason
+    When a BindRequest "train" of pod "train" to "n1" giving claim "two" the devices "dev-0" is created
+    Then pod "train" is bound to "n1"
+    And claim "two" is allocated the devices "dev-0"
+    And pod "refused" stays unbound
+
   @KAI-130 @KAI-131 @KAI-138
   Scenario: A pod that is already bound stays on its node
     Given node "n1" with 2 devices

@@ -148,6 +148,9 @@ Feature: DeviceTaintRules
       | status.conditions[type=EvictionInProgress][0].lastTransitionTime  | the present time                                                                                              |
       | status.conditions[type=EvictionInProgress][0].observedGeneration  | 1                                                                                                             |
     And the Pod "one" still exists [DRA-228]
+    # No text of the condition depends on the value.
+    When "spec.taint.value" of the DeviceTaintRule "trial" is set to later
+    Then the DeviceTaintRule "trial" has "status.conditions[type=EvictionInProgress][0].observedGeneration" 2 [DRA-228b]
 
   @DRA-228b
   Scenario Outline: The message of a rule with effect None counts <devices>
