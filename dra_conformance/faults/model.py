@@ -61,8 +61,9 @@ class Fault:
     """The fault of one request.
 
     `code` returns that HTTP status without forwarding the request; `retry_after_s` adds a Retry-After header (whole
-    seconds). `lost` breaks the connection: `request` before the server has handled it, `answer` after. `delay_s` delays
-    the response by that many seconds. `then` is called after the fault.
+    seconds). `lost` breaks the connection: `request` before the server has handled it, `answer` after; with `code`, the
+    lost answer is replaced by one of that status. `delay_s` delays the response by that many seconds. `then` is called
+    after the fault.
     """
 
     code: int = 0
@@ -71,7 +72,14 @@ class Fault:
     delay_s: float = 0.0
     then: Callable[[], None] | None = None
 
+    @property
+    def forwards(self) -> bool:
+        """Whether the server handles the request."""
+        return self.lost == "answer" or not (self.lost or self.code)
+
     def __str__(self) -> str:
+        if self.lost and self.code:
+            return f"carried out and answered {self.code}"
         if self.lost:
             return f"the {self.lost} is lost"
         return f"answered {self.code}" if self.code else f"answered {self.delay_s:g} s late"

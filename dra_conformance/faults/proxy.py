@@ -229,7 +229,7 @@ class FaultProxy:
 
     async def _forward(self, endpoint: _Endpoint, request: web.Request, call: Call, body: bytes) -> web.StreamResponse:
         fault = await self._decide(call)
-        if fault is not None and (fault.code or fault.lost == "request"):
+        if fault is not None and not fault.forwards:
             await _struck(fault)
             return _hang_up(request) if fault.lost else _refuse(fault.answer(call))
         if call.is_watch and (key := _key(call)) in self._gone:
@@ -262,7 +262,7 @@ class FaultProxy:
             await asyncio.sleep(fault.delay_s)
             await _struck(fault)
             if fault.lost:
-                return _hang_up(request)
+                return _refuse(fault.answer(call)) if fault.code else _hang_up(request)
         return web.Response(status=answer.status, headers=_returned(answer), body=content)
 
     async def _decide(self, call: Call) -> Fault | None:

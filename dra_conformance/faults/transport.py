@@ -65,6 +65,8 @@ class FaultyTransport:
                 self._clock.wait(self._closed, fault.delay_s)
             if fault.then is not None:
                 fault.then()
+            if fault.lost and fault.code:
+                return fault.answer(call)
             if fault.lost:
                 raise TransportError(f"{method} {path}: the connection broke before the response")
         return answer
@@ -96,7 +98,7 @@ class FaultyTransport:
 
 def _instead(call: Call, fault: Fault) -> Response | None:
     """Return the injected response, or None if the request is to be forwarded. Raises TransportError."""
-    if fault.lost != "request" and not fault.code:
+    if fault.forwards:
         return None
     if fault.then is not None:
         fault.then()

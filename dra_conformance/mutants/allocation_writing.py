@@ -95,3 +95,34 @@ def _(patch: Patch) -> None:
         f"{_SCHEDULER}.extended_resources:is_claim_of",
         lambda claim, pod: (controller_of(claim) or {}).get("uid") == uid_of(pod),
     )
+
+
+@mutant("replaced-claim-gets-the-former-allocation", rule="DRA-133g")
+def _(patch: Patch) -> None:
+    """After a conflict the allocation is written to whatever claim has the name."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def check_still_ours(current: Obj, claim: Obj, allocation: Obj) -> None:
+            original(current, {**claim, "metadata": {**claim["metadata"], "uid": uid_of(current)}}, allocation)
+
+        return check_still_ours
+
+    patch.wrap(f"{_PUBLISHER}.check_still_ours", make)
+
+
+@mutant("pod-not-looked-at-when-its-status-names-another-claim", rule="DRA-122b")
+def _(patch: Patch) -> None:
+    """Only the number of the claims in a pod's status is compared."""
+
+    def make(original: Callable[[Obj, Obj], bool]) -> Callable[[Obj, Obj], bool]:
+        def matters(before: Obj, after: Obj) -> bool:
+            former = (before.get("status") or {}).get("resourceClaimStatuses") or []
+            named = (after.get("status") or {}).get("resourceClaimStatuses") or []
+            if len(former) == len(named):
+                after = {**after, "status": {**(after.get("status") or {}), "resourceClaimStatuses": former}}
+                before = {**before, "status": {**(before.get("status") or {}), "resourceClaimStatuses": former}}
+            return original(before, after)
+
+        return matters
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:_matters", make)

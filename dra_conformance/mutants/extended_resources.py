@@ -173,3 +173,20 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A claim is kept although its pod cannot be bound."""
     patch.replace(f"{_BINDER}.roll_back", lambda self, pod: None)
+
+
+@mutant("deleted-class-keeps-its-resource", rule="DRA-248b")
+def _(patch: Patch) -> None:
+    """A deleted class provides its resource until another class changes."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def on_class(self: Any, change: Any) -> None:
+            if change.type != "DELETED":
+                return original(self, change)
+            with self.lock:
+                self.classes.pop(change.object["metadata"]["name"], None)
+            return None
+
+        return on_class
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.on_class", make)

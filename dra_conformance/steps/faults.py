@@ -132,14 +132,28 @@ def before_deletion(world: World, *, component: str, pod: str, act: Callable[[],
     before_request(world, wanted, act)
 
 
-def before_request(world: World, wanted: Callable[[Call], bool], act: Callable[[], object]) -> None:
-    """Call `act` just before the next wanted request of a component is served; once."""
+def before_binding(world: World, *, component: str, pod: str, act: Callable[[], object]) -> None:
+    """Call `act` just before the next binding of a pod by a component is served; once."""
+
+    def wanted(call: Call) -> bool:
+        info = call.info
+        named = (info.verb, info.resource, info.subresource, info.name) == ("create", PODS.plural, "binding", pod)
+        return named and call.component == component and info.namespace == world.namespace
+
+    before_request(world, wanted, act)
+
+
+def before_request(
+    world: World, wanted: Callable[[Call], bool], act: Callable[[], object], *, fault: Fault | None = None
+) -> None:
+    """Call `act` just before the next wanted request of a component is served; once. `fault` is injected into it."""
     once = threading.Lock()
 
     def hook(call: Call) -> Fault | None:
         # The lock is never released: it selects one of several concurrent requests.
         if wanted(call) and once.acquire(blocking=False):
             act()
+            return fault
         return None
 
     world.cleanup.callback(world.run.fault_points.add(hook))
@@ -183,6 +197,12 @@ def _(world: World, count: int, what: str, kind: str) -> None:
 def _(world: World, count: int, what: str, kind: str) -> None:
     """Process requests, and close the connection instead of responding."""
     arrange(world, Fault(lost="answer"), count=count, what=what, kind=kind)
+
+
+@given("the API server carries out and answers {code:d} to the next {count:d} {what} of {kind:word}")
+def _(world: World, code: int, count: int, what: str, kind: str) -> None:
+    """Process requests and respond with this HTTP code, as a server does whose own time limit passes (504)."""
+    arrange(world, Fault(lost="answer", code=code), count=count, what=what, kind=kind)
 
 
 @given("the API server delays its answers by {seconds:f} seconds to the next {count:d} {what} of {kind:word}")

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
-from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, uid_of
+from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, uid_of
 from dra_conformance.engine.vocabulary import given
 from dra_conformance.engine.world import World
+from dra_conformance.faults.model import Call, Fault
 from dra_conformance.steps import faults
 from dra_conformance.steps.claim_holders import hold, reserve
-from dra_conformance.steps.claims import pod_consumer
+from dra_conformance.steps.claims import claim_spec, pod_consumer
 from dra_conformance.steps.fields import write_field
 from dra_conformance.steps.pods import pod_object
 from dra_conformance.steps.references import Known
+
+_ANSWER_DELAY = 0.3
+"""Seconds."""
 
 
 @given('pod "{pod}" is added to claim "{claim}" while the binder writes it')
@@ -52,15 +57,43 @@ def _(world: World, name: str, claim: str) -> None:
 @given('claim "{claim}" is replaced by another of its name while the scheduler writes it')
 def _(world: World, claim: str) -> None:
     """Delete the claim and create it again by its name, just before the scheduler's next status update of it."""
-    former = world.get(RESOURCE_CLAIMS, claim)
+    faults.before_status_update(world, claim=claim, act=replaced_claim(world, claim))
 
-    def replace() -> None:
-        world.update(RESOURCE_CLAIMS, claim, lambda stored: stored["metadata"].pop("finalizers", None))
-        world.client.delete(RESOURCE_CLAIMS, claim, world.namespace)
-        metadata = {"name": claim, "namespace": world.namespace}
-        world.client.create(RESOURCE_CLAIMS, {**former, "metadata": metadata, "status": {}})
 
-    faults.before_status_update(world, claim=claim, act=replace)
+@given('claim "{claim}" is replaced by one for {count:d} of "{name}" while the scheduler writes it')
+def _(world: World, claim: str, count: int, name: str) -> None:
+    """Delete the claim and create one of its name for devices of this class, just before the next status update."""
+    faults.before_status_update(
+        world, claim=claim, act=replaced_claim(world, claim, spec=claim_spec(world.name(name), count=count))
+    )
+
+
+@given('claim "{claim}" is deleted while the scheduler reports pod "{pod}", and the API server answers {code:d}')
+def _(world: World, claim: str, pod: str, code: int) -> None:
+    """Delete the claim during the scheduler's next status update of the pod, which is not carried out."""
+
+    def wanted(call: Call) -> bool:
+        info = call.info
+        named = (info.resource, info.subresource, info.name) == (PODS.plural, "status", pod)
+        return named and info.verb != "get" and call.component == "scheduler" and info.namespace == world.namespace
+
+    def delete() -> None:
+        unprotected_deletion(world, claim)
+        # The scheduler learns of the deletion, and may decide about the pod, before it has the answer.
+        world.log.clock.wait(threading.Event(), _ANSWER_DELAY)
+
+    faults.before_request(world, wanted, delete, fault=Fault(code=code))
+
+
+@given('pod "{pod}" is bound to "{node}" while the scheduler binds it')
+def _(world: World, pod: str, node: str) -> None:
+    """Bind the pod to a node, as another scheduler does, just before the scheduler's next binding of it."""
+    faults.before_binding(
+        world,
+        component="scheduler",
+        pod=pod,
+        act=lambda: world.client.bind(world.get(PODS, pod), world.name(node)),
+    )
 
 
 @given('claim "{claim}" is allocated "{devices}" of "{node}" while the {component:word} writes it')
@@ -84,6 +117,25 @@ def _(world: World, claim: str) -> None:
 def _(world: World, pod: str, component: str) -> None:
     """Delete the pod and create it again by its name, just before a component's next deletion of the pod."""
     faults.before_deletion(world, component=component, pod=pod, act=replacement(world, pod))
+
+
+def unprotected_deletion(world: World, claim: str) -> None:
+    """Delete a claim at once, whatever finalizers it has."""
+    world.update(RESOURCE_CLAIMS, claim, lambda stored: stored["metadata"].pop("finalizers", None))
+    world.client.delete(RESOURCE_CLAIMS, claim, world.namespace)
+
+
+def replaced_claim(world: World, claim: str, *, spec: Obj | None = None) -> Callable[[], None]:
+    """Return a function that deletes the claim and creates it again by its name, with the same spec or another one."""
+    former = world.get(RESOURCE_CLAIMS, claim)
+
+    def replace() -> None:
+        unprotected_deletion(world, claim)
+        metadata = {"name": claim, "namespace": world.namespace}
+        changed = {**former, "metadata": metadata, "spec": spec or former["spec"], "status": {}}
+        world.client.create(RESOURCE_CLAIMS, changed)
+
+    return replace
 
 
 def replacement(world: World, pod: str) -> Callable[[], None]:

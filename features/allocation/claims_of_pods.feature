@@ -77,6 +77,22 @@ Feature: Pods with several claims
     Then pod "train" is bound to "n1"
     And claim "mine" is reserved for exactly the pods "train"
 
+  @DRA-122b
+  Scenario: A pod is scheduled with the claim that its status names later in the place of another
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "large" for 9 of "accelerator"
+    And a ResourceClaim "small" for 1 of "accelerator"
+    And a pod "train" using template "unused"
+    And "metadata.ownerReferences" of the ResourceClaim "large" is set to [{apiVersion: v1, kind: Pod, name: train, uid: $(uid:train), controller: true}]
+    And "metadata.ownerReferences" of the ResourceClaim "small" is set to [{apiVersion: v1, kind: Pod, name: train, uid: $(uid:train), controller: true}]
+    When "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu, resourceClaimName: large}]
+    Then pod "train" stays unbound
+    When "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu, resourceClaimName: small}]
+    Then pod "train" is bound to "n1"
+    And claim "small" is reserved for exactly the pods "train"
+    And claim "large" stays unallocated
+
   @DRA-128b
   Scenario: A claim that a pod names twice is allocated and reserved once
     Given node "n1" with 1 devices

@@ -51,6 +51,18 @@ Feature: Schedulers that bind pods themselves
     Then the Pod "train" has condition PodScheduled False with reason "Unschedulable"
     And the ResourceClaim "mine" keeps "status.allocation.devices.results[*].device" in any order [dev-9]
 
+  @DRA-132
+  Scenario: An allocation that another user of the pod's name has is kept
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And claim "mine" holds the devices "dev-9" of "gone"
+    And claim "mine" is also reserved for a list of 1 {apiGroup: batch.example.com, resource: workers, name: train, uid: another}
+    When a pod "train" using claim "mine" is created
+    Then the Pod "train" has condition PodScheduled False with reason "Unschedulable"
+    And the ResourceClaim "mine" keeps "status.allocation.devices.results[*].device" [dev-9]
+
   @DRA-131 @DRA-132
   Scenario Outline: Of two allocations that fit no node, the unused one is removed (<order>)
     Given the scheduler binds pods itself
@@ -190,6 +202,17 @@ Feature: Schedulers that bind pods themselves
       | is replaced by another of its name |
       | is changed                         |
 
+  @DRA-133g
+  Scenario: A claim that is replaced by a larger one while the scheduler writes it is allocated what it asks for
+    Given the scheduler binds pods itself
+    And node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And claim "mine" is replaced by one for 2 of "accelerator" while the scheduler writes it
+    When a pod "train" using claim "mine" is created
+    Then pod "train" is bound to "n1"
+    And the allocation of claim "mine" is valid
+
   @DRA-139 @needs:faults
   Scenario: A pod that cannot be bound leaves the reservations of other pods
     Given the scheduler binds pods itself
@@ -205,6 +228,19 @@ Feature: Schedulers that bind pods themselves
     And claim "own" is reserved for exactly the pods ""
     And claim "shared" is reserved for exactly the pods "first"
     And the ResourceClaim "own" keeps "status.allocation.devices.results[*].device" in any order [dev-1]
+
+  @DRA-139 @needs:faults
+  Scenario: A pod that another scheduler has bound is not reported as scheduled to the node of the lost decision
+    Given the scheduler binds pods itself
+    And node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And node "n2"
+    And pod "train" is bound to "n2" while the scheduler binds it
+    When a pod "train" using claim "mine" is created
+    Then pod "train" is bound to "n2"
+    And pod "train" gets no event "Scheduled"
+    And claim "mine" is reserved for exactly the pods ""
 
   @DRA-128
   Scenario: A pod that is created again under its name is bound, and so is one of another name

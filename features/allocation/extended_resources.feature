@@ -238,6 +238,23 @@ Feature: Extended resources backed by devices
     When a pod "late" requesting {$(suffix).dra.test/other: 1} is created
     Then pod "late" stays unbound
 
+  @DRA-248b
+  Scenario Outline: A class that is deleted provides its resource no longer (the <deleted> of two)
+    Given node "n1" with 3 devices
+    And a DeviceClass "first" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a DeviceClass "second" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a pod "early" requesting {$(suffix).dra.test/gpu: 1}
+    Then pod "early" is bound to "n1"
+    When the DeviceClass "<deleted>" is deleted
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then pod "train" is bound to "n1"
+    And the ResourceClaim of pod "train" has "spec.devices.requests[*].exactly.deviceClassName" [$(class:<other>)]
+
+    Examples:
+      | deleted | other  |
+      | first   | second |
+      | second  | first  |
+
   @DRA-239 @DRA-247 @needs:direct-binding @needs:faults
   Scenario Outline: A pod keeps one claim for its extended resources when the API server <does> <what>
     Given the scheduler binds pods itself

@@ -136,6 +136,38 @@ Feature: Partitionable devices
     When a pod "train" using claim "mine" is created
     Then claim "mine" is allocated the devices "fine"
 
+  @DRA-133c
+  Scenario: A request leaves the counters of a pool to the request that has no choice
+    Given node "n1"
+    And a ResourceSlice "sets" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      sharedCounters: [{name: s1, counters: {m: {value: 1}}}]
+      """
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      devices:
+        - {name: part-0, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+        - {name: part-1, attributes: {only: {bool: true}}, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+        - {name: plain-0}
+        - {name: plain-1}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "three" with:
+      """
+      requests:
+        - {name: any, exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 2}}
+        - {name: one, exactly: {deviceClassName: $(class:accelerator), selectors: [{cel: {expression: 'has(device.attributes["$(sim)"].only)'}}]}}
+      """
+    And a ResourceClaim "late" for 1 of "accelerator"
+    When a pod "train" using claim "three" is created
+    Then claim "three" is allocated the devices "part-1, plain-0, plain-1"
+    When a pod "late" using claim "late" is created
+    Then claim "late" stays unallocated
+
   @DRA-196
   Scenario: A device that the search releases returns all of its counters
     Given node "n1"

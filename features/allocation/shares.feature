@@ -467,6 +467,29 @@ Feature: Consumable capacity
     When a pod "fourth" using claim "none" is created
     Then claim "none" stays unallocated
 
+  @DRA-133c
+  Scenario: A smaller request of a claim uses a device that has not enough left for the larger one
+    Given node "n1"
+    And a ResourceSlice "nics" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, allowMultipleAllocations: true, capacity: {bandwidth: {value: 10}}}
+        - {name: b, allowMultipleAllocations: true, capacity: {bandwidth: {value: 10}}}
+      """
+    And a DeviceClass "nic" for those devices
+    And a ResourceClaim "held" for 1 of "nic" with capacity {bandwidth: 6}
+    And a ResourceClaim "two" with:
+      """
+      requests:
+        - {name: large, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 10}}}}
+        - {name: small, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 4}}}}
+      """
+    When a pod "first" using claim "held" is created
+    Then claim "held" is allocated the devices "a"
+    When a pod "second" using claim "two" is created
+    Then claim "two" is allocated the devices "a, b"
+
   @DRA-211 @DRA-191 @gate:DRAPartitionableDevices @component:claim-controller
   Scenario: Shared partitions of two boards consume the counters of their own board
     Given node "n1"

@@ -124,6 +124,36 @@ Feature: The binder writes claims
     Then the ResourceClaim "claim" keeps "status.allocation.devices.results[*].device" [dev-1]
     And claim "claim" is reserved for exactly the pods "train"
 
+  @KAI-110b
+  Scenario: A claim with another finalizer is protected as well
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And "metadata.finalizers" of the ResourceClaim "claim" is set to [example.com/audit]
+    And a pod "train" using claim "claim"
+    When a BindRequest "train" of pod "train" to "n1" giving claim "claim" the devices "dev-1" is created
+    Then pod "train" is bound to "n1"
+    And the ResourceClaim "claim" has "metadata.finalizers" in any order [example.com/audit, resource.kubernetes.io/delete-protection]
+
+  @KAI-110b @needs:faults
+  Scenario: A claim is protected although the first try to protect it failed
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "train" using claim "claim"
+    And the API server answers 500 to the next 1 updates of ResourceClaim, if there are any
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      backoffLimit: 3
+      resourceClaimAllocations:
+        - name: claim
+          allocation: {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-1}]}}
+      """
+    And every fault has affected a request
+    And the binder is started again
+    Then pod "train" is bound to "n1"
+    And the ResourceClaim "claim" has "metadata.finalizers" [resource.kubernetes.io/delete-protection]
+
   @KAI-110b @component:claim-controller
   Scenario: A named claim is free again when its pod is gone
     Given node "n1" with 2 devices

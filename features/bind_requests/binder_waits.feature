@@ -29,6 +29,37 @@ Feature: The binder waits for binding conditions
     And pod "second" is bound to "n1"
     And the BindRequest "slow-request" has "status.phase" Succeeded
 
+  @DRA-250b
+  Scenario: The time of an allocation is written if its second device has binding conditions
+    Given node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: slow, generation: 1, resourceSliceCount: 1}
+      devices:
+        - {name: fast}
+        - {name: slow, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 2 of "accelerator"
+    And a pod "train" using claim "mine"
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      resourceClaimAllocations:
+        - name: mine
+          allocation:
+            devices:
+              results:
+                - {request: gpu, driver: $(sim), pool: slow, device: fast}
+                - {request: gpu, driver: $(sim), pool: slow, device: slow,
+                   bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+      """
+    Then claim "mine" is reserved for pod "train"
+    And the ResourceClaim "mine" has "status.allocation.allocationTimestamp" set
+    And pod "train" stays unbound
+    When device "slow" of claim "mine" reports "dra.test/ready" True
+    Then pod "train" is bound to "n1"
+
   @DRA-250b @needs:virtual-clock
   Scenario: A pod is bound to a device that is ready, however old the allocation is
     Given node "n1"

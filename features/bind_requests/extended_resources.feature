@@ -122,6 +122,30 @@ Feature: Extended resources in BindRequests
       | has another allocation | dev-2 | container-0-request-0 |
       | has another request    | dev-1 | container-0-request-1 |
 
+  @KAI-119b @component:binder
+  Scenario: A claim of an earlier attempt that is being deleted is not used
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "accelerator"
+    And the ResourceClaim "left" is being deleted
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      extendedResourceClaimAllocation:
+        deviceRequests:
+          - {name: container-0-request-0,
+             exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}}
+        containerMappings:
+          - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
+        allocation:
+          devices:
+            results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]
+          nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+      """
+    Then pod "train" is bound to "n1"
+    And the Pod "train" has "status.extendedResourceClaimStatus.resourceClaimName" other than "left"
+    And claim "left" stays unallocated
+
   @KAI-162 @component:binder @needs:faults
   Scenario Outline: The claim is deleted if the pod cannot be bound, and <what>
     Given node "n1" with 2 devices

@@ -85,6 +85,29 @@ Feature: Gangs get all of their BindRequests or none
     Given node "n2" with 2 devices
     Then 4 pods of PodGroup "elastic" get BindRequests, with a device each
 
+  @KAI-365
+  Scenario: A gang is placed although one of its pods above the minimum has no room
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "many" for 9 of "accelerator"
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PodGroup "elastic" that needs 2 pods
+    And pods "a-large" 1 to 1 of PodGroup "elastic" using template "many"
+    Then no pod of PodGroup "elastic" gets a BindRequest
+    Given pods "small" 1 to 2 of PodGroup "elastic" using template "one"
+    Then 2 pods of PodGroup "elastic" get BindRequests, with a device each
+
+  @KAI-365
+  Scenario: A gang is placed once its minimum is lowered
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PodGroup "elastic" that needs 3 pods
+    And pods "elastic" 1 to 3 of PodGroup "elastic" using template "one"
+    Then no pod of PodGroup "elastic" gets a BindRequest
+    When PodGroup "elastic" is changed to need 2 pods
+    Then 2 pods of PodGroup "elastic" get BindRequests, with a device each
+
   @KAI-029 @KAI-365
   Scenario: The minimum holds for a gang with more pods
     Given node "n1" with 2 devices
@@ -228,6 +251,21 @@ Feature: Gangs get all of their BindRequests or none
     And pod "bound-2" is bound by hand to "n1"
     When a pod "last" of PodGroup "train" using template "one" is created
     Then 1 pods of PodGroup "train" get BindRequests, with a device each
+
+  @KAI-376
+  Scenario: A bound pod that is being deleted does not count for its gang
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PodGroup "train" that needs 3 pods
+    And pods "bound" 1 to 2 of PodGroup "train" without claims
+    And pod "bound-1" is bound by hand to "n1"
+    And pod "bound-2" is bound by hand to "n1"
+    And the Pod "bound-1" is being deleted
+    And pods "new" 1 to 1 of PodGroup "train" using template "one"
+    Then no pod of PodGroup "train" gets a BindRequest
+    When a pod "last" of PodGroup "train" using template "one" is created
+    Then 2 pods of PodGroup "train" get BindRequests, with a device each
 
   @KAI-030 @component:binder
   Scenario: All pods of a gang are bound, each with a device of its own

@@ -19,6 +19,7 @@ Feature: Scheduling while requests fail
       | loses its answers to | status updates of ResourceClaim |
       | answers 500 to       | bindings of Pod                 |
       | loses its answers to | bindings of Pod                 |
+      | carries out and answers 504 to | bindings of Pod       |
 
     @profile:fault-sweep
     Examples:
@@ -110,6 +111,34 @@ Feature: Scheduling while requests fail
     When watches are served again
     Then every pod is bound or has a reason why not
     And every allocation is valid, and no device is allocated twice
+
+  @DRA-345 @needs:direct-binding @profile:faults
+  Scenario: A single device is allocated once when an allocation is stored, the answer is 504 and no watch says so
+    Given the scheduler binds pods itself
+    And node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    When the watches of ResourceClaim break and are not served
+    Given the API server carries out and answers 504 to the next 1 status updates of ResourceClaim
+    When a pod "one" using claim "first" is created
+    And every fault has affected a request
+    And a pod "two" using claim "second" is created
+    Then every pod is bound or has a reason why not
+    When watches are served again
+    Then every pod is bound or has a reason why not
+    And every allocation is valid, and no device is allocated twice
+
+  @DRA-344 @profile:faults
+  Scenario: A pod is bound although the report that it has no room fails when it has room again
+    Given node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "held" for 1 of "accelerator"
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And claim "held" holds the devices "dev-0" of "n1"
+    And claim "held" is deleted while the scheduler reports pod "train", and the API server answers 500
+    When a pod "train" using claim "mine" is created
+    Then pod "train" is bound to "n1"
 
   @DRA-346
   Scenario Outline: Pods that are created while all watches <how> are scheduled
