@@ -309,3 +309,16 @@ def _(patch: Patch) -> None:
         return plan
 
     patch.wrap(f"{_GANGS}.plan", wrapped)
+
+
+@mutant("gang-refused-at-the-first-pod-without-room", rule="KAI-365b")
+def _(patch: Patch) -> None:
+    """A gang is refused as soon as one of its waiting pods has no room."""
+
+    def wrapped(original: Any) -> Any:
+        def together(self: Any, group: Any, waiting: list[Obj], missing: int, changes: int) -> Any:
+            return original(self, group, waiting[:missing], missing, changes)
+
+        return together
+
+    patch.wrap(f"{_GANGS}._together", wrapped)

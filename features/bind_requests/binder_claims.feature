@@ -338,6 +338,8 @@ Feature: The binder writes claims
     And claim "there" holds the devices "dev-0" of "n2"
     And a pod "good" using claim "here"
     And a pod "bad" using claim "here, there"
+    And a ResourceClaim "free" for 1 of "accelerator"
+    And a pod "torn" using claim "free"
     When a BindRequest "good" of pod "good" to "n1" giving claim "here" the devices "dev-0" is created
     And a BindRequest "bad" of pod "bad" to "n1" is created with:
       """
@@ -351,10 +353,20 @@ Feature: The binder writes claims
             devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n2), device: dev-0}]}
             nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n2)]}]}]}
       """
+    And a BindRequest "torn" of pod "torn" to "n1" is created with:
+      """
+      resourceClaimAllocations:
+        - name: free
+          allocation:
+            devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n2), device: dev-1}]}
+            nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n2)]}]}]}
+      """
     Then pod "good" is bound to "n1"
     And claim "here" is reserved for exactly the pods "good"
     And BindRequest "bad" fails with a reason that names "there"
     And pod "bad" stays unbound
+    And BindRequest "torn" fails with a reason
+    And pod "torn" stays unbound
 
   @KAI-115b
   Scenario: A pod is not bound while one of its claims is neither allocated nor in the BindRequest

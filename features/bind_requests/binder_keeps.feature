@@ -150,9 +150,14 @@ Feature: The binder keeps what others wrote
     And a BindRequest "forged" of pod "train" to "n1" giving claim "claim" the devices "dev-1"
     And a BindRequest "other" of pod "other" to "n1"
     And "metadata.ownerReferences" of the BindRequest "forged" is set to [{apiVersion: v1, kind: Pod, name: other, uid: $(uid:other)}]
+    And a pod "placed" without claims
+    And pod "placed" is bound by hand to "n1"
+    And a BindRequest "placed" of pod "placed" to "n1"
+    And "metadata.ownerReferences" of the BindRequest "placed" is set to [{apiVersion: v1, kind: Pod, name: other, uid: $(uid:other)}]
     When the binder is started
     Then pod "other" is bound to "n1"
     And BindRequest "forged" fails with a reason
+    And BindRequest "placed" fails with a reason
     And pod "train" stays unbound
     And claim "claim" stays unallocated
 

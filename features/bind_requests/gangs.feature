@@ -85,7 +85,7 @@ Feature: Gangs get all of their BindRequests or none
     Given node "n2" with 2 devices
     Then 4 pods of PodGroup "elastic" get BindRequests, with a device each
 
-  @KAI-365
+  @KAI-365b
   Scenario: A gang is placed although one of its pods above the minimum has no room
     Given node "n1" with 3 devices
     And a DeviceClass "accelerator" for those devices
