@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, uid_of
-from dra_conformance.engine.vocabulary import given
+from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
 from dra_conformance.faults.model import Call, Fault
 from dra_conformance.steps import faults
@@ -93,6 +93,35 @@ def _(world: World, pod: str, node: str) -> None:
         component="scheduler",
         pod=pod,
         act=lambda: world.client.bind(world.get(PODS, pod), world.name(node)),
+    )
+
+
+@given('the BindRequest of pod "{pod}" fails before the scheduler has the answer to its creation')
+def _(world: World, pod: str) -> None:
+    """Mark the next BindRequest for the pod as Failed, as a fast binder does, and only then let its creation return."""
+
+    def wanted(call: Call) -> bool:
+        info = call.info
+        created = (info.verb, info.resource, info.subresource) == ("create", BIND_REQUESTS.plural, "")
+        return created and call.component == "scheduler" and info.namespace == world.namespace
+
+    def fail() -> None:
+        for request in world.client.list(BIND_REQUESTS, world.namespace).items:
+            if request["spec"].get("podName") == pod:
+                world.state(Known).former[f'BindRequest of pod "{pod}"'] = uid_of(request)
+                write_field(world, BIND_REQUESTS, name_of(request), "status", {"phase": "Failed", "reason": "by hand"})
+        # The scheduler learns of the failure before it has the answer.
+        world.log.clock.wait(threading.Event(), _ANSWER_DELAY)
+
+    faults.before_request(world, wanted, lambda: None, fault=Fault(then=fail))
+
+
+@when('the BindRequest of pod "{pod}" has failed')
+def _(world: World, pod: str) -> None:
+    """Wait until the step that lets it fail has done so."""
+    former = world.state(Known).former
+    world.require(
+        f"the BindRequest of {pod} has failed", lambda: (f'BindRequest of pod "{pod}"' in former, "it has not")
     )
 
 

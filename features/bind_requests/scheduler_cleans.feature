@@ -10,6 +10,14 @@ Feature: The scheduler cleans up failed BindRequests
     When "status" of the BindRequest of pod "plain" is set to {phase: Failed, reason: by hand}
     Then the BindRequest of pod "plain" is replaced
 
+  @KAI-070 @needs:faults
+  Scenario: A BindRequest that fails before the answer to its creation arrives is replaced
+    Given node "n1"
+    And the BindRequest of pod "plain" fails before the scheduler has the answer to its creation
+    And a pod "plain" without claims
+    When the BindRequest of pod "plain" has failed
+    Then the BindRequest of pod "plain" is replaced
+
   @KAI-070
   Scenario: All failed BindRequests of a pod are deleted, and those of other pods are kept
     Given the scheduler is stopped
