@@ -154,7 +154,7 @@ SAMPLE ?= 500
 COMPONENT ?=
 mutation-survey: $(DEV_READY)       ## count the scenarios' kills of faults chosen by a machine: make mutation-survey SAMPLE=500 SEED=1
 	@$(BIN)/python -m verification.mutation_survey --sample $(SAMPLE) --seed "$(or $(SEED),1)" \
-		$(addprefix --component ,$(COMPONENT)) $(if $(WRITE),--write)
+		$(addprefix --component ,$(COMPONENT))
 
 pins: $(BIN)/python       ## requirements.txt, requirements/ and tests/fake_nvml/clients/ with hashes, from constraints.txt (needs the network)
 	@$(PINNED) -r requirements/release.txt

@@ -19,12 +19,12 @@ from verification.mutation_survey import (
     faults,
     loader,
     mutants,
-    page,
     preload,
     probing,
     reach,
     sample,
     survey,
+    tables,
     trial,
     uses,
 )
@@ -341,9 +341,9 @@ def test_an_interrupted_survey_goes_on(tmp_path: Path) -> None:
 def test_the_excess_of_the_unobservable_counts_as_survivors() -> None:
     results = [*(result(n, "killed") for n in range(10)), *(result(n, "survived") for n in range(10, 20))]
     entry = Entry(Class.LOG_TEXT, "only a log line")
-    (row,) = page.rows(results, {f"binder:{number}": entry for number in range(10, 18)})
+    (row,) = tables.rows(results, {f"binder:{number}": entry for number in range(10, 18)})
     assert (row.mutants, row.killed, row.survived, row.unobservable, row.observable) == (20, 10, 7, 3, 17)
-    assert "| binder | 20 | 10 | 0 | 7 | 0 | 3 | 50 % | 59 % |" in page.table(
+    assert "| binder | 20 | 10 | 0 | 7 | 0 | 3 | 50 % | 59 % |" in tables.table(
         results, {"binder:12": entry, **{f"binder:{number}": entry for number in (13, 14)}}
     )
 
@@ -373,9 +373,9 @@ def test_only_the_kubelet_records_texts(tmp_path: Path) -> None:
 
 def test_a_probe_counts_as_a_kill_of_its_own() -> None:
     seen = Result(digest="d", mutant=mutant(1), outcome=Outcome(status="survived", probe="lists/paged 2.code"))
-    (row,) = page.rows([seen, result(2, "killed"), result(3, "survived")], {})
+    (row,) = tables.rows([seen, result(2, "killed"), result(3, "survived")], {})
     assert (row.killed, row.probed, row.survived) == (1, 1, 1)
-    assert "| 1 | 1 | 1 | 0 | 0 | 67 % | 67 % |" in page.table([seen, result(2, "killed"), result(3, "survived")], {})
+    assert "| 1 | 1 | 1 | 0 | 0 | 67 % | 67 % |" in tables.table([seen, result(2, "killed"), result(3, "survived")], {})
 
 
 def test_a_probe_that_differs_from_the_real_server_only_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

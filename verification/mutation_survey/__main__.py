@@ -9,7 +9,7 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from verification.mutation_survey import components, faults, generated, page, probing, sample, survey, unobservable
+from verification.mutation_survey import components, faults, generated, probing, sample, survey, tables, unobservable
 from verification.mutation_survey.components import ROOT
 from verification.mutation_survey.faults import Edited
 from verification.mutation_survey.mutants import Mutant
@@ -28,7 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 2
     store = Store(options.folder / "results.jsonl")
     if options.show:
-        print(page.listing(store.latest().values(), options.show, [one.name for one in selected]))
+        print(tables.listing(store.latest().values(), options.show, [one.name for one in selected]))
         return 0
     digest = components.digest()
     if options.faults:
@@ -48,10 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for problem in unobservable.problems(classes, {one.key for one in everything}):
             print(f"{unobservable.FILE.name}: {problem}", file=sys.stderr)
     classes |= unobservable.of_texts(everything) | unobservable.of_functions(classes, everything)
-    print(page.table(results, classes))
-    if options.write:
-        written = [one for one in store.of(digest).values() if one.mutant.operator == faults.OPERATOR]
-        page.write(results, classes, seed=options.seed, sample=options.sample, written=written)
+    print(tables.table(results, classes))
     return 0 if len(results) == len(chosen) else 1
 
 
@@ -69,7 +66,7 @@ def _faults(options: argparse.Namespace, selected: Collection[str], store: Store
     chosen = [one.mutant for one in edits]
     print(f"{len(chosen)} faults, source {digest}")
     results = _run(options, chosen, store, digest, {one.mutant.key: one.source for one in edits})
-    print(page.table(results, unobservable.load()))
+    print(tables.table(results, unobservable.load()))
     return 1 if outdated or len(results) < len(chosen) else 0
 
 
@@ -140,7 +137,6 @@ def _parser() -> argparse.ArgumentParser:
         choices=("survived", "killed", "timeout", "error"),
         help="Print stored results as diffs, and run nothing.",
     )
-    parser.add_argument("--write", action="store_true", help=f"Write {page.FILE.relative_to(ROOT)}.")
     return parser
 
 

@@ -1,4 +1,4 @@
-"""The table of the survey, its page in the documentation, and listings of mutants as diffs."""
+"""The table of the survey, and listings of mutants as diffs."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from verification.mutation_survey import faults, mutants
-from verification.mutation_survey.components import COMPONENTS, ROOT
+from verification.mutation_survey.components import COMPONENTS
 from verification.mutation_survey.results import Result
 from verification.mutation_survey.unobservable import MOST, Entry
-
-FILE = ROOT / "docs" / "explanation" / "mutation-survey.md"
-_TEMPLATE = Path(__file__).resolve().parent / "page.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +119,3 @@ def _diff(result: Result) -> str:
         return mutants.diff(one)
     except (IndexError, OSError):
         return f"(the source has changed since)\n- {one.before}\n+ {one.after}"
-
-
-def write(
-    results: Sequence[Result], classes: Mapping[str, Entry], *, seed: int, sample: int, written: Sequence[Result]
-) -> None:
-    """Write the page of the documentation. `written` are the results of the faults written from the source."""
-    text = _TEMPLATE.read_text()
-    values = {
-        "SEED": seed,
-        "SAMPLE": sample,
-        "DATE": max((one.date for one in results), default=""),
-        "TABLE": table(results, classes) if results else "Not run with this source.",
-        "FAULTS": len(faults.load(sorted(faults.FOLDER.glob("*.yaml")))),
-        "FAULT_TABLE": table(written, classes) if written else "Not run with this source.",
-    }
-    for name, value in values.items():
-        text = text.replace("{" + name + "}", str(value))
-    FILE.write_text(text)
