@@ -8,14 +8,14 @@ with NONE and RECOVERY, when the daemon listens. `-N` prints the state of each n
 addresses, connections and signals are real.
 
 Names are resolved by the file of the variable SIMULATED_IMEX_HOSTS, else by the system. The daemon ends on SIGTERM, and
-within a second after its parent. One thread; the module needs the standard library only, and can be run as a file.
+within a second after its parent. One thread; the module needs the standard library only, and can be run as a file. It
+imports no dataclasses, argparse or pathlib, which take longer than all the rest: every daemon pod starts it.
 
 Source: NVIDIA IMEX service for NVLink networks (configuration file and nvidia-imex-ctl).
 """
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -25,9 +25,11 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
 HOSTS = "SIMULATED_IMEX_HOSTS"
 """Variable with the path of the hosts file that names are resolved by."""
@@ -42,40 +44,36 @@ _CONTROL_TIMEOUT = 5.0
 _LARGEST_ANSWER = 1 << 20
 
 
-@dataclass(frozen=True)
 class Settings:
-    """What the simulation reads of a configuration file."""
+    """What the simulation reads of a configuration file.
 
-    address: str
-    server_port: int
-    control_port: int
-    nodes_file: Path
-    quorum: str
+    Raises OSError, and ValueError for a port that is no number.
+    """
 
-    @classmethod
-    def read(cls, path: Path) -> Settings:
-        """Read a configuration file. Raises OSError, and ValueError for a port that is no number."""
-        pairs = (line.partition("=") for line in path.read_text().splitlines() if not line.lstrip().startswith("#"))
+    def __init__(self, path: str | Path) -> None:
+        pairs = (line.partition("=") for line in _read(path).splitlines() if not line.lstrip().startswith("#"))
         values = {key.strip(): value.strip() for key, equals, value in pairs if equals}
-        return cls(
-            address=values.get("BIND_INTERFACE_IP") or values.get("IMEX_CMD_BIND_INTERFACE_IP") or "",
-            server_port=int(values.get("SERVER_PORT") or SERVER_PORT),
-            control_port=int(values.get("IMEX_CMD_PORT") or CONTROL_PORT),
-            nodes_file=Path(values.get("IMEX_NODE_CONFIG_FILE") or "/etc/nvidia-imex/nodes_config.cfg"),
-            quorum=values.get("IMEX_WAIT_FOR_QUORUM") or "RECOVERY",
-        )
+        self.address = values.get("BIND_INTERFACE_IP") or values.get("IMEX_CMD_BIND_INTERFACE_IP") or ""
+        self.server_port = int(values.get("SERVER_PORT") or SERVER_PORT)
+        self.control_port = int(values.get("IMEX_CMD_PORT") or CONTROL_PORT)
+        self.nodes_file = values.get("IMEX_NODE_CONFIG_FILE") or "/etc/nvidia-imex/nodes_config.cfg"
+        self.quorum = values.get("IMEX_WAIT_FOR_QUORUM") or "RECOVERY"
+
+
+def _read(path: str | Path) -> str:
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 def node_names(text: str) -> list[str]:
     """Return the names and addresses of a nodes file, one a line."""
-    lines = (line.partition("#")[0].strip() for line in text.splitlines())
-    return [line for line in lines if line]
+    return [name for line in text.splitlines() if (name := line.partition("#")[0].strip())]
 
 
 def resolve(names: Sequence[str], environment: Mapping[str, str]) -> dict[str, str]:
     """Return the IPv4 address of each name that has one."""
     if path := environment.get(HOSTS):
-        return _resolve_by_file(names, Path(path))
+        return _resolve_by_file(names, path)
     found = {}
     for name in names:
         with contextlib.suppress(OSError):
@@ -83,9 +81,9 @@ def resolve(names: Sequence[str], environment: Mapping[str, str]) -> dict[str, s
     return found
 
 
-def _resolve_by_file(names: Sequence[str], path: Path) -> dict[str, str]:
+def _resolve_by_file(names: Sequence[str], path: str) -> dict[str, str]:
     of_name: dict[str, str] = {}
-    for line in path.read_text().splitlines():
+    for line in _read(path).splitlines():
         words = line.partition("#")[0].split()
         for name in words[1:]:
             of_name.setdefault(name, words[0])  # the first line counts, as for the system's resolver
@@ -93,15 +91,14 @@ def _resolve_by_file(names: Sequence[str], path: Path) -> dict[str, str]:
     return {name: of_name.get(name, name) for name in names if name in of_name or is_address(name)}
 
 
-@dataclass
 class _Peer:
     """A connection to another node; None between two attempts."""
 
-    address: str
-    connection: socket.socket | None = None
-    connected: bool = False
-    was_connected: bool = False
-    retry_at: float = 0.0
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self.connection: socket.socket | None = None
+        self.connected = self.was_connected = False
+        self.retry_at = 0.0
 
     @property
     def state(self) -> str:
@@ -110,21 +107,20 @@ class _Peer:
         return "lost" if self.was_connected else "connecting"
 
 
-@dataclass
 class Daemon:
     """The daemon of one node. `run` serves until SIGTERM."""
 
-    settings: Settings
-    environment: Mapping[str, str]
-    names: list[str] = field(default_factory=list)
-    addresses: dict[str, str] = field(default_factory=dict)
-    peers: dict[str, _Peer] = field(default_factory=dict)
-    updates: int = 0
-    _selector: selectors.DefaultSelector = field(default_factory=selectors.DefaultSelector)
-    _accepted: set[socket.socket] = field(default_factory=set)
-    _ending: bool = False
-    _update: bool = False
-    _resolve_at: float = 0.0
+    def __init__(self, settings: Settings, environment: Mapping[str, str]) -> None:
+        self.settings = settings
+        self.environment = environment
+        self.names: list[str] = []
+        self.addresses: dict[str, str] = {}
+        self.peers: dict[str, _Peer] = {}
+        self.updates = 0
+        self._selector = selectors.DefaultSelector()
+        self._accepted: set[socket.socket] = set()
+        self._ending = self._update = False
+        self._resolve_at = 0.0
 
     def run(self) -> None:
         """Serve until SIGTERM. Raises OSError if an address is in use."""
@@ -136,7 +132,7 @@ class Daemon:
         signal.set_wakeup_fd(wake.fileno())
         self._selector.register(woken, selectors.EVENT_READ, self._drain)
         parent = os.getppid()
-        self.names = node_names(self.settings.nodes_file.read_text())
+        self.names = node_names(_read(self.settings.nodes_file))
         server = self._listen(self.settings.server_port, self._on_peer)
         control = self._listen(self.settings.control_port, self._on_control)
         self._say(f"listens on {self.settings.address or 'all addresses'}, {len(self.names)} nodes in its file")
@@ -315,18 +311,27 @@ def control(settings: Settings, *, nodes: bool) -> int:
     return 0
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the daemon or the control command. Return the exit code."""
-    parser = argparse.ArgumentParser(prog=NAME, description="Simulated IMEX daemon and control command.")
-    parser.add_argument("program", choices=("daemon", "control"))
-    parser.add_argument("-c", dest="config", type=Path, default=Path("/etc/nvidia-imex/config.cfg"), metavar="FILE")
-    parser.add_argument("-q", dest="query", action="store_true", help="control: print READY if the daemon is ready")
-    parser.add_argument("-N", dest="nodes", action="store_true", help="control: print the state of each node")
-    args = parser.parse_args(arguments)
+def main(arguments: Sequence[str]) -> int:
+    """Run the daemon or the control command. Return the exit code, 2 for wrong arguments."""
+    program, *options = arguments or [""]
+    config = "/etc/nvidia-imex/config.cfg"
+    flags = {"-q": False, "-N": False}
+    while options:
+        option = options.pop(0)
+        if option == "-c" and options:
+            config = options.pop(0)
+        elif program == "control" and option in flags:
+            flags[option] = True
+        else:
+            program = ""
+            break
+    if program not in ("daemon", "control"):
+        print(f"usage: {NAME} daemon [-c FILE] | control [-c FILE] [-q | -N]", file=sys.stderr)
+        return 2
     try:
-        settings = Settings.read(args.config)
-        if args.program == "control":
-            return control(settings, nodes=args.nodes)
+        settings = Settings(config)
+        if program == "control":
+            return control(settings, nodes=flags["-N"])
         Daemon(settings, dict(os.environ)).run()
     except (OSError, ValueError) as error:
         print(f"{NAME}: {error}", file=sys.stderr)
@@ -335,4 +340,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

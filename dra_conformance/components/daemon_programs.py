@@ -7,11 +7,13 @@ The reference runs in this process, with a simulated nvidia-imex as a process of
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
-import shutil
+import py_compile
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -80,12 +82,26 @@ class ContainerFiles:
         """Write the simulated programs, except those in `without`."""
         self.bin.mkdir(parents=True, mode=0o755)
         # A copy: another user may not be able to read the harness's own files.
-        module = self.bin / "simulated_imex.py"
-        shutil.copyfile(imex.__file__, module)
+        module = self.bin / "simulated_imex.pyc"
+        module.write_bytes(_imex_program())
         for name, part in (("nvidia-imex", "daemon"), ("nvidia-imex-ctl", "control")):
             if name not in without:
                 script = _SCRIPT.format(python=sys.executable, module=module, part=part)
                 self.executable(name).install(script)
+
+
+@functools.cache
+def _imex_program() -> bytes:
+    """Return the simulated IMEX program, compiled: pods start it often."""
+    with tempfile.TemporaryDirectory() as folder:
+        compiled = Path(folder) / "imex.pyc"
+        py_compile.compile(
+            imex.__file__,
+            cfile=str(compiled),
+            doraise=True,
+            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
+        )
+        return compiled.read_bytes()
 
 
 class DaemonProgram(Protocol):
