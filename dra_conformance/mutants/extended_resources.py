@@ -190,3 +190,21 @@ def _(patch: Patch) -> None:
         return on_class
 
     patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.on_class", make)
+
+
+@mutant("finalizers-of-others-removed", rule="DRA-247b")
+def _(patch: Patch) -> None:
+    """A claim that is removed loses the finalizers of others as well."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def remove(self: Any, claim: Obj) -> None:
+            metadata = claim["metadata"]
+            current = self._client.find(self._claims, metadata["name"], metadata["namespace"])
+            if current is not None:
+                current["metadata"]["finalizers"] = []
+                self._client.update(self._claims, current)
+            original(self, claim)
+
+        return remove
+
+    patch.wrap(f"{_SCHEDULER}.publish:DirectPublisher.remove", make)

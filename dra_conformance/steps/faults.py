@@ -132,15 +132,17 @@ def before_deletion(world: World, *, component: str, pod: str, act: Callable[[],
     before_request(world, wanted, act)
 
 
-def before_binding(world: World, *, component: str, pod: str, act: Callable[[], object]) -> None:
-    """Call `act` just before the next binding of a pod by a component is served; once."""
+def before_binding(
+    world: World, *, component: str, pod: str, act: Callable[[], object], fault: Fault | None = None
+) -> None:
+    """Call `act` just before the next binding of a pod by a component is served; once. `fault` is injected into it."""
 
     def wanted(call: Call) -> bool:
         info = call.info
         named = (info.verb, info.resource, info.subresource, info.name) == ("create", PODS.plural, "binding", pod)
         return named and call.component == component and info.namespace == world.namespace
 
-    before_request(world, wanted, act)
+    before_request(world, wanted, act, fault=fault)
 
 
 def before_request(

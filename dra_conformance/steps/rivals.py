@@ -14,7 +14,9 @@ from dra_conformance.steps.claim_holders import hold, reserve
 from dra_conformance.steps.claims import claim_spec, pod_consumer
 from dra_conformance.steps.fields import write_field
 from dra_conformance.steps.pods import pod_object
-from dra_conformance.steps.references import Known
+from dra_conformance.steps.references import Known, claims_of
+
+OTHERS_FINALIZER = "example.com/audit"
 
 _ANSWER_DELAY = 0.3
 """Seconds."""
@@ -114,6 +116,30 @@ def _(world: World, pod: str) -> None:
         world.log.clock.wait(threading.Event(), _ANSWER_DELAY)
 
     faults.before_request(world, wanted, lambda: None, fault=Fault(then=fail))
+
+
+@given('the claim of pod "{pod}" gets the name "{claim}" and a finalizer of others before its refused binding')
+def _(world: World, pod: str, claim: str) -> None:
+    """Protect the claim that the pod controls before the next binding of the pod, which is answered with 403."""
+
+    def protect() -> None:
+        (made,) = claims_of(world, pod)
+        world.state(Known).claims[claim] = name_of(made)
+        world.alias(claim, name_of(made))
+        world.update(
+            RESOURCE_CLAIMS,
+            name_of(made),
+            lambda stored: stored["metadata"].setdefault("finalizers", []).append(OTHERS_FINALIZER),
+        )
+
+    faults.before_binding(world, component="scheduler", pod=pod, act=protect, fault=Fault(code=403))
+
+
+@when('claim "{claim}" of pod "{pod}" has its name')
+def _(world: World, claim: str, pod: str) -> None:
+    """Wait until the step that names a claim of the pod has done so."""
+    known = world.state(Known).claims
+    world.require(f"the claim of {pod} has the name {claim}", lambda: (claim in known, "it has not"))
 
 
 @when('the BindRequest of pod "{pod}" has failed')

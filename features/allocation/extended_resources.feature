@@ -275,3 +275,14 @@ Feature: Extended resources backed by devices
       | answers 403 to       | status updates of ResourceClaim |
       | answers 409 to       | status updates of ResourceClaim |
       | answers 403 to       | bindings of Pod                 |
+
+  @DRA-247b @needs:direct-binding @needs:faults
+  Scenario: The claim of a pod that cannot be bound keeps the finalizers of others
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And the claim of pod "train" gets the name "kept" and a finalizer of others before its refused binding
+    When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
+    And claim "kept" of pod "train" has its name
+    Then the ResourceClaim "kept" is being deleted or gone
+    And the ResourceClaim "kept" keeps "metadata.finalizers" [example.com/audit]
