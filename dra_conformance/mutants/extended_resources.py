@@ -192,7 +192,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.on_class", make)
 
 
-@mutant("finalizers-of-others-removed", rule="DRA-247b")
+@mutant("removed-claim-loses-the-finalizers-of-others", rule="DRA-247b")
 def _(patch: Patch) -> None:
     """A claim that is removed loses the finalizers of others as well."""
 
