@@ -261,6 +261,14 @@ def _(patch: Patch) -> None:
     change_service(patch, "_usable", lambda original, self, ids: self._known(ids))
 
 
+@mutant("device-plugin-judges-the-first-device", rule="DP-057a")
+def _(patch: Patch) -> None:
+    """Allocate looks at the health of a container's first device only."""
+    change_service(
+        patch, "_usable", lambda original, self, ids: [*original(ids[:1]), *self._known(ids[1:])] if ids else []
+    )
+
+
 @mutant("device-plugin-gives-a-device-once", rule="DP-058")
 def _(patch: Patch) -> None:
     """A device that was allocated before is in use."""
@@ -576,6 +584,19 @@ def _(patch: Patch) -> None:
     )
 
 
+@mutant("device-plugin-shares-one-resource", rule="DP-135")
+def _(patch: Patch) -> None:
+    """Of the resources to share, only the first one is shared."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def shared(name: Any, devices: Any, sharing: Any) -> Any:
+            return original(name, devices, replace(sharing, replicas=dict([*sharing.replicas.items()][:1])))
+
+        return shared
+
+    patch.wrap(f"{OFFERS}:_shared", make)
+
+
 @mutant("device-plugin-does-not-rename", rule="DP-136")
 def _(patch: Patch) -> None:
     """A shared resource has the name of an exclusive one."""
@@ -608,6 +629,26 @@ def _(patch: Patch) -> None:
     change_service(
         patch, "preferred_allocation", lambda original, _, asked: [one.available[: one.size] for one in asked]
     )
+
+
+@mutant("device-plugin-prefers-one-gpu-for-a-container", rule="DP-141")
+def _(patch: Patch) -> None:
+    """Replicas of a GPU that the container has already are preferred."""
+
+    def preferred(original: Callable[[Any], Any], self: Any, asked: Any) -> Any:
+        def gpu(one: str) -> str:
+            return str(self._offers[one].device.uuid)
+
+        answers = []
+        for one in asked:
+            first = one.must_include or original([replace(one, size=1)])[0]
+            rest = sorted(
+                (free for free in one.available if free not in first), key=lambda free: gpu(free) != gpu(first[0])
+            )
+            answers.append([*first, *rest][: one.size])
+        return answers
+
+    change_service(patch, "preferred_allocation", preferred)
 
 
 @mutant("device-plugin-variable-beside-cdi", rule="DP-142")

@@ -18,6 +18,8 @@ from dra_conformance.steps.device_plugin_api import SECONDS, ids_of, registered,
 _PERMISSIONS = frozenset("rwm")
 _REPLICA = "::"
 _VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
+_FEWEST_GPUS = 3
+"""So many replicas of different GPUs are requested for one container."""
 _UNKNOWN = "dra-conformance-unknown"
 """An id that no plugin has."""
 
@@ -88,10 +90,20 @@ def _require(answers: Mapping[str, Answer]) -> None:
             raise Untestable(f"Allocate of {one} alone is not answered: {answer.shown()}")
 
 
+def _by_health(world: World, node: str) -> tuple[ConnectedPlugin, str | None, str]:
+    """Return a plugin with an Unhealthy device, one of its Healthy devices if it has any, and that Unhealthy one."""
+    for plugin in registered(world, node):
+        healthy = [device.id for device in plugin.devices if device.health == HEALTHY]
+        broken = [device.id for device in plugin.devices if device.health != HEALTHY]
+        if broken:
+            return plugin, next(iter(healthy), None), broken[0]
+    raise Untestable("no device is Unhealthy")
+
+
 @when('Allocate on "{node}" is called for {what}')
 def _(world: World, node: str, what: str) -> None:
     """Call Allocate for one container with `a device`, `N devices`, `an unknown device`, `a known and an unknown
-    device`, or `an Unhealthy device`.
+    device`, `an Unhealthy device`, or `a Healthy and an Unhealthy device`.
     """
     match what.split():
         case ["a", "device"]:
@@ -106,11 +118,13 @@ def _(world: World, node: str, what: str) -> None:
             plugin = with_devices(world, node, 1)
             ids = [*ids_of(plugin)[:1], _UNKNOWN]
         case ["an", "Unhealthy", "device"]:
-            found = [(one, device) for one in registered(world, node) for device in one.devices]
-            broken = [(one, device.id) for one, device in found if device.health != HEALTHY]
-            if not broken:
-                raise Untestable("no device is Unhealthy")
-            plugin, ids = broken[0][0], [broken[0][1]]
+            plugin, _, broken = _by_health(world, node)
+            ids = [broken]
+        case ["a", "Healthy", "and", "an", "Unhealthy", "device"]:
+            plugin, healthy, broken = _by_health(world, node)
+            if healthy is None:
+                raise NotApplicable("needs a Healthy and an Unhealthy device of one resource")
+            ids = [healthy, broken]
         case _:
             raise SpecificationError(f"{world.scenario.where}: {what!r} cannot be allocated")
     allocate(world, plugin, ids)
@@ -317,6 +331,27 @@ def _(world: World, node: str, number: int) -> None:
         answer = f"{error.code}: {error.details}"
     ok = isinstance(answer, tuple) and len(answer) == 1 == len(answer[0]) and not answer[0][0].startswith(gpu)
     world.check(ok, "the preferred replica", expected=f"one, none of {gpu}", observed=in_words(answer))
+
+
+@then('the preferred devices of "{node}" for a container are of different GPUs')
+def _(world: World, node: str) -> None:
+    """With no replica in use, those preferred for one container share no GPU, also beside one that it must have."""
+    plugin = with_devices(world, node, 4)
+    available = tuple(sorted(ids_of(plugin)))
+    if len({one.partition(_REPLICA)[0] for one in available}) < _FEWEST_GPUS:
+        raise NotApplicable(f"needs {_FEWEST_GPUS} GPUs; the plugin lists {in_words(available)}")
+    bad: dict[str, Any] = {}
+    for must in ((), (available[0],), (available[-1],)):
+        for size in (2, 3):
+            asked = PreferenceRequest(available=available, must_include=must, size=size)
+            try:
+                answers = plugin.prefer(asked, timeout=SECONDS)
+            except RpcError as error:
+                bad[f"{size}, with {in_words(must)}"] = f"{error.code}: {error.details}"
+                continue
+            if [len({one.partition(_REPLICA)[0] for one in ids}) for ids in answers] != [size]:
+                bad[f"{size}, with {in_words(must)}"] = [list(ids) for ids in answers]
+    world.check(not bad, "as many GPUs as replicas; requests with other answers", expected={}, observed=bad)
 
 
 @then('a container with devices of "{node}" may start, and start again')

@@ -21,14 +21,19 @@ Feature: Device plugins allocate devices
       | a known and an unknown device |
 
   @DP-057a @needs:fake-nvml
-  Scenario: Allocate refuses an unhealthy device
+  Scenario Outline: Allocate fails for <what>
     Given the device plugin runs on node "n1"
     When GPU 1 of "n1" reports XID 48 until a list follows
     Then the devices of one GPU of "n1" become Unhealthy
-    When Allocate on "n1" is called for an Unhealthy device
+    When Allocate on "n1" is called for <what>
     Then Allocate fails
     When Allocate on "n1" is called for a device
     Then Allocate succeeds
+
+    Examples:
+      | what                              |
+      | an Unhealthy device               |
+      | a Healthy and an Unhealthy device |
 
   @DP-058
   Scenario: Allocate can be repeated

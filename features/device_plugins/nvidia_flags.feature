@@ -55,6 +55,13 @@ Feature: Flags of NVIDIA's device plugin
     And the device plugin runs on node "n1"
     Then the device plugin of "n1" offers {nvidia.com/gpu: 24}
 
+  @DP-135
+  Scenario: Time-slicing offers each resource of its list several times
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 2}, {name: nvidia.com/mig-3g.40gb, replicas: 4}, {name: nvidia.com/mig-1g.10gb, replicas: 3}]}}}
+    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 14, nvidia.com/mig-3g.40gb: 4, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 3}
+
   @DP-136
   Scenario: Shared GPUs can have a name of their own
     Given the GPUs of "n1" are those of "dgx-h100"
@@ -89,6 +96,13 @@ Feature: Flags of NVIDIA's device plugin
     And the device plugin runs on node "n1"
     Then the preferred device of "n1" beside replica 0 is of another GPU
     And the preferred device of "n1" beside replica 15 is of another GPU
+
+  @DP-141
+  Scenario: Replicas for one container are preferred of different GPUs
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 2}]}}}
+    And the device plugin runs on node "n1"
+    Then the preferred devices of "n1" for a container are of different GPUs
 
   @DP-146
   Scenario: An XID makes all replicas of a GPU Unhealthy
