@@ -456,6 +456,22 @@ def _(patch: Patch) -> None:
     patch.replace(f"{CHECKPOINT}:Checkpoint.last_boot", lambda self: "")
 
 
+@mutant("reboot-not-detected-after-an-upgrade", rule="NV-102c")
+def _(patch: Patch) -> None:
+    """A checkpoint without the driver's own file of the boot is one of this boot."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def open_(self: Any) -> None:
+            if not self.last_boot():
+                # Writes the present boot id.
+                self.write(self._read()[0])
+            original(self)
+
+        return open_
+
+    patch.wrap(f"{CHECKPOINT}:Checkpoint.open", make)
+
+
 @mutant("missing-boot-id-is-a-reboot", rule="NV-103")
 def _(patch: Patch) -> None:
     """A checkpoint without a boot ID is treated as one from before a reboot."""
@@ -577,6 +593,20 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Devices that are published again get new values of timeAdded."""
     patch.replace("reference_impl.kubelet_plugin.slices:keep_times", lambda spec, stored: spec)
+
+
+@mutant("time-of-the-first-taint-kept", rule="DRA-294")
+def _(patch: Patch) -> None:
+    """Of the taints of a device that is published again, only the first one keeps timeAdded."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def keep_times(spec: Any, stored: Any) -> Any:
+            devices = [{**one, "taints": (one.get("taints") or [])[:1]} for one in stored.get("devices") or ()]
+            return original(spec, {**stored, "devices": devices})
+
+        return keep_times
+
+    patch.wrap("reference_impl.kubelet_plugin.slices:keep_times", make)
 
 
 # -- repeated calls ----------------------------------------------------------------------------------------------------

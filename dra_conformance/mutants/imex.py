@@ -208,6 +208,21 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{MEMBERSHIP}.check_domain", make)
 
 
+@mutant("namespace-that-begins-alike-accepted", rule="NV-158")
+def _(patch: Patch) -> None:
+    """A claim may join a domain if the name of its namespace begins with that of the domain's."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, uid: str, *, claim_namespace: str) -> Any:
+            found = self.domain(uid)
+            alike = found is not None and claim_namespace.startswith(found["metadata"]["namespace"])
+            return found if alike else original(self, uid, claim_namespace=claim_namespace)
+
+        return check
+
+    patch.wrap(f"{MEMBERSHIP}.check_domain", make)
+
+
 @mutant("unknown-domain-awaited", rule="NV-159")
 def _(patch: Patch) -> None:
     """A claim for no domain waits for it to appear."""

@@ -63,6 +63,19 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{NAMES}:hosts_text", lambda original: lambda text, names: original("", names))
 
 
+@mutant("entries-of-other-cliques-have-names", rule="NV-394")
+def _(patch: Patch) -> None:
+    """The hosts file has the names of all entries, whichever clique they are of."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def addresses(daemons: Any, *, clique_id: str, limit: int) -> Any:
+            return original([{**one, "cliqueID": clique_id} for one in daemons], clique_id=clique_id, limit=limit)
+
+        return addresses
+
+    patch.wrap(f"{NAMES}:addresses", make)
+
+
 @mutant("comment-with-each-change", rule="NV-395")
 def _(patch: Patch) -> None:
     """Each change of the clique adds a comment to the hosts file."""
@@ -311,6 +324,20 @@ def _(patch: Patch) -> None:
             if own is None:
                 return found
             return [{**one, "index": own["index"]} if one["nodeName"] == node else one for one in found]
+
+        return joined
+
+    patch.wrap(f"{CLIQUES}:joined", make)
+
+
+@mutant("corrected-entry-has-another-index", rule="NV-444")
+def _(patch: Patch) -> None:
+    """A daemon whose entry has another address joins as a new one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def joined(daemons: Any, *, node: str, ip: str, **named: Any) -> Any:
+            kept = [one for one in daemons if one["nodeName"] != node or one["ipAddress"] == ip]
+            return original(kept, node=node, ip=ip, **named)
 
         return joined
 

@@ -255,6 +255,23 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.roll_back", make)
 
 
+@mutant("incomplete-claim-owns-its-devices", rule="NV-113")
+def _(patch: Patch) -> None:
+    """Unprepare destroys the devices of its claim, whichever claim has them now."""
+
+    def make(original: Original) -> Original:
+        def roll_back(self: Any, uid: str, entry: Any) -> None:
+            self.kept = lambda held: set()
+            try:
+                original(self, uid, entry)
+            finally:
+                del self.kept
+
+        return roll_back
+
+    patch.wrap(f"{PREPARER}.roll_back", make)
+
+
 @mutant("failed-destruction-ignored", rule="NV-114")
 def _(patch: Patch) -> None:
     """If an instance cannot be destroyed, the driver logs it and removes the claim."""
@@ -319,6 +336,22 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """At start only instances that are whole MIG devices are destroyed."""
     _only_whole_devices_listed(patch)
+
+
+@mutant("earlier-attempt-not-in-the-record", rule="NV-116")
+def _(patch: Patch) -> None:
+    """Prepare drops the record of an earlier attempt without undoing it."""
+
+    def make(original: Original) -> Original:
+        def prepare(self: Any, claim: Any) -> Any:
+            entry = self._checkpoint.get(claim.uid)
+            if entry is not None and not self.is_done(entry):
+                self._checkpoint.drop(claim.uid)
+            return original(self, claim)
+
+        return prepare
+
+    patch.wrap(f"{PREPARER}.prepare", make)
 
 
 @mutant("leftover-at-placement-not-removed", rule="NV-116")

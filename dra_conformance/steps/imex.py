@@ -12,7 +12,7 @@ from typing import Any
 
 from dra_api.allocations import results_of
 from dra_api.client import AlreadyExists
-from dra_api.objects import DEVICE_CLASSES, NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, uid_of
+from dra_api.objects import DEVICE_CLASSES, NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, namespace_of, uid_of
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
 from dra_conformance.components.node import DOMAIN_DRIVER, FABRIC_PLUGIN, DriverEnded
 from dra_conformance.core import manifests
@@ -23,7 +23,7 @@ from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.steps.claim_users import allocate_in_use
-from dra_conformance.steps.claims import claim_object
+from dra_conformance.steps.claims import allocation_on, claim_object
 from dra_conformance.steps.compute_domain_objects import CLASSES, KINDS, NO_DOMAIN
 from dra_conformance.steps.compute_domains import (
     CLIQUE_OF_NODE,
@@ -37,6 +37,7 @@ from dra_conformance.steps.driver_calls import calls, reference_to
 from dra_conformance.steps.driver_claims import CONFIG_API
 from dra_conformance.steps.mig import capability_minor
 from dra_conformance.steps.node_faults import CHANNEL_MODULE
+from dra_conformance.steps.pods import create_other_namespace
 from dra_conformance.steps.proc_devices import character_devices
 from dra_conformance.steps.uids import CreatedDomains
 from reference_impl.errors import ComponentError
@@ -283,11 +284,15 @@ def _(world: World, node: str) -> None:
 
 def domain_claim(world: World, claim: str, node: str, device: str, config: Obj | None) -> None:
     """Create a claim for `<device>-0` of a node, with the allocation that scheduler and controller write."""
-    requests = [{"name": device, "exactly": {"deviceClassName": CLASSES[device]}}]
-    world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
+    world.create(claim_object(world, claim, domain_spec(device)))
     # A claim that is created again under its name has another uid, which later calls must have.
     calls(world).refs.pop(claim, None)
     allocate_in_use(world, claim, world.name(node), [result_for(world, node, device)], configured(device, config))
+
+
+def domain_spec(device: str) -> Obj:
+    """Return the specification of a claim for one device of a ComputeDomain driver: a channel or a daemon."""
+    return {"devices": {"requests": [{"name": device, "exactly": {"deviceClassName": CLASSES[device]}}]}}
 
 
 def result_for(world: World, node: str, device: str) -> Obj:
@@ -324,6 +329,19 @@ def _(world: World, device: str, claim: str, node: str, name: str) -> None:
     if device not in CLASSES:
         raise SpecificationError(f"a ComputeDomain driver has channels and daemons, no {device}")
     domain_claim(world, claim, node, device, {"domainID": domain_id(world, name)})
+
+
+@given('a channel claim "{claim}" on "{node}" for ComputeDomain "{name}" in a namespace with a longer name')
+def _(world: World, claim: str, node: str, name: str) -> None:
+    """The same in a second namespace, whose name is that of the scenario's with a suffix."""
+    obj = claim_object(world, claim, domain_spec("channel"))
+    obj["metadata"]["namespace"] = create_other_namespace(world)
+    created = world.client.create(RESOURCE_CLAIMS, obj)
+    config = configured("channel", {"domainID": domain_id(world, name)})
+    results = [result_for(world, node, "channel")]
+    created["status"] = {"allocation": allocation_on(world.name(node), results, config)}
+    world.client.update_status(RESOURCE_CLAIMS, created)
+    calls(world).refs[claim] = ClaimRef(namespace_of(created), uid_of(created), claim)
 
 
 @given('a channel claim "{claim}" on "{node}" with {fields}')

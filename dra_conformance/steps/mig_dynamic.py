@@ -141,6 +141,11 @@ _ATTEMPTS = 50
 def claim_devices(world: World, claim: str, node: str, devices: list[str]) -> None:
     """Create a claim with a hand-written allocation to devices by name."""
     world.create(claim_object(world, claim, claim_spec(driver_class(world), len(devices))))
+    allocate_devices(world, claim, node, devices)
+
+
+def allocate_devices(world: World, claim: str, node: str, devices: list[str]) -> None:
+    """Write an allocation to devices by name into a claim."""
     base = {"request": "gpu", "driver": world.run.options.driver_name, "pool": world.name(node)}
     allocate_in_use(world, claim, world.name(node), [{**base, "device": device} for device in devices])
 
@@ -149,6 +154,13 @@ def claim_devices(world: World, claim: str, node: str, devices: list[str]) -> No
 def _(world: World, claim: str, devices: str, node: str) -> None:
     """Create a claim and write its allocation to devices of the driver under test, by name."""
     claim_devices(world, claim, node, words(devices))
+
+
+@when('the ResourceClaim "{claim}" is allocated the devices "{devices}" on "{node}" instead')
+def _(world: World, claim: str, devices: str, node: str) -> None:
+    """Deallocate the claim and allocate it these devices; its uid stays."""
+    world.update(RESOURCE_CLAIMS, claim, lambda obj: obj.pop("status", None), subresource="status")
+    allocate_devices(world, claim, node, words(devices))
 
 
 @given('a ResourceClaim "{claim}" with a letter first in its uid allocated the devices "{devices}" on "{node}"')

@@ -103,12 +103,16 @@ def _without_allocations(document: Obj) -> None:
             (entry.get("status") or {}).pop("allocation", None)
 
 
+BEFORE_REBOOT = "of another release and from before a reboot"
+_EARLIER_BOOT = "11111111-2222-4333-8444-555555555555"
+
 OLDER: dict[str, Callable[[Obj], object]] = {
     # Older releases of the driver wrote no boot id, and before that no v2.
     "without boot id": lambda document: document["v2"].pop("nodeBootID"),
     "of version 1 only": lambda document: document.pop("v2"),
     # Releases before v0.4 wrote the devices of a claim only.
     "without the allocations of its claims": _without_allocations,
+    BEFORE_REBOOT: lambda document: document["v2"].update(nodeBootID=_EARLIER_BOOT),
 }
 """The files of older releases, by their name in sentences."""
 
@@ -118,7 +122,12 @@ def _(world: World, node: str, kind: str) -> None:
     """Turn the checkpoint of the stopped driver into one of an older release: see OLDER in this module."""
     if kind not in OLDER:
         raise SpecificationError(f"a checkpoint can be {', '.join(OLDER)}, not {kind!r}")
-    rewrite(checkpoint(world, node), OLDER[kind])
+    path = checkpoint(world, node)
+    rewrite(path, OLDER[kind])
+    if kind == BEFORE_REBOOT:
+        # NVIDIA's driver has all of its state in the checkpoint; another release has no other files for it.
+        for beside in path.parent.glob(f"{path.name}.*"):
+            beside.unlink()
 
 
 @then('the checkpoint of the driver on "{node}" has claim "{claim}" as {state:word}')

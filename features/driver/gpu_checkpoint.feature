@@ -44,6 +44,20 @@ Feature: The driver gpu.nvidia.com restores its checkpoint
     And every CDI id of the response for claim "third" resolves on "n1" [NV-102]
     And no CDI file names claim "first" [NV-102b]
 
+  @NV-102c @needs:fake-nvml
+  Scenario: Claims from before a reboot are removed from the checkpoint of another release
+    Given node "n1" running the driver
+    And a ResourceClaim "first" allocated 1 devices of the driver on "n1"
+    And a ResourceClaim "second" allocated the same device as claim "first" on "n1"
+    And claim "first" is prepared on "n1"
+    When the driver on "n1" is stopped
+    And the checkpoint of the driver on "n1" is of another release and from before a reboot
+    And the driver on "n1" is started
+    Then the driver on "n1" comes to be registered
+    And the driver on "n1" comes to have no record of claim "first"
+    When claim "second" is prepared on "n1"
+    Then claim "second" is prepared
+
   @NV-103 @NV-103b @needs:fake-nvml
   Scenario: The checkpoint of an older driver is migrated
     Given node "n1" running the driver

@@ -185,6 +185,20 @@ Feature: NVML events become taints and health states
     Then the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And the taints of device "gpu-2" on "n1" are the remembered ones
 
+  @DRA-294 @needs:virtual-clock @gate:DRADeviceTaints
+  Scenario: Each taint of a device keeps timeAdded when another device changes
+    Given node "n1" running the driver
+    When node "n1" gets the fault "NVML lost an unknown GPU"
+    Then the driver taints every device on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule" only
+    When node "n1" recovers from "NVML lost an unknown GPU"
+    And XID 48 happens on GPU 2 of "n1"
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule, gpu.nvidia.com/xid=48:NoSchedule" only
+    Given the slices of the driver on "n1" are remembered
+    When 30 seconds pass
+    And XID 48 happens on GPU 3 of "n1"
+    Then the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule, gpu.nvidia.com/xid=48:NoSchedule" only
+    And the taints of device "gpu-2" on "n1" are the remembered ones
+
   @NV-120 @NV-128 @needs:driver-flags @gate:DRADeviceTaints
   Scenario: XIDs can be ignored, and health checks turned off
     Given node "n1" running the driver with "--additional-xids-to-ignore=48,abc"

@@ -283,6 +283,14 @@ Feature: Channel claims on the nodes of a ComputeDomain
     When Prepare of claim "train" is called on the ComputeDomain driver of "n1"
     Then Prepare of claim "train" fails at once
 
+  @NV-158
+  Scenario: A claim for a ComputeDomain of a namespace whose name only begins alike is refused at once
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a channel claim "spy" on "n1" for ComputeDomain "job" in a namespace with a longer name
+    When Prepare of claim "spy" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "spy" fails at once
+
   @NV-159
   Scenario: A claim for an unknown ComputeDomain is refused at once
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"

@@ -182,6 +182,19 @@ Feature: The daemon program of ComputeDomains
     When the indices of "n1" and "n2" in the clique "rack.0" of ComputeDomain "job" are exchanged by hand
     Then the hosts files of "n1, n2" in ComputeDomain "job" have the addresses of all of them
 
+  @NV-394
+  Scenario: An entry of another clique has no name in the hosts files
+    Given nodes "n1, n2" join ComputeDomain "job"
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n3   | Ready | rack.0 | Ready  |
+    And the daemons of "n1, n2" have become ready in ComputeDomain "job"
+    When the entries of the clique "rack.0" of ComputeDomain "job" are changed by hand:
+      | node | field     | value      |
+      | n3   | cliqueID  | rack.1     |
+      | n3   | ipAddress | 192.0.2.99 |
+    Then the hosts files of "n1, n2" in ComputeDomain "job" have the addresses of all of them
+
   @NV-398
   Scenario: An entry with an impossible index does not end the other daemons
     Given nodes "n1, n2" join ComputeDomain "job"
@@ -213,3 +226,16 @@ Feature: The daemon program of ComputeDomains
       | n1   | ipAddress | 192.0.2.99 |
     Then the daemons of "n1, n2" are ready in ComputeDomain "job"
     And the hosts files of "n1, n2" in ComputeDomain "job" have the addresses of all of them
+
+  @NV-444
+  Scenario: A daemon that corrects the address in its entry keeps its index
+    Given nodes "n1, n2" join ComputeDomain "job"
+    And the daemons of "n1, n2" have become ready in ComputeDomain "job"
+    # Not the lowest free index: a node that was there before has left.
+    When the entries of the clique "rack.0" of ComputeDomain "job" are changed by hand:
+      | node | field     | value      |
+      | n1   | index     | 5          |
+      | n1   | ipAddress | 192.0.2.99 |
+    Then the daemons of "n1, n2" are ready in ComputeDomain "job"
+    And the hosts files of "n1, n2" in ComputeDomain "job" have the addresses of all of them
+    And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n1), index: 5, status: Ready}

@@ -19,6 +19,20 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
     When claim "one" is unprepared on "n1"
     Then NVML on "n1" reports MIG off on GPU 1 [NV-113]
 
+  @NV-113
+  Scenario: A device stays with its claim when an earlier claim that never got it is unprepared
+    Given a ResourceClaim "lost" allocated the devices "gpu-0-mig-1g10gb-19-0, gpu-0-mig-1g10gb-19-3" on "n1"
+    And a ResourceClaim "train" allocated the devices "gpu-0-mig-1g10gb-19-0" on "n1"
+    When NVML on "n1" fails the next 1 calls of "nvmlDeviceCreateGpuInstanceWithPlacement" on GPU 0 with "INSUFFICIENT_RESOURCES"
+    And claim "lost" is prepared on "n1"
+    Then claim "lost" is refused on its own
+    # The pod of the first claim was deleted, and the scheduler gave the device to the next one.
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    When claim "lost" is unprepared on "n1"
+    Then claim "lost" is unprepared
+    And NVML on "n1" lists exactly the instances "19-0" on GPU 0
+
   @NV-117
   Scenario: Every placement of every profile can be created and destroyed
     Then preparing and unpreparing each MIG device of GPU 2 on "n1" creates and destroys its instance
@@ -64,6 +78,18 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
     And claim "train" is prepared on "n1"
     Then claim "train" is prepared
     And NVML on "n1" lists exactly the instances "19-0" on GPU 0
+
+  @NV-116
+  Scenario: What an attempt left is destroyed although the claim is allocated another device by then
+    Given a ResourceClaim "train" allocated the devices "gpu-0-mig-1g10gb-19-0" on "n1"
+    When NVML on "n1" fails the next 1 calls of "nvmlGpuInstanceCreateComputeInstance" on GPU 0 with "INSUFFICIENT_RESOURCES"
+    And claim "train" is prepared on "n1"
+    And the instance "19-0" is left behind on GPU 0 of "n1"
+    And the ResourceClaim "train" is allocated the devices "gpu-1-mig-1g10gb-19-2" on "n1" instead
+    And claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    And NVML on "n1" lists exactly the instances "19-2" on GPU 1
+    And NVML on "n1" reports MIG off on GPU 0
 
   @NV-114
   Scenario: A device that is in use stays prepared
