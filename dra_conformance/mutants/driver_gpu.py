@@ -595,7 +595,7 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.kubelet_plugin.slices:keep_times", lambda spec, stored: spec)
 
 
-@mutant("time-of-the-first-taint-kept", rule="DRA-294")
+@mutant("time-of-the-first-taint-kept", rule="DRA-294b")
 def _(patch: Patch) -> None:
     """Of the taints of a device that is published again, only the first one keeps timeAdded."""
 

@@ -180,6 +180,12 @@ def _(patch: Patch) -> None:
     patch.replace(f"{LIMITER}.ordered", lambda self, gpus: list(gpus))
 
 
+@mutant("limits-in-the-order-of-names", rule="HAMI-006b")
+def _(patch: Patch) -> None:
+    """The limits are numbered in the order of the names of the devices, gpu-10 before gpu-2."""
+    patch.replace(f"{LIMITER}.ordered", lambda self, gpus: sorted(gpus))
+
+
 @mutant("shares-take-turns", rule="HAMI-007")
 def _(patch: Patch) -> None:
     """A GPU of which one claim has a share is refused to other claims."""

@@ -65,6 +65,22 @@ Feature: Containers are limited to their slices
     And the limits of a container with claim "forward" on "n1" are in the order of its GPUs
     And the limits of a container with claim "backward" on "n1" are in the order of its GPUs
 
+  @HAMI-006b @needs:fake-nvml
+  Scenario: The limits have the numbers of the GPUs in the container on a node with sixteen
+    Given the GPUs of "n1" are those of "h100-16"
+    And node "n1" running the driver with slices of memory and cores
+    And a ResourceClaim "all" allocated 16 devices of the driver on "n1"
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results:
+        - {request: a, deviceOf: all, number: 10, consumedCapacity: {cores: "60", memory: 4Gi}}
+        - {request: b, deviceOf: all, number: 2, consumedCapacity: {cores: "30", memory: 2Gi}}
+        - {request: c, deviceOf: all, number: 1, consumedCapacity: {cores: "10", memory: 1Gi}}
+      """
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    And the limits of a container with claim "train" on "n1" are in the order of its GPUs
+
   @HAMI-007
   Scenario: Two claims have different shares of one GPU
     Given node "n1" running the driver with slices of memory and cores

@@ -185,7 +185,7 @@ Feature: NVML events become taints and health states
     Then the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And the taints of device "gpu-2" on "n1" are the remembered ones
 
-  @DRA-294 @needs:virtual-clock @gate:DRADeviceTaints
+  @DRA-294b @needs:virtual-clock @gate:DRADeviceTaints
   Scenario: Each taint of a device keeps timeAdded when another device changes
     Given node "n1" running the driver
     When node "n1" gets the fault "NVML lost an unknown GPU"

@@ -21,7 +21,7 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
 
   @NV-113
   Scenario: A device stays with its claim when an earlier claim that never got it is unprepared
-    Given a ResourceClaim "lost" allocated the devices "gpu-0-mig-1g10gb-19-0, gpu-0-mig-1g10gb-19-3" on "n1"
+    Given a ResourceClaim "lost" allocated the devices "gpu-0-mig-1g10gb-19-0" on "n1"
     And a ResourceClaim "train" allocated the devices "gpu-0-mig-1g10gb-19-0" on "n1"
     When NVML on "n1" fails the next 1 calls of "nvmlDeviceCreateGpuInstanceWithPlacement" on GPU 0 with "INSUFFICIENT_RESOURCES"
     And claim "lost" is prepared on "n1"
