@@ -302,6 +302,20 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{BOOK}.lost", make)
 
 
+@mutant("mild-taint-hides-a-serious-one", rule="NV-121c")
+def _(patch: Patch) -> None:
+    """A device with a taint of the effect None is healthy, whatever other taints it has."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def problem(self: Any, device: str) -> Any:
+            mild = any(taint["effect"] == "None" for taint in self.taints(device))
+            return "" if mild else original(self, device)
+
+        return problem
+
+    patch.wrap(f"{BOOK}.problem", make)
+
+
 @mutant("lost-gpu-replaces-other-taints", rule="NV-121")
 def _(patch: Patch) -> None:
     """A device has one taint only: that of the lost GPU replaces the taint of its own XID."""

@@ -76,6 +76,17 @@ Feature: NVML events become taints and health states
     And the driver on "n1" comes to report device "gpu-3" as Unknown
     And the driver on "n1" comes to report device "gpu-1" as Healthy
 
+  @NV-121c @needs:own-kubelet @needs:driver-health
+  Scenario: A GPU with an XID of an application is reported Unhealthy when NVML lost an unknown GPU
+    Given node "n1" running the driver
+    When XID 43 happens on GPU 2 of "n1"
+    And XID 48 happens on GPU 3 of "n1"
+    Then the driver on "n1" comes to report device "gpu-3" as Unhealthy
+    And the driver on "n1" comes to report device "gpu-2" as Healthy
+    When node "n1" gets the fault "NVML lost an unknown GPU"
+    Then the driver on "n1" comes to report device "gpu-1" as Unhealthy
+    And the driver on "n1" comes to report device "gpu-2" as Unhealthy
+
   @NV-123 @gate:DRADeviceTaints
   Scenario: A later XID replaces the taint of an earlier one
     Given node "n1" running the driver
