@@ -595,13 +595,13 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.kubelet_plugin.slices:keep_times", lambda spec, stored: spec)
 
 
-@mutant("time-of-the-first-taint-kept", rule="DRA-294b")
+@mutant("time-of-the-last-taint-kept", rule="DRA-294b")
 def _(patch: Patch) -> None:
-    """Of the taints of a device that is published again, only the first one keeps timeAdded."""
+    """Of the taints of a device that is published again, only the last one keeps timeAdded."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
         def keep_times(spec: Any, stored: Any) -> Any:
-            devices = [{**one, "taints": (one.get("taints") or [])[:1]} for one in stored.get("devices") or ()]
+            devices = [{**one, "taints": (one.get("taints") or [])[-1:]} for one in stored.get("devices") or ()]
             return original(spec, {**stored, "devices": devices})
 
         return keep_times
