@@ -136,8 +136,24 @@ def _read(path: Path, _changed_at: int) -> tuple[Scenario, ...]:
     feature = document.get("feature")
     found: list[Scenario] = []
     if feature is not None:
+        _require_names(path, feature["children"], {})
         _children(path, chapter, feature, feature["children"], _names(feature), [], found)
     return tuple(found)
+
+
+def _require_names(path: Path, children: Iterable[Any], seen: dict[str, int]) -> None:
+    """Raise SpecificationError for two scenarios or outlines of one name: pytest-bdd would collect only the last."""
+    for child in children:
+        if "rule" in child:
+            _require_names(path, child["rule"]["children"], seen)
+        elif "scenario" in child:
+            node = child["scenario"]
+            name, line = slug(node["name"]), node["location"]["line"]
+            if name in seen:
+                raise SpecificationError(
+                    f"{shown(path)}:{line}: the scenario has the name of that in line {seen[name]}; rename one"
+                )
+            seen[name] = line
 
 
 def _syntax(path: Path, error: ParserError | CompositeParserException) -> str:

@@ -74,6 +74,13 @@ def test_two_scenarios_with_one_id_are_an_error(tmp_path: Path) -> None:
         features.read_all([tmp_path])
 
 
+def test_two_outlines_of_one_name_are_an_error(tmp_path: Path) -> None:
+    outline = "  Scenario Outline: A <what>\n    Then x\n    Examples:\n      | what |\n      | {} |\n"
+    feature(tmp_path, "Feature: F\n" + outline.format("b") + outline.format("c"))
+    with pytest.raises(SpecificationError, match=r"chapter/probe\.feature:7: .* line 2; rename one"):
+        features.read_all([tmp_path])
+
+
 def test_a_syntax_error_is_reported_with_its_line(tmp_path: Path) -> None:
     feature(tmp_path, "Feature: F\n  Scenario: S\n    Given x\n    nonsense\n    more\n")
     with pytest.raises(SpecificationError, match=r"chapter/probe\.feature:4: does not parse as Gherkin: expected") as e:
