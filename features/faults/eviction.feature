@@ -58,6 +58,20 @@ Feature: An eviction whose requests fail
       | loses its answers to         |
       | breaks the connection before |
 
+  @DRA-370 @gate:DRADeviceTaintRules @profile:faults
+  Scenario: A pod that a DeviceTaintRule selects is evicted while the rule's status cannot be written
+    Given node "n1" with 2 devices
+    And pod "on-bad" runs on device "dev-0" of "n1"
+    And pod "on-good" runs on device "dev-1" of "n1"
+    And the API server answers 500 to the next 1000 status updates of DeviceTaintRule
+    When a DeviceTaintRule "maintenance" is created with:
+      """
+      deviceSelector: {driver: $(sim), pool: $(node:n1), device: dev-0}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    Then pod "on-bad" is being deleted or gone
+    And the Pod "on-good" still exists
+
   @DRA-370 @needs:own-control-plane @disruptive
   Scenario Outline: A pod on a tainted device is evicted when the API server is killed during <what>
     Given node "n1" with 2 devices

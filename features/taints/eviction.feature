@@ -320,6 +320,21 @@ Feature: Eviction of pods from tainted devices
       | toleration of one taint  | [{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 300}, {key: health, effect: NoExecute, value: bad, tolerationSeconds: 30}, {key: wear, operator: Exists, effect: NoExecute}]          |
       | limited toleration       | [{key: health, operator: Exists, effect: NoExecute}, {key: wear, operator: Exists, effect: NoExecute, tolerationSeconds: 30}]                       |
 
+  @DRA-221 @needs:virtual-clock @component:control-plane
+  Scenario: A pod is evicted earlier if a taint with a shorter toleration is added
+    Given node "n1" with 2 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '[{key: health, operator: Exists, effect: NoExecute, tolerationSeconds: 300}, {key: wear, operator: Exists, effect: NoExecute, tolerationSeconds: 30}]'
+    And pod "other" runs on device "dev-1" of "n1"
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    # The controller has processed the first taint.
+    Then pod "other" is being deleted or gone
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute, wear=high:NoExecute"
+    And 15 seconds pass
+    Then the Pod "brief" still exists
+    When 17 seconds pass
+    Then pod "brief" is being deleted or gone
+
   @DRA-223
   Scenario: A toleration without an effect does not prevent eviction
     Given node "n1" with 2 devices

@@ -120,6 +120,14 @@ Feature: DeviceTaintRules
       pool: {name: $(node:n1), generation: 0, resourceSliceCount: 1}
       devices: [{name: dev-7}, {name: dev-8}]
       """
+    # A pool of this name of another driver has generations of its own.
+    And a ResourceSlice "namesake" with:
+      """
+      driver: other.dra.test
+      nodeName: $(node:n1)
+      pool: {name: $(node:n1), generation: 7, resourceSliceCount: 1}
+      devices: [{name: dev-0}]
+      """
     And pod "wide" runs on devices "dev-0, dev-1" of "n1"
     And pod "other" runs on device "dev-0" of "n2"
     And pod "patient" runs on device "dev-2" of "n1" tolerating '{key: upkeep, operator: Exists, effect: NoExecute}'
@@ -277,6 +285,32 @@ Feature: DeviceTaintRules
       taint: {key: upkeep, effect: NoExecute}
       """
     Then the DeviceTaintRule "left" has condition EvictionInProgress False with reason "NotStarted" [DRA-229]
+
+  @DRA-229b @needs:virtual-clock @component:control-plane
+  Scenario: A pod that two rules evict is counted by both
+    Given node "n1" with 2 devices
+    And pod "brief" runs on device "dev-0" of "n1" tolerating '{operator: Exists, effect: NoExecute, tolerationSeconds: 30}'
+    When a DeviceTaintRule "left" is created with:
+      """
+      deviceSelector: {driver: $(sim), device: dev-0}
+      taint: {key: upkeep, effect: NoExecute}
+      """
+    And a DeviceTaintRule "right" is created with:
+      """
+      deviceSelector: {driver: $(sim), pool: $(node:n1)}
+      taint: {key: repair, effect: NoExecute}
+      """
+    Then the DeviceTaintRule "left" has condition EvictionInProgress True with reason "PodsPendingEviction"
+    And the DeviceTaintRule "right" has condition EvictionInProgress True with reason "PodsPendingEviction"
+    When 32 seconds pass
+    Then pod "brief" is being deleted or gone
+    When 12 seconds pass
+    Then the DeviceTaintRule "left" has:
+      | field                                                 | value                                        |
+      | status.conditions[type=EvictionInProgress][0].message | 1 pod evicted since starting the controller. |
+    And the DeviceTaintRule "right" has:
+      | field                                                 | value                                        |
+      | status.conditions[type=EvictionInProgress][0].message | 1 pod evicted since starting the controller. |
 
   @DRA-229e @DRA-229f @needs:virtual-clock @component:control-plane
   Scenario: A pod that is deleted by its user is no longer pending
