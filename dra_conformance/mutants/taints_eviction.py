@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from dra_api.allocations import results_of
-from dra_api.objects import PODS, Obj, name_of
+from dra_api.objects import PODS, Obj, name_of, uid_of
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.taints import STATUS, change_condition
 from reference_impl.claim_controller import pod_state
@@ -227,6 +227,20 @@ def _(patch: Patch) -> None:
         return eviction_time
 
     patch.wrap(f"{CONTROLLER}.eviction_time", make)
+
+
+@mutant("planned-eviction-not-moved-forward", rule="DRA-221")
+def _(patch: Patch) -> None:
+    """A planned eviction keeps its time if a taint with a shorter toleration is added."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def plan(self: Any, pod: Obj) -> Any:
+            found, before = original(self, pod), self._pending.get(uid_of(pod))
+            return before if found and before and found.at < before.at else found
+
+        return plan
+
+    patch.wrap(f"{CONTROLLER}.plan", make)
 
 
 @mutant("last-of-several-evictions-counts", rule="DRA-221")
