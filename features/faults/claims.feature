@@ -34,6 +34,16 @@ Feature: A claim controller whose requests fail
     And watches are served again
     Then every pod has each of its claims once
 
+  @DRA-341 @profile:faults
+  Scenario: Both claims of a pod are created once when the responses are lost and watches are interrupted
+    Given the objects of the manifest "claims/labelled-template"
+    When the watches of ResourceClaim break and only lists are served
+    Given the API server loses its answers to the next 2 creations of ResourceClaim
+    And a pod "train" using template "labelled, labelled" as "left, right"
+    When every fault has affected a request
+    And watches are served again
+    Then every pod has each of its claims once
+
   @DRA-340 @needs:own-control-plane @disruptive
   Scenario Outline: A claim is created once when the API server is killed during <what>
     Given the objects of the manifest "claims/labelled-template"

@@ -204,6 +204,9 @@ class ClaimController:
         claim = self.find_owned(pod, claim_name)
         if claim is None and (uid_of(pod), claim_name) in self._unanswered:
             claim = self.find_stored(pod, claim_name)
+            if claim is not None:
+                # As for a claim that was just made: if another one of this pod fails, the next try must find it.
+                self.claims.assume(claim)
         claim = claim or self.create_claim(pod, entry)
         self._unanswered.discard((uid_of(pod), claim_name))
         return name_of(claim)
