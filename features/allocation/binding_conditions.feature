@@ -340,6 +340,37 @@ Feature: Binding conditions
     Then pod "one" is bound to "n1"
     And pod "two" is bound to "n1"
 
+  @DRA-252 @needs:virtual-clock @component:claim-controller
+  Scenario: Of two allocations the older one ends the wait for both devices
+    Given the scheduler binds pods itself
+    And node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+        - {name: b, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "early" for 1 of "accelerator"
+    And a ResourceClaim "late" for 1 of "accelerator"
+    And a pod "one" using claim "early"
+    Then claim "early" is reserved for pod "one"
+    When device "a" of claim "early" reports "dra.test/ready" False
+    And 300 seconds pass
+    And a pod "two" using claim "early, late" is created
+    Then claim "late" is reserved for pod "two"
+    When device "b" of claim "late" reports "dra.test/ready" False
+    And pod "one" is force-deleted
+    And 200 seconds pass
+    Then pod "two" stays unbound
+    And the ResourceClaim "early" has "status.devices[0].device" a
+    When 102 seconds pass
+    Then claim "early" is allocated again, without device conditions
+    When device "a" of claim "early" reports "dra.test/ready" True
+    And device "b" of claim "late" reports "dra.test/ready" True
+    Then pod "two" is bound to "n1"
+
   @DRA-252c @needs:virtual-clock
   Scenario: An allocation without a timestamp has no binding timeout
     Given the scheduler binds pods itself
