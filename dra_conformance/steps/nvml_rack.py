@@ -96,10 +96,11 @@ def _(world: World, datatable: list[list[str]]) -> None:
     world.check(ok, "serial numbers of the chassis", expected="one", observed=in_words(sorted(chassis)))
 
 
-@then("another rack has another cluster and chassis, and no rack has 0 nodes")
+@then("another rack has another cluster and chassis and other GPUs, and no rack has 0 nodes")
 def _(world: World) -> None:
     """Create a second rack of one node and compare; a rack without nodes, or in folders in use, is refused."""
     first, folder = world.state(Rack).gpus[0], world.run.components.work / f"{world.suffix}-other"
+    uuids = {gpu.uuid for gpu in world.state(Rack).gpus}
     for node in fake_nvml.create_rack(folder, nodes=1):
         world.cleanup.callback(node.close)
         nvml = world.run.pynvml_pool.load(node)
@@ -108,6 +109,8 @@ def _(world: World) -> None:
         other = _read(nvml, nvml.nvmlDeviceGetHandleByIndex(0), 1)
         same = {first.cluster, first.chassis} & {other.cluster, other.chassis}
         world.check(not same, "cluster or chassis that two racks share", expected=[], observed=sorted(same))
+        shared = uuids & {other.uuid}
+        world.check(not shared, "UUIDs of GPUs that two racks share", expected=[], observed=sorted(shared))
     for nodes, word in ((0, "not 0"), (2, str(folder))):
         observed = refusal(partial(fake_nvml.create_rack, folder, nodes=nodes))
         world.check(word in observed, f"a rack of {nodes} nodes", expected=f"an error: {word}", observed=observed)

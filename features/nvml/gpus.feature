@@ -277,7 +277,7 @@ Feature: NVML's GPUs
       | 1    | 1    | 0    |
       | 2    | 2    | 1    |
       | 3    | 3    | 2    |
-    And another rack has another cluster and chassis, and no rack has 0 nodes
+    And another rack has another cluster and chassis and other GPUs, and no rack has 0 nodes
 
   @NVML-069 @needs:several-gpus
   Scenario: GPUs reach each other over NVLink in both directions
