@@ -18,7 +18,7 @@ import orjson
 from apiserver_emulator.core import Core
 from apiserver_emulator.rendering import View, bare, list_body, negotiate, partial, table, to_yaml
 from apiserver_emulator.resource_types import ResourceType
-from apiserver_emulator.selectors import Predicate, both, field_selector, label_selector
+from apiserver_emulator.selectors import Predicate, both, field_selector, label_selector, parse_fields
 from apiserver_emulator.store import CompactedError, Record, etcd_path
 from apiserver_emulator.watch_stream import ErrorStream, WatchStream
 from dra_api.request import Request, RequestInfo
@@ -105,7 +105,12 @@ class Reader:
         labels = label_selector(request.param("labelSelector"))
         wanted = request.param("fieldSelector")
         if info.verb == "watch" and info.name:
-            wanted = f"metadata.name={info.name},{wanted}".rstrip(",")
+            named = [
+                value for name, operator, value in parse_fields(wanted) if (name, operator) == ("metadata.name", "=")
+            ]
+            if wanted and info.name not in named:
+                raise bad_request("fieldSelector metadata.name doesn't match requested name")
+            wanted = wanted or f"metadata.name={info.name}"
         fields = field_selector(
             wanted,
             values=resource.fields,
@@ -272,7 +277,7 @@ class Reader:
             clock=self._core.clock,
             timeout_s=timeout,
             bookmarks=bookmarks,
-            initial_bookmark=revision if initial_wanted and bookmarks else None,
+            initial_bookmark=revision if initial and bookmarks else None,
             delay=self._core.watch_delay(resource.plural) if self._core.watch_delay is not None else 0.0,
         )
 

@@ -165,7 +165,8 @@ def test_a_short_timeout_ends_a_watch_over_https(https_plane: ApiServerEmulator)
 def test_idle_watches_get_bookmarks(
     plane: ApiServerEmulator, client: KubeClient, clock: AdvanceableClock, pod: Callable[..., Obj]
 ) -> None:
-    stream = open_watch(plane.transport(), ("allowWatchBookmarks", "true"), ("timeoutSeconds", "600"))
+    now = ("resourceVersion", client.list(CONFIG_MAPS).resource_version)
+    stream = open_watch(plane.transport(), ("allowWatchBookmarks", "true"), ("timeoutSeconds", "600"), now)
     lines = iter(stream)
     client.create(
         PODS, {"metadata": {"name": "p", "namespace": "default"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}

@@ -29,6 +29,7 @@ from verification.fidelity.probes import (
     quotas,
     resources,
     schemas,
+    second_writes,
     verbs,
     webhooks,
 )
@@ -59,6 +60,7 @@ _TABLES = (
     gates,
     go_clients,
     corners,
+    second_writes,
 )
 
 
