@@ -12,7 +12,17 @@ from typing import Any
 
 from dra_api.allocations import results_of
 from dra_api.client import AlreadyExists
-from dra_api.objects import DEVICE_CLASSES, NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj, name_of, namespace_of, uid_of
+from dra_api.objects import (
+    DEVICE_CLASSES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+    Obj,
+    name_of,
+    namespace_of,
+    uid_of,
+)
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
 from dra_conformance.components.node import DOMAIN_DRIVER, FABRIC_PLUGIN, DriverEnded
 from dra_conformance.core import manifests
@@ -37,7 +47,7 @@ from dra_conformance.steps.driver_calls import calls, reference_to
 from dra_conformance.steps.driver_claims import CONFIG_API
 from dra_conformance.steps.mig import capability_minor
 from dra_conformance.steps.node_faults import CHANNEL_MODULE
-from dra_conformance.steps.pods import create_other_namespace
+from dra_conformance.steps.pods import BY_HAND, by_name, create_other_namespace, pod_object
 from dra_conformance.steps.proc_devices import character_devices
 from dra_conformance.steps.uids import CreatedDomains
 from reference_impl.errors import ComponentError
@@ -333,13 +343,18 @@ def _(world: World, device: str, claim: str, node: str, name: str) -> None:
 
 @given('a channel claim "{claim}" on "{node}" for ComputeDomain "{name}" in a namespace with a longer name')
 def _(world: World, claim: str, node: str, name: str) -> None:
-    """The same in a second namespace, whose name is that of the scenario's with a suffix."""
+    """The same in a second namespace, with the name of the first and a suffix; a pod there uses the claim."""
+    other = create_other_namespace(world)
     obj = claim_object(world, claim, domain_spec("channel"))
-    obj["metadata"]["namespace"] = create_other_namespace(world)
+    user = pod_object(world, claim, [by_name(claim)], scheduler=BY_HAND)
+    for one in (obj, user):
+        one["metadata"]["namespace"] = other
     created = world.client.create(RESOURCE_CLAIMS, obj)
+    consumer = {"resource": "pods", "name": claim, "uid": uid_of(world.client.create(PODS, user))}
     config = configured("channel", {"domainID": domain_id(world, name)})
     results = [result_for(world, node, "channel")]
-    created["status"] = {"allocation": allocation_on(world.name(node), results, config)}
+    allocation = allocation_on(world.name(node), results, config)
+    created["status"] = {"allocation": allocation, "reservedFor": [consumer]}
     world.client.update_status(RESOURCE_CLAIMS, created)
     calls(world).refs[claim] = ClaimRef(namespace_of(created), uid_of(created), claim)
 
