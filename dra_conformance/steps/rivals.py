@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, controller_of, name_of, uid_of
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
 from dra_conformance.faults.model import Call, Fault
@@ -14,7 +14,7 @@ from dra_conformance.steps.claim_holders import hold, reserve
 from dra_conformance.steps.claims import claim_spec, pod_consumer
 from dra_conformance.steps.fields import write_field
 from dra_conformance.steps.pods import pod_object
-from dra_conformance.steps.references import Known, claims_of
+from dra_conformance.steps.references import Known
 
 OTHERS_FINALIZER = "example.com/audit"
 
@@ -123,14 +123,17 @@ def _(world: World, pod: str, claim: str) -> None:
     """Protect the claim that the pod controls before the next binding of the pod, which is answered with 403."""
 
     def protect() -> None:
-        (made,) = claims_of(world, pod)
-        world.state(Known).claims[claim] = name_of(made)
-        world.alias(claim, name_of(made))
+        # Read from the server: the scenario may not have seen the claim yet.
+        uid = uid_of(world.client.get(PODS, pod, world.namespace))
+        stored = world.client.list(RESOURCE_CLAIMS, world.namespace).items
+        made = next(name_of(one) for one in stored if (controller_of(one) or {}).get("uid") == uid)
         world.update(
             RESOURCE_CLAIMS,
-            name_of(made),
-            lambda stored: stored["metadata"].setdefault("finalizers", []).append(OTHERS_FINALIZER),
+            made,
+            lambda found: found["metadata"].setdefault("finalizers", []).append(OTHERS_FINALIZER),
         )
+        world.alias(claim, made)
+        world.state(Known).claims[claim] = made
 
     faults.before_binding(world, component="scheduler", pod=pod, act=protect, fault=Fault(code=403))
 
