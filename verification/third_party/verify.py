@@ -61,7 +61,11 @@ def job_of(program: ThirdParty, *, bin_dir: Path, subset: bool = False) -> Job:
         )
         if isinstance(rules, str):
             return Outcome(1, (rules, *(f"  {text}" for text in before.values())))
-        still = unexpected(rules, program.broken_rules, among=None if everything else before)
+        among: Iterable[str] | None = None if everything else before
+        if everything and selection:
+            rules = {rule: row for rule, row in rules.items() if row["status"] != _FILTERED}
+            among = rules
+        still = unexpected(rules, program.broken_rules, among=among)
         lines = [
             f"  {still[rule]}" if rule in still else f"  unstable: {text}; as expected when verified alone"
             for rule, text in sorted({**still, **before}.items())
@@ -147,11 +151,18 @@ def report_of(
         command = [sys.executable, "-m", "dra_conformance", "run", "--out", str(out), "--progress", "none", *words]
         result = subprocess.run(command, check=False, capture_output=True, text=True)
         if not (out / "report.json").is_file():
-            return f"{program.name}: no report\n{result.stdout[-2000:]}{result.stderr[-2000:]}"
+            return f"{program.name}: no report\n{_ends(result)}"
         if result.returncode not in _WITH_VERDICT:  # nothing selected, objects left behind, or a harness error
-            return f"{program.name}: exit code {result.returncode}\n{result.stdout[-2000:]}{result.stderr[-2000:]}"
+            return f"{program.name}: exit code {result.returncode}\n{_ends(result)}"
         report: dict[str, Any] = orjson.loads((out / "report.json").read_bytes())
         return report
+
+
+def _ends(result: subprocess.CompletedProcess[str]) -> str:
+    """Return the last output; of an interpreter that crashed also the beginning of its report, which is long."""
+    crash = result.stderr.find("Fatal Python error")
+    begin = f"{result.stderr[crash : crash + 2000]}\n...\n" if crash >= 0 else ""
+    return f"{result.stdout[-2000:]}{begin}{result.stderr[-2000:]}"
 
 
 def _evidence(rule: Mapping[str, Any], report: Mapping[str, Any]) -> str:
