@@ -7,6 +7,7 @@ import threading
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from verification import jobs
@@ -111,6 +112,17 @@ def test_a_run_without_a_report_is_repeated_alone(
     answers += ["p: no report", {"DRA-1": row("failed"), "DRA-2": row("failed")}]
     assert worst(jobs.run([job])) == 1
     assert "new: DRA-2 failed" in capsys.readouterr().out
+
+
+def test_a_subset_is_repeated_as_a_subset(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    answers: list[dict[str, dict[str, str]] | str] = [
+        "p: no report",
+        {"DRA-1": row("filtered"), "DRA-3": row("passed")},
+    ]
+    monkeypatch.setattr(verify, "verdicts", lambda *_, **__: answers.pop(0))
+    one = msgspec.structs.replace(program(breaks=BREAKS), ci=("--focus", "x"))
+    assert worst(jobs.run([job_of(one, bin_dir=Path("nowhere"), subset=True)])) == 0
+    assert "gone" not in capsys.readouterr().out
 
 
 def test_a_run_that_selects_nothing_fails(capsys: pytest.CaptureFixture[str]) -> None:

@@ -109,9 +109,8 @@ def _reads() -> Iterator[Probe]:
     selected = (("fieldSelector", "metadata.namespace={ns}"), ("resourceVersion", "{1.metadata.resourceVersion}"))
     yield Probe("watch/name-and-field-selector", (made, other, watch(_WATCHED, 1, *changes, query=selected)))
     named = ("fieldSelector", "metadata.name=a")
-    for version in ("unset", "0"):
-        query = (("allowWatchBookmarks", "true"), named, *([("resourceVersion", "0")] if version == "0" else []))
-        yield Probe(f"watch/initial-bookmark-{version}", (made, watch(MAPS, 2, query=query)))
+    query = (("allowWatchBookmarks", "true"), named)
+    yield Probe("watch/initial-bookmark-unset", (made, watch(MAPS, 2, query=query)))
     both = (("fieldSelector", "metadata.name=a,metadata.namespace={ns}"),)
     yield Probe("watch/name-twice", (made, watch(_WATCHED, 2, changes[1], query=both)))
 
