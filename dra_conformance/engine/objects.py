@@ -116,6 +116,13 @@ class ScenarioObjects:
         if newest and not self._log.wait_for(lambda: not behind(), self._patience):
             raise Untestable(f"the harness has not received the scenario's own writes of {', '.join(behind())}")
 
+    def delete(self, resource: Resource, name: str, namespace: str) -> Obj:
+        """Delete an object as a step of the scenario; return the response. Raises NotFound and other API errors."""
+        deleted = self._client.delete(resource, name, namespace)
+        if resource != PODS:
+            self.writes += 1
+        return deleted
+
     def delete_tracked(self) -> None:
         """Delete the tracked cluster objects, newest first. Namespaced ones are deleted with their namespace."""
         for resource, name, namespace in reversed(self._created):

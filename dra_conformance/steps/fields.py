@@ -70,7 +70,7 @@ def _(world: World, subject: str) -> None:
     """Delete an object."""
     ref = reference(world, subject)
     name = name_of(ref.the_object()) if ref.by_pod else ref.name
-    attempt(world, lambda: world.client.delete(ref.resource, name, world.namespace))
+    attempt(world, lambda: world.objects.delete(ref.resource, name, world.namespace))
 
 
 @given("the {subject:object} is being deleted")
