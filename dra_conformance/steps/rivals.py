@@ -87,17 +87,6 @@ def _(world: World, claim: str, pod: str, code: int) -> None:
     faults.before_request(world, wanted, delete, fault=Fault(code=code))
 
 
-@given('pod "{pod}" is bound to "{node}" while the scheduler binds it')
-def _(world: World, pod: str, node: str) -> None:
-    """Bind the pod to a node, as another scheduler does, just before the scheduler's next binding of it."""
-    faults.before_binding(
-        world,
-        component="scheduler",
-        pod=pod,
-        act=lambda: world.client.bind(world.get(PODS, pod), world.name(node)),
-    )
-
-
 @given('the BindRequest of pod "{pod}" fails before the scheduler has the answer to its creation')
 def _(world: World, pod: str) -> None:
     """Mark the next BindRequest for the pod as Failed, as a fast binder does, and only then let its creation return."""
