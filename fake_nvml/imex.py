@@ -17,6 +17,7 @@ Source: NVIDIA IMEX service for NVLink networks (configuration file and nvidia-i
 from __future__ import annotations
 
 import contextlib
+import getopt
 import json
 import os
 import re
@@ -313,25 +314,19 @@ def control(settings: Settings, *, nodes: bool) -> int:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the daemon or the control command. Return the exit code, 2 for wrong arguments."""
-    program, *options = arguments or [""]
-    config = "/etc/nvidia-imex/config.cfg"
-    flags = {"-q": False, "-N": False}
-    while options:
-        option = options.pop(0)
-        if option == "-c" and options:
-            config = options.pop(0)
-        elif program == "control" and option in flags:
-            flags[option] = True
-        else:
-            program = ""
-            break
-    if program not in ("daemon", "control"):
+    program, *rest = arguments or [""]
+    try:
+        given, extra = getopt.getopt(rest, "c:qN")
+    except getopt.GetoptError as error:
+        given, extra = [], [str(error)]
+    if program not in ("daemon", "control") or extra:
         print(f"usage: {NAME} daemon [-c FILE] | control [-c FILE] [-q | -N]", file=sys.stderr)
         return 2
+    options = dict(given)
     try:
-        settings = Settings(config)
+        settings = Settings(options.get("-c", "/etc/nvidia-imex/config.cfg"))
         if program == "control":
-            return control(settings, nodes=flags["-N"])
+            return control(settings, nodes="-N" in options)
         Daemon(settings, dict(os.environ)).run()
     except (OSError, ValueError) as error:
         print(f"{NAME}: {error}", file=sys.stderr)

@@ -119,8 +119,7 @@ class ScenarioObjects:
     def delete(self, resource: Resource, name: str, namespace: str) -> Obj:
         """Delete an object as a step of the scenario; return the response. Raises NotFound and other API errors."""
         deleted = self._client.delete(resource, name, namespace)
-        if resource != PODS:
-            self.writes += 1
+        self._count(resource)
         return deleted
 
     def delete_tracked(self) -> None:
@@ -129,9 +128,12 @@ class ScenarioObjects:
             if resource is NODES or not resource.namespaced:
                 self._client.delete_if_there(resource, name, namespace or None)
 
-    def _wrote(self, resource: Resource, obj: Obj) -> None:
+    def _count(self, resource: Resource) -> None:
         if resource != PODS:
             self.writes += 1
+
+    def _wrote(self, resource: Resource, obj: Obj) -> None:
+        self._count(resource)
         version = str((obj.get("metadata") or {}).get("resourceVersion") or "")
         # Other versions cannot be compared; `catch_up` does not wait for them.
         if version.isdecimal():

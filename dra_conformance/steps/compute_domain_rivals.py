@@ -5,7 +5,7 @@ from __future__ import annotations
 from dra_api.objects import NODES, uid_of
 from dra_conformance.engine.vocabulary import given
 from dra_conformance.engine.world import World
-from dra_conformance.faults import Call
+from dra_conformance.faults import Aim
 from dra_conformance.steps import faults
 from dra_conformance.steps.compute_domains import LABEL, domain
 
@@ -14,10 +14,5 @@ from dra_conformance.steps.compute_domains import LABEL, domain
 def _(world: World, node: str, name: str) -> None:
     """Label the Node just before the driver's next update of it, which then conflicts."""
     labels = {"metadata": {"labels": {LABEL: uid_of(domain(world, name))}}}
-
-    def wanted(call: Call) -> bool:
-        info = call.info
-        named = (info.resource, info.subresource, info.name) == (NODES.plural, "", world.name(node))
-        return named and info.verb in ("update", "patch") and call.component == "compute-domain-plugin"
-
-    faults.before_request(world, wanted, lambda: world.client.patch(NODES, world.name(node), labels))
+    aim = Aim.at("updates", NODES, components=("compute-domain-plugin",), namespace="", name=world.name(node))
+    faults.before_request(world, aim.meets, lambda: world.client.patch(NODES, world.name(node), labels))

@@ -123,39 +123,18 @@ def before_status_update(world: World, *, claim: str, act: Callable[[], object])
 
 def before_deletion(world: World, *, component: str, pod: str, act: Callable[[], object]) -> None:
     """Call `act` just before the next deletion of a pod by a component is served; once."""
-
-    def wanted(call: Call) -> bool:
-        info = call.info
-        named = (info.verb, info.resource, info.subresource, info.name) == ("delete", PODS.plural, "", pod)
-        return named and call.component == component and info.namespace == world.namespace
-
-    before_request(world, wanted, act)
+    aim = Aim.at("deletions", PODS, components=(component,), namespace=world.namespace, name=pod)
+    before_request(world, aim.meets, act)
 
 
-def before_binding(
-    world: World, *, component: str, pod: str, act: Callable[[], object], fault: Fault | None = None
-) -> None:
-    """Call `act` just before the next binding of a pod by a component is served; once. `fault` is injected into it."""
-
-    def wanted(call: Call) -> bool:
-        info = call.info
-        named = (info.verb, info.resource, info.subresource, info.name) == ("create", PODS.plural, "binding", pod)
-        return named and call.component == component and info.namespace == world.namespace
-
-    before_request(world, wanted, act, fault=fault)
-
-
-def before_request(
-    world: World, wanted: Callable[[Call], bool], act: Callable[[], object], *, fault: Fault | None = None
-) -> None:
-    """Call `act` just before the next wanted request of a component is served; once. `fault` is injected into it."""
+def before_request(world: World, wanted: Callable[[Call], bool], act: Callable[[], object]) -> None:
+    """Call `act` just before the next wanted request of a component is served; once."""
     once = threading.Lock()
 
     def hook(call: Call) -> Fault | None:
         # The lock is never released: it selects one of several concurrent requests.
         if wanted(call) and once.acquire(blocking=False):
             act()
-            return fault
         return None
 
     world.cleanup.callback(world.run.fault_points.add(hook))

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, controller_of, name_of, uid_of
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
-from dra_conformance.faults.model import Call, Fault
+from dra_conformance.faults import Fault
 from dra_conformance.steps import faults
 from dra_conformance.steps.claim_holders import hold, reserve
 from dra_conformance.steps.claims import claim_spec, pod_consumer
@@ -74,27 +74,17 @@ def _(world: World, claim: str, count: int, name: str) -> None:
 def _(world: World, claim: str, pod: str, code: int) -> None:
     """Delete the claim during the scheduler's next status update of the pod, which is not carried out."""
 
-    def wanted(call: Call) -> bool:
-        info = call.info
-        named = (info.resource, info.subresource, info.name) == (PODS.plural, "status", pod)
-        return named and info.verb != "get" and call.component == "scheduler" and info.namespace == world.namespace
-
     def delete() -> None:
         unprotected_deletion(world, claim)
         # The scheduler learns of the deletion, and may decide about the pod, before it has the answer.
         world.log.clock.wait(threading.Event(), _ANSWER_DELAY)
 
-    faults.before_request(world, wanted, delete, fault=Fault(code=code))
+    faults.arrange(world, Fault(code=code, then=delete), count=1, what="status updates", kind=PODS.kind, name=pod)
 
 
 @given('the BindRequest of pod "{pod}" fails before the scheduler has the answer to its creation')
 def _(world: World, pod: str) -> None:
     """Mark the next BindRequest for the pod as Failed, as a fast binder does, and only then let its creation return."""
-
-    def wanted(call: Call) -> bool:
-        info = call.info
-        created = (info.verb, info.resource, info.subresource) == ("create", BIND_REQUESTS.plural, "")
-        return created and call.component == "scheduler" and info.namespace == world.namespace
 
     def fail() -> None:
         for request in world.client.list(BIND_REQUESTS, world.namespace).items:
@@ -104,7 +94,7 @@ def _(world: World, pod: str) -> None:
         # The scheduler learns of the failure before it has the answer.
         world.log.clock.wait(threading.Event(), _ANSWER_DELAY)
 
-    faults.before_request(world, wanted, lambda: None, fault=Fault(then=fail))
+    faults.arrange(world, Fault(then=fail), count=1, what="creations", kind=BIND_REQUESTS.kind)
 
 
 @given('the claim of pod "{pod}" gets the name "{claim}" and a finalizer of others before its refused binding')
@@ -124,7 +114,7 @@ def _(world: World, pod: str, claim: str) -> None:
         world.alias(claim, made)
         world.state(Known).claims[claim] = made
 
-    faults.before_binding(world, component="scheduler", pod=pod, act=protect, fault=Fault(code=403))
+    faults.arrange(world, Fault(code=403, then=protect), count=1, what="bindings", kind=PODS.kind, name=pod)
 
 
 @when('claim "{claim}" of pod "{pod}" has its name')

@@ -46,7 +46,7 @@ def job_of(program: ThirdParty, *, bin_dir: Path, subset: bool = False) -> Job:
             # Not a failure yet: `retry` decides.
             return Outcome(0, (rules,), {EVERYTHING: rules})
         if selection:
-            rules = {rule: row for rule, row in rules.items() if row["status"] != _FILTERED}
+            rules = _judged(rules)
             note = f" (only {' '.join(selection)})"
             return Outcome(0, (_summary(program, rules) + note,), unexpected(rules, program.broken_rules, among=rules))
         return Outcome(0, (_summary(program, rules),), unexpected(rules, program.broken_rules), _statuses(rules))
@@ -63,8 +63,7 @@ def job_of(program: ThirdParty, *, bin_dir: Path, subset: bool = False) -> Job:
             return Outcome(1, (rules, *(f"  {text}" for text in before.values())))
         among: Iterable[str] | None = None if everything else before
         if everything and selection:
-            rules = {rule: row for rule, row in rules.items() if row["status"] != _FILTERED}
-            among = rules
+            among = rules = _judged(rules)
         still = unexpected(rules, program.broken_rules, among=among)
         lines = [
             f"  {still[rule]}" if rule in still else f"  unstable: {text}; as expected when verified alone"
@@ -75,6 +74,10 @@ def job_of(program: ThirdParty, *, bin_dir: Path, subset: bool = False) -> Job:
         return Outcome(1 if still else 0, (f"{program.name}, verified again alone:", *lines), statuses=judged)
 
     return Job(program.name, program.takes, work, retry)
+
+
+def _judged(rules: Mapping[str, Any]) -> dict[str, Any]:
+    return {rule: row for rule, row in rules.items() if row["status"] != _FILTERED}
 
 
 def _statuses(rules: Mapping[str, Any]) -> dict[str, str]:
