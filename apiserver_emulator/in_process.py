@@ -71,11 +71,15 @@ class InProcessTransport:
         headers: Mapping[str, str] = NO_HEADERS,
         timeout: float | None = None,
     ) -> Stream | Response:
-        """Open a watch."""
+        """Open a watch. Raises TransportError while the server is down."""
         answer = self._server.handle(self._request("GET", path, query, None, "application/json", headers))
         if not isinstance(answer, Response):
             with self._lock:
                 self._streams.add(answer)
+            # `close` or the end of the server may have listed the watches just before this one was there.
+            if self._closed or self._server.down:
+                answer.close()
+                raise TransportError(f"GET {path}: the connection was closed")
         return answer
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ and pkg/controller/ttl, release 1.36; observed on kube-apiserver and kube-contro
 
 from __future__ import annotations
 
+import threading
 from collections import deque
 from typing import Any
 
@@ -48,21 +49,27 @@ def taint_new(node: Obj) -> None:
         taints.append({"key": NOT_READY, "effect": "NoSchedule"})
 
 
+class _Changed(threading.local):
+    """The nodes that the current thread has changed and not reconciled yet."""
+
+    def __init__(self) -> None:
+        self.keys: deque[Key] = deque()
+
+
 class NodeLifecycle:
     """The controllers of one server's nodes. They have no thread: `settle` runs on the thread of the request."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._changed: deque[Key] = deque()
+        # For each thread: a request that took the node of another would let that one answer before the taints are set.
+        self._changed = _Changed()
         core.store.on_commit(self._enqueue)
 
     def settle(self) -> None:
-        """Reconcile the nodes that changed since the last call."""
-        while self._changed:
-            try:
-                key = self._changed.popleft()
-            except IndexError:  # the thread of another request took it
-                return
+        """Reconcile the nodes that this thread changed since its last call."""
+        changed = self._changed.keys
+        while changed:
+            key = changed.popleft()
             record = self._core.store.get(NODES, key)
             # Checked again: another request may have reconciled the node since.
             if record is not None and _reconciled(record.obj, "") is not None:
@@ -71,7 +78,7 @@ class NodeLifecycle:
     def _enqueue(self, kind: TypeKey, event: Event) -> None:
         # The controllers' own writes end here: a reconciled node is not queued again.
         if kind == NODES and event.type != "DELETED" and _reconciled(event.record.obj, "") is not None:
-            self._changed.append(event.key)
+            self._changed.keys.append(event.key)
 
     def _write(self, key: Key) -> None:
         resource = self._core.resources.find(*NODES)

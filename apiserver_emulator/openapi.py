@@ -35,10 +35,11 @@ class OpenApi:
 
     def answer(self, path: str, request: Request) -> Response:
         """One OpenAPI request."""
-        table = self._core.resources
-        if table.generation != self._generation:
-            self._cache.clear()
-            self._generation = table.generation
+        generation = self._core.resources.generation
+        if generation != self._generation:
+            # A new dict: a document that another thread builds from the types of before goes into the old one.
+            self._cache = {}
+            self._generation = generation
         accept = request.headers.get("accept", "")
         if "protobuf" in accept and "json" not in accept and "*/*" not in accept:
             raise not_acceptable(("application/json",))
@@ -56,9 +57,10 @@ class OpenApi:
         return Response(404, {}, b"")
 
     def _cached(self, key: str, build: Any) -> bytes:
-        found = self._cache.get(key)
+        cache = self._cache
+        found = cache.get(key)
         if found is None:
-            found = self._cache[key] = orjson.dumps(build())
+            found = cache[key] = orjson.dumps(build())
         return found
 
     def _root(self) -> Response:

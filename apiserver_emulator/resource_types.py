@@ -93,7 +93,7 @@ class ResourceType:
 
 
 class ResourceTable:
-    """All resource types by (group, plural)."""
+    """All resource types by (group, plural). One thread changes it, any number read."""
 
     def __init__(self) -> None:
         self._types: dict[tuple[str, str], ResourceType] = {}
@@ -103,9 +103,10 @@ class ResourceTable:
 
     def add(self, resource: ResourceType) -> ResourceType:
         """Serve a resource, or replace how it is served."""
-        # A new dict: readers iterate over the old one without a lock.
+        # New dicts: readers in other threads iterate over the old ones without a lock.
         self._types = {**self._types, resource.key: resource}
-        self._group_order.setdefault(resource.group)
+        if resource.group not in self._group_order:
+            self._group_order = {**self._group_order, resource.group: None}
         self.generation += 1
         return resource
 
@@ -137,9 +138,10 @@ class ResourceTable:
     def groups(self) -> dict[str, list[str]]:
         """Served groups with their versions, preferred version first."""
         found: dict[str, list[str]] = {}
+        types = self._types.values()
         for group in self._group_order:
             versions: dict[str, None] = {}
-            for resource in self._types.values():
+            for resource in types:
                 if resource.group == group:
                     versions.update(dict.fromkeys(resource.versions))
             if versions:

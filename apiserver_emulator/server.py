@@ -21,6 +21,7 @@ import orjson
 
 from apiserver_emulator import deprecation, discovery, openapi, reviews, schemas
 from apiserver_emulator.auth import ADMIN, Authenticator, RbacAuthorizer, denied, impersonated, named_by_selector
+from apiserver_emulator.builtin import pod_groups
 from apiserver_emulator.builtin import table as builtin_table
 from apiserver_emulator.controllers import Controllers
 from apiserver_emulator.core import Core
@@ -114,6 +115,9 @@ class ApiServer:
         self._nodes = NodeLifecycle(self.core)
         self.resources.add(crd_resource())
         builtin_table.register(self.resources)
+        pod_groups.register(
+            self.resources, minor=int(self.kubernetes_version.split(".")[1]), feature_gates=self.feature_gates
+        )
         self.crds = CrdController(self.core)
         # After the controllers: their queue must receive the namespaces, which need a default service account.
         for key, obj in first_objects(self.clock.now()):

@@ -24,3 +24,12 @@ class Component(Protocol):
     def stop(self) -> None:
         """Stop all work and join the component's threads. Idempotent."""
         ...
+
+
+@runtime_checkable
+class Killable(Component, Protocol):
+    """A component for which a kill differs from `stop`, because `stop` gives something back."""
+
+    def kill(self) -> None:
+        """End as a killed process does. `stop` has no effect afterwards."""
+        ...

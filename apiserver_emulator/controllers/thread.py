@@ -20,6 +20,7 @@ from apiserver_emulator.controllers.namespaces import (
     NamespaceController,
     ServiceAccountController,
 )
+from apiserver_emulator.controllers.pod_groups import POD_GROUPS, PodGroupProtection
 from apiserver_emulator.controllers.quotas import QuotaController
 from apiserver_emulator.controllers.root_ca import CONFIG_MAPS, ROOT_CA, RootCaPublisher
 from apiserver_emulator.core import Core
@@ -40,7 +41,10 @@ _TERMINATING = "NamespaceTerminating"
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One task. `name` is `deleted`, `owners`, `finalizer`, `namespace`, `crd`, `account`, `quota` or `root-ca`."""
+    """One task.
+
+    `name` is `deleted`, `owners`, `finalizer`, `namespace`, `crd`, `account`, `quota`, `pod-group` or `root-ca`.
+    """
 
     name: str
     kind: TypeKey
@@ -63,6 +67,7 @@ class Controllers:
         self._definitions = DefinitionController(core)
         self._accounts = ServiceAccountController(core)
         self._quotas = QuotaController(core)
+        self._groups = PodGroupProtection(core)
         self.root_ca = RootCaPublisher(core)
         self._condition = threading.Condition()
         self._work: deque[Task] = deque()
@@ -106,6 +111,8 @@ class Controllers:
             self._push(Task("root-ca", kind, (event.key[1], ROOT_CA)))
         for quota in self._quotas.affected(kind, event):
             self._push(Task("quota", QUOTAS, quota))
+        if (group := self._groups.affected(kind, event)) is not None:
+            self._push(Task("pod-group", POD_GROUPS, group))
         if event.type == "DELETED":
             self._enqueue_deleted(kind, event)
         elif task := _task_of_deletion(kind, meta):
@@ -174,6 +181,8 @@ class Controllers:
                 self.root_ca.publish(task.key[0])
             case "quota":
                 self._quotas.calculate(task.key)
+            case "pod-group":
+                self._groups.release(task.key)
             case "namespace":
                 self._namespaces.empty(task.key[1])
             case "crd":

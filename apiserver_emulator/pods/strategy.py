@@ -60,6 +60,8 @@ class PodStrategy(BaseStrategy):
                     "message": "Scheduling is blocked due to non-empty scheduling gates",
                 }
             ]
+        if not ctx.enabled("GenericWorkload"):
+            obj["spec"].pop("schedulingGroup", None)
         admission.admit(obj, ctx)
 
     def validate_create(self, obj: Obj, ctx: RequestContext) -> list[FieldError]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from apiserver_emulator.dra.checks import subdomain
 from apiserver_emulator.metadata import LABEL, LABEL_TEXT, SUBDOMAIN, SUBDOMAIN_TEXT, too_long_name
 from apiserver_emulator.pods import field_checks
 from dra_api.objects import Obj
@@ -86,7 +87,17 @@ def spec_errors(spec: Obj) -> list[FieldError]:
     problems += field_checks.selection_errors(spec)
     problems += field_checks.toleration_errors(spec.get("tolerations") or [])
     problems += field_checks.gate_errors(spec)
-    return problems
+    return problems + _group_errors(spec)
+
+
+def _group_errors(spec: Obj) -> list[FieldError]:
+    group = spec.get("schedulingGroup")
+    if group is None:
+        return []
+    field, name = "spec.schedulingGroup.podGroupName", group.get("podGroupName")
+    if name is None:
+        return [invalid(field, None, "must specify one of: `podGroupName`")]
+    return subdomain(name, field)
 
 
 def claim_errors(spec: Obj) -> list[FieldError]:

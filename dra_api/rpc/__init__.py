@@ -12,8 +12,9 @@ os.environ.setdefault("GRPC_VERBOSITY", "ERROR")
 from dra_api.rpc.client import DRAPluginClient, RegistrationClient, RpcError, ServerStream, SocketChannel
 from dra_api.rpc.health_feed import HealthFeed, HealthSubscription
 from dra_api.rpc.liveness import LIVENESS_SERVICES, LivenessServer, check_liveness
-from dra_api.rpc.server import PluginServer, SocketServer
+from dra_api.rpc.server import PluginServer, SocketServer, registration_handler
 from dra_api.rpc.types import (
+    DEVICE_PLUGIN_TYPE,
     DRA_PLUGIN_TYPE,
     DRA_VERSIONS,
     HEALTH_V1,
@@ -34,6 +35,7 @@ from dra_api.rpc.types import (
 )
 
 __all__ = [
+    "DEVICE_PLUGIN_TYPE",
     "DRA_PLUGIN_TYPE",
     "DRA_VERSIONS",
     "HEALTH_V1",
@@ -63,4 +65,5 @@ __all__ = [
     "SocketChannel",
     "SocketServer",
     "check_liveness",
+    "registration_handler",
 ]

@@ -239,27 +239,48 @@ class PluginServer:
         return handlers(version.service, {"NodeWatchResources": grpc.unary_stream_rpc_method_handler(watch)})
 
     def _registration_handler(self) -> grpc.GenericRpcHandler[Any, Any]:
-        def get_info(_: bytes, context: grpc.ServicerContext) -> bytes:
-            answered(context, lambda: self._called("GetInfo"))
-            return codec.encode_info(self.info)
+        return registration_handler(lambda: self.info, called=self._called, notified=self._take_status)
 
-        def notify(data: bytes, context: grpc.ServicerContext) -> bytes:
-            answered(context, lambda: self._called("NotifyRegistrationStatus"))
-            self._status = decoded(context, lambda: codec.decode_status(data))
-            self._notified.set()
-            return b""
+    def _take_status(self, status: RegistrationStatus) -> None:
+        self._status = status
+        self._notified.set()
 
-        return handlers(
-            codec.REGISTRATION_SERVICE,
-            {
-                "GetInfo": grpc.unary_unary_rpc_method_handler(get_info),
-                "NotifyRegistrationStatus": grpc.unary_unary_rpc_method_handler(notify),
-            },
-        )
-
-    def _called(self, method: str) -> bytes:
+    def _called(self, method: str) -> None:
         self.before_registration(method)
+
+
+def registration_handler(
+    info: Callable[[], PluginInfo],
+    *,
+    called: Callable[[str], None] = lambda method: None,
+    notified: Callable[[RegistrationStatus], None],
+) -> grpc.GenericRpcHandler[Any, Any]:
+    """Return the handler of the service that a plugin in `plugins_registry` serves for the kubelet.
+
+    `called` gets the method of each call before it is answered; an exception fails the call. `notified` gets the
+    outcome of the registration.
+    """
+
+    def before(method: str) -> bytes:
+        called(method)
         return b""
+
+    def get_info(_: bytes, context: grpc.ServicerContext) -> bytes:
+        answered(context, lambda: before("GetInfo"))
+        return codec.encode_info(info())
+
+    def notify(data: bytes, context: grpc.ServicerContext) -> bytes:
+        answered(context, lambda: before("NotifyRegistrationStatus"))
+        notified(decoded(context, lambda: codec.decode_status(data)))
+        return b""
+
+    return handlers(
+        codec.REGISTRATION_SERVICE,
+        {
+            "GetInfo": grpc.unary_unary_rpc_method_handler(get_info),
+            "NotifyRegistrationStatus": grpc.unary_unary_rpc_method_handler(notify),
+        },
+    )
 
 
 def handlers(service: str, methods: dict[str, Any]) -> grpc.GenericRpcHandler[Any, Any]:

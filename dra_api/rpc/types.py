@@ -14,6 +14,8 @@ from typing import Final, Protocol, runtime_checkable
 
 DRA_PLUGIN_TYPE: Final = "DRAPlugin"
 """The plugin type with which a DRA driver registers."""
+DEVICE_PLUGIN_TYPE: Final = "DevicePlugin"
+"""The plugin type of a device plugin that has a socket in the folder of registrations."""
 
 V1: Final = "v1.DRAPlugin"
 V1BETA1: Final = "v1beta1.DRAPlugin"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -64,3 +65,20 @@ def test_a_dry_run_changes_nothing(client: KubeClient) -> None:
     tried: dict[str, Any] = client.create(NODES, {"metadata": {"name": "n"}}, dry_run=True)
     assert tried["spec"]["taints"] == [NOT_READY]
     assert client.find(NODES, "n") is None
+
+
+def test_a_request_beside_the_change_does_not_answer_for_it(plane: ApiServerEmulator, client: KubeClient) -> None:
+    """The response to a change comes after the taints, also if another request ends in between."""
+    other = plane.transport()
+    beside: list[int] = []
+
+    def look(kind: tuple[str, str], event: object) -> None:
+        if kind == ("", "nodes") and not beside:
+            thread = threading.Thread(target=lambda: beside.append(other.request("GET", "/version").status))
+            thread.start()
+            thread.join(10)
+
+    plane.server.store.on_commit(look)
+    client.create(NODES, {"metadata": {"name": "n"}})
+    assert beside == [200]
+    assert keys(client) == []

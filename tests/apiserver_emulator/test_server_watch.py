@@ -17,7 +17,8 @@ from apiserver_emulator.watch_stream import WatchStream
 from dra_api.client import KubeClient
 from dra_api.clock import AdvanceableClock, RealClock
 from dra_api.objects import CONFIG_MAPS, PODS
-from dra_api.transport import HttpTransport, Response, Stream, Transport
+from dra_api.request import Request
+from dra_api.transport import HttpTransport, Response, Stream, Transport, TransportError
 
 Obj = dict[str, Any]
 PATH = "/api/v1/namespaces/default/configmaps"
@@ -274,3 +275,23 @@ def test_a_watch_is_delayed_by_its_own_delay(tmp_path: Path, clock: AdvanceableC
                 if event.wait(0.01):
                     break
             assert event.is_set()
+
+
+@pytest.mark.parametrize("end", ["close", "kill"])
+def test_a_watch_that_opens_while_the_connection_ends_is_closed(
+    plane: ApiServerEmulator, monkeypatch: pytest.MonkeyPatch, end: str
+) -> None:
+    transport = plane.transport()
+    opened: list[Any] = []
+    handle = plane.server.handle
+
+    def served(request: Request) -> Any:
+        found = handle(request)
+        opened.append(found)
+        (plane.kill if end == "kill" else transport.close)()
+        return found
+
+    monkeypatch.setattr(plane.server, "handle", served)
+    with pytest.raises(TransportError, match="was closed"):
+        open_watch(transport)
+    assert list(opened[0]) == []
