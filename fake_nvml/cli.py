@@ -174,8 +174,12 @@ def watch(directory: Path | None, seconds: float | None) -> None:
     with _opened(directory) as node, Watch(node) as watched:
         click.echo(f"watching {node.directory}; Ctrl-C ends it", err=True)
         try:
-            while not watched.over and (end is None or clock.monotonic() < end):
-                for line in watched.next(_WATCH if end is None else min(_WATCH, max(0.0, end - clock.monotonic()))):
+            going = True
+            while going:
+                going = not watched.over and (end is None or clock.monotonic() < end)
+                # Also when it is over: what happened before that look has its line.
+                left = _WATCH if end is None else min(_WATCH, max(0.0, end - clock.monotonic()))
+                for line in watched.next(left if going else 0.0):
                     click.echo(f"{clock.now().astimezone():%H:%M:%S.%f} {line}")
         except KeyboardInterrupt:
             click.echo(err=True)  # ends the line of the terminal's ^C

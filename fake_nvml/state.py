@@ -317,6 +317,10 @@ class StateFile:
         self.path = path
         self._library = _library()
         self._mutex = threading.Lock()
+        # Calls without the mutex: the last of them unmaps what was closed meanwhile.
+        self._guard = threading.Lock()
+        self._inside = 0
+        self._closed: int | None = None
         rc = ctypes.c_int(0)
         self._node: int | None = self._library.fnvml_open(str(path).encode(), ctypes.byref(rc))
         if not self._node:
@@ -369,18 +373,38 @@ class StateFile:
     @property
     def generation(self) -> int:
         """Number of changes so far."""
-        return int(self._library.fnvml_generation(self._open()))
+        with self._mapped() as node:
+            return int(self._library.fnvml_generation(node))
 
     def wait_change(self, generation: int, timeout: float) -> bool:
         """Sleep until the generation is another than `generation`; False when `timeout` seconds passed first."""
         # Without the mutex: a wait must not hold up changes by other threads.
-        node = self._open()
-        self._library.fnvml_wait(node, generation, int(timeout * 1e9))
-        return int(self._library.fnvml_generation(node)) != generation
+        with self._mapped() as node:
+            self._library.fnvml_wait(node, generation, int(timeout * 1e9))
+            return int(self._library.fnvml_generation(node)) != generation
+
+    @contextmanager
+    def _mapped(self) -> Iterator[int]:
+        """The open node, which stays mapped until the end of the block; the mutex is not held."""
+        with self._guard:
+            node = self._open()
+            self._inside += 1
+        try:
+            yield node
+        finally:
+            with self._guard:
+                self._inside -= 1
+            self._unmap()
 
     def close(self) -> None:
-        """Unmap; idempotent. The file stays."""
-        with self._mutex:
-            node, self._node = self._node, None
-            if node:
-                self._library.fnvml_close(node)
+        """Unmap, when the last call has returned; idempotent. The file stays."""
+        with self._mutex, self._guard:
+            self._node, self._closed = None, self._node or self._closed
+        self._unmap()
+
+    def _unmap(self) -> None:
+        with self._guard:
+            if self._inside or self._closed is None:
+                return
+            node, self._closed = self._closed, None
+        self._library.fnvml_close(node)

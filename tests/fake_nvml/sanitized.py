@@ -1,7 +1,7 @@
-"""`python -m tests.fake_nvml.sanitized`: the tests of this folder on a library built with ASan and UBSan.
+"""`python -m tests.fake_nvml.sanitized [OPTION...]`: the tests of this folder on a library built with ASan and UBSan.
 
-The library is built into a temporary folder, which is removed afterwards. Without a gcc with the sanitizers' runtime
-one line reports that; with CI=true it is a failure.
+Options are pytest's. The library is built into a temporary folder, which is removed afterwards. Without a gcc with the
+sanitizers' runtime one line reports that; with CI=true it is a failure.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> int:
             "UBSAN_OPTIONS": "print_stacktrace=1",
         }
         # The variant builds of the sweep are no sanitized ones; its other tests take part.
-        command = [sys.executable, "-m", "pytest", "-q", "-n", "auto", str(HERE), "-k", "not in_place"]
+        command = [sys.executable, "-m", "pytest", "-q", str(HERE), "-k", "not in_place"]
         return subprocess.run([*command, *sys.argv[1:]], env=environment, check=False).returncode
 
 

@@ -83,11 +83,12 @@ def test_registration_and_timeouts(make_node: Make, nvml: Load) -> None:
     lib.nvmlDeviceRegisterEvents(second, lib.nvmlEventTypeXidCriticalError, events)
     with pytest.raises(lib.NVMLError_Timeout):
         lib.nvmlEventSetWait_v2(events, 0)
-    started, cpu = time.monotonic(), time.process_time()
+    # Of this thread: threads of earlier tests may still be busy.
+    started, cpu = time.monotonic(), time.thread_time()
     with pytest.raises(lib.NVMLError_Timeout):
         lib.nvmlEventSetWait_v2(events, 250)
     assert time.monotonic() - started >= 0.25
-    assert time.process_time() - cpu < 0.1
+    assert time.thread_time() - cpu < 0.1
     lib.nvmlEventSetFree(events)
     with pytest.raises(lib.NVMLError_InvalidArgument):
         lib.nvmlEventSetFree(events)

@@ -6,6 +6,7 @@ import ctypes
 import os
 import random
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -180,3 +181,41 @@ def test_a_state_that_is_not_one(tmp_path: Path) -> None:
     path.write_bytes(b"x" * 100)
     with pytest.raises(StateError, match="create the node again"):
         StateFile(path)
+
+
+class _Signals:
+    """The native library, with an event that is set when a thread begins to wait for a change."""
+
+    def __init__(self, library: Any) -> None:
+        self._library = library
+        self.began = threading.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._library, name)
+
+    def fnvml_wait(self, *arguments: Any) -> Any:
+        self.began.set()
+        return self._library.fnvml_wait(*arguments)
+
+
+def test_closing_a_state_does_not_unmap_it_under_a_call(make_node: Make) -> None:
+    """A thread that waits for a change ends with that change, and has left before the mapping is gone."""
+    node = make_node()
+    seen = []
+
+    def wait(file: StateFile) -> None:
+        seen.append(file.wait_change(file.generation, 30))
+
+    for number in range(10):
+        file = StateFile(node.state_path)
+        signals = _Signals(file._library)
+        file._library = signals  # type: ignore[assignment]
+        thread = threading.Thread(target=wait, args=(file,))
+        thread.start()
+        assert signals.began.wait(30)
+        file.close()
+        with pytest.raises(StateError, match="closed"):
+            file.read()
+        node.set(0, "power_usage", 100_000 + number)
+        thread.join(30)
+    assert seen == [True] * 10

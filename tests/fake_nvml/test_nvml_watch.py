@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
 import fake_nvml
+from fake_nvml.cli import main
 from fake_nvml.watch import Watch, changes
 
 Make = Callable[..., fake_nvml.Node]
@@ -125,6 +127,22 @@ def test_a_node_that_ends_ends_its_watch(make_node: Make, watching: Callable[...
     out, _ = process.communicate(timeout=PATIENCE)
     assert out.endswith("the node has ended\n")
     assert process.returncode == 0
+
+
+def test_the_end_is_shown_also_if_it_comes_before_the_first_look(
+    make_node: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = make_node("t4")
+    enter = Watch.__enter__
+
+    def enter_late(watch: Watch) -> Watch:
+        node.close()
+        return enter(watch)
+
+    monkeypatch.setattr(Watch, "__enter__", enter_late)
+    result = CliRunner().invoke(main, ["watch", "--node", str(node.directory)])
+    assert result.stdout.endswith("the node has ended\n")
+    assert result.exit_code == 0
 
 
 def test_it_ends_by_itself(make_node: Make, watching: Callable[..., subprocess.Popen[str]]) -> None:
