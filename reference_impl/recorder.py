@@ -90,13 +90,13 @@ class EventRecorder:
             self._thread.join(timeout=10)
 
     def event(self, pod: Obj, type_: EventType, reason: str, message: str, *, at: datetime | None = None) -> None:
-        """Record an event on a pod. Never blocks or raises.
+        """Record an event on a pod, or on another object with apiVersion and kind. Never blocks or raises.
 
         `at` is the time of the event; None means now.
         """
         regarding: Obj = {
-            "apiVersion": "v1",
-            "kind": "Pod",
+            "apiVersion": pod.get("apiVersion") or "v1",
+            "kind": pod.get("kind") or "Pod",
             "name": name_of(pod),
             "namespace": namespace_of(pod),
             "uid": uid_of(pod),

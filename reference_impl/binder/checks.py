@@ -33,14 +33,15 @@ def check_pod(pod: Obj) -> None:
         raise BindFailure(f"the pod has finished (phase {pod['status']['phase']})")
 
 
-def check_resource_type(request: Obj) -> None:
-    """Refuse GPU fractions (KAI-202)."""
+def check_resource_type(request: Obj, *, shares: bool) -> None:
+    """Refuse a share of GPUs without a group (KAI-202); `shares`: the binder has a reservation namespace."""
     spec = spec_of(request)
     if spec.get("receivedResourceType") != "Fraction":
         return
     if not spec.get("selectedGPUGroups"):
         raise InvalidBindRequest("receivedResourceType is Fraction and selectedGPUGroups is empty")
-    raise BindFailure("GPU fractions need KAI's reservation pods; this binder binds whole devices and DRA claims")
+    if not shares:
+        raise BindFailure("GPU fractions need reservation pods, and this binder has no reservation namespace")
 
 
 def check_entries(pod: Obj, entries: Mapping[str, Obj]) -> None:

@@ -32,6 +32,11 @@ def is_finished(pod: Obj) -> bool:
     return pod.get("status", {}).get("phase") in ("Succeeded", "Failed")
 
 
+def is_running(pod: Obj) -> bool:
+    """Return whether the pod's phase is Running."""
+    return bool(pod.get("status", {}).get("phase") == "Running")
+
+
 def annotations_for(request: Obj) -> dict[str, str]:
     """Return the annotations that the pod gets with its binding (KAI-101, KAI-102)."""
     spec = request.get("spec") or {}

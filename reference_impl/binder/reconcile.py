@@ -22,8 +22,8 @@ Differences from KAI 0.17 (pkg/binder/controllers/bindrequest_controller.go), wh
 - Attempts and retries: see `attempts`. Claims: see `claims`. Extended resources: see `extended`. Devices with
   binding conditions: see `devices`.
 
-GPU sharing (`receivedResourceType: Fraction`) does not belong to DRA: a request without groups is deleted as KAI does
-(KAI-202), one with groups fails with that reason.
+GPU sharing (`receivedResourceType: Fraction`) needs `BinderOptions.reservation_namespace`; without it such a request
+fails, and the binder sends no request because of it. A request without groups is deleted as KAI does (KAI-202).
 """
 
 from __future__ import annotations
@@ -47,7 +47,8 @@ from dra_api.objects import (
     uid_of,
 )
 from dra_api.transport import TransportError
-from reference_impl.binder import attempts, checks, claims, pods
+from reference_impl import gpu_groups
+from reference_impl.binder import attempts, checks, claims, fractions, pods
 from reference_impl.binder.checks import spec_of
 from reference_impl.binder.claims import ClaimWriter
 from reference_impl.binder.devices import DeviceWaits
@@ -62,6 +63,8 @@ from reference_impl.binder.holders import DeviceHolders
 from reference_impl.binder.options import BinderOptions
 from reference_impl.binder.pods import PodWriter
 from reference_impl.binder.report import Outcome, Reporter
+from reference_impl.binder.reservations import Reservations
+from reference_impl.binder.shared_gpus import SharedGpus
 from reference_impl.errors import require_served
 from reference_impl.loop import Loop
 from reference_impl.recorder import EventRecorder
@@ -69,6 +72,7 @@ from reference_impl.recorder import EventRecorder
 log = logging.getLogger(__name__)
 
 Key = tuple[str, str]
+"""Namespace and name of a pod; without a namespace, the name of a GPU group whose reservation is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,9 @@ class Binder:
         informers = [self.bind_requests]
         if self.dra_enabled:
             informers.append(self.claims)
+        if self.options.reservation_namespace:
+            self.pods = Informer(client, PODS, clock=clock)
+            informers.append(self.pods)
         self.recorder = EventRecorder(client, component="binder", clock=clock)
         self.loop: Loop[Key] = Loop(
             self.name,
@@ -130,6 +137,13 @@ class Binder:
             wake=self.loop.queue.add,
         )
         self.claims.on_change(self.devices.on_claim)
+        self.shares: SharedGpus | None = None
+        if self.options.reservation_namespace:
+            reservations = Reservations(
+                client, options=self.options, clock=clock, wake=self.loop.queue.add, sync=self._sync_group
+            )
+            self.pods.on_change(reservations.on_pod)
+            self.shares = SharedGpus(client, reservations, cdi_enabled=self.options.cdi_enabled)
         self.reporter = Reporter(client, pods=self.pod_writer, recorder=self.recorder)
         self._memory: dict[str, _Memory] = {}
         self._unwritten: dict[str, Outcome] = {}
@@ -138,6 +152,10 @@ class Binder:
     def start(self) -> None:
         """Begin to bind; returns when the informers are filled. Raises TimeoutError when they cannot be."""
         self.loop.start()
+        if self.shares is not None:  # consumers may have ended while no binder was running
+            for pod in self.pods.list(self.options.reservation_namespace):
+                for group in gpu_groups.groups_of_pod(pod):
+                    self._sync_group(group)
 
     def stop(self) -> None:
         """End all work. Idempotent."""
@@ -150,15 +168,27 @@ class Binder:
             self._memory.pop(uid_of(change.object), None)
             self._unwritten.pop(uid_of(change.object), None)
             self.devices.forget(self._key(change.object))
+            if self.shares is not None:
+                self.shares.reservations.forget(self._key(change.object))
+                for group in gpu_groups.groups_of(change.object):
+                    self._sync_group(group)
             return
         self.loop.queue.add(self._key(change.object))
+
+    def _sync_group(self, group: str) -> None:
+        self.loop.queue.add(("", group))
 
     @staticmethod
     def _key(request: Obj) -> Key:
         return namespace_of(request), str(spec_of(request).get("podName") or "")
 
     def reconcile(self, key: Key) -> None:
-        """Carry out all BindRequests that name one pod."""
+        """Carry out all BindRequests that name one pod, or look at the reservation of a GPU group."""
+        if not key[0]:
+            if self.shares is not None:
+                self.shares.reservations.delete_unreserved(key[1])
+                self.shares.reservations.release_unused(key[1])
+            return
         for known in self.bind_requests.by_index("pod", "/".join(key)):
             request = self._client.find(BIND_REQUESTS, name_of(known), namespace_of(known))
             if request is not None and self.needs_attempt(request):
@@ -242,7 +272,8 @@ class Binder:
     def bind(self, request: Obj, pod: Obj) -> str:
         """Check, write claims, bind; returns the node. Raises BindFailure and API errors."""
         checks.check_pod(pod)
-        checks.check_resource_type(request)
+        checks.check_resource_type(request, shares=self.shares is not None)
+        share = fractions.share_of(request, pod) if self.shares is not None else None
         node = self.find_node(request)
         planned = self.plan_claims(request, pod, node)
         entry = spec_of(request).get("extendedResourceClaimAllocation")
@@ -251,6 +282,8 @@ class Binder:
         taken = [(uid_of(item.claim), item.allocation) for item in planned if item.allocation is not None]
         if entry is not None and entry.get("allocation"):
             taken.append(("", entry["allocation"]))
+        if share is not None and self.shares is not None:
+            self.shares.commit(pod, name_of(node), share)
         with self.holders.taking(pod, taken):
             used = [
                 self.claim_writer.commit(item.claim, pod, node, item.allocation, generated=item.generated)
@@ -329,6 +362,8 @@ class Binder:
         final = attempts.is_final(request, count)
         if final and pod is not None and (node := self.roll_back(request, pod)):
             return Outcome(node=node, unreported=pod)
+        if final and self.shares is not None and gpu_groups.groups_of(request):
+            self.shares.roll_back(request, pod)
         self.reporter.report_failure(request, pod, reason)
         return Outcome(reason=reason, attempts=count, final=final)
 

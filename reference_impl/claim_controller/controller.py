@@ -1,9 +1,9 @@
 """The claim controller: the tasks of kube-controller-manager for ResourceClaims.
 
-Data comes from the API server (pods, claims, templates). Two kinds of keys are reconciled: a pod (make and record its
-claims; reserve them if another component bound it to a node) and a claim (drop consumers that are gone; deallocate; end
-generated claims). Nothing is kept in memory that a restart would miss; a claim made just before a crash is found again
-by its owner and annotation (DRA-105).
+Data comes from the API server (pods, claims, templates, PodGroups). Three kinds of keys are reconciled: a pod (make and
+record its claims; reserve them if another component bound it to a node), a PodGroup (make and record its claims) and a
+claim (drop consumers that are gone; deallocate; end generated claims). Nothing is kept in memory that a restart would
+miss; a claim made just before a crash is found again by its owner and annotation (DRA-105).
 
 Differences from kube-controller-manager v1.36, which has a known defect there (observed on 1.36.2):
 
@@ -22,12 +22,11 @@ Source: kube-controller-manager v1.36 pkg/controller/resourceclaim/controller.go
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from dra_api.client import ApiError, KubeClient, NotFound
+from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock
 from dra_api.informer import Change, Informer
 from dra_api.objects import (
@@ -42,29 +41,36 @@ from dra_api.objects import (
     uid_of,
 )
 from dra_api.transport import TransportError
-from reference_impl.claim_controller import generate, pod_state
+from reference_impl.claim_controller import generate, pod_state, recorded_claims
+from reference_impl.claim_controller.group_claims import GroupClaims
 from reference_impl.errors import require_served
 from reference_impl.loop import Loop
+from reference_impl.pod_groups import consumer_of, group_name
 from reference_impl.recorder import EventRecorder
 
 DELETE_PROTECTION = "resource.kubernetes.io/delete-protection"
 FIELD_MANAGER = "ResourceClaimController"
 FAILED_CREATION = "FailedResourceClaimCreation"
+GATE = "DRAWorkloadResourceClaims"
 
 
 class Key(NamedTuple):
-    """A key of the work queue. A `consumer` is a pod that is gone or done: `name` is its uid."""
+    """A key of the work queue. A `consumer` is a pod that is gone or done, or a gone group: `name` is its uid."""
 
-    kind: Literal["pod", "claim", "consumer", "template"]
+    kind: Literal["pod", "group", "claim", "consumer", "template"]
     namespace: str
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimControllerOptions:
-    """Settings of the claim controller. `workers`: keys reconciled at the same time."""
+    """Settings of the claim controller.
+
+    `workers`: keys reconciled at the same time. `group_claims`: the feature gate DRAWorkloadResourceClaims.
+    """
 
     workers: int = 4
+    group_claims: bool = True
 
 
 class ClaimCreationFailed(Exception):
@@ -92,11 +98,18 @@ class ClaimController:
         self.claims.add_index("owner", _owner_uids)
         self.claims.add_index("consumer", _consumer_uids)
         self.templates = Informer(client, RESOURCE_CLAIM_TEMPLATES, clock=clock)
+        self.groups = GroupClaims(client, clock=clock, field_manager=FIELD_MANAGER, find_owned=self.find_owned)
+        self.pods.add_index("group", lambda pod: [f"{namespace_of(pod)}/{name}"] if (name := group_name(pod)) else [])
         self.recorder = EventRecorder(client, component="resource_claim", clock=clock)
         self.loop: Loop[Key] = Loop(
             self.name,
             self.reconcile,
-            informers=[self.pods, self.claims, self.templates],
+            informers=[
+                self.pods,
+                self.claims,
+                self.templates,
+                *([self.groups.informer] if self.groups.informer else []),
+            ],
             clock=clock,
             recorder=self.recorder,
             workers=self.options.workers,
@@ -106,6 +119,8 @@ class ClaimController:
         self.pods.on_change(self._on_pod)
         self.claims.on_change(self._on_claim)
         self.templates.on_change(self._on_template)
+        if self.groups.informer is not None:
+            self.groups.informer.on_change(self._on_group)
 
     def start(self) -> None:
         """Begin to work; returns when the informers are filled. Raises TimeoutError when they cannot be."""
@@ -130,9 +145,17 @@ class ClaimController:
         claim = change.object
         if change.type != "DELETED":
             self.loop.queue.add(Key("claim", *_key(claim)))
-        # A generated claim was deleted: its pod may need a new one (DRA-104).
+        # A generated claim was deleted: its pod or its group may need a new one (DRA-104).
         elif (owner := controller_of(claim)) is not None:
             self.loop.queue.add(Key("pod", namespace_of(claim), str(owner.get("name"))))
+            self.loop.queue.add(Key("group", namespace_of(claim), str(owner.get("name"))))
+
+    def _on_group(self, change: Change) -> None:
+        group = change.object
+        if change.type == "DELETED":
+            self.loop.queue.add(Key("consumer", namespace_of(group), uid_of(group)))
+        else:
+            self.loop.queue.add(Key("group", *_key(group)))
 
     def _on_template(self, change: Change) -> None:
         if change.type == "ADDED":
@@ -144,6 +167,12 @@ class ClaimController:
             case "pod":
                 if (pod := self.pods.get(key.name, key.namespace)) is not None:
                     self.sync_pod(pod)
+            case "group":
+                if (group := self.groups.get(key.name, key.namespace)) is not None:
+                    # Its pods first: a claim that cannot be created does not hold back those that exist.
+                    for pod in self.pods.by_index("group", f"{key.namespace}/{key.name}"):
+                        self.loop.queue.add(Key("pod", *_key(pod)))
+                    self.sync_group(group)
             case "claim":
                 if (claim := self.claims.get(key.name, key.namespace)) is not None:
                     self.sync_claim(claim)
@@ -155,6 +184,8 @@ class ClaimController:
             case "template":
                 for pod in self.pods.by_index("template", f"{key.namespace}/{key.name}"):
                     self.loop.queue.add(Key("pod", *_key(pod)))
+                for group in self.groups.by_template(f"{key.namespace}/{key.name}"):
+                    self.loop.queue.add(Key("group", *_key(group)))
 
     def wake_waiting_pods(self, claim: Obj) -> None:
         """Queue the pods of a claim: another component may have bound them before it was allocated (DRA-118)."""
@@ -165,14 +196,16 @@ class ClaimController:
 
     def sync_pod(self, pod: Obj) -> None:
         """Create and record the claims of a pod; reserve them if another component bound the pod."""
-        if not self.needs_claims(pod):
+        # A change of its group reconciles the pod again.
+        if not self.needs_claims(pod) or self.groups.is_awaited(pod):
             return
         held = pod_state.recorded(pod)
-        wanted = dict(held)
+        shared = self.groups.claims_of(pod)
+        wanted = {**held, **{name: claim for name, claim in shared.items() if claim is not None}}
         problems: list[str] = []
         # One failed claim does not hold back the others: they are recorded before the failure is raised.
         for entry in pod_state.pod_claims(pod):
-            if not entry.get("resourceClaimTemplateName"):
+            if not entry.get("resourceClaimTemplateName") or entry["name"] in shared:
                 continue
             try:
                 wanted[entry["name"]] = self.ensure_claim(pod, entry, held)
@@ -180,12 +213,35 @@ class ClaimController:
                 problems.append(str(failure))
         if wanted != held:
             self.record_claims(pod, wanted)
+        if not self.options.group_claims:
+            for name in shared:
+                self.report_failure(pod, f"PodResourceClaim {name}: claim {name} is a PodGroup claim but {GATE} is off")
         if problems:
             for problem in problems:
                 self.report_failure(pod, problem)
             raise TransientFailure("; ".join(problems))
         if pod_state.is_scheduled(pod):
             self.reserve_for_scheduled(pod)
+
+    def sync_group(self, group: Obj) -> None:
+        """Create and record one claim for each template entry of a PodGroup, whether it has pods or not (DRA-548)."""
+        if meta(group).get("deletionTimestamp") or not self.options.group_claims:
+            return
+        held = pod_state.recorded(group)
+        made: dict[str, str | None] = {}
+        failures: list[ClaimCreationFailed] = []
+        for entry in pod_state.pod_claims(group):
+            if entry.get("resourceClaimTemplateName"):
+                try:
+                    made[str(entry["name"])] = self.ensure_claim(group, entry, held)
+                except ClaimCreationFailed as failed:
+                    failures.append(failed)
+        if {**held, **made} != held:
+            self.groups.record(group, {**held, **made})
+        for failure in failures:
+            self.report_failure(group, str(failure))
+        if failures:
+            raise TransientFailure(f"PodGroup {name_of(group)} has no claims for {len(failures)} of its entries")
 
     def needs_claims(self, pod: Obj) -> bool:
         """Return whether to create claims for the pod: it is neither finished nor being deleted."""
@@ -194,6 +250,7 @@ class ClaimController:
     def ensure_claim(self, pod: Obj, entry: Obj, held: dict[str, str | None]) -> str | None:
         """Return the name of the claim for one template reference; create the claim if it does not exist.
 
+        The owner is a pod, or a PodGroup with apiVersion and kind.
         Return None if the pod's status says that no claim is needed. Raises ClaimCreationFailed with the event's text.
         """
         claim_name = str(entry["name"])
@@ -237,7 +294,7 @@ class ClaimController:
         template = self.templates.get(template_name, namespace_of(pod))
         if template is None:
             problem = f'resource claim template "{template_name}" not found'
-            raise ClaimCreationFailed(f"PodResourceClaim {claim_name}: {problem}")
+            raise ClaimCreationFailed(f"{_owner_kind(pod)}ResourceClaim {claim_name}: {problem}")
         try:
             claim = self._client.create(RESOURCE_CLAIMS, generate.claim_from(template, pod, claim_name))
         except TransportError:
@@ -246,7 +303,7 @@ class ClaimController:
             raise
         except ApiError as error:
             raise ClaimCreationFailed(
-                f"PodResourceClaim {claim_name}: create ResourceClaim : {error.message}"
+                f"{_owner_kind(pod)}ResourceClaim {claim_name}: create ResourceClaim : {error.message}"
             ) from error
         # The next reconciliation must find the claim even if the watch is late.
         self.claims.assume(claim)
@@ -254,27 +311,7 @@ class ClaimController:
 
     def record_claims(self, pod: Obj, wanted: dict[str, str | None]) -> None:
         """Write `pod.status.resourceClaimStatuses` by server-side apply (DRA-101)."""
-        statuses = [
-            {"name": name, **({"resourceClaimName": claim} if claim is not None else {})}
-            for name, claim in wanted.items()
-        ]
-        body = {
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": {"name": name_of(pod), "namespace": namespace_of(pod), "uid": uid_of(pod)},
-            "status": {"resourceClaimStatuses": statuses},
-        }
-        with contextlib.suppress(NotFound):  # the pod is gone; the garbage collector takes its claims
-            self._client.patch(
-                PODS,
-                name_of(pod),
-                body,
-                namespace_of(pod),
-                kind="apply",
-                subresource="status",
-                field_manager=FIELD_MANAGER,
-                force=True,
-            )
+        recorded_claims.record(self._client, PODS, pod, wanted, field_manager=FIELD_MANAGER)
 
     def should_reserve(self, pod: Obj, claim: Obj, *, generated: bool) -> bool:
         """Return whether to reserve an allocated claim for a pod that another component bound (DRA-118).
@@ -296,9 +333,12 @@ class ClaimController:
             generated = not entry.get("resourceClaimName")
             name = entry.get("resourceClaimName") or held.get(str(entry["name"]))
             claim = self.claims.get(str(name), namespace_of(pod)) if name else None
-            if claim is not None and self.should_reserve(pod, claim, generated=generated):
+            user = self.groups.group_with(pod, entry) or pod
+            if user is not pod and not self.options.group_claims:
+                continue  # not reserved while the gate is off (controller.go, reserveForPod)
+            if claim is not None and self.should_reserve(user, claim, generated=generated):
                 status = dict(claim["status"])
-                consumer = {"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)}
+                consumer = consumer_of(user)
                 status["reservedFor"] = [*(status.get("reservedFor") or ()), consumer]
                 self._write_status(claim, status)
 
@@ -322,6 +362,8 @@ class ClaimController:
 
     def is_valid_consumer(self, claim: Obj, entry: Obj) -> bool:
         """Return whether a `reservedFor` entry is still valid; entries of unknown kinds always are (DRA-111)."""
+        if self.groups.is_group(entry):
+            return self.groups.is_valid_consumer(entry, namespace_of(claim))
         if entry.get("apiGroup") or entry.get("resource") != "pods":
             return True
         name, namespace, uid = str(entry.get("name")), namespace_of(claim), entry.get("uid")
@@ -391,6 +433,10 @@ class TransientFailure(OSError):
 
 def _oldest(claims: Iterable[Obj]) -> Obj | None:
     return min(claims, key=lambda claim: (meta(claim).get("creationTimestamp", ""), name_of(claim)), default=None)
+
+
+def _owner_kind(owner: Obj) -> str:
+    return str(owner.get("kind") or "Pod")
 
 
 def _key(obj: Obj) -> tuple[str, str]:

@@ -23,14 +23,17 @@ def generate_name(pod_name: str, claim_name: str) -> str:
 
 
 def claim_from(template: Obj, pod: Obj, claim_name: str) -> Obj:
-    """Return the claim object for one entry of `pod.spec.resourceClaims`, in the template's API version."""
+    """Return the claim object for one entry of `spec.resourceClaims`, in the template's API version.
+
+    Its owner is a pod, or a PodGroup with apiVersion and kind.
+    """
     spec = template.get("spec") or {}
     template_meta = spec.get("metadata") or {}
     metadata: Obj = {
         "generateName": generate_name(name_of(pod), claim_name),
         "namespace": namespace_of(pod),
         "annotations": {**(template_meta.get("annotations") or {}), POD_CLAIM_NAME: claim_name},
-        "ownerReferences": [owner_reference({**pod, "apiVersion": "v1", "kind": "Pod"}, controller=True)],
+        "ownerReferences": [owner_reference({"apiVersion": "v1", "kind": "Pod", **pod}, controller=True)],
     }
     if labels := template_meta.get("labels"):
         metadata["labels"] = dict(labels)

@@ -7,9 +7,11 @@ import argparse
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.component import Component
-from reference_impl.compute_domain.controller import ComputeDomainController
+from reference_impl.compute_domain.controller import NAME, ComputeDomainController
 from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
 from reference_impl.compute_domain.options import FabricGates, add_imex_arguments, imex_options
+from reference_impl.election_options import add_election_arguments, election_options
+from reference_impl.leader_election import LeaderElected
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,9 +20,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_imex_arguments(
         parser, gates="the driver's own gates: HostManagedIMEXDaemon (false) allows --imex-mode hostManaged"
     )
+    add_election_arguments(parser, name="nvidia-compute-domain-controller")
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
-    """Return the component, not yet started."""
+    """Return the component, not yet started. With an election it works while it is the leader."""
     imex = imex_options(args, FabricGates.parse(args.driver_feature_gates))
-    return ComputeDomainController(client, clock=clock, namespace=args.namespace, host_managed=imex.host_managed)
+
+    def make() -> Component:
+        return ComputeDomainController(client, clock=clock, namespace=args.namespace, host_managed=imex.host_managed)
+
+    election = election_options(args, replica=NAME.replace(" ", "-"))
+    return make() if election is None else LeaderElected(NAME, client, make, clock=clock, options=election)

@@ -39,10 +39,13 @@ from reference_impl.compute_domain.objects import (
     domain_of,
     has_finalizer,
     is_deleting,
+    shown,
 )
 from reference_impl.loop import Loop
+from reference_impl.recorder import EventRecorder
 
 Key = tuple[str, str]
+NAME = "compute-domain controller"
 _TEMPLATES = RESOURCE_CLAIM_TEMPLATES
 _OWNED = (RESOURCE_CLAIM_TEMPLATES, DAEMON_SETS)
 _SWEEP: Key = ("", "")
@@ -69,12 +72,13 @@ class ComputeDomainController:
         image: str = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.5.0",
         host_managed: bool = False,
     ) -> None:
-        self.name = "compute-domain controller"
+        self.name = NAME
         self._client = client
         self._clock = clock
         self._namespace = namespace
         self._image = image
         self._host_managed = host_managed
+        self._recorder = EventRecorder(client, component=NAME.replace(" ", "-"), clock=clock)
         self._cliques_writer = CliqueWriter(self._client, namespace=namespace)
         self._informers = {
             COMPUTE_DOMAINS: self._informer(COMPUTE_DOMAINS),
@@ -92,6 +96,7 @@ class ComputeDomainController:
             self._handle,
             informers=list(self._informers.values()),
             clock=clock,
+            recorder=self._recorder,
             workers=1,
             base_delay=0.02,
             max_delay=5.0,
@@ -167,7 +172,15 @@ class ComputeDomainController:
             there = self._client.get(resource, name_of(wanted), namespace_of(wanted))
             # This domain's own object: the informer has not received it yet. Otherwise the domain is tried again.
             if domain_of(there) != uid_of(domain):
+                self.report_taken_name(domain, resource, there)
                 raise
+
+    def report_taken_name(self, domain: Obj, resource: Resource, there: Obj) -> None:
+        """Record an event if a name is taken for longer than the deletion of a former domain lasts (rule NV-447)."""
+        if not is_deleting(there):
+            kind = {"apiVersion": COMPUTE_DOMAINS.api_version, "kind": COMPUTE_DOMAINS.kind}
+            message = f"{resource.kind} {shown(there)} exists and does not belong to this ComputeDomain"
+            self._recorder.event({**domain, **kind}, "Warning", "NameTaken", message)
 
     def remove_dead_entries(self, domain: Obj) -> None:
         """Drop clique entries whose daemon pod is gone (rule NV-151)."""

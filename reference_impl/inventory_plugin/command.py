@@ -29,9 +29,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the node's devices: a YAML file (devices as in a ResourceSlice, each with its CDI containerEdits), or "
         "one that comes with this component: nic, fpga",
     )
+    parser.add_argument(
+        "--device-metadata",
+        action="store_true",
+        help="describe the devices of a claim to its containers in files (KEP-5304)",
+    )
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Return the component, not yet started."""
-    options = node_options(args, gates=FeatureGates())
+    options = node_options(args, gates=FeatureGates(DeviceMetadata=args.device_metadata))
     return InventoryPlugin(client, clock=clock, inventory=Inventory.load(args.inventory), options=options)

@@ -1,8 +1,9 @@
-"""Prepare and Unprepare of devices that need no setting up: a checkpoint entry and a CDI spec for each claim.
+"""Prepare and Unprepare of devices that need no setting up: a checkpoint entry and a CDI spec for each claim, and
+metadata for containers if that is enabled.
 
-The spec is written before the entry and removed before it, so a plugin that is killed in between leaves at most a spec
-without an entry, which `repair` removes, or an entry without a spec, which Unprepare removes. The entries and specs
-outlive this object.
+Files are written before the entry and removed before it, so a plugin that is killed in between leaves at most files
+without an entry, which `repair` removes, or an entry without files, which Unprepare removes. Entries and files outlive
+this object.
 
 Source: the plugin contract as in k8s.io/dynamic-resource-allocation v0.36.0; rules NV-049 to NV-064 and DRA-358.
 """
@@ -10,12 +11,14 @@ Source: the plugin contract as in k8s.io/dynamic-resource-allocation v0.36.0; ru
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dra_api.objects import Obj
 from dra_api.rpc import PreparedDevice
 from reference_impl.inventory_plugin.inventory import Inventory
 from reference_impl.kubelet_plugin.checkpoint import ClaimEntry, ClaimState, HeldDevice
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, Result, own_results
+from reference_impl.kubelet_plugin.metadata import DescribedDevice
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
 
 
@@ -31,6 +34,7 @@ class InventoryPreparer:
         self._inventory = inventory
         self._checkpoint = storage.checkpoint
         self._cdi = storage.cdi
+        self._metadata = storage.metadata
         self._lock = storage.lock
 
     def prepare(self, claim: AllocatedClaim) -> tuple[PreparedDevice, ...]:
@@ -40,7 +44,7 @@ class InventoryPreparer:
             self.check(claim.uid, results)
             # Written again by each call, because the file may be gone.
             self.write_spec(claim.uid, results)
-            devices = tuple(self.held(claim.uid, result) for result in results)
+            devices = self.with_metadata(claim, results, [self.held(claim.uid, result) for result in results])
             entry = ClaimEntry(state=ClaimState.COMPLETED, status=claim.status, devices=devices)
             self._checkpoint.put(claim.uid, entry)
             return entry.answer
@@ -51,6 +55,7 @@ class InventoryPreparer:
             if self._checkpoint.get(uid) is not None:
                 # The entry goes last: after a crash in between, the next Unprepare still finds the claim.
                 self._cdi.remove(uid)
+                self._metadata.remove(uid)
                 self._checkpoint.drop(uid)
 
     def check(self, uid: str, results: Sequence[Result]) -> None:
@@ -92,8 +97,19 @@ class InventoryPreparer:
         answer = PreparedDevice((result.request_name,), result.pool, result.device, ids, result.share_id)
         return HeldDevice(answer=answer, type="plain")
 
+    def with_metadata(
+        self, claim: AllocatedClaim, results: Sequence[Result], devices: Sequence[HeldDevice]
+    ) -> tuple[HeldDevice, ...]:
+        """Describe the devices to containers if that is enabled; return them with the CDI ids for it (rule DRA-587)."""
+        attributes = {device["name"]: device.get("attributes") or {} for device in self._inventory.devices}
+        described = [DescribedDevice(result=result, attributes=attributes[result.device]) for result in results]
+        answer = self._metadata.attach(claim, described, [device.answer for device in devices])
+        return tuple(replace(device, answer=one) for device, one in zip(devices, answer, strict=True))
+
     def repair(self) -> None:
-        """Check the checkpoint at start and remove specs of claims that are not in it."""
+        """Check the checkpoint at start and remove the files of claims that are not in it."""
         with self._lock.hold():
             self._checkpoint.open()
-            self._cdi.clean(self._checkpoint.claims())
+            claims = self._checkpoint.claims()
+            self._cdi.clean(claims)
+            self._metadata.clean(claims)

@@ -16,6 +16,9 @@ from dra_api.objects import RESOURCE_CLAIMS, Obj, uid_of
 from dra_api.rpc import ClaimRef
 from dra_api.transport import TransportError
 
+POD_CLAIM_NAME = "resource.kubernetes.io/pod-claim-name"
+"""The annotation of a claim from a template with the pod's name for it."""
+
 
 class ClaimRefusedError(Exception):
     """The whole call must fail: a claim cannot be read, differs from the requested one, or is not allocated."""
@@ -40,12 +43,13 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllocatedClaim:
-    """A claim that may be prepared."""
+    """A claim that may be prepared. `pod_claim` is the pod's name for a claim from a template; empty for others."""
 
     uid: str
     name: str
     namespace: str
     status: Obj
+    pod_claim: str = ""
 
     @property
     def allocation(self) -> Obj:
@@ -74,7 +78,11 @@ class ClaimReader:
         self.check_uid(reference, claim)
         self.check_allocated(reference, claim)
         return AllocatedClaim(
-            uid=reference.uid, name=reference.name, namespace=reference.namespace, status=claim["status"]
+            uid=reference.uid,
+            name=reference.name,
+            namespace=reference.namespace,
+            status=claim["status"],
+            pod_claim=(claim["metadata"].get("annotations") or {}).get(POD_CLAIM_NAME, ""),
         )
 
     def check_uid(self, reference: ClaimRef, claim: Obj) -> None:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             "",
             "the driver's own gates: NVMLDeviceHealthCheck (true here, false upstream); off are DynamicMIG, "
             "TimeSlicingSettings, MPSSupport, PassthroughSupport, ConsumableShares, DRAListTypeAttributes, "
-            "FabricManagerPartitioning",
+            "FabricManagerPartitioning, DeviceMetadata",
         ),
         (
             "--additional-xids-to-ignore",

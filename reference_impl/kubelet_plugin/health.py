@@ -142,6 +142,8 @@ class HealthMonitor:
         self._pool = pool
         self._clock = clock
         self._stopping = threading.Event()
+        # From the reading of the book to the sending: two threads report, and the newer list must be the last.
+        self._reporting = threading.Lock()
         self._threads: list[threading.Thread] = []
         self._events: Any = None
         self._uuids = {nvml.identity(handle): gpu.uuid for gpu, handle in zip(found.gpus, nvml.handles(), strict=True)}
@@ -175,8 +177,9 @@ class HealthMonitor:
 
     def report(self) -> None:
         """Send the newest complete list."""
-        now = int(self._clock.now().timestamp())
-        self._feed.publish([self.health_of(device, now) for device in self._found.devices])
+        with self._reporting:
+            now = int(self._clock.now().timestamp())
+            self._feed.publish([self.health_of(device, now) for device in self._found.devices])
 
     def health_of(self, device: Device, now: int) -> DeviceHealth:
         """Return one device's line of the list."""

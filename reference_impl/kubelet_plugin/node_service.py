@@ -17,6 +17,7 @@ from reference_impl.kubelet_plugin.checkpoint import Checkpoint, kernel_boot_id
 from reference_impl.kubelet_plugin.claims import ClaimReader
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.liveness import serve_liveness
+from reference_impl.kubelet_plugin.metadata import MetadataFiles
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.options import KubeletPluginOptions
 from reference_impl.kubelet_plugin.service import DriverService, sockets
@@ -29,11 +30,14 @@ _FIRST_PUBLICATION = 10.0  # seconds that start waits until the API server and t
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClaimStorage:
-    """State of prepared claims on one node: API server, checkpoint, CDI specs, and the lock around all changes."""
+    """State of prepared claims on one node: API server, checkpoint, CDI specs, metadata for containers, and the lock
+    around all changes.
+    """
 
     claims: ClaimReader
     checkpoint: Checkpoint
     cdi: CdiFolder
+    metadata: MetadataFiles
     lock: NodeLock
 
     @classmethod
@@ -44,6 +48,12 @@ class ClaimStorage:
             claims=ClaimReader(client),
             checkpoint=Checkpoint(options.data_dir / "checkpoint.json", boot_id=boot_id),
             cdi=CdiFolder(options.cdi_root, vendor=f"k8s.{options.driver_name}", cdi_class="claim"),
+            metadata=MetadataFiles(
+                driver=options.driver_name,
+                folder=options.data_dir / "metadata",
+                cdi_root=options.cdi_root,
+                enabled=options.gates.DeviceMetadata,
+            ),
             lock=NodeLock(options.data_dir / "pu.lock", clock=clock, timeout=options.lock_timeout),
         )
 

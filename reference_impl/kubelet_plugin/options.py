@@ -43,24 +43,28 @@ class FeatureGates:
     ConsumableShares: bool = False
     DRAListTypeAttributes: bool = False
     FabricManagerPartitioning: bool = False
+    DeviceMetadata: bool = False
 
     @classmethod
     def parse(cls, text: str) -> FeatureGates:
         """Read `Gate=true,Other=false`.
 
-        Raises OptionError for an unknown gate or value, and for gates that exclude each other (rules NV-004 to NV-009).
+        Raises OptionError for an unknown gate or value, and for gates that exclude or need each other (rules NV-004 to
+        NV-009).
         """
         gates = cls(**read_gates(text, known={f.name for f in fields(cls)}))
         gates.check()
         return gates
 
     def check(self) -> None:
-        """Raise OptionError for gates that cannot be on together (rules NV-004 to NV-006)."""
+        """Raise OptionError for gates that cannot be on together, or not alone (rules NV-004 to NV-007)."""
         for one, other in EXCLUSIVE:
             if getattr(self, one) and getattr(self, other):
                 raise OptionError(
                     f"feature gates {one} and {other} are mutually exclusive: switch one off ({other}=false)"
                 )
+        if self.DeviceMetadata and not self.PassthroughSupport:
+            raise OptionError("feature gate DeviceMetadata needs PassthroughSupport: add PassthroughSupport=true")
 
 
 EXCLUSIVE = (

@@ -65,6 +65,8 @@ class KubeletPlugin:
         self._counters_apart: bool
         self._shares = ShareMode.parse(options.consumable_shares)
         self._stopping = threading.Event()
+        # From the devices to the publication: several threads publish, and the newest state must be the last.
+        self._publishing = threading.Lock()
         self._ending: ExitStack | None = None
         storage = ClaimStorage.of(self._client, options, clock=clock)
         self._claims = storage.claims
@@ -131,7 +133,8 @@ class KubeletPlugin:
             self.preparer.repair()
             service = self._service(ending)
             serve(service, options, ending, clock=self._clock)
-            publish(self.publisher, self.slices(), ending)
+            with self._publishing:
+                publish(self.publisher, self.slices(), ending)
             cleaner = threading.Thread(target=self._clean_up, name="claim-cleanup", daemon=True)
             cleaner.start()
             ending.callback(cleaner.join)
@@ -156,7 +159,8 @@ class KubeletPlugin:
 
     def publish(self) -> None:
         """Publish the devices as they are now."""
-        self.publisher.publish(self.slices())
+        with self._publishing:
+            self.publisher.publish(self.slices())
 
     def slices(self) -> list[SliceContent]:
         """Return the content of the pool: every device, unhealthy ones with their taints (rules NV-020, NV-038,

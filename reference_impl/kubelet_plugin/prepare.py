@@ -11,7 +11,7 @@ Source: cmd/gpu-kubelet-plugin device_state.go and cleanup.go at 95932046; rules
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dra_api.objects import Obj
@@ -26,6 +26,7 @@ from reference_impl.kubelet_plugin.devices import AnyDevice, Gpu, MigSlot, Vfio,
 from reference_impl.kubelet_plugin.discovery import Found
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.limiter import Limiter, consumed_of
+from reference_impl.kubelet_plugin.metadata import DescribedDevice
 from reference_impl.kubelet_plugin.mig import MigInstances
 from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
@@ -101,6 +102,7 @@ class ClaimPreparer:
         self._claims = storage.claims
         self._checkpoint = storage.checkpoint
         self._cdi = storage.cdi
+        self._metadata = storage.metadata
         self._lock = storage.lock
         self._sharing = features.sharing
         self._settings = features.settings
@@ -142,6 +144,7 @@ class ClaimPreparer:
                 configured = [self.realize(claim.uid, item, held) for item in configured]
                 self.write_spec(claim, configured, config_state)
                 devices = tuple(self.held(claim, item) for item in configured)
+                devices = self.with_metadata(claim, configured, devices)
                 self.remember_completed(claim.uid, completed(started, devices))
             except Exception:
                 # The entry itself stays: it shows the clean-up which claim may still have effects.
@@ -183,6 +186,11 @@ class ClaimPreparer:
             configured = self.configure(claim, own_results(entry.status, self.driver))
             realized = [self.realize(claim.uid, item, {claim.uid: entry}) for item in configured]
             self.write_spec(claim, realized, dict(entry.config_state))
+        if self._metadata.is_lost(claim.uid, entry.answer):
+            log.warning("metadata of prepared claim %s is gone; writing it again", claim)
+            self._metadata.write(
+                claim, self.described((result, self.find(result)) for result in own_results(entry.status, self.driver))
+            )
         return entry.answer
 
     def check_admin_access(self, claim: AllocatedClaim, results: Sequence[Result]) -> None:
@@ -380,6 +388,26 @@ class ClaimPreparer:
             type=configured.device.type,
         )
 
+    def with_metadata(
+        self, claim: AllocatedClaim, configured: Sequence[ConfiguredDevice], devices: Sequence[HeldDevice]
+    ) -> tuple[HeldDevice, ...]:
+        """Describe the devices to containers if that is enabled; return them with the CDI ids for it (rule DRA-587)."""
+        described = self.described((item.result, item.device) for item in configured)
+        answer = self._metadata.attach(claim, described, [device.answer for device in devices])
+        return tuple(replace(device, answer=one) for device, one in zip(devices, answer, strict=True))
+
+    def described(self, devices: Iterable[tuple[Result, AnyDevice]]) -> list[DescribedDevice]:
+        """Return the devices with what containers may read of them: all attributes of devices for pass-through, because
+        a virtual machine needs the PCI address, and none of others (rule NV-007c).
+        """
+        return [
+            DescribedDevice(
+                result=result,
+                attributes=to_slice_device(device)["attributes"] if isinstance(device, Vfio) else {},
+            )
+            for result, device in devices
+        ]
+
     # -- undoing ---------------------------------------------------------------------------------------------------
 
     def roll_back(self, uid: str, entry: ClaimEntry) -> None:
@@ -403,8 +431,9 @@ class ClaimPreparer:
             log.warning("claim %s: what its failed preparation left cannot be undone yet: %s", uid, error)
 
     def remove_spec(self, uid: str) -> None:
-        """Remove the claim's CDI spec (rule NV-096)."""
+        """Remove the claim's CDI specs and metadata (rules NV-096, DRA-591)."""
         self._cdi.remove(uid)
+        self._metadata.remove(uid)
 
     def repair(self) -> None:
         """Check the checkpoint at start and remove specs of claims that are not in it.
@@ -416,6 +445,8 @@ class ClaimPreparer:
             claims = self._checkpoint.claims()
             for uid in self._cdi.clean(claims):
                 log.warning("removed the CDI spec of claim %s, which is not in the checkpoint", uid)
+            for uid in self._metadata.clean(claims):
+                log.warning("removed the metadata of claim %s, which is not in the checkpoint", uid)
             for name in self._mig.sweep(self._found(), self.kept(claims)) if self._mig is not None else ():
                 log.warning("removed MIG device %s, which no claim has", name)
             for name in self._mps.sweep(claims) if self._mps is not None else ():

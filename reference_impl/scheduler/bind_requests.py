@@ -14,14 +14,16 @@ from collections.abc import Mapping, Sequence
 
 from dra_api.allocations import results_of_allocation
 from dra_api.objects import BIND_REQUESTS, Obj, meta, name_of, namespace_of, owner_reference
+from reference_impl.gpu_groups import GPU, groups_of
+from reference_impl.scheduler.gpu_shares import GrantedShare
 from reference_impl.scheduler.options import Revision
 
-GPU_RESOURCE = "nvidia.com/gpu"
 # Kubernetes' own alphabet for generated names (apimachinery util/rand): no vowels, nothing that looks alike.
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
 _SUFFIX = 10
 _NAME_LIMIT = 253
 _LABEL_LIMIT = 63
+_MIG = "nvidia.com/mig-"  # the extended resources of MIG profiles, such as nvidia.com/mig-1g.10gb
 
 
 def name_for(pod: Obj, revision: Revision, random_source: random.Random) -> str:
@@ -41,9 +43,14 @@ def labels_for(pod: Obj, node: str, revision: Revision) -> dict[str, str]:
     return {**named, "selected-node": node}
 
 
+def received_type(requests: Mapping[str, int]) -> str:
+    """Return the type of a pod without a share of GPUs: one with MIG devices of the device plugin differs (KAI-019)."""
+    return "MigInstance" if any(name.startswith(_MIG) and amount for name, amount in requests.items()) else "Regular"
+
+
 def received_gpu(requests: Mapping[str, int]) -> Obj:
     """Return whole device-plugin GPUs of a pod; devices of claims are not counted here (KAI-015, KAI-016, KAI-024)."""
-    count = requests.get(GPU_RESOURCE, 0) // 1000
+    count = requests.get(GPU, 0) // 1000
     return {"count": count, "portion": "1.00"} if count else {"portion": "0.00"}
 
 
@@ -56,18 +63,26 @@ def make(
     random_source: random.Random,
     *,
     extended: Obj | None = None,
+    share: GrantedShare | None = None,
 ) -> Obj:
     """Return the BindRequest of a decision.
 
     `allocations` pairs the pod-local name of each claim with its allocation; `requests` are the pod's requests of node
     resources, in thousandths; `extended` is the claim behind its extended resources, which the binder makes (KAI-064).
+    `share` is the pod's share of GPUs (KAI-380).
     """
     spec: Obj = {
         "podName": name_of(pod),
         "selectedNode": node,
-        "receivedResourceType": "Regular",
+        "receivedResourceType": received_type(requests),
         "receivedGPU": received_gpu(requests),
     }
+    if share is not None:
+        spec |= {
+            "receivedResourceType": "Fraction",
+            "receivedGPU": share.received,
+            "selectedGPUGroups": [*share.groups],
+        }
     if allocations:
         spec["resourceClaimAllocations"] = [
             {"name": reference, "allocation": allocation} for reference, allocation in allocations
@@ -89,7 +104,7 @@ def make(
 
 
 def same_decision(one: Obj, other: Obj) -> bool:
-    """Return whether two BindRequests give the same pod, by uid, the same node and the same devices."""
+    """Return whether two BindRequests give the same pod, by uid, the same node, and the same devices and GPU groups."""
     return _decision(one) == _decision(other)
 
 
@@ -102,7 +117,7 @@ def _decision(request: Obj) -> object:
     ]
     # The owner's uid and not the pod's name: a pod created again under the same name is another pod.
     owners = [reference.get("uid") for reference in meta(request).get("ownerReferences") or ()]
-    return owners, selected_node(request), devices
+    return owners, selected_node(request), devices, groups_of(request)
 
 
 def pod_key(request: Obj) -> tuple[str, str]:

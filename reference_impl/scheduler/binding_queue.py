@@ -159,7 +159,9 @@ class BindingQueue:
         self._reported[uid] = (reason, message)
         self._recorder.event(pod, "Warning", "FailedScheduling", message)
         with self._lock:
-            self._decisions[key_of(pod)] = _Condition(pod, reason, message)
+            # A decision that was made meanwhile is newer than the reason why there was none.
+            if not isinstance(self._decisions.get(key_of(pod)), Decision):
+                self._decisions[key_of(pod)] = _Condition(pod, reason, message)
         self._writers.queue.add(key_of(pod))
 
     # -- writing ---------------------------------------------------------------------------------------------------

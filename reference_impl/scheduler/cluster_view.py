@@ -10,17 +10,20 @@ import random
 import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Literal
 
 from dra_api.informer import Change
 from dra_api.objects import Obj, key_of, meta, name_of, uid_of
+from reference_impl import gpu_groups
 from reference_impl.node_selector import NodeFacts
-from reference_impl.scheduler import bind_requests, extended_resources, pod_resources
+from reference_impl.scheduler import bind_requests, extended_resources, gpu_shares, pod_resources
 from reference_impl.scheduler.allocator import DeviceClass
 from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.claim_ledger import ClaimKey, ClaimLedger
 from reference_impl.scheduler.engines import Correct, Engine
 from reference_impl.scheduler.extended_index import ExtendedIndex
+from reference_impl.scheduler.gpu_shares import GpuShares, GrantedShare
 from reference_impl.scheduler.pod_claims import recorded, references
 from reference_impl.scheduler.pool_index import PoolIndex
 
@@ -58,6 +61,16 @@ class Load:
 
 
 @dataclass(frozen=True, slots=True)
+class Assumed:
+    """A decision about a pod that is on its way to the API server."""
+
+    uid: str
+    node: str
+    claims: frozenset[ClaimKey]
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Promise:
     """The reservations of one BindRequest: a node for its pod, and allocations for the claims that it resolves to."""
 
@@ -75,11 +88,18 @@ def is_terminal(pod: Obj) -> bool:
 class ClusterView:
     """The scheduler's state of the cluster. All reading methods need `lock` held.
 
-    The listener is called after the change has been applied and without `lock`.
+    The listener is called after the change has been applied and without `lock`. `shares` counts shares of GPUs; None:
+    no pod shares a GPU.
     """
 
     def __init__(
-        self, *, features: Features, seed: int | None, listener: Listener, engine: Engine | None = None
+        self,
+        *,
+        features: Features,
+        seed: int | None,
+        listener: Listener,
+        engine: Engine | None = None,
+        shares: GpuShares | None = None,
     ) -> None:
         # Re-entrant: the scheduler holds it around `decide` and `assume`, and `assume` takes it too.
         self.lock = threading.RLock()
@@ -93,8 +113,9 @@ class ClusterView:
         self._seed = seed
         self._listener = listener
         self._pools = PoolIndex(features=features, engine=engine or Correct())
-        self._placed: dict[PodKey, tuple[str, dict[str, int]]] = {}
-        self._assumed: dict[PodKey, tuple[str, str, frozenset[ClaimKey]]] = {}
+        self.shares = shares
+        self._placed: dict[PodKey, tuple[str, dict[str, int], tuple[str, ...]]] = {}
+        self._assumed: dict[PodKey, Assumed] = {}
         self._promises: dict[str, Promise] = {}
         self._requests_of_pod: dict[PodKey, set[str]] = {}
         self._needs: dict[str, dict[str, int]] = {}
@@ -111,9 +132,11 @@ class ClusterView:
         return (load.pods if load else 0, state.rank, state.facts.name)
 
     def used(self, node: str) -> dict[str, int]:
-        """Return the used resources of a node."""
+        """Return the used resources of a node; each GPU that pods share counts as one (KAI-384)."""
         load = self.loads.get(node)
-        return load.used if load else {}
+        used = load.used if load else {}
+        shared = self.shares.count(node) if self.shares is not None else 0
+        return {**used, gpu_groups.GPU: used.get(gpu_groups.GPU, 0) + shared * gpu_shares.WHOLE} if shared else used
 
     def inventory(self, node: str) -> Any:
         """Return the devices of a node in the engine's form, built on first use after a change."""
@@ -124,7 +147,10 @@ class ClusterView:
         uid = uid_of(pod)
         known = self._needs.get(uid)
         if known is None:
-            known = self._needs[uid] = pod_resources.pod_requests(pod)
+            known = pod_resources.pod_requests(pod)
+            if self.shares is not None:
+                known = gpu_shares.needs_of(pod, known)
+            self._needs[uid] = known
         return known
 
     def find_claim(self, namespace: str, name: str) -> Obj | None:
@@ -141,11 +167,14 @@ class ClusterView:
 
     # -- decisions of our own ---------------------------------------------------------------------------------------
 
-    def assume(self, pod: Obj, node: str, allocations: dict[ClaimKey, Obj]) -> None:
+    def assume(
+        self, pod: Obj, node: str, allocations: dict[ClaimKey, Obj], *, share: GrantedShare | None = None
+    ) -> None:
         """Count a decision at once, before the API server knows of it."""
         with self.lock:
             key = key_of(pod)
-            self._assumed[key] = (uid_of(pod), node, frozenset(allocations))
+            groups = share.groups if share is not None else ()
+            self._assumed[key] = Assumed(uid_of(pod), node, frozenset(allocations), groups)
             for claim, allocation in allocations.items():
                 self.ledger.assume(uid_of(pod), claim, allocation)
             self._place(key)
@@ -165,8 +194,7 @@ class ClusterView:
         assumed = self._assumed.pop(pod, None)
         if assumed is None:
             return False
-        uid, _, claims = assumed
-        freed = self.ledger.drop_assumed(uid, set(claims))
+        freed = self.ledger.drop_assumed(assumed.uid, set(assumed.claims))
         return self._place(pod) or freed
 
     # -- changes from the API server ---------------------------------------------------------------------------------
@@ -190,6 +218,8 @@ class ClusterView:
             )
             if before is None or before.facts != facts:
                 self._pools.node_changed(name)
+            if self.shares is not None:
+                self._share_again(name)
             if before is not None and _same_for_pods(before.node, change.object):
                 return
         self._listener("room", ("", name))
@@ -288,7 +318,7 @@ class ClusterView:
         seen = self.pods.get(pod)
         now = None
         if seen is not None and (where := self._node_of(pod, seen)):
-            now = (where, self.pod_needs(seen))
+            now = (where, self.pod_needs(seen), self._groups_of(pod, seen))
         before = self._placed.pop(pod, None)
         if now is not None:
             self._placed[pod] = now
@@ -298,7 +328,44 @@ class ClusterView:
             self.loads[before[0]].add(before[1], -1)
         if now is not None:
             self.loads.setdefault(now[0], Load()).add(now[1], 1)
+        if self.shares is not None:
+            self._share(pod, seen, now)
         return before is not None
+
+    def _share(self, pod: PodKey, seen: Obj | None, now: tuple[str, dict[str, int], tuple[str, ...]] | None) -> None:
+        """Count the share of a pod on the node where it is placed now."""
+        assert self.shares is not None  # noqa: S101 - for the type checker; the caller has looked
+        if seen is None or now is None or not now[2]:
+            self.shares.drop(pod)
+            return
+        state = self.nodes.get(now[0])
+        requested = gpu_shares.requested_share(seen)
+        portion = requested.amount(gpu_shares.memory_of(state.node) if state else 0) if requested else None
+        # A reservation pod holds the GPU of its group and takes no portion of it; a pod whose portion
+        # is unknown counts as a whole GPU.
+        portion = Fraction(0) if gpu_groups.is_reservation(seen) else portion or Fraction(1)
+        self.shares.put(pod, now[0], now[2], portion)
+
+    def _share_again(self, node: str) -> None:
+        """Count the shares on a node again: the memory of its GPUs may be another, or has not been known before."""
+        for pod, placed in self._placed.items():
+            if placed[0] == node and placed[2]:
+                self._share(pod, self.pods.get(pod), placed)
+
+    def _groups_of(self, pod: PodKey, seen: Obj) -> tuple[str, ...]:
+        """Return the GPU groups of a placed pod: from its labels if it is bound, its BindRequest, or our own decision.
+
+        An attempt that failed may leave its labels on an unbound pod.
+        """
+        if self.shares is None:
+            return ()
+        if (seen.get("spec") or {}).get("nodeName") and (labelled := gpu_groups.groups_of_pod(seen)):
+            return tuple(sorted(labelled))
+        for request in self.bind_requests_of(pod):
+            if bind_requests.alive(request):
+                return gpu_groups.groups_of(request)
+        assumed = self._assumed.get(pod)
+        return assumed.groups if assumed else ()
 
     def _node_of(self, pod: PodKey, seen: Obj) -> str:
         if is_terminal(seen):
@@ -310,7 +377,7 @@ class ClusterView:
             if bind_requests.alive(request):
                 return bind_requests.selected_node(request)
         assumed = self._assumed.get(pod)
-        return assumed[1] if assumed else ""
+        return assumed.node if assumed else ""
 
     def _hold(self, request: Obj) -> bool:
         """Count what a BindRequest promises; True when it holds less than before."""

@@ -17,16 +17,18 @@ from datetime import datetime
 from dra_api.allocations import results_of_allocation
 from dra_api.objects import Obj, key_of
 from reference_impl import binding_conditions, node_selector
-from reference_impl.scheduler import extended_resources, node_filter, pod_claims
+from reference_impl.scheduler import extended_resources, gpu_shares, node_filter, pod_claims
 from reference_impl.scheduler.allocator import AllocationError, Claim, decode_claim, results
 from reference_impl.scheduler.allocator.model import Allocation, Features, MissingClass
 from reference_impl.scheduler.claim_ledger import ClaimKey
 from reference_impl.scheduler.cluster_view import ClusterView, NodeState
 from reference_impl.scheduler.engines import Correct, Engine, PodAllocator
 from reference_impl.scheduler.extended_resources import Wanted
+from reference_impl.scheduler.gpu_shares import GrantedShare, ShareRequest
 from reference_impl.scheduler.pod_claims import PodClaim
 
 CANNOT_ALLOCATE = "cannot allocate all claims"
+NO_GPU_MEMORY = "node(s) had GPUs with too little or unknown memory"
 CLAIM_ELSEWHERE = "resourceclaim not available on the node"
 _EXPLAINED_NODES = 3
 # Steps that one pod may take in all: what is left after some nodes is shared by the rest.
@@ -46,7 +48,7 @@ class Decision:
     """The node of a pod, and the allocation of each of its claims.
 
     `entries` pairs each of the pod's own names for its claims with the claim and its allocation; `fresh` are the claims
-    that were not allocated before.
+    that were not allocated before. `share` is the pod's share of GPUs.
     """
 
     pod: Obj
@@ -54,6 +56,7 @@ class Decision:
     entries: tuple[tuple[PodClaim, Obj], ...] = ()
     fresh: frozenset[ClaimKey] = frozenset()
     extended: ExtendedDecision | None = None
+    share: GrantedShare | None = None
 
     @property
     def has_binding_conditions(self) -> bool:
@@ -105,6 +108,8 @@ class _Attempt:
     extended: dict[str, str]  # resources that classes stand for
     by_resources: dict[frozenset[str], tuple[Wanted | None, PodAllocator | None]]
     steps: int
+    share_request: ShareRequest | None = None
+    shares: dict[str, GrantedShare] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
     unfitting: list[NodeState] = field(default_factory=list)
@@ -145,7 +150,7 @@ class Cycle:
         if isinstance(attempt, Refusal):
             return attempt
         best: tuple[int, NodeState, tuple[Allocation, ...]] | None = None
-        for state in self._view.candidates():
+        for state in self._candidates(attempt):
             allocations = self._try(attempt, state)
             if allocations is None:
                 continue
@@ -158,6 +163,19 @@ class Cycle:
         if best is None:
             return self._refusal(attempt)
         return self._decision(attempt, best[1], best[2])
+
+    def _candidates(self, attempt: _Attempt) -> list[NodeState]:
+        """Return the nodes in the order of attempts; a share goes to a GPU that is shared already (KAI-381)."""
+        candidates = self._view.candidates()
+        shares = self._view.shares
+        if shares is None or attempt.share_request is None:
+            return candidates
+        for state in candidates:
+            share = shares.share_on(state.facts.name, attempt.share_request, gpu_shares.memory_of(state.node))
+            if share is not None:
+                attempt.shares[state.facts.name] = share
+        new = {name: share.opened for name, share in attempt.shares.items()}
+        return sorted(candidates, key=lambda state: new.get(state.facts.name, 0))
 
     def _attempt(self, pod: Obj, claims: list[PodClaim]) -> _Attempt | Refusal:
         """Return everything that does not depend on the node."""
@@ -196,6 +214,7 @@ class Cycle:
             extended=extended,
             steps=max(_STEPS_PER_POD, self._max_steps),
             by_resources={frozenset(): (None, allocator)},
+            share_request=gpu_shares.requested_share(pod) if self._view.shares is not None else None,
         )
 
     def _for_node(self, attempt: _Attempt, state: NodeState) -> tuple[Wanted | None, PodAllocator | None]:
@@ -225,7 +244,11 @@ class Cycle:
     def _try(self, attempt: _Attempt, state: NodeState) -> tuple[Allocation, ...] | None:
         """Return the allocations of the pod on a node; None, with the reason recorded, if it does not fit."""
         name = state.facts.name
-        reason = self.node_refusal(attempt.pod, state, attempt.extended)
+        share = attempt.shares.get(name)
+        if attempt.share_request is not None and share is None:
+            reason = NO_GPU_MEMORY
+        else:
+            reason = self.node_refusal(attempt.pod, state, attempt.extended, share)
         if not reason:
             away = [
                 key
@@ -258,9 +281,13 @@ class Cycle:
             attempt.unfitting.append(state)
         return outcome.allocations
 
-    def node_refusal(self, pod: Obj, state: NodeState, extended: dict[str, str] | None = None) -> str:
+    def node_refusal(
+        self, pod: Obj, state: NodeState, extended: dict[str, str] | None = None, share: GrantedShare | None = None
+    ) -> str:
         """Return why the pod does not fit on the node, apart from devices and extended resources (`extended`)."""
         needs = self._view.pod_needs(pod)
+        if share is not None:
+            needs = gpu_shares.needs_with(needs, share)
         if extended:
             instead = extended_resources.by_devices(extended, state.allocatable)
             needs = {name: value for name, value in needs.items() if name not in instead}
@@ -285,7 +312,10 @@ class Cycle:
         for entry in attempt.claims:
             key = key_of(entry.claim)
             entries.append((entry, attempt.held[key] if key in attempt.held else fresh[key]))
-        return Decision(attempt.pod, state.facts.name, tuple(entries), frozenset(fresh), extended)
+        share = attempt.shares.get(state.facts.name)
+        if share is not None and self._view.shares is not None:
+            share = self._view.shares.opened(share)
+        return Decision(attempt.pod, state.facts.name, tuple(entries), frozenset(fresh), extended, share)
 
     def _refusal(self, attempt: _Attempt) -> Refusal:
         """Return all reasons in one message, as kube-scheduler counts them, and what exactly is in the way."""

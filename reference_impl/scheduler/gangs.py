@@ -1,14 +1,14 @@
-"""Gangs: pods of a PodGroup are placed together, so many as its minMember says, or not at all.
+"""Gangs: pods of a PodGroup are placed together, as many as the group requires, or not at all.
 
-A pod names its PodGroup in an annotation. As long as fewer pods than minMember have a place, `plan` decides about all
-that are missing: each decision is assumed before the next, so that no device is given twice, and all are retracted if
-one pod has no room. Pods above minMember are scheduled alone. A plan that failed is not tried again before something
-in the cluster has changed, however many of its pods are woken.
+PodGroups are those of KAI-Scheduler or of scheduling.k8s.io (`Kind`). As long as fewer pods than the minimum have a
+place, `plan` decides about all that are missing: each decision is assumed before the next, so that no device is given
+twice, and all are retracted if one pod has no room. Pods above the minimum are scheduled alone. A plan that failed is
+not tried again before something in the cluster has changed, however many of its pods are woken.
 
 All methods need the view's lock, except the two handlers, which take it.
 
 Source: KAI-Scheduler 0.12 docs/batch/README.md, docs/elastic/README.md, pkg/scheduler/api/podgroup_info; rules KAI-029
-to KAI-031, KAI-353, KAI-360 to KAI-376.
+to KAI-031, KAI-353, KAI-360 to KAI-376; kube-scheduler 1.37 gangscheduling plugin, rule DRA-552c.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from dra_api.informer import Change
-from dra_api.objects import Obj, key_of, meta
+from dra_api.objects import Obj, key_of, meta, namespace_of
+from reference_impl.pod_groups import group_name
 from reference_impl.scheduler import bind_requests
 from reference_impl.scheduler.cluster_view import ClusterView, PodKey, is_terminal
 from reference_impl.scheduler.cycle import Decision, Refusal
@@ -48,16 +49,44 @@ class _Failure:
     refusal: Refusal
 
 
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of PodGroup: how a pod names its group, and how many pods a group places together."""
+
+    group_of: Callable[[Obj], GroupKey | None]
+    minimum_of: Callable[[Obj], int]
+
+
 def group_of(pod: Obj) -> GroupKey | None:
-    """Return the PodGroup that a pod names, by namespace and name (KAI-353)."""
+    """Return the PodGroup of KAI-Scheduler that a pod names, by namespace and name (KAI-353)."""
     name = (meta(pod).get("annotations") or {}).get(ANNOTATION)
     return (str(meta(pod).get("namespace") or ""), str(name)) if name else None
 
 
-class Gangs:
-    """PodGroups and their pods.
+def _scheduling_group_of(pod: Obj) -> GroupKey | None:
+    """Return the PodGroup of scheduling.k8s.io that a pod names, by namespace and name."""
+    name = group_name(pod)
+    return (namespace_of(pod), name) if name else None
 
-    `decide` decides about one pod; `may_place` tells whether a pod is to be placed now; `wake` queues a pod.
+
+def _min_member(group: Obj) -> int:
+    return int((group.get("spec") or {}).get("minMember") or 1)
+
+
+def _min_count(group: Obj) -> int:
+    """Return minCount of the gang policy; pods of a group with the basic policy are placed one by one."""
+    policy = (group.get("spec") or {}).get("schedulingPolicy") or {}
+    return int((policy.get("gang") or {}).get("minCount") or 1)
+
+
+KAI = Kind(group_of, _min_member)
+WORKLOAD = Kind(_scheduling_group_of, _min_count)
+
+
+class Gangs:
+    """PodGroups of one kind and their pods.
+
+    `decide` decides about one pod; `may_place` returns whether a pod is to be placed now; `wake` queues a pod.
     """
 
     def __init__(
@@ -67,8 +96,10 @@ class Gangs:
         decide: Callable[[Obj], Decision | Refusal],
         may_place: Callable[[Obj], bool],
         wake: Callable[[PodKey], None],
+        kind: Kind = KAI,
     ) -> None:
         self._view = view
+        self._kind = kind
         self._decide = decide
         self._may_place = may_place
         self._wake = wake
@@ -86,7 +117,7 @@ class Gangs:
             if change.type == "DELETED":
                 self._minimum.pop(key, None)
             else:
-                self._minimum[key] = int((change.object.get("spec") or {}).get("minMember") or 1)
+                self._minimum[key] = self._kind.minimum_of(change.object)
             self._failed.pop(key, None)
             waiting = [*self._members.get(key, ())]
         for pod in waiting:
@@ -96,7 +127,7 @@ class Gangs:
         """Handle a change of a Pod, before the view does."""
         pod = key_of(change.object)
         with self._view.lock:
-            group = None if change.type == "DELETED" else group_of(change.object)
+            group = None if change.type == "DELETED" else self._kind.group_of(change.object)
             before = self._group_of.pop(pod, None)
             if before is not None and before != group:
                 self._leave(pod, before)
@@ -111,6 +142,10 @@ class Gangs:
             del self._members[group]
             self._failed.pop(group, None)
 
+    def has_placed(self, group: GroupKey) -> bool:
+        """Return whether a pod of a PodGroup has a place, which it also has while it is terminating."""
+        return any(map(self._has_place, self.members(group)))
+
     # -- decisions -----------------------------------------------------------------------------------------------------
 
     def plan(self, pod: Obj, changes: int) -> Plan | None:
@@ -118,7 +153,7 @@ class Gangs:
 
         `changes` counts the changes of the cluster that are known.
         """
-        group = group_of(pod)
+        group = self._kind.group_of(pod)
         if group is None:
             return None
         minimum = self._minimum.get(group)
@@ -150,7 +185,10 @@ class Gangs:
         return sum(self._is_placed(pod) for pod in members)
 
     def _is_placed(self, pod: Obj) -> bool:
-        if is_terminal(pod) or meta(pod).get("deletionTimestamp"):
+        return not meta(pod).get("deletionTimestamp") and self._has_place(pod)
+
+    def _has_place(self, pod: Obj) -> bool:
+        if is_terminal(pod):
             return False
         key = key_of(pod)
         return (
@@ -178,7 +216,7 @@ class Gangs:
                 if len(refusals) > len(waiting) - missing:
                     break
                 continue
-            self._view.assume(pod, outcome.node, outcome.allocations)
+            self._view.assume(pod, outcome.node, outcome.allocations, share=outcome.share)
             decisions.append(outcome)
             if len(decisions) == missing:
                 self._failed.pop(group, None)
@@ -188,7 +226,8 @@ class Gangs:
         # That of a pod which lacks room; a claim that is not ready yet is reported by nobody.
         first = next((one for one in refusals if not one.silent), refusals[0])
         message = f"pod group {group[1]} has room for {len(decisions)} of {missing} pods: {first.message}"
-        refusal = Refusal(message, reason=first.reason, silent=first.silent)
+        stranded = dict.fromkeys(key for one in refusals for key in one.stranded)
+        refusal = Refusal(message, reason=first.reason, silent=first.silent, stranded=tuple(stranded))
         self._failed[group] = _Failure(changes, frozenset(map(key_of, waiting)), refusal)
         return Plan(refusals=tuple((pod, refusal) for pod in waiting))
 

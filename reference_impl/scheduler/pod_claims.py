@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dra_api.objects import Obj, controller_of, meta, name_of, namespace_of, uid_of
+from reference_impl.pod_groups import group_name, is_group, is_group_owner
 
 MAX_RESERVED_FOR = 256
 
@@ -56,8 +57,10 @@ def needs_no_claim(status: Obj) -> bool:
 
 
 def belongs_to(claim: Obj, pod: Obj) -> bool:
-    """Return whether a generated claim was generated for this very pod: the pod controls it (DRA-106)."""
+    """Return whether a generated claim was generated for this very pod, or for its PodGroup (DRA-106)."""
     owner = controller_of(claim)
+    if owner is not None and is_group_owner(owner, pod):
+        return True
     return owner is not None and owner.get("kind") == "Pod" and owner.get("uid") == uid_of(pod)
 
 
@@ -70,9 +73,22 @@ def claim_names(pod: Obj) -> set[str]:
     return {str(name) for name in names if name}
 
 
+def reference_to(pod: Obj, claim: str) -> str:
+    """Return the pod's own name for a claim, empty if the claim is not one of the pod's."""
+    for entry in references(pod):
+        reference = str(entry["name"])
+        named = entry.get("resourceClaimName") or (recorded(pod, reference) or {}).get("resourceClaimName")
+        if named == claim:
+            return reference
+    return ""
+
+
 def consumers_left(claim: Obj, pod: Obj) -> bool:
     """Return whether the claim has room for the pod among its consumers (KAI-049)."""
     reserved = (claim.get("status") or {}).get("reservedFor") or ()
+    group = group_name(pod)
+    if group and any(is_group(entry) and entry.get("name") == group for entry in reserved):
+        return True
     return len(reserved) < MAX_RESERVED_FOR or any(entry.get("uid") == uid_of(pod) for entry in reserved)
 
 

@@ -19,6 +19,7 @@ from dra_api.client import AlreadyExists, ApiError, Conflict, KubeClient, NotFou
 from dra_api.clock import Clock, timestamp
 from dra_api.objects import BIND_REQUESTS, PODS, Obj, Resource, meta, name_of, namespace_of, uid_of
 from dra_api.transport import TransportError
+from reference_impl.pod_groups import consumer_of
 from reference_impl.scheduler import bind_requests, extended_resources, pod_resources
 from reference_impl.scheduler.cycle import Decision, ExtendedDecision
 from reference_impl.scheduler.options import Revision
@@ -102,6 +103,7 @@ class BindRequestPublisher:
             self._revision,
             self._random,
             extended=extended_entry(decision),
+            share=decision.share,
         )
 
     def forget(self, pod: Obj) -> None:
@@ -124,14 +126,23 @@ class DirectPublisher:
     """Reserves claims in the API and binds the pod, as kube-scheduler does.
 
     `claims` is the ResourceClaim resource in the version that the server has; `updated` is called with each claim
-    written.
+    written. `user_of` returns the object that an entry of a pod is reserved for, by default the pod.
     """
 
-    def __init__(self, client: KubeClient, *, claims: Resource, updated: Callable[[Obj], None], clock: Clock) -> None:
+    def __init__(
+        self,
+        client: KubeClient,
+        *,
+        claims: Resource,
+        updated: Callable[[Obj], None],
+        clock: Clock,
+        user_of: Callable[[Obj, str], Obj] | None = None,
+    ) -> None:
         self._client = client
         self._claims = claims
         self._updated = updated
         self._clock = clock
+        self.user_of = user_of or (lambda pod, _: pod)
         # Created claims of extended resources whose pods are not bound yet, by uid of the pod.
         self._made: dict[str, Obj] = {}
         # Pods whose claim of extended resources may exist, by uid: the response was lost.
@@ -147,8 +158,11 @@ class DirectPublisher:
         reserved: list[Obj] = []
         try:
             for entry, allocation in decision.entries:
-                self._reserve(entry.claim, allocation, decision.pod)
-                reserved.append(entry.claim)
+                user = self.user_of(decision.pod, entry.reference)
+                self._reserve(entry.claim, allocation, user)
+                # Other pods of a PodGroup may use its claim, so that its reservation stays (DRA-559).
+                if user is decision.pod:
+                    reserved.append(entry.claim)
             if decision.extended is not None:
                 self._make_extended(decision.pod, decision.extended)
         except (ApiError, TransportError, PublishError, OSError) as error:
@@ -251,14 +265,15 @@ class DirectPublisher:
         self._unanswered.discard(uid_of(pod))
 
     def give_back(self, decision: Decision) -> None:
-        """Take the pod's reservations back; the allocations stay (DRA-139)."""
+        """Take the pod's reservations back; the allocations and reservations of PodGroups stay (DRA-139, DRA-559)."""
         for entry, _ in decision.entries:
-            self.unreserve(entry.claim, decision.pod)
+            if self.user_of(decision.pod, entry.reference) is decision.pod:
+                self.unreserve(entry.claim, decision.pod)
         if (made := self._made.pop(uid_of(decision.pod), None)) is not None:
             self.remove(made)
 
     def _reserve(self, claim: Obj, allocation: Obj, pod: Obj) -> None:
-        """Make `claim` allocated and reserved for `pod`, whatever else happens to it meanwhile."""
+        """Make `claim` allocated and reserved for a pod or its PodGroup, whatever else happens to it meanwhile."""
         current = claim
         if is_reserved(claim, pod):
             # The cached claim may still have a reservation that an earlier attempt took back.
@@ -282,7 +297,7 @@ class DirectPublisher:
         if status.get("allocation") is None:
             status["allocation"] = {**allocation, "allocationTimestamp": timestamp(self._clock.now())}
         if not is_reserved(current, pod):
-            status.setdefault("reservedFor", []).append({"resource": "pods", "name": name_of(pod), "uid": uid_of(pod)})
+            status.setdefault("reservedFor", []).append(consumer_of(pod))
         # Allocated and reserved already (DRA-128), for example by a try whose response was lost. A watch may not have
         # shown that yet, so it is passed on like a write of this process.
         self._updated(current if updated == current else self._client.update_status(self._claims, updated))
@@ -326,7 +341,10 @@ class DirectPublisher:
             log.info("the reservation of pod %s stays in claim %s: %s", name_of(pod), name_of(claim), error)
 
     def deallocate(self, claim: Obj, pod: Obj) -> bool:
-        """Deallocate a claim that no node of the pod can use, unless others use it. Return True if done (DRA-131)."""
+        """Deallocate a claim that no node of the pod can use, unless others use it. Return True if done (DRA-131).
+
+        For a claim of a PodGroup, `pod` is the group (DRA-560, DRA-561).
+        """
         status = claim.get("status") or {}
         others = [entry for entry in status.get("reservedFor") or () if entry.get("uid") != uid_of(pod)]
         if others or status.get("allocation") is None:

@@ -25,6 +25,7 @@ from dra_api.objects import (
     PODS,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    SCHEDULING_POD_GROUPS,
     TAINT_RULE_VERSIONS,
     Obj,
     Resource,
@@ -42,10 +43,12 @@ from reference_impl.scheduler.binding_queue import BindingQueue
 from reference_impl.scheduler.cluster_view import ChangeKind, ClusterView, PodKey, is_terminal
 from reference_impl.scheduler.cycle import Cycle, Decision, Refusal
 from reference_impl.scheduler.engines import engine_for
-from reference_impl.scheduler.gangs import Gangs, Plan
+from reference_impl.scheduler.gangs import KAI, WORKLOAD, Gangs, Kind, Plan
+from reference_impl.scheduler.gpu_shares import GpuShares
 from reference_impl.scheduler.options import SchedulerOptions, dra_wanted
 from reference_impl.scheduler.publish import BindRequestPublisher, DirectPublisher, Publisher
 from reference_impl.scheduler.waiting import Waiting
+from reference_impl.scheduler.workload_groups import WorkloadGroups
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +68,12 @@ class Scheduler:
         self._recorder = EventRecorder(client, component="scheduler", clock=clock)
         engine = engine_for(self.options.bug_compatible)
         self.view = ClusterView(
-            features=self.options.features, seed=self.options.seed, listener=self._on_view_change, engine=engine
+            features=self.options.features,
+            seed=self.options.seed,
+            listener=self._on_view_change,
+            engine=engine,
+            # kube-scheduler has no shares of GPUs: it handles reservation pods like any pod.
+            shares=GpuShares() if self.options.publish == "bind-request" else None,
         )
         self.cycle = Cycle(
             self.view,
@@ -92,8 +100,10 @@ class Scheduler:
         self._failures: dict[PodKey, int] = {}
         self._not_before: dict[PodKey, float] = {}
         self._started = False
-        # Only with BindRequests, and if PodGroups are served.
+        # If PodGroups are served: with BindRequests those of KAI-Scheduler, with direct binding of scheduling.k8s.io.
         self._gangs: Gangs | None = None
+        # Only with direct binding, and if PodGroups of scheduling.k8s.io are served.
+        self._groups: WorkloadGroups | None = None
         self._changes = 0
 
     # -- start and stop --------------------------------------------------------------------------------------------
@@ -122,10 +132,13 @@ class Scheduler:
                 )
             requests = self._follow(BIND_REQUESTS, self.view.on_bind_request)
             if self._client.serves(POD_GROUPS):
-                self._gangs = Gangs(
-                    self.view, decide=self._decide, may_place=self._may_place, wake=self._queue.queue.add
-                )
+                self._gangs = self._make_gangs(KAI)
                 self._follow(POD_GROUPS, self._gangs.on_group)
+        elif self._client.serves(SCHEDULING_POD_GROUPS):
+            self._groups = WorkloadGroups()
+            self._gangs = self._make_gangs(WORKLOAD)
+            # The second handler wakes pods, whose claims are then reserved for a group that the first one has stored.
+            self._follow(SCHEDULING_POD_GROUPS, self._groups.on_group).on_change(self._gangs.on_group)
         # Pods come last: what they need to be judged by is then there.
         pods = Informer(self._client, PODS, clock=self._clock)
         if self._gangs is not None:
@@ -153,6 +166,9 @@ class Scheduler:
         self._informers.append(informer)
         return informer
 
+    def _make_gangs(self, kind: Kind) -> Gangs:
+        return Gangs(self.view, decide=self._decide, may_place=self._may_place, wake=self._queue.queue.add, kind=kind)
+
     def _follow_taint_rules(self) -> None:
         rules = self._client.first_served(DEVICE_TAINT_RULES, TAINT_RULE_VERSIONS)
         if rules is not None:
@@ -165,7 +181,13 @@ class Scheduler:
             )
         if claims is None:
             return DirectPublisher(self._client, claims=RESOURCE_CLAIMS, updated=lambda _: None, clock=self._clock)
-        return DirectPublisher(self._client, claims=claims.resource, updated=claims.assume, clock=self._clock)
+        return DirectPublisher(
+            self._client,
+            claims=claims.resource,
+            updated=claims.assume,
+            clock=self._clock,
+            user_of=self._groups.user_of if self._groups is not None else None,
+        )
 
     # -- what happens ------------------------------------------------------------------------------------------------
 
@@ -262,7 +284,7 @@ class Scheduler:
         if isinstance(outcome, Refusal):
             return Plan(refusals=((pod, outcome),))
         # Under the same lock as the decision, so that the next decision finds these devices in use.
-        self.view.assume(pod, outcome.node, outcome.allocations)
+        self.view.assume(pod, outcome.node, outcome.allocations, share=outcome.share)
         return Plan(decisions=(outcome,))
 
     def _decide(self, pod: Obj) -> Decision | Refusal:
@@ -332,7 +354,10 @@ class Scheduler:
         for key in refusal.stranded:
             with self.view.lock:
                 claim = self.view.claims.get(key)
-            if claim is not None and publisher.deallocate(claim, pod):
+                user = publisher.user_of(pod, pod_claims.reference_to(pod, key[1]))
+                used = user is not pod and self._gangs is not None and self._gangs.has_placed(key_of(user))
+            # Pods of the group share the claim; those that have a place keep it (DRA-561b).
+            if claim is not None and not used and publisher.deallocate(claim, user):
                 return
 
     def _forget(self, key: PodKey, pod: Obj | None) -> None:

@@ -41,6 +41,7 @@ from dra_api.objects import (
 from reference_impl.claim_controller import pod_state
 from reference_impl.errors import require_served
 from reference_impl.loop import Loop
+from reference_impl.pod_groups import group_name, is_group, is_reserved_for_group
 from reference_impl.recorder import EventRecorder
 from reference_impl.taint_eviction import rule_status, taints
 from reference_impl.taint_eviction.rule_status import RuleFacts
@@ -53,11 +54,11 @@ CONDITION_MESSAGE = "Device Taint manager: deleting due to NoExecute taint"
 
 
 class Key(NamedTuple):
-    """A key of the work queue: a pod, a pool (`namespace` is its driver), the status of a rule, or a rule that was
-    created, changed or deleted.
+    """A key of the work queue: a pod, a PodGroup, a pool (`namespace` is its driver), the status of a rule, or a rule
+    that was created, changed or deleted.
     """
 
-    kind: Literal["pod", "pool", "rule", "changed rule"]
+    kind: Literal["pod", "group", "pool", "rule", "changed rule"]
     namespace: str = ""
     name: str = ""
 
@@ -97,6 +98,7 @@ class TaintEviction:
         self._clock = clock
         require_served(client, RESOURCE_CLAIMS)
         self.pods = Informer(client, PODS, clock=clock)
+        self.pods.add_index("group", lambda pod: [f"{namespace_of(pod)}/{name}"] if (name := group_name(pod)) else [])
         self.claims = Informer(client, RESOURCE_CLAIMS, clock=clock)
         self.claims.add_index("pool", _pools_of_claim)
         self.slices = Informer(client, RESOURCE_SLICES, clock=clock)
@@ -147,9 +149,7 @@ class TaintEviction:
 
     def _on_claim(self, change: Change) -> None:
         # The old version too: a pod that is no longer a consumer may have an eviction to cancel.
-        for claim in filter(None, (change.object, change.old)):
-            for name in _consumers(claim):
-                self.loop.queue.add(Key("pod", namespace_of(claim), name))
+        self._add_consumers(filter(None, (change.object, change.old)))
 
     def _on_slice(self, change: Change) -> None:
         # Driver and pool of a slice cannot change.
@@ -171,6 +171,9 @@ class TaintEviction:
             case "pod":
                 if (pod := self.pods.get(key.name, key.namespace)) is not None:
                     self.sync_pod(pod)
+            case "group":
+                for pod in self.pods.by_index("group", f"{key.namespace}/{key.name}"):
+                    self.loop.queue.add(Key("pod", key.namespace, name_of(pod)))
             case "pool":
                 self._add_consumers(self.claims.by_index("pool", f"{key.namespace}/{key.name}"))
             case "rule":
@@ -189,8 +192,10 @@ class TaintEviction:
 
     def _add_consumers(self, claims: Iterable[Obj]) -> None:
         for claim in claims:
-            for name in _consumers(claim):
-                self.loop.queue.add(Key("pod", namespace_of(claim), name))
+            for entry in (claim.get("status") or {}).get("reservedFor") or ():
+                # An entry of any other kind is taken for a pod: `claims_of` compares the uid.
+                kind: Literal["group", "pod"] = "group" if is_group(entry) else "pod"
+                self.loop.queue.add(Key(kind, namespace_of(claim), str(entry.get("name"))))
 
     # -- a pod -------------------------------------------------------------------------------------------------------
 
@@ -245,10 +250,10 @@ class TaintEviction:
         return Eviction(min(times), frozenset(rules)) if times else None
 
     def claims_of(self, pod: Obj) -> Iterator[Obj]:
-        """Return the claims that are reserved for the pod, extended resource claims included."""
+        """Return the claims that are reserved for the pod or its PodGroup, extended resource claims included."""
         for name in pod_state.claim_names(pod):
             claim = self.claims.get(name, namespace_of(pod))
-            if claim is not None and pod_state.is_reserved_for(claim, pod):
+            if claim is not None and (pod_state.is_reserved_for(claim, pod) or is_reserved_for_group(claim, pod)):
                 yield claim
 
     def claim_evictions(self, claim: Obj) -> Iterator[tuple[FoundTaint, datetime]]:
@@ -349,11 +354,6 @@ class TaintEviction:
     def _rule_resource(self) -> Resource | None:
         wanted = self.options.device_taint_rules
         return self._client.first_served(DEVICE_TAINT_RULES, TAINT_RULE_VERSIONS) if wanted else None
-
-
-def _consumers(claim: Obj) -> list[str]:
-    # Of any kind: `claims_of` compares the uid.
-    return [str(entry.get("name")) for entry in (claim.get("status") or {}).get("reservedFor") or ()]
 
 
 def _driver_and_pool(item: Obj) -> tuple[str, str]:

@@ -21,6 +21,7 @@ from reference_impl.kubelet_plugin.device_config import ConfiguredDevice
 from reference_impl.kubelet_plugin.devices import Vfio
 from reference_impl.kubelet_plugin.discovery import Found, Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.metadata import MetadataFiles
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.passthrough import Passthrough, PassthroughError, Persistence, twins
@@ -224,6 +225,12 @@ class Lives:
                 claims=cast(ClaimReader, None),
                 checkpoint=checkpoint,
                 cdi=cdi,
+                metadata=MetadataFiles(
+                    driver="gpu.nvidia.com",
+                    folder=self.folder / "data/metadata",
+                    cdi_root=self.folder / "cdi",
+                    enabled=False,
+                ),
                 lock=NodeLock(self.folder / "data/lock", clock=RealClock(), timeout=5),
             ),
             devices=NodeDevices(

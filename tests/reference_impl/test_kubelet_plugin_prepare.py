@@ -24,6 +24,7 @@ from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
 from reference_impl.kubelet_plugin.configs import ConfigError, EnabledSharing
 from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot, DriverRootError
+from reference_impl.kubelet_plugin.metadata import MetadataFiles
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
 from reference_impl.kubelet_plugin.nodelock import LockTimeoutError, NodeLock
 from reference_impl.kubelet_plugin.prepare import ClaimPreparer, DeviceFeatures, NodeDevices, PrepareError
@@ -83,6 +84,7 @@ class World:
                 claims=self.claims,
                 checkpoint=Checkpoint(self.data / "checkpoint.json", boot_id=boot_id),
                 cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}", cdi_class="claim"),
+                metadata=MetadataFiles(driver=DRIVER, folder=self.data / "metadata", cdi_root=self.cdi, enabled=False),
                 lock=NodeLock(self.data / "pu.lock", clock=self.clock, timeout=10),
             ),
             devices=NodeDevices(

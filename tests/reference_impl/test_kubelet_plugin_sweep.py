@@ -32,6 +32,7 @@ from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
 from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.kubelet_plugin.discovery import Nvml
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
+from reference_impl.kubelet_plugin.metadata import MetadataFiles
 from reference_impl.kubelet_plugin.mig import MigInstances
 from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
@@ -151,6 +152,7 @@ class Machine:
                 claims=Claims(),
                 checkpoint=Checkpoint(self.data / "checkpoint.json", boot_id="boot"),
                 cdi=CdiFolder(self.cdi, vendor=f"k8s.{DRIVER}", cdi_class="claim"),
+                metadata=MetadataFiles(driver=DRIVER, folder=self.data / "metadata", cdi_root=self.cdi, enabled=False),
                 lock=NodeLock(self.data / "pu.lock", clock=AdvanceableClock(), timeout=1),
             ),
             devices=NodeDevices(
