@@ -17,7 +17,7 @@ from dra_conformance.core.events.log import parse
 from dra_conformance.core.options import redact
 from dra_conformance.core.plain_text import one_line
 from dra_conformance.core.status import Status
-from dra_conformance.report import files, repeat, stored
+from dra_conformance.report import files, merged, repeat, stored
 
 _FOLDER = Path("dra-report")
 _GOOD = (Status.PASSED, Status.NOT_APPLICABLE, Status.NOT_SUPPORTED, Status.FILTERED)
@@ -81,6 +81,8 @@ def _run_of(folder: Path) -> tuple[RunStarted, Sequence[PlannedScenario]]:
     """Return the first event and the plan of a run. Raises UsageError if the folder does not have them."""
     if not (folder / files.EVENTS).is_file():
         hint = "Name the report directory of a run, or run the suite first."
+        if merged.is_merged(folder):
+            hint = f"This is a merged report: name the folder of the shard that ran it, such as {folder}/shards/1."
         raise UsageError(f"{folder} is not a report directory: {files.EVENTS} is missing", hint=hint)
     started: RunStarted | None = None
     for event in parse(files.read_log(folder), name=str(folder / files.EVENTS)):

@@ -9,7 +9,7 @@ import click
 
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.core.events.log import parse
-from dra_conformance.report import bundle, files
+from dra_conformance.report import bundle, files, merged
 from dra_conformance.report.bundle import tree
 from dra_conformance.report.bundle.published_versions import published
 from dra_conformance.report.files import write_atomically
@@ -54,7 +54,8 @@ def command(folder: Path, out: Path) -> int:
         click.echo(f"not verified: {len(differences)} differences; no bundle was written")
         return ExitCode.FAILURES
     with files.events_of_a_run(folder):
-        versions = published(parse(files.read_log(folder), name=files.EVENTS))
+        logs = files.shard_folders(folder) if merged.is_merged(folder) else [folder]
+        versions = published(event for log in logs for event in parse(files.read_log(log), name=files.EVENTS))
         made = bundle.render(report, versions, folder=out.resolve().name)
     try:
         out.mkdir(parents=True, exist_ok=True)

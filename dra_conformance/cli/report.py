@@ -10,7 +10,7 @@ import orjson
 from dra_conformance.cli.terminal import width_of_terminal
 from dra_conformance.core import documents
 from dra_conformance.core.errors import ExitCode, UsageError
-from dra_conformance.report import files, junit
+from dra_conformance.report import files, junit, merged
 from dra_conformance.report.html import render as render_html
 from dra_conformance.report.model import to_plain
 from dra_conformance.report.terminal import render
@@ -42,9 +42,12 @@ def command(folder: Path, form: str, durations: int) -> int:
       dra-conformance report
       dra-conformance report dra-report --format junit > junit.xml
     """
-    if not (folder / files.EVENTS).is_file():
+    if merged.is_merged(folder):
+        report = merged.from_folder(folder)
+    elif (folder / files.EVENTS).is_file():
+        report = files.from_folder(folder)
+    else:
         raise UsageError(f"{folder} is not a report directory: {files.EVENTS} is missing")
-    report = files.from_folder(folder)
     with files.events_of_a_run(folder):
         match form:
             case "text":

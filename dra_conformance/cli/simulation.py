@@ -14,7 +14,7 @@ from dra_api.allocations import results_of_allocation
 from dra_api.informer import Change
 from dra_api.objects import Obj, key_of, name_of, namespace_of, uid_of
 from dra_conformance.core.errors import SuiteError, UsageError
-from dra_conformance.oracle import Case, Cluster, check, could_all_be_allocated, read_claim
+from dra_conformance.oracle import SMALL_BUDGET, Case, Cluster, check, could_all_be_allocated, read_claim
 from dra_conformance.oracle.dumps import Dump
 from dra_conformance.oracle.obstacles import obstacle
 from dra_conformance.oracle.schema import Claim
@@ -25,7 +25,6 @@ from reference_impl.scheduler.cycle import Cycle, Decision
 
 _SUFFIX = "-simulated"
 _ENDED = ("Succeeded", "Failed")
-_BUDGET = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +294,7 @@ class Simulation:
         for state in states:
             name = state.facts.name
             # Then it is not certain that devices are the obstacle.
-            if could_all_be_allocated(self.cluster, claims, node=name, budget=_BUDGET).verdict != "no":
+            if could_all_be_allocated(self.cluster, claims, node=name, budget=SMALL_BUDGET).verdict != "no":
                 return message
             found = obstacle(self.cluster, claims, name)
             reasons.setdefault(found.sentence, []).append((name, found.example))

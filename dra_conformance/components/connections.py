@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dra_api.certificates import CertificateError
+from dra_api.clock import Clock
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.transport import Transport
 from dra_conformance.control_plane.base import ControlPlane
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 class Connections:
     """The connections of one run.
 
-    `connect` opens a connection for reference components; `in_flight` surrounds their requests; `by_proxy`: components
-    whose programs use the proxy; `folder`: for the proxy's files; `lag_in_process` and `lag` delay the events of
-    watches of reference components and of programs behind the proxy.
+    `connect` opens a connection for reference components; `in_flight` surrounds their requests, and `own_clock` returns
+    the clock of their timeouts; `by_proxy`: components whose programs use the proxy; `folder`: for the proxy's files;
+    `lag_in_process` and `lag` delay the events of watches of reference components and of programs behind the proxy.
     """
 
     def __init__(
@@ -41,6 +42,7 @@ class Connections:
         *,
         connect: Callable[[], Transport],
         in_flight: Callable[[], AbstractContextManager[None]],
+        own_clock: Callable[[], Clock],
         log: EventLog,
         folder: Path,
         by_proxy: Collection[str],
@@ -48,7 +50,7 @@ class Connections:
         lag: Lag = no_lag,
     ) -> None:
         self._connect = connect
-        self._in_flight = in_flight
+        self._in_flight, self._own_clock = in_flight, own_clock
         self._lag_in_process, self._lag = lag_in_process, lag
         self.points = FaultPoints(self._tell)
         self._control_plane = control_plane
@@ -73,6 +75,7 @@ class Connections:
                 component=component,
                 clock=self._log.clock,
                 in_flight=self._in_flight,
+                own_clock=self._own_clock,
                 lag=self._lag_in_process,
             )
             found = self._transports[component] = RecordingTransport(faulty, self._log)

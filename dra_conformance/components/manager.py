@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from dra_api.client import KubeClient
-from dra_api.component import Component
+from dra_api.component import Component, Killable
 from dra_conformance.components import readiness, reference, start_check
 from dra_conformance.components.companions import CompanionPrograms
 from dra_conformance.components.context import RunContext, ScenarioContext
@@ -87,9 +87,11 @@ class ComponentManager:
         gates: Mapping[str, bool] | None = None,
         flags: Sequence[str] = (),
         arguments: Mapping[str, str] | None = None,
+        replica: str = "",
     ) -> None:
         """Start one component as the run's option says.
 
+        `replica` is the name of a further instance, for the other methods the component's name followed by it;
         `settings` add to those of the option, for reference components; `gates` add to the run's feature gates, for
         reference components and Kubernetes' programs; `flags` are for reference components (see `reference.build`)
         and take the place of `{flags}` in a command, until the scenario ends;
@@ -113,9 +115,9 @@ class ComponentManager:
                     arguments=arguments,
                 )
                 part.start()
-            self._parts[component] = part
+            self._parts[component + replica] = part
         elif spec.kind == "exec" or spec.is_kubernetes:
-            self._start_process(component, spec, gates or {}, arguments or {}, flags)
+            self._start_process(component, spec, gates or {}, arguments or {}, flags, replica)
 
     def _end(self, component: str, world: ScenarioContext) -> None:
         """Stop a component at the end of a scenario; a program that later scenarios can use continues to run."""
@@ -150,11 +152,22 @@ class ComponentManager:
         self.start(component, settings=settings, gates=gates, flags=flags, arguments=arguments)
 
     def kill(self, component: str) -> None:
-        """Kill a component; a reference component in process can only be stopped."""
+        """Kill a component; a reference component in process is stopped, unless it makes a difference."""
         process = self._processes.pop(component, None)
         if process is not None:
             self._run.log.emit(ComponentChanged(component=component, implementation="exec", action="kill"))
             process.kill()
+        part = self._parts.get(component)
+        if isinstance(part, Killable):
+            part.kill()
+        self.empty(component)
+
+    def terminate(self, component: str) -> None:
+        """Stop a component with SIGTERM, so that it can end in order."""
+        process = self._processes.pop(component, None)
+        if process is not None:
+            self._run.log.emit(ComponentChanged(component=component, implementation="exec", action="stop"))
+            process.stop()
         self.empty(component)
 
     def running(self, component: str) -> bool:
@@ -184,8 +197,10 @@ class ComponentManager:
         gates: Mapping[str, bool],
         arguments: Mapping[str, str],
         flags: Sequence[str] = (),
+        replica: str = "",
     ) -> None:
-        held = self._processes.get(component)
+        instance = component + replica
+        held = self._processes.get(instance)
         if held is not None:
             if held.running:
                 return
@@ -201,7 +216,7 @@ class ComponentManager:
             )
         companions = self._run.options.companions_of(component)
         self._companions.start(component, companions)
-        folder = self._run.target_folder(component)
+        folder = self._run.target_folder(instance)
         env = {"TMPDIR": str(folder)}
         isolation = self._run.isolation.with_folders(folder)
         ready = ""
@@ -216,20 +231,20 @@ class ComponentManager:
                 env["NAMESPACE"] = values["namespace"] = DRIVER_NAMESPACE
             command = [fill(word, values) for word in with_flags(spec.command, flags)]
             if flags:
-                self._flagged.add(component)
+                self._flagged.add(instance)
         if spec.mounts:
             view = folder / "view"
             view.mkdir(exist_ok=True, mode=0o700)
             isolation = isolation.with_mounts(spec.mounts, view=view)
         process = ManagedProcess(
-            component,
+            instance,
             command,
-            log_path=self._run.log_of(component),
+            log_path=self._run.log_of(instance),
             env=env,
             isolation=isolation,
         )
         process.start()
-        self._processes[component] = process
+        self._processes[instance] = process
         readiness.wait_ready(process, ready, clock=self._run.log.clock, patience=self._run.patience)
         if component == CONTROLLER and not flags and component not in self.came:
             if not ready:

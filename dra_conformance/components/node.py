@@ -11,6 +11,7 @@ import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -264,14 +265,14 @@ class ScenarioNode:
         gates = self._stated_gates()
         return {"FEATURE_GATES": gate_list(gates)} if gates and FLAGS not in spec.command else {}
 
-    def wait_driver(self, *, timeout: float | None = None) -> PluginHandle:
+    def wait_driver(self) -> PluginHandle:
         """Wait until the driver is registered with the kubelet.
 
         Raises Untestable with the contents of the registration folder, or the exit of the driver's process. For a
         driver that this process has never seen registered it raises TargetUnreachable, because other scenarios would
         fail too (components/start_check.py).
         """
-        seconds = timeout if timeout is not None else self._registration_seconds
+        seconds = self._registration_seconds
         process = self._processes.get(self.driver_name)
         try:
             handle = (
@@ -422,12 +423,17 @@ class ScenarioNode:
             return f"the driver's process runs{said}"
         return f"the driver's process ended with exit code {process.exit_code}{said}"
 
-    def start_beside(self, driver_name: str, inventory: str) -> None:
-        """Start another driver with a list of devices (`nic`, `fpga`), and wait until it is registered."""
+    def start_beside(self, driver_name: str, inventory: str, *, metadata: bool = False) -> None:
+        """Start another driver with a list of devices (`nic`, `fpga`), and wait until it is registered.
+
+        `metadata`: it describes the devices to containers.
+        """
         # Deferred: a run loads only the drivers that it starts.
         from reference_impl.inventory_plugin.inventory import Inventory
         from reference_impl.inventory_plugin.plugin import InventoryPlugin
+        from reference_impl.kubelet_plugin.options import FeatureGates
 
+        options = self._plugin_options(driver_name, driver_root=Path("/"))
         # Its errors are those of the driver under test only if that is the reference as well.
         judged = self.world.run.components.spec("driver").kind == "reference"
         with starting("driver") if judged else nullcontext():
@@ -435,7 +441,7 @@ class ScenarioNode:
                 KubeClient(self.world.run.component_transport("driver")),
                 clock=self.world.clock,
                 inventory=Inventory.load(inventory),
-                options=self._plugin_options(driver_name, driver_root=Path("/")),
+                options=replace(options, gates=FeatureGates(DeviceMetadata=metadata)),
             )
             plugin.start()
         self._parts[driver_name] = plugin
@@ -762,6 +768,15 @@ class ScenarioNode:
         folders = {"{plugins}": self.root / "plugins", "{registrar}": self.root / "plugins_registry"}
         mounts = self.world.run.components.spec("driver").mounts
         return {target: folders[str(source)] for source, target in mounts if str(source) in folders}
+
+    def on_machine(self, path: Path) -> Path:
+        """Return where a file that the driver names lies on this machine: the driver sees what its mounts show it."""
+        spec = self.world.run.components.spec("driver")
+        shown = self._shown_at()
+        for source, target in spec.mounts:
+            if path.is_relative_to(target):
+                return shown.get(target, source) / path.relative_to(target)
+        return path
 
     def _mounts(self, target: str, values: Mapping[str, str]) -> list[tuple[Path, Path]]:
         """Return the mounts of a program, with the node's folders in place of their placeholders."""

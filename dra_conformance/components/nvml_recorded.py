@@ -12,9 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-import yaml
-
-from dra_conformance.core import assets
+from dra_conformance.core import assets, documents
 
 RECORDED: Final[Mapping[int, str]] = {0x233510DE: "h200", 0x233010DE: "h100"}
 """The inventory of each recording, by PCI device id."""
@@ -65,9 +63,7 @@ def recording(inventory: str) -> dict[str, Any]:
 @cache
 def boards() -> list[dict[str, Any]]:
     """Return the captured boards: PCI device id, identity, and values of getters."""
-    found: list[dict[str, Any]] = yaml.safe_load(
-        (assets.fixtures() / "nvml" / "boards.yaml").read_text(encoding="utf-8")
-    )
+    found: list[dict[str, Any]] = documents.load(assets.fixtures() / "nvml" / "boards.yaml")
     return found
 
 

@@ -18,7 +18,14 @@ CLUSTER_COMPONENTS = ("claim-controller", "scheduler", "binder", "taint-eviction
 
 _KNOWN_SETTINGS: Mapping[str, tuple[str, ...]] = {
     "scheduler": ("publish", "dynamic-resource-allocation", "revision", "binding-timeout", "bug-compatible"),
-    "binder": ("dynamic-resource-allocation",),
+    "binder": (
+        "dynamic-resource-allocation",
+        "reservation-namespace",
+        "reservation-service-account",
+        "reservation-timeout",
+        "scale-adjust-namespace",
+        "cdi-enabled",
+    ),
     "driver": ("process",),
     "webhook": ("process",),
     "device-plugin": ("process",),
@@ -82,9 +89,10 @@ def build(
     match component:
         # Deferred imports: a run loads only the components that it starts.
         case "claim-controller":
-            from reference_impl.claim_controller import ClaimController
+            from reference_impl.claim_controller import ClaimController, ClaimControllerOptions
 
-            return ClaimController(client, clock=clock)
+            group_claims = (gates or {}).get("DRAWorkloadResourceClaims", True)
+            return ClaimController(client, clock=clock, options=ClaimControllerOptions(group_claims=group_claims))
         case "scheduler":
             from reference_impl.scheduler import Scheduler, SchedulerOptions
             from reference_impl.scheduler.bug_compatible import release
@@ -107,7 +115,22 @@ def build(
         case "binder":
             from reference_impl.binder import Binder, BinderOptions
 
-            return Binder(client, clock=clock, options=BinderOptions(dynamic_resource_allocation=enabled))
+            defaults = BinderOptions()
+            timeout = _seconds(settings.get("reservation-timeout"))
+            return Binder(
+                client,
+                clock=clock,
+                options=BinderOptions(
+                    dynamic_resource_allocation=enabled,
+                    reservation_namespace=settings.get("reservation-namespace", defaults.reservation_namespace),
+                    reservation_service_account=settings.get(
+                        "reservation-service-account", defaults.reservation_service_account
+                    ),
+                    reservation_timeout=defaults.reservation_timeout if timeout is None else timeout,
+                    scale_adjust_namespace=settings.get("scale-adjust-namespace", defaults.scale_adjust_namespace),
+                    cdi_enabled=settings.get("cdi-enabled", "false") == "true",
+                ),
+            )
         case "taint-eviction":
             from reference_impl.taint_eviction import TaintEviction
 

@@ -14,7 +14,14 @@ from pathlib import Path
 import orjson
 
 from dra_api.clock import Clock
-from dra_api.rpc import RpcError
+from dra_api.rpc import (
+    DEVICE_PLUGIN_TYPE,
+    PluginInfo,
+    RegistrationStatus,
+    RpcError,
+    SocketServer,
+    registration_handler,
+)
 from dra_api.rpc.device_plugin import (
     KUBELET_SOCKET,
     VERSION,
@@ -72,21 +79,34 @@ class ScriptedDevicePlugin:
         alias: the scenario's name of the plugin, also that of its socket.
         resource: the resource that it registers.
         folder: the kubelet's folder of device plugins.
+        registry: the kubelet's folder of registration sockets, another way to register.
         cdi_root: the folder for its CDI file.
         clock: clock of the deadline of Register.
         poke: called after every call, to wake waiters.
     """
 
     def __init__(
-        self, *, alias: str, resource: str, folder: Path, cdi_root: Path, clock: Clock, poke: Callable[[], None]
+        self,
+        *,
+        alias: str,
+        resource: str,
+        folder: Path,
+        registry: Path,
+        cdi_root: Path,
+        clock: Clock,
+        poke: Callable[[], None],
     ) -> None:
         self.alias = alias
         self.resource = resource
         self.options_answer = PluginOptions()
         self.behaviour = Behaviour()
         self.calls: list[Call] = []
+        self.statuses: list[RegistrationStatus] = []
+        """What the kubelet has reported by NotifyRegistrationStatus."""
         self._devices: tuple[PluginDevice, ...] = ()
         self._folder = folder
+        self._registry = registry
+        self._watched: SocketServer | None = None
         self._cdi_root = cdi_root
         self._clock = clock
         self._poke = poke
@@ -130,8 +150,34 @@ class ScriptedDevicePlugin:
             return f"{error.code}: {error.details}"
         return ""
 
+    def appear(self, *, version: str = VERSION, resource: str | None = None) -> None:
+        """Create a socket in `plugins_registry`, where the kubelet finds it."""
+        info = PluginInfo(
+            DEVICE_PLUGIN_TYPE,
+            self.resource if resource is None else resource,
+            str(self._folder / self.endpoint),
+            (version,),
+        )
+        self._watched = SocketServer(
+            self._registry / f"{self.alias}-reg.sock",
+            [registration_handler(lambda: info, notified=self._take_status)],
+            name=f"{self.alias}-reg",
+        )
+        self._watched.start()
+
+    def disappear(self) -> None:
+        """Remove the socket in `plugins_registry`; the plugin goes on serving. Idempotent."""
+        watched, self._watched = self._watched, None
+        if watched is not None:
+            watched.stop()
+
+    def _take_status(self, status: RegistrationStatus) -> None:
+        self.statuses.append(status)
+        self._poke()
+
     def stop(self) -> None:
-        """Remove the socket and end all streams. Idempotent."""
+        """Remove the sockets and end all streams. Idempotent."""
+        self.disappear()
         self._feed.close()
         server, self._server = self._server, None
         if server is not None:

@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 
 from dra_api.rpc import DRA_PLUGIN_TYPE, DRA_VERSIONS, ClaimRef, PluginServer, PreparedDevice, PrepareResult
+from dra_conformance.core.invented_names import invented
 
 Poke = Callable[[], None]
 STRANGER = "00000000-0000-0000-0000-000000000000"
@@ -153,13 +154,13 @@ class ScriptedDriver:
 
     def hold_registration(self, method: str) -> None:
         """Respond to no call of a method of the registration service from now on until `release`."""
-        self._held_registration = method
         self._release.clear()
+        self._held_registration = method
 
     def hold(self, method: str) -> None:
         """Respond to no call of a method from now on until `release`."""
-        self.script[method].held = True
         self._release.clear()
+        self.script[method].held = True
 
     def release(self) -> None:
         """Respond again as a driver that works, also to the calls that wait."""
@@ -216,7 +217,7 @@ class ScriptedDriver:
     @staticmethod
     def share_id(claim: str, request: str) -> str:
         """The share id for one request of a claim whose devices are shared."""
-        return str(uuid.uuid5(uuid.NAMESPACE_DNS, f"{request}.{claim}.dra.test"))
+        return str(uuid.uuid5(uuid.NAMESPACE_DNS, invented(f"{request}.{claim}")))
 
     @staticmethod
     def variable(claim: str, request: str) -> str:

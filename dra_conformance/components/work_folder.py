@@ -90,7 +90,7 @@ def root_for_sockets(*, small: bool = False) -> Path:
     """
     named = (os.environ.get(name) for name in ("XDG_RUNTIME_DIR", "TMPDIR"))
     root = next((folder for folder in named if folder and _is_reachable(folder)), "")
-    root = root or (_in_memory() if small else "") or tempfile.gettempdir()
+    root = root or (in_memory() if small else "") or tempfile.gettempdir()
     if len(root) > ROOM or not os.access(root, os.W_OK) or not _is_reachable(root):
         root = "/tmp"  # noqa: S108 - mkdtemp makes the folder below it private
     return Path(root)
@@ -106,7 +106,7 @@ def _is_reachable(folder: str) -> bool:
     return False
 
 
-def _in_memory() -> str:
+def in_memory() -> str:
     """Return a file system in memory with space, from which libraries can be loaded; empty if there is none."""
     folder = "/dev/shm"  # noqa: S108 - mkdtemp makes the folder below it private
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -10,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from dra_conformance.core import declaration
+from dra_conformance.core import declaration, shard
 from dra_conformance.core.component_spec import CHOICES, OWN_CLUSTER_COMPONENTS, OWN_CLUSTERS
 from dra_conformance.core.errors import UsageError
 from dra_conformance.core.option_checks import validated
@@ -36,6 +37,8 @@ def options_of(given: Mapping[str, Any]) -> RunOptions:
         value = given.get(option.name)
         if option.in_file and value is not None and value != () and value != []:
             values[option.name] = _value(option, value)
+    if isinstance(values.get("shard"), str):
+        values["shard"] = shard.resolved(values["shard"], os.environ)
     return from_mapping(values, where="options")
 
 

@@ -40,7 +40,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
         "compute-domain-controller",
         *_CLIENT,
         *("--namespace", "{namespace}"),
-        # Its identity if it takes part in an election, which it does not.
+        # The begin of its identity if it takes part in an election.
         *("--pod-name", "compute-domain-controller"),
         *("--image-name", _IMAGE),
         *("--log-verbosity-cd-daemon", "0"),
@@ -57,7 +57,7 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
 """Program and arguments of each component, for all releases."""
 
 _FEATURES: Mapping[str, tuple[str, ...]] = {
-    "driver": ("helper-library", "device-taints", "nvidia-checkpoint"),
+    "driver": ("device-metadata", "helper-library", "device-taints", "nvidia-checkpoint"),
     "compute-domain-plugin": ("nvidia-checkpoint",),
 }
 
@@ -85,11 +85,11 @@ class Preset:
     tools: str = "Go and a C compiler"
 
     def missing(self) -> list[Path]:
-        """Return the files that are not built."""
+        """Return the files that are not built. Placeholders of a node's folders are no files."""
         companions = self.companions
         beside = (*companions.manifests, *(program.command[0] for program in companions.programs))
         needed = (Path(self.command[0]), *(source for source, _ in self.mounts), *map(Path, beside))
-        return [path for path in needed if not path.exists()]
+        return [path for path in needed if not str(path).startswith("{") and not path.exists()]
 
 
 def nvidia(component: str, release: str) -> Preset:
@@ -108,6 +108,8 @@ def nvidia(component: str, release: str) -> Preset:
     if component != "webhook":
         mounts = ((folder / "templates", Path("/templates")),)
     if component == "driver":
+        # Metadata of devices: the helper library writes CDI files there, whatever --cdi-root says.
+        mounts += ((Path("{cdi}"), Path("/var/run/cdi")),)
         if old:  # it has no flag for the root of the host
             mounts += ((Path("/"), Path("/host-root")),)
             scripts = ("bind_to_driver.sh", "unbind_from_driver.sh")

@@ -16,6 +16,7 @@ from dra_conformance.core.errors import UsageError, unknown
 from dra_conformance.core.option_table import CHECKED_RELEASES, NO_API, OPTIONS
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules.window import Version
+from dra_conformance.core.shard import Shard
 from dra_conformance.core.tags import PROFILES
 
 Check = Callable[[RunOptions], None]
@@ -55,6 +56,13 @@ def values_are_choices(options: RunOptions) -> None:
                 # An empty default means "not given" and is none of the choices.
                 if value != option.default and value not in option.choices:
                     raise unknown(option.noun, value, option.choices)
+
+
+@_check
+def shard_is_one_of_its_number(options: RunOptions) -> None:
+    """A shard is I of N."""
+    if options.shard:
+        Shard.parse(options.shard.replace("auto/", "1/", 1))  # `options_of` resolves it for a run
 
 
 @_check

@@ -477,6 +477,15 @@ OPTIONS: tuple[Option, ...] = (
         example="restart",
     ),
     Option(
+        name="shard",
+        help="Run only shard I of N.",
+        note="Each scenario is in one shard; the shards take about the same time. `auto/N` is the shard of a pod of an "
+        "Indexed Job. `dra-conformance merge` makes one report of all shards.",
+        group="selection",
+        metavar="I/N",
+        example="2/3",
+    ),
+    Option(
         name="features",
         help="Also read the feature files of this directory.",
         group="selection",

@@ -26,6 +26,9 @@ FEATURES: dict[str, OptionalFeature] = {
     "health": OptionalFeature("driver", "The driver streams the health of every device (DRAResourceHealth)."),
     "device-taints": OptionalFeature("driver", "The driver publishes taints of its devices."),
     "dynamic-devices": OptionalFeature("driver", "The driver publishes other devices while it runs."),
+    "device-metadata": OptionalFeature(
+        "driver", "The driver writes metadata of devices for containers (KEP-5304), and does so as it is started."
+    ),
     "helper-library": OptionalFeature(
         "driver", "The driver is based on k8s.io/dynamic-resource-allocation/kubeletplugin."
     ),
@@ -40,6 +43,9 @@ FEATURES: dict[str, OptionalFeature] = {
     ),
     "plain-device-files": OptionalFeature(
         "driver", "The driver accepts plain files in place of the device files in its driver root."
+    ),
+    "domain-events": OptionalFeature(
+        "compute-domain-controller", "The ComputeDomain controller records events about ComputeDomains."
     ),
     "filter-timeout": OptionalFeature(
         "scheduler", "The scheduler limits a search for devices (filterTimeout of DynamicResourcesArgs)."

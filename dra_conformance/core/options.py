@@ -77,6 +77,7 @@ class RunOptions(msgspec.Struct, frozen=True, kw_only=True, rename="kebab", forb
     rule: tuple[str, ...] = default_of("rule")
     focus: tuple[str, ...] = default_of("focus")
     skip: tuple[str, ...] = default_of("skip")
+    shard: str = default_of("shard")
     features: tuple[str, ...] = default_of("features")
     supported_features: tuple[str, ...] | None = default_of("supported-features")
     fail_fast: bool = default_of("fail-fast")

@@ -59,19 +59,54 @@ class Checks:
         self._catch_up = catch_up
         self._settle = settle
         self._crash = crash
+        self._background_error: Exception | None = None
         self.rules: tuple[str, ...] = ()
         self.step = ""
         self.made = 0
+
+    def in_background(self, act: Callable[[], object]) -> Callable[[], None]:
+        """Return `act` for another thread, such as that of a component whose request it disturbs.
+
+        Its error ends the scenario instead of the thread: see `raise_background_error`.
+        """
+
+        def guarded() -> None:
+            try:
+                act()
+            except Exception as error:
+                # The first error counts: later ones follow from it.
+                self._background_error = self._background_error or error
+
+        return guarded
+
+    def raise_background_error(self) -> None:
+        """Raise the error of an act of the scenario in another thread: without that act nothing is judged."""
+        if self._background_error is not None:
+            raise self._background_error
 
     def begin_step(self, step: str, rules: tuple[str, ...]) -> None:
         """Set the step and the rules of the checks that follow; `made` counts them from zero."""
         self.step, self.rules, self.made = step, rules, 0
 
-    def check(self, ok: bool, message: str, *, expected: Value | None, observed: Value | None) -> None:
+    def check(
+        self,
+        ok: bool,
+        message: str,
+        *,
+        expected: Value | None,
+        observed: Value | None,
+        rules: tuple[str, ...] | None = None,
+    ) -> None:
         """Judge a condition and log the result. Raises CheckFailed, which ends the scenario.
 
-        `message` states the condition; a failure shows `expected` and `observed`.
+        A condition that does not hold because an act of the scenario failed in another thread is not judged.
+
+        `message` states the condition; a failure shows `expected` and `observed`. `rules` replaces the rules of the
+        step, if a step judges several rows that concern different rules.
         """
+        if not ok:
+            self.raise_background_error()
+        rules = self.rules if rules is None else rules
         self.made += 1
         expected_text, observed_text = show(expected), show(observed)
         if not ok and max(len(expected_text), len(observed_text)) >= _SHOWN:
@@ -81,7 +116,7 @@ class Checks:
             message = f"{message}; {crash}"
         self._log.emit(
             CheckMade(
-                rules=self.rules,
+                rules=rules,
                 ok=bool(ok),
                 message=message,
                 expected=expected_text,
@@ -94,7 +129,7 @@ class Checks:
                 f"{message}: expected {expected_text}; saw {observed_text}",
                 expected=expected_text,
                 observed=observed_text,
-                rules=self.rules,
+                rules=rules,
             )
 
     def eventually(

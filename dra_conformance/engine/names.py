@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from dra_conformance.core import manifests
+from dra_conformance.core.invented_names import invented
 
 
 class Names:
@@ -21,7 +22,7 @@ class Names:
             "namespace": namespace,
             "driver": driver,
             "suffix": suffix,
-            "sim": f"sim-{suffix}.dra.test",
+            "sim": invented(f"sim-{suffix}"),
         }
 
     def name(self, alias: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from collections.abc import Callable
 
 from dra_api.client import Conflict, KubeClient
@@ -33,6 +34,8 @@ class ScenarioObjects:
         self._namespace = namespace
         self._patience = patience
         self._created: list[tuple[Resource, str, str]] = []
+        # Steps write on the scenario's thread, faults that act on components' threads.
+        self._lock = threading.Lock()
         self._newest: dict[Resource, int] = {}  # resource versions that the observer may not have reached yet
         self.writes = 0
         """The number of writes of the scenario so far, without those of pods."""
@@ -104,7 +107,8 @@ class ScenarioObjects:
         The observer is late if its watches reconnect, such as after a killed API server in the scenario before. Raises
         Untestable if it does not catch up within the run's patience.
         """
-        newest, self._newest = self._newest, {}
+        with self._lock:
+            newest, self._newest = self._newest, {}
 
         def behind() -> list[str]:
             return [
@@ -130,11 +134,13 @@ class ScenarioObjects:
 
     def _count(self, resource: Resource) -> None:
         if resource != PODS:
-            self.writes += 1
+            with self._lock:
+                self.writes += 1
 
     def _wrote(self, resource: Resource, obj: Obj) -> None:
         self._count(resource)
         version = str((obj.get("metadata") or {}).get("resourceVersion") or "")
         # Other versions cannot be compared; `catch_up` does not wait for them.
         if version.isdecimal():
-            self._newest[resource] = int(version)
+            with self._lock:
+                self._newest[resource] = max(int(version), self._newest.get(resource, 0))

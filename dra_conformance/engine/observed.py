@@ -14,6 +14,7 @@ from dra_api.objects import (
     RESOURCE_CLAIM_TEMPLATES,
     RESOURCE_CLAIMS,
     RESOURCE_SLICES,
+    SCHEDULING_POD_GROUPS,
     Resource,
 )
 
@@ -28,3 +29,5 @@ ALWAYS: tuple[Resource, ...] = (
 )
 OPTIONAL: tuple[Resource, ...] = (BIND_REQUESTS, POD_GROUPS, COMPUTE_DOMAINS, COMPUTE_DOMAIN_CLIQUES)
 """Watched if the control plane serves them."""
+GATED: tuple[Resource, ...] = (SCHEDULING_POD_GROUPS,)
+"""Watched if the control plane serves them, which a feature gate decides."""

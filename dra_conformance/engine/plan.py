@@ -28,13 +28,14 @@ class Decision:
     """The decision on one scenario: run it (`status` None), or report a status with its reason.
 
     `of_rules` has the rules whose status or reason differs from the scenario's: one scenario can be impossible for
-    several reasons, of which each rule has its own.
+    several reasons, of which each rule has its own. `shard`: the shard that runs it, with --shard (`shards`).
     """
 
     scenario: Scenario
     status: Status | None = None
     reason: str = ""
     of_rules: Mapping[str, tuple[Status, str]] = field(default_factory=dict)
+    shard: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -171,6 +171,7 @@ class Run:
             connect=lambda: self._connect(control_plane),
             # Not the bound method: every scenario on a real control plane has a new clock.
             in_flight=lambda: self.clock.in_flight(),  # noqa: PLW0108
+            own_clock=lambda: self.clock,
             log=self.log,
             folder=self.work / "proxy",
             by_proxy=self._by_proxy(),
@@ -189,7 +190,8 @@ class Run:
             )
         # On the user's cluster the run's role may watch only the resources of the selected profiles.
         profiles = () if control_plane.own else self.options.profile
-        optional = [each for each in observed.OPTIONAL if may_watch(each, profiles) and client.serves(each)]
+        candidates = (*observed.OPTIONAL, *observed.GATED)
+        optional = [each for each in candidates if may_watch(each, profiles) and client.serves(each)]
         self.observed = (*observed.ALWAYS, *optional)
         observer = Observer(KubeClient(self._connect(control_plane)), self.observed, clock=self.log.clock, log=self.log)
         # Registered before the start, so that a start that fails is undone too.

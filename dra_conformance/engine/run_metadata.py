@@ -138,6 +138,7 @@ def planned(plan: Plan, catalogue: Catalogue) -> RunPlanned:
                 status=decision.status,
                 reason=decision.reason,
                 of_rules=dict(decision.of_rules),
+                shard=decision.shard,
             )
             for decision in plan.decisions
         ),

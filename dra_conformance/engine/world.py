@@ -134,7 +134,8 @@ class World:
         """
         found = self._states.get(kind)
         if found is None:
-            found = self._states[kind] = kind()
+            # `setdefault`: a fault that acts on a component's thread may have been first.
+            found = self._states.setdefault(kind, kind())
         return cast(S, found)
 
     # -- nodes -----------------------------------------------------------------------------------------------------

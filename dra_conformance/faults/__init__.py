@@ -5,7 +5,7 @@
 """
 
 from dra_conformance.faults.aim import Aim, Volley
-from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints
+from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, Silence
 from dra_conformance.faults.transport import FaultyTransport
 
-__all__ = ["Aim", "Call", "Cut", "Fault", "FaultPoints", "FaultyTransport", "Volley"]
+__all__ = ["Aim", "Call", "Cut", "Fault", "FaultPoints", "FaultyTransport", "Silence", "Volley"]

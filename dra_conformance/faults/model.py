@@ -7,7 +7,8 @@ Hooks run on the request's thread before the request is forwarded, and may chang
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -56,28 +57,76 @@ class Call:
         return " ".join(part for part in (self.component, info.verb, what or info.path, info.name) if part)
 
 
+class Silence:
+    """The time in which requests get no response. `end` breaks their connections and ends it for later ones."""
+
+    def __init__(self) -> None:
+        self.over = threading.Event()
+        self._lock = threading.Lock()
+        self._met = 0
+        self._waiting: dict[object, Callable[[], None]] = {}
+
+    @property
+    def met(self) -> int:
+        """The number of requests that have come in it so far."""
+        return self._met
+
+    @property
+    def waiting(self) -> int:
+        """The number of requests that wait for a response now."""
+        return len(self._waiting)
+
+    @contextmanager
+    def wait(self, on_end: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Count a request as waiting. `on_end` is called from another thread, or at once if the time is over."""
+        token = object()
+        with self._lock:
+            self._met += 1
+            self._waiting[token] = on_end
+            over = self.over.is_set()
+        try:
+            if over:
+                on_end()
+            yield
+        finally:
+            with self._lock:
+                del self._waiting[token]
+
+    def end(self) -> None:
+        """End the silence. Idempotent."""
+        with self._lock:
+            self.over.set()
+            callbacks = list(self._waiting.values())
+        for on_end in callbacks:
+            on_end()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
     """The fault of one request.
 
     `code` returns that HTTP status without forwarding the request; `retry_after_s` adds a Retry-After header (whole
     seconds). `lost` breaks the connection: `request` before the server has handled it, `answer` after; with `code`, the
-    lost answer is replaced by one of that status. `delay_s` delays the response by that many seconds. `then` is called
-    after the fault.
+    lost answer is replaced by one of that status. `delay_s` delays the response by that many seconds. `silence` keeps
+    the connection open without forwarding the request, until the client gives up or the silence ends; not for watches.
+    `then` is called after the fault.
     """
 
     code: int = 0
     retry_after_s: int = 0
     lost: Literal["", "request", "answer"] = ""
     delay_s: float = 0.0
+    silence: Silence | None = None
     then: Callable[[], None] | None = None
 
     @property
     def forwards(self) -> bool:
         """Whether the server handles the request."""
-        return self.lost == "answer" or not (self.lost or self.code)
+        return self.lost == "answer" or not (self.lost or self.code or self.silence)
 
     def __str__(self) -> str:
+        if self.silence:
+            return "not answered"
         if self.lost and self.code:
             return f"carried out and answered {self.code}"
         if self.lost:

@@ -12,9 +12,9 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from dra_api.request import Request, request_info
+from dra_conformance.core import documents
 from dra_conformance.core.events import ApiWrite, Event, FaultInjected, read
 from dra_conformance.rbac.table import AGENTS
 
@@ -181,4 +181,4 @@ class Table(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 @cache
 def stored() -> Table:
     """Return the stored table. Raises msgspec.ValidationError for an invalid row."""
-    return msgspec.convert(yaml.safe_load(FILE.read_text(encoding="utf-8")), Table)
+    return msgspec.convert(documents.load(FILE), Table)

@@ -39,7 +39,7 @@ from dra_api.status import StatusError
 from dra_api.threads import report_exception, started
 from dra_api.transport import JSON, Response
 from dra_conformance.faults.late import Lag, no_lag
-from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatch, expired
+from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatch, Silence, expired
 from dra_conformance.faults.upstream import Upstream
 
 T = TypeVar("T")
@@ -229,6 +229,9 @@ class FaultProxy:
 
     async def _forward(self, endpoint: _Endpoint, request: web.Request, call: Call, body: bytes) -> web.StreamResponse:
         fault = await self._decide(call)
+        if fault is not None and fault.silence is not None:
+            await self._keep_waiting(fault.silence)
+            return _hang_up(request)
         if fault is not None and not fault.forwards:
             await _struck(fault)
             return _hang_up(request) if fault.lost else _refuse(fault.answer(call))
@@ -264,6 +267,21 @@ class FaultProxy:
             if fault.lost:
                 return _refuse(fault.answer(call)) if fault.code else _hang_up(request)
         return web.Response(status=answer.status, headers=_returned(answer), body=content)
+
+    async def _keep_waiting(self, silence: Silence) -> None:
+        """Wait for the end of the silence. The request is not in work meanwhile; its client may give up."""
+        loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+        def end() -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended: so has the connection
+                loop.call_soon_threadsafe(ended.set)
+
+        self._serving -= 1
+        try:
+            with silence.wait(end):
+                await ended.wait()
+        finally:
+            self._serving += 1
 
     async def _decide(self, call: Call) -> Fault | None:
         if not self._points:

@@ -22,8 +22,9 @@ from dra_conformance.faults.model import Call, Cut, Fault, FaultPoints, OpenWatc
 class FaultyTransport:
     """The transport `inner` of a component, with the faults of `points`.
 
-    Delays use `clock`. `in_flight` surrounds every request; watches have no end and are not counted. `lag` delays the
-    events of watches.
+    Delays use `clock`; timeouts use that of the component, which `own_clock` returns (default: `clock`). `in_flight`
+    surrounds every request, except while a fault leaves it without a response. Watches have no end and are not counted.
+    `lag` delays the events of watches.
     """
 
     def __init__(
@@ -34,6 +35,7 @@ class FaultyTransport:
         component: str,
         clock: Clock,
         in_flight: Callable[[], AbstractContextManager[None]] = nullcontext,
+        own_clock: Callable[[], Clock] | None = None,
         lag: Lag = no_lag,
     ) -> None:
         self._inner = inner
@@ -41,34 +43,42 @@ class FaultyTransport:
         self._component = component
         self._clock = clock
         self._in_flight = in_flight
+        self._own_clock = own_clock or (lambda: clock)
         self._lag = lag
         self._closed = threading.Event()
+        self._lock = threading.Lock()
         # Streams that their component has dropped need no close.
         self._streams: weakref.WeakSet[_FaultyStream] = weakref.WeakSet()
 
     def request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
         """Send one request, or inject a fault."""
         with self._in_flight():
-            return self._request(method, path, **options)
-
-    def _request(self, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
-        fault: Fault | None = None
-        # Without hooks, as in most scenarios, the request is not even parsed.
-        if self._points:
+            # Without hooks, as in most scenarios, the request is not even parsed.
+            if not self._points:
+                return self._inner.request(method, path, **options)
             call = Call.of(self._component, method, path, options.get("query", ()))
             fault = self._points.decide(call)
-            if fault is not None and (refused := _instead(call, fault)) is not None:
-                return refused
+            if fault is None:
+                return self._inner.request(method, path, **options)
+            if fault.silence is None:
+                return self._with(fault, call, method, path, **options)
+        own = self._own_clock()
+        with own.in_flight(open_ended=True), fault.silence.wait():
+            ended = own.wait(fault.silence.over, options.get("timeout"))
+        raise TransportError(f"{call}: {'the server closed the connection' if ended else 'timed out'}")
+
+    def _with(self, fault: Fault, call: Call, method: str, path: str, **options: Unpack[RequestOptions]) -> Response:
+        if (refused := _instead(call, fault)) is not None:
+            return refused
         answer = self._inner.request(method, path, **options)
-        if fault is not None:
-            if fault.delay_s:
-                self._clock.wait(self._closed, fault.delay_s)
-            if fault.then is not None:
-                fault.then()
-            if fault.lost and fault.code:
-                return fault.answer(call)
-            if fault.lost:
-                raise TransportError(f"{method} {path}: the connection broke before the response")
+        if fault.delay_s:
+            self._clock.wait(self._closed, fault.delay_s)
+        if fault.then is not None:
+            fault.then()
+        if fault.lost and fault.code:
+            return fault.answer(call)
+        if fault.lost:
+            raise TransportError(f"{method} {path}: the connection broke before the response")
         return answer
 
     def stream(self, path: str, **options: Unpack[StreamOptions]) -> Stream | Response:
@@ -86,13 +96,19 @@ class FaultyTransport:
         if delay := self._lag(call.info.resource):
             found = LateStream(found, delay, clock=self._clock)
         stream = _FaultyStream(found, call, self._points)
-        self._streams.add(stream)
+        with self._lock:
+            self._streams.add(stream)
+        # `close` may have listed the watches just before this one was there.
+        if self._closed.is_set():
+            stream.close()
         return stream
 
     def close(self) -> None:
         """End all watches of this transport."""
         self._closed.set()
-        for stream in list(self._streams):
+        with self._lock:
+            streams = list(self._streams)
+        for stream in streams:
             stream.close()
 
 

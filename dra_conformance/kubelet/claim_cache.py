@@ -101,6 +101,12 @@ class ClaimCache:
         with self.lock:
             return [self._records[key] for key in sorted(self._records)]
 
+    def pod_uids(self, driver: str = "") -> set[str]:
+        """The uids of the pods that hold claims; with `driver`, claims with devices of that driver."""
+        with self.lock:
+            records = [record for record in self.all() if not driver or driver in record.drivers]
+            return {uid for record in records for uid in record.pod_uids}
+
     def of_pod(self, pod_uid: str) -> list[ClaimRecord]:
         """The records that a pod uses."""
         with self.lock:

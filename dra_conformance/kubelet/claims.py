@@ -14,7 +14,7 @@ from typing import Any
 
 from dra_api.allocations import results_of
 from dra_api.client import ApiError, KubeClient
-from dra_api.objects import Obj, Resource, controller_of, name_of, namespace_of, uid_of
+from dra_api.objects import SCHEDULING_POD_GROUPS, Obj, Resource, controller_of, name_of, namespace_of, uid_of
 from dra_api.rpc import ClaimRef, PrepareResult, RpcError
 from dra_api.transport import TransportError
 from dra_conformance.core.events import KubeletClaim
@@ -71,8 +71,27 @@ def pod_claims(pod: Obj) -> list[PodClaim]:
 
 
 def reserved_for(pod: Obj, claim: Obj) -> bool:
-    """Whether `status.reservedFor` has the uid of the pod (rule DRA-274), which is all that kubelets compare."""
-    return any(entry["uid"] == uid_of(pod) for entry in claim.get("status", {}).get("reservedFor") or ())
+    """Whether `status.reservedFor` has the uid of the pod (rule DRA-274) or the name of its PodGroup.
+
+    Kubelets compare nothing else (resourceclaim.go, IsReservedForPod, v1.37).
+    """
+    return any(
+        entry["uid"] == uid_of(pod) or _names_group(pod, entry, entry.get("apiGroup"), entry.get("resource"))
+        for entry in claim.get("status", {}).get("reservedFor") or ()
+    )
+
+
+def is_of_group(pod: Obj, claim: Obj) -> bool:
+    """Whether the PodGroup that the pod names controls the claim (resourceclaim.go, IsForPod, v1.37)."""
+    owner = controller_of(claim) or {}
+    group = str(owner.get("apiVersion", "")).partition("/")[0]
+    return _names_group(pod, owner, group, f"{owner.get('kind')}s".lower())
+
+
+def _names_group(pod: Obj, reference: Obj, group: str | None, resource: str | None) -> bool:
+    named = (pod["spec"].get("schedulingGroup") or {}).get("podGroupName")
+    is_group = (group, resource) == (SCHEDULING_POD_GROUPS.group, SCHEDULING_POD_GROUPS.plural)
+    return bool(named) and is_group and reference.get("name") == named
 
 
 class ClaimManager:
@@ -125,7 +144,7 @@ class ClaimManager:
         wanted: dict[ClaimKey, ClaimRecord] = {}
         for use in pod_claims(pod):
             claim = self._fetch(namespace_of(pod), use.claim_name)
-            if use.must_be_owned:
+            if use.must_be_owned and not is_of_group(pod, claim):
                 owner = controller_of(claim)
                 if owner is None or owner.get("uid") != uid_of(pod):
                     raise ClaimRefused(

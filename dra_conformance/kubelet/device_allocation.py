@@ -1,8 +1,8 @@
 """Devices of plugins for pods: chosen and allocated at admission, given to containers at their start.
 
 `DeviceAllocator` belongs to one life of a kubelet. Its record of allocations is in the checkpoint of the folder of
-device plugins. It starts no thread. The topology manager is not emulated: as with its policy `none`, devices are chosen
-without their NUMA nodes.
+device plugins. It starts no thread. With another policy of the topology manager than `none`, it aligns devices by NUMA
+node (`dra_conformance.kubelet.topology`).
 
 Source: k8s.io/kubernetes v1.37.2, pkg/kubelet/cm/devicemanager/manager.go (Allocate, devicesToAllocate,
 GetDeviceRunContainerOptions) and pod_devices.go. Error messages are the kubelet's own.
@@ -20,15 +20,18 @@ from dra_api.quantity import Quantity
 from dra_api.rpc import RpcError
 from dra_api.rpc.device_plugin import ContainerAllocation, PreferenceRequest
 from dra_conformance.core.events import KubeletProblem
-from dra_conformance.kubelet import device_checkpoint
+from dra_conformance.kubelet import device_checkpoint, node_fit, topology
 from dra_conformance.kubelet.device_checkpoint import Held
 from dra_conformance.kubelet.device_plugins import DeviceManager
 from dra_conformance.kubelet.errors import AdmissionRefused, DeviceStartFailed
 from dra_conformance.kubelet.offered_resources import OfferedResources
 from dra_conformance.kubelet.record import Record
+from dra_conformance.kubelet.topology import Hints, Nodes, Topology
 
 REASON = "UnexpectedAdmissionError"
 """The reason of a pod that the kubelet refused because of its devices."""
+NOT_ALIGNED = "TopologyAffinityError"
+"""The reason of a pod whose devices the topology manager could not align."""
 
 Key = tuple[str, str, str]
 """Pod uid, container and resource."""
@@ -37,7 +40,7 @@ Key = tuple[str, str, str]
 class DeviceAllocator:
     """Allocates devices of plugins to the pods of one node.
 
-    `active` returns the uids of the pods whose devices are not free.
+    `active` returns the uids of the pods whose devices are not free. `aligned`: the settings of the topology manager.
     """
 
     def __init__(
@@ -47,8 +50,10 @@ class DeviceAllocator:
         *,
         record: Record,
         active: Callable[[], Collection[str]],
+        aligned: Topology | None = None,
     ) -> None:
         self.offered = offered
+        self._topology = aligned or Topology()
         self._manager = manager
         self._record = record
         self._active = active
@@ -116,8 +121,12 @@ class DeviceAllocator:
             self._free_ended(uid_of(pod))
             reusable: dict[str, list[str]] = {}
             try:
+                of_pod = self._align_pod(pod) if self._topology.scope == topology.POD else None
                 for container, gives_back in _containers(pod):
-                    self._allocate_container(pod, container, reusable)
+                    nodes = of_pod
+                    if self._topology.scope == topology.CONTAINER:
+                        nodes = self._align(dict(self._limits(pod, container)), [(pod, container)], reusable)
+                    self._allocate_container(pod, container, reusable, nodes)
                     for one in self.held(uid_of(pod), container["name"]):
                         rest = [i for i in reusable.get(one.resource, ()) if i not in one.ids]
                         # An ordinary init container has ended when the next container starts (DP-067 to DP-070).
@@ -133,13 +142,74 @@ class DeviceAllocator:
         for uid in ended:
             self.release(uid)
 
+    def _align_pod(self, pod: Obj) -> Nodes | None:
+        """Return the NUMA nodes for all containers of a pod, None for any. Raises AdmissionRefused (DP-096)."""
+        counts: dict[str, dict[str, int]] = {}
+        containers = [container for container, _ in _containers(pod)]
+        for container in containers:
+            for resource, count in self._limits(pod, container):
+                counts.setdefault(resource, {})[container["name"]] = count
+        # What init containers give back plays no part in this scope.
+        totals = {resource: node_fit.pod_total(pod["spec"], of) for resource, of in counts.items()}
+        return self._align(totals, [(pod, container) for container in containers], {})
+
+    def _align(
+        self,
+        counts: Mapping[str, int],
+        users: Sequence[tuple[Obj, Mapping[str, Any]]],
+        reusable: Mapping[str, Sequence[str]],
+    ) -> Nodes | None:
+        """Return the NUMA nodes for devices of containers, None for any. Raises AdmissionRefused (DP-090)."""
+        if self._topology.policy == topology.NONE:
+            return None
+        hints = []
+        for resource, count in counts.items():
+            if count:
+                has = {
+                    i
+                    for pod, container in users
+                    for one in self.held(uid_of(pod), container["name"])
+                    if one.resource == resource
+                    for i in one.ids
+                }
+                hints.append(self._hints(resource, count, has, reusable.get(resource, ())))
+        nodes, admitted = topology.merge(self._topology, hints)
+        if not admitted:
+            raise AdmissionRefused(NOT_ALIGNED, "Resources cannot be allocated with Topology locality")
+        return nodes
+
+    def _hints(self, resource: str, count: int, has: Collection[str], reusable: Sequence[str]) -> Hints | None:
+        devices = self.offered.devices(resource)
+        if not topology.names_nodes(devices.values()):
+            return None
+        if has and len(has) != count:
+            return ()
+        return topology.hints(
+            devices.values(),
+            # After a restart of the kubelet: those that the pod has.
+            free=has or self._free(resource),
+            reusable=() if has else reusable,
+            count=count,
+            numa_nodes=self._topology.numa_nodes,
+        )
+
+    def _free(self, resource: str) -> list[str]:
+        """Return the ids that can be allocated and are in no use, in the order of the list."""
+        with self._lock:
+            used = {i for one in self._held.values() if one.resource == resource for i in one.ids}
+        return [i for i in self.offered.usable(resource) or () if i not in used]
+
     def _allocate_container(
-        self, pod: Obj, container: Mapping[str, Any], reusable: Mapping[str, Sequence[str]]
+        self,
+        pod: Obj,
+        container: Mapping[str, Any],
+        reusable: Mapping[str, Sequence[str]],
+        nodes: Nodes | None,
     ) -> None:
         changed = False
         for resource, count in self._limits(pod, container):
             key = (uid_of(pod), container["name"], resource)
-            ids = self._choose(key, count, reusable.get(resource, ()))
+            ids = self._choose(key, count, reusable.get(resource, ()), nodes)
             if not ids:
                 continue
             answer = self._allocate(resource, ids)
@@ -161,12 +231,11 @@ class DeviceAllocator:
             if resource in known or self.offered.usable(resource) is not None:
                 yield resource, int(Quantity.parse(quantity).value)
 
-    def _choose(self, key: Key, count: int, reusable: Sequence[str]) -> tuple[str, ...]:
+    def _choose(self, key: Key, count: int, reusable: Sequence[str], nodes: Nodes | None) -> tuple[str, ...]:
         """Return the ids for a container; none if it has its devices already. Raises AdmissionRefused."""
         uid, container, resource = key
         with self._lock:
             before = self._held[key].ids if key in self._held else None
-            used = {i for one in self._held.values() if one.resource == resource for i in one.ids}
         if before is not None and len(before) != count:
             raise _refused(
                 f'pod "{uid}" container "{container}" changed request for resource "{resource}" '
@@ -187,21 +256,35 @@ class DeviceAllocator:
         needed = count - len(chosen)
         if needed == 0:
             return tuple(chosen)
-        free = [i for i in usable if i not in used]
+        free = self._free(resource)
         if len(free) < needed:
             raise _refused(
                 f"requested number of devices unavailable for {resource}. Requested: {needed}, Available: {len(free)}"
             )
-        preferred = self._preferred(resource, free, chosen, count)
+        return (*chosen, *self._pick(resource, free, chosen, count, nodes))
+
+    def _pick(
+        self, resource: str, free: Sequence[str], chosen: Sequence[str], count: int, nodes: Nodes | None
+    ) -> tuple[str, ...]:
+        """Return the missing devices: aligned ones first, and among equal ones those that the plugin prefers."""
+        needed = count - len(chosen)
+        aligned, others, without = topology.split(free, self.offered.devices(resource), nodes)
+        if len(aligned) == needed:
+            return tuple(aligned)
+        first = [] if len(aligned) > needed else aligned
+        # If there are more aligned devices than needed, the plugin chooses among them only (DP-078).
+        among = aligned if len(aligned) > needed else free
+        preferred = self._preferred(resource, among, (*chosen, *first), count)
         # The plugin's wish first, and only as far as it names free devices (DP-079).
-        order = [*(i for i in dict.fromkeys(preferred) if i in free), *(i for i in free if i not in preferred)]
-        return (*chosen, *order[:needed])
+        order = dict.fromkeys((*first, *(i for i in preferred if i in among), *aligned, *others, *without))
+        return tuple(order)[:needed]
 
     def _preferred(self, resource: str, free: Sequence[str], chosen: Sequence[str], count: int) -> Sequence[str]:
         plugin = self._manager.serving(resource)
         if plugin is None or not plugin.options.get_preferred_allocation_available:
             return ()
-        request = PreferenceRequest(available=(*free, *chosen), must_include=tuple(chosen), size=count)
+        available = tuple(dict.fromkeys((*free, *chosen)))
+        request = PreferenceRequest(available=available, must_include=tuple(chosen), size=count)
         try:
             answer = plugin.prefer(request)
         except RpcError as error:

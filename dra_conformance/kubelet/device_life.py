@@ -5,6 +5,7 @@ Owns the connections, the checkpoint and the thread that writes the Node object,
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from dra_conformance.kubelet.device_plugins import ConnectedPlugin, DeviceManage
 from dra_conformance.kubelet.node_resources import NodeResources
 from dra_conformance.kubelet.offered_resources import OfferedResources
 from dra_conformance.kubelet.record import Record
+from dra_conformance.kubelet.topology import Topology
 
 
 class DeviceLife:
@@ -24,6 +26,7 @@ class DeviceLife:
         folder: the folder of device plugins, with `kubelet.sock` and the checkpoint.
         active: returns the uids of pods that have not ended.
         resync: called with the uids of pods whose devices may have another health.
+        topology: the settings of the topology manager.
     """
 
     def __init__(
@@ -36,11 +39,14 @@ class DeviceLife:
         record: Record,
         active: Callable[[], Collection[str]],
         resync: Callable[[Iterable[str]], None],
+        topology: Topology,
     ) -> None:
         self.offered = OfferedResources(clock)
         self.manager = DeviceManager(folder, clock=clock, record=record, changed=self._on_change)
-        self.allocator = DeviceAllocator(self.manager, self.offered, record=record, active=active)
+        self.allocator = DeviceAllocator(self.manager, self.offered, record=record, active=active, aligned=topology)
         self._resync = resync
+        # A plugin that ends and its successor report on two threads.
+        self._change = threading.Lock()
         self._node = NodeResources(client, clock, node, self.offered, forgotten=self.allocator.save)
 
     def start(self) -> None:
@@ -59,13 +65,16 @@ class DeviceLife:
     def _on_change(self, plugin: ConnectedPlugin) -> None:
         resource = plugin.resource
         if plugin.ended is not None:
-            # Another plugin of the resource takes over, with the devices as they are (DP-012).
-            if self.manager.serving(resource) is None:
-                self.offered.disconnect(resource)
+            with self._change:
+                # Another plugin of the resource takes over, with the devices as they are (DP-012).
+                if self.manager.serving(resource) is None:
+                    self.offered.disconnect(resource)
         elif plugin.lists:
-            self.offered.take(resource, plugin.devices)
+            with self._change:
+                self.offered.take(resource, plugin.devices)
             self.allocator.save()
             self._resync(self.allocator.holders(resource))
         else:
-            self.offered.connect(resource)
+            with self._change:
+                self.offered.connect(resource)
         self._node.notify()

@@ -306,6 +306,25 @@ class DeviceManager:
         """Return the sockets in the folder."""
         return [path for path in _entries(self.folder) if stat.S_ISSOCK(_mode(path))]
 
+    # -- plugins_registry ------------------------------------------------------------------------------------------
+
+    def connect(self, resource: str, endpoint: Path, versions: Sequence[str]) -> ConnectedPlugin:
+        """Connect to a plugin that has a socket in `plugins_registry` (DP-014). Raises RegistrationRefused."""
+        if VERSION not in versions:
+            raise RegistrationRefused(
+                f"manager version, {VERSION}, is not among plugin supported versions {list(versions)}"
+            )
+        if not is_extended_resource(resource):
+            raise RegistrationRefused(f'invalid name of device plugin socket: the ResourceName "{resource}" is invalid')
+        registration = Registration(version=VERSION, endpoint=str(endpoint), resource_name=resource)
+        plugin, _ = self._connect(registration)
+        self._record(KubeletDevicePlugin(step="registered", resource=resource, endpoint=str(endpoint), version=VERSION))
+        return plugin
+
+    def disconnect(self, plugin: ConnectedPlugin) -> None:
+        """End the connection to a plugin whose socket in `plugins_registry` is gone (DP-015)."""
+        plugin.close()
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _register(self, registration: Registration) -> None:
@@ -330,7 +349,7 @@ class DeviceManager:
             )
 
     def _accept(self, registration: Registration) -> bool:
-        """Connect to the plugin and open its list. Return whether it answered the first call."""
+        """Check a call of Register and connect. Return whether the plugin answered the first call."""
         with self._lock:
             refused, self._refusals = self._refusals > 0, max(self._refusals - 1, 0)
         if refused:
@@ -341,6 +360,13 @@ class DeviceManager:
             )
         if not is_extended_resource(registration.resource_name):
             raise RegistrationRefused(f"{registration.resource_name!r} is not the name of an extended resource")
+        return self._connect(registration)[1] == 1
+
+    def _connect(self, registration: Registration) -> tuple[ConnectedPlugin, int]:
+        """Connect to a plugin and open its list. Return it with the number of calls until it answered.
+
+        Raises RegistrationRefused.
+        """
         socket = self.folder / registration.endpoint
         with self._lock:
             if any(
@@ -366,7 +392,7 @@ class DeviceManager:
                 self._plugins += (plugin,)
         if stopped:
             plugin.close()
-            return calls == 1
+            return plugin, calls
         self._changed(plugin)
         try:
             plugin.watch()
@@ -374,7 +400,7 @@ class DeviceManager:
             plugin.ended = str(error)
             plugin.close()
             raise RegistrationRefused(f"the device plugin at {socket} does not respond: {error}") from error
-        return calls == 1
+        return plugin, calls
 
     def _dial(self, plugin: ConnectedPlugin) -> int:
         """Call GetDevicePluginOptions until the plugin listens, at most for DIAL_SECONDS. Return the number of calls.

@@ -38,6 +38,10 @@ class CheckpointCorrupt(KubeletError):
     """The kubelet's checkpoint does not read back; the real kubelet refuses to start too."""
 
 
+class SettingsRefused(KubeletError):
+    """The kubelet does not start with its settings on this machine."""
+
+
 class AdmissionRefused(KubeletError):
     """The kubelet refuses a pod for good. `reason` is that of the pod's status."""
 

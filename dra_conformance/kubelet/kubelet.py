@@ -23,7 +23,7 @@ from dra_conformance.kubelet.claim_cache import ClaimCache, ClaimRecord
 from dra_conformance.kubelet.claims import ClaimManager
 from dra_conformance.kubelet.container_view import ContainerView
 from dra_conformance.kubelet.device_life import DeviceLife
-from dra_conformance.kubelet.errors import KubeletError
+from dra_conformance.kubelet.errors import KubeletError, SettingsRefused
 from dra_conformance.kubelet.gates import Gates, Timing
 from dra_conformance.kubelet.health import DeviceKey, HealthWatcher
 from dra_conformance.kubelet.plugins import PluginManager
@@ -32,6 +32,7 @@ from dra_conformance.kubelet.pod_status import HOST_IP, Phase
 from dra_conformance.kubelet.pods import PodWorkers
 from dra_conformance.kubelet.record import Log, recorder, silent
 from dra_conformance.kubelet.runtime import Programs, Runtime
+from dra_conformance.kubelet.topology import Topology
 
 
 class Kubelet:
@@ -53,7 +54,8 @@ class Kubelet:
             which knows only v1alpha1 and calls it whatever a driver announces.
         labels: additional labels of a Node object that it creates.
 
-    `start` raises CheckpointCorrupt if the checkpoint cannot be read.
+    `start` raises CheckpointCorrupt if the checkpoint cannot be read, and SettingsRefused for settings of the topology
+    manager that do not fit the machine.
     """
 
     def __init__(
@@ -83,6 +85,8 @@ class Kubelet:
         self.state_dir = root / "state"
         self.device_plugins_dir: Path | None = None
         """The folder of device plugins; None: the kubelet serves none. Set it before `start`."""
+        self.topology = Topology()
+        """The settings of the topology manager. Set them before `start`."""
         self.runtime = Runtime(programs)
         self.gates = gates or Gates()
         self.timing = timing or Timing()
@@ -103,6 +107,8 @@ class Kubelet:
         with self._life_lock:
             if self._life is not None:
                 return
+            if problem := self.topology.problem():
+                raise SettingsRefused(problem)
             folders = (self.root, self.registration_dir, self.plugins_dir, self.state_dir, *self.cdi_roots)
             served = () if self.device_plugins_dir is None else (self.pod_resources_socket.parent,)
             for folder in (*folders, *served):
@@ -266,6 +272,7 @@ class _Life:
                 record=record,
                 active=self._active_pods,
                 resync=self._look_at,
+                topology=kubelet.topology,
             )
             if kubelet.device_plugins_dir is not None
             else None
@@ -282,6 +289,7 @@ class _Life:
             wipe_at_start=kubelet._wipe_at_start,
             negotiates_health=kubelet._negotiates_health,
             shown_at=kubelet._shown_at,
+            device_manager=self.devices.manager if self.devices else None,
         )
         self.claims = ClaimManager(
             client=client,
@@ -318,9 +326,10 @@ class _Life:
 
     def start(self) -> None:
         """Plugins first, so that pods that are there already find their drivers."""
-        self.plugins.start()
+        # The device manager serves plugins that the plugin manager finds.
         if self.devices is not None:
             self.devices.start()
+        self.plugins.start()
         self.pods.start()
         if self.pod_resources is not None:
             self.pod_resources.start()

@@ -100,6 +100,11 @@ class OfferedResources:
         with self._lock:
             return self._resources[resource].usable if resource in self._resources else None
 
+    def devices(self, resource: str) -> Mapping[str, PluginDevice]:
+        """Return the devices of the last list by id, whatever their health; none for an unknown resource."""
+        with self._lock:
+            return self._resources[resource].devices if resource in self._resources else {}
+
     def device(self, resource: str, device_id: str) -> PluginDevice | None:
         """Return a device of the last list."""
         with self._lock:

@@ -1,8 +1,9 @@
-"""The DRA drivers of a node: the registration folder, handshakes, instances, and the deletion of slices.
+"""The plugins of a node: the registration folder, handshakes, instances of drivers, and the deletion of slices.
 
 Sockets appear and disappear in the registration folder. The manager calls GetInfo on each, validates the response, and
-reports the outcome with NotifyRegistrationStatus. `PluginManager` owns the watch of the folder, one worker thread, one
-thread that deletes slices, and the connections to all instances, between `start` and `stop`.
+reports the outcome with NotifyRegistrationStatus. Device plugins are left to the device manager. `PluginManager` owns
+the watch of the folder, one worker thread, one thread that deletes slices, and the connections to all instances,
+between `start` and `stop`.
 
 Source: pkg/kubelet/pluginmanager (handshake, retry), pkg/kubelet/cm/dra/plugin/dra_plugin_manager.go (version choice,
 health service, several instances, wiping), v1.37; rules DRA-257 to DRA-262, DRA-273, DRA-285 to DRA-287, DRA-573,
@@ -21,6 +22,7 @@ from dra_api.client import ApiError, KubeClient
 from dra_api.clock import Clock
 from dra_api.objects import Obj, Resource, name_of, uid_of
 from dra_api.rpc import (
+    DEVICE_PLUGIN_TYPE,
     DRA_PLUGIN_TYPE,
     DRA_VERSIONS,
     HEALTH_V1ALPHA1,
@@ -35,6 +37,7 @@ from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from dra_conformance.core.events import KubeletConnection, KubeletProblem, KubeletRegistration, KubeletSlices
 from dra_conformance.kubelet.calls import PluginInstance
+from dra_conformance.kubelet.device_plugins import ConnectedPlugin, DeviceManager
 from dra_conformance.kubelet.errors import DriverNotRegistered, RegistrationRefused
 from dra_conformance.kubelet.folder_watch import FolderWatch
 from dra_conformance.kubelet.gates import Timing
@@ -72,11 +75,13 @@ def choose_health(versions: tuple[str, ...]) -> str:
 class _Socket:
     """A socket in the registration folder: its file (to notice a successor of the same name) and how it fared.
 
-    `refused`: how often the connection was refused and tried again soon.
+    `instance` or `device_plugin`: what was registered. `refused`: how often the connection was refused and tried again
+    soon.
     """
 
     inode: tuple[int, int]
     instance: PluginInstance | None = None
+    device_plugin: ConnectedPlugin | None = None
     info: PluginInfo | None = None
     error: str = ""
     refused: int = 0
@@ -99,6 +104,7 @@ class PluginManager:
         shown_at: folders of the node by the path at which a program in a mount namespace sees them; an endpoint below
             such a path is called in the folder.
         on_instance: called with every new instance, and with every removed one (second argument False).
+        device_manager: takes device plugins; None if the kubelet serves none.
     """
 
     def __init__(
@@ -115,8 +121,10 @@ class PluginManager:
         wipe_at_start: bool,
         negotiates_health: bool = True,
         shown_at: Mapping[Path, Path] | None = None,
+        device_manager: DeviceManager | None = None,
     ) -> None:
         self._client = client
+        self._device_manager = device_manager
         self._shown_at = dict(shown_at or {})
         self._slices = slices
         self._clock = clock
@@ -163,6 +171,16 @@ class PluginManager:
         self._watch.stop()
         self._queue.shut_down()
         self._wipes.shut_down()
+        self._close_instances()
+        for thread in self._threads:
+            join(thread)
+        self._threads.clear()
+        # Again: a driver may have registered until its thread ended.
+        self._close_instances()
+        with self.changed:
+            self.changed.notify_all()
+
+    def _close_instances(self) -> None:
         with self._lock:
             instances = [instance for several in self._instances.values() for instance in several]
             self._instances.clear()
@@ -170,11 +188,6 @@ class PluginManager:
         # Without the lock, which the callbacks of the connections take.
         for instance in instances:
             instance.close()
-        for thread in self._threads:
-            join(thread)
-        self._threads.clear()
-        with self.changed:
-            self.changed.notify_all()
 
     # -- for the kubelet -----------------------------------------------------------------------------------------
 
@@ -282,7 +295,7 @@ class PluginManager:
         if known is not None and known.inode != inode:
             self._forget_socket(path, known)
             known = None
-        if inode is None or (known is not None and known.instance is not None):
+        if inode is None or (known is not None and (known.instance or known.device_plugin) is not None):
             return
         with self._lock:
             if self._stopped:
@@ -311,17 +324,20 @@ class PluginManager:
                 )
             )
             try:
-                instance = self._admit(info, path)
+                registered = self._admit_any(info, path)
             except RegistrationRefused as error:
                 self._notify(plugin, path, RegistrationStatus(False, str(error)))
                 raise
             try:
                 self._notify(plugin, path, RegistrationStatus(True))
             except RegistrationRefused:
-                self._remove(instance)
+                self._remove_any(registered)
                 raise
         with self.changed:
-            socket.instance = instance
+            if isinstance(registered, ConnectedPlugin):
+                socket.device_plugin = registered
+            else:
+                socket.instance = registered
             socket.error = ""
             self.changed.notify_all()
 
@@ -346,6 +362,19 @@ class PluginManager:
                     failed=failed,
                 )
             )
+
+    def _admit_any(self, info: PluginInfo, path: Path) -> PluginInstance | ConnectedPlugin:
+        """Register a driver or a device plugin (DP-014). Raises RegistrationRefused."""
+        if info.type == DEVICE_PLUGIN_TYPE and self._device_manager is not None:
+            endpoint = Path(self._on_node(info.endpoint)) if info.endpoint else path
+            return self._device_manager.connect(info.name, endpoint, info.supported_versions)
+        return self._admit(info, path)
+
+    def _remove_any(self, registered: PluginInstance | ConnectedPlugin) -> None:
+        if not isinstance(registered, ConnectedPlugin):
+            self._remove(registered)
+        elif self._device_manager is not None:
+            self._device_manager.disconnect(registered)
 
     def _admit(self, info: PluginInfo, path: Path) -> PluginInstance:
         if info.type != DRA_PLUGIN_TYPE:
@@ -395,8 +424,8 @@ class PluginManager:
     def _forget_socket(self, path: Path, socket: _Socket) -> None:
         with self.changed:
             self._sockets.pop(path, None)
-        if socket.instance is not None:
-            self._remove(socket.instance)
+        if registered := socket.instance or socket.device_plugin:
+            self._remove_any(registered)
         with self.changed:
             self.changed.notify_all()
 

@@ -18,13 +18,13 @@ from typing import Any
 from dra_api.client import ApiError, Conflict, KubeClient, NotFound
 from dra_api.clock import Clock, timestamp
 from dra_api.informer import Change, Informer
-from dra_api.objects import PODS, Obj, name_of, namespace_of, uid_of
+from dra_api.objects import NODES, PODS, Obj, name_of, namespace_of, uid_of
 from dra_api.threads import report_exception
 from dra_api.tracebacks import format_traceback
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from dra_conformance.core.events import KubeletCdi, KubeletPod, KubeletProblem
-from dra_conformance.kubelet import pod_status
+from dra_conformance.kubelet import node_fit, pod_status
 from dra_conformance.kubelet.cdi import CDIRegistry
 from dra_conformance.kubelet.claims import ClaimManager
 from dra_conformance.kubelet.container_view import ContainerView, build_view
@@ -103,6 +103,7 @@ class PodWorkers:
         self._informer = Informer(client, PODS, clock=clock, field_selector=f"spec.nodeName={node}")
         self._informer.on_change(self._on_pod)
         self._lock = threading.Lock()
+        self._admission = threading.Lock()
         self.changed = threading.Condition(self._lock)
         self._pods: dict[str, Obj] = {}
         self._states: dict[str, _PodState] = {}
@@ -219,7 +220,7 @@ class PodWorkers:
     def reconcile(self) -> None:
         """One round of the reconcile loop: release the claims of pods that are gone (rule DRA-277)."""
         # The claims first: a pod that arrives and is prepared between the two reads is then no orphan.
-        holding = {uid for claim in self._claims.cache.all() for uid in claim.pod_uids}
+        holding = self._claims.cache.pod_uids()
         with self._lock:
             orphans = holding - set(self._pods)
         for uid in sorted(orphans):
@@ -228,10 +229,7 @@ class PodWorkers:
 
     def resync(self, driver: str) -> None:
         """Look again at the pods that use devices of a driver."""
-        for claim in self._claims.cache.all():
-            if driver in claim.drivers:
-                for uid in claim.pod_uids:
-                    self._queue.add(uid)
+        self.look_at(sorted(self._claims.cache.pod_uids(driver)))
 
     def look_at(self, uids: Iterable[str]) -> None:
         """Look again at pods."""
@@ -312,13 +310,15 @@ class PodWorkers:
                 self._write_running(pod, state)
 
     def _start_pod(self, pod: Obj, state: _PodState) -> None:
-        if self._devices is not None and not state.admitted:
+        if not state.admitted:
             try:
-                self._devices.admit(pod)
+                # One pod after the other, as the kubelet does: each sees the room that the one before it has left.
+                with self._admission:
+                    self._admit(pod)
+                    state.admitted = True
             except AdmissionRefused as error:
                 self._reject(pod, state, error)
                 return
-            state.admitted = True
         try:
             self._claims.prepare(pod)
         except (PrepareFailed, DriverNotRegistered) as error:
@@ -357,6 +357,23 @@ class PodWorkers:
             )
         )
 
+    def _admit(self, pod: Obj) -> None:
+        """Allocate devices, then compare the pod's requests with the node. Raises AdmissionRefused."""
+        if self._devices is not None:
+            self._devices.admit(pod)
+        if not node_fit.needs(pod):
+            return
+        allocatable = (self._client.get(NODES, self._node).get("status") or {}).get("allocatable") or {}
+        with self._lock:
+            admitted = {uid for uid, state in self._states.items() if state.admitted and not state.ended}
+            others = [one for uid, one in self._pods.items() if uid in admitted]
+        try:
+            node_fit.check(pod, others=others, allocatable=allocatable)
+        except AdmissionRefused:
+            if self._devices is not None:
+                self._devices.release(uid_of(pod))
+            raise
+
     def _reject(self, pod: Obj, state: _PodState, error: AdmissionRefused) -> None:
         """The pod is not admitted: it has failed, and its claims are released if it ran before."""
         self._writer.record_event(pod, state.written, error.reason, str(error))
@@ -376,8 +393,10 @@ class PodWorkers:
         registry = CDIRegistry.read(self._cdi_roots)
         for problem in registry.problems:
             # The folders are read again for every pod; report each problem once.
-            if str(problem) not in self._recorded_problems:
+            with self._lock:
+                is_new = str(problem) not in self._recorded_problems
                 self._recorded_problems.add(str(problem))
+            if is_new:
                 self._record(KubeletCdi(file=str(problem.path), reasons=tuple(problem.reasons)))
         views: dict[str, ContainerView] = {}
         for container in containers:

@@ -278,7 +278,7 @@ def _(patch: Patch) -> None:
 @mutant("binder-binds-shares-without-group", rule="KAI-202")
 def _(patch: Patch) -> None:
     """A fractional GPU is treated like a whole one."""
-    patch.replace(f"{CHECKS}:check_resource_type", lambda request: None)
+    patch.replace(f"{CHECKS}:check_resource_type", lambda request, *, shares: None)
 
 
 @mutant("binder-allocates-its-own-choice", rule="KAI-230")

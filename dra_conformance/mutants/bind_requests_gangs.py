@@ -123,6 +123,7 @@ def _(patch: Patch) -> None:
 
 
 @mutant("gang-needs-its-minimum-anew", rule="KAI-031")
+@mutant("failed-gang-needs-its-minimum-anew", rule="KAI-031b")
 @mutant("started-gang-needs-its-minimum-anew", rule="KAI-376")
 def _(patch: Patch) -> None:
     """Pods that have a BindRequest do not count."""

@@ -144,6 +144,12 @@ def _(patch: Patch) -> None:
     )
 
 
+@mutant("scheduler-takes-mig-for-regular", rule="KAI-019")
+def _(patch: Patch) -> None:
+    """A pod with MIG devices gets a regular BindRequest."""
+    patch.replace("reference_impl.scheduler.bind_requests:received_type", lambda requests: "Regular")
+
+
 @mutant("scheduler-names-claim-objects", rule="KAI-020")
 def _(patch: Patch) -> None:
     """Entries carry the name of the ResourceClaim."""

@@ -177,7 +177,7 @@ def _(patch: Patch) -> None:
 @mutant("binder-binds-shares-as-whole-devices", rule="KAI-181")
 def _(patch: Patch) -> None:
     """A request for a share of a GPU is bound like one for whole devices."""
-    patch.replace(f"{CHECKS}:check_resource_type", lambda request: None)
+    patch.replace(f"{CHECKS}:check_resource_type", lambda request, *, shares: None)
 
 
 @mutant("binder-uses-leftovers-as-they-are", rule="KAI-119b")

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dra_api.objects import EVENTS, RESOURCE_CLAIMS
+from dra_conformance.core.invented_names import invented
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.claim_controller.controller import TransientFailure
 
@@ -326,7 +327,7 @@ def _(patch: Patch) -> None:
                 if claim is not None and not (claim.get("status") or {}).get("allocation"):
                     request = claim["spec"]["devices"]["requests"][0]["name"]
                     # Any device will do, because the fault is that the controller allocates.
-                    result = {"request": request, "driver": "paper.dra.test", "pool": "p", "device": "d"}
+                    result = {"request": request, "driver": invented("paper"), "pool": "p", "device": "d"}
                     self._write_status(claim, {"allocation": {"devices": {"results": [result]}}})
             original(self, pod)
 

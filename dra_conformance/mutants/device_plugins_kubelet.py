@@ -449,8 +449,8 @@ def _(patch: Patch) -> None:
     """A pod that has devices by the checkpoint starts without a look at them."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def choose(self: Any, key: Any, count: int, reusable: Any) -> Any:
-            return () if key in self._held else original(self, key, count, reusable)
+        def choose(self: Any, key: Any, count: int, reusable: Any, nodes: Any) -> Any:
+            return () if key in self._held else original(self, key, count, reusable, nodes)
 
         return choose
 
@@ -557,9 +557,9 @@ def forgive(patch: Patch, words: str, chosen: Callable[[Any, str], tuple[str, ..
     """Return `chosen(allocator, resource)` in place of a refusal whose message has these words."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def choose(self: Any, key: Any, count: int, reusable: Any) -> Any:
+        def choose(self: Any, key: Any, count: int, reusable: Any, nodes: Any) -> Any:
             try:
-                return original(self, key, count, reusable)
+                return original(self, key, count, reusable, nodes)
             except AdmissionRefused as error:
                 if words not in str(error):
                     raise
@@ -640,7 +640,9 @@ def change_reuse(patch: Patch, change: Callable[[Any, Any], Any]) -> None:
     patch.wrap(
         f"{ALLOCATOR}._allocate_container",
         lambda original: (
-            lambda self, pod, container, reusable: original(self, pod, container, change(container, reusable))
+            lambda self, pod, container, reusable, nodes: original(
+                self, pod, container, change(container, reusable), nodes
+            )
         ),
     )
 
@@ -686,10 +688,10 @@ def _(patch: Patch) -> None:
     """The choice does not look at devices in use."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def choose(self: Any, key: Any, count: int, reusable: Any) -> Any:
+        def choose(self: Any, key: Any, count: int, reusable: Any, nodes: Any) -> Any:
             held, self._held = self._held, {}
             try:
-                return original(self, key, count, reusable)
+                return original(self, key, count, reusable, nodes)
             finally:
                 self._held = held
 
@@ -748,8 +750,8 @@ def _(patch: Patch) -> None:
     """The preferred devices are allocated without a check."""
 
     def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def choose(self: Any, key: Any, count: int, reusable: Any) -> Any:
-            found = original(self, key, count, reusable)
+        def choose(self: Any, key: Any, count: int, reusable: Any, nodes: Any) -> Any:
+            found = original(self, key, count, reusable, nodes)
             wish = tuple(self._preferred(key[2], (), (), count))
             return (*wish, *(i for i in found if i not in wish))[: len(found)]
 

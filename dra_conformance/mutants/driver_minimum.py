@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dra_api.objects import RESOURCE_SLICES, name_of
+from dra_conformance.core.invented_names import invented, is_invented
 from dra_conformance.engine.mutation import Patch, mutant
 
 PREPARER = "reference_impl.kubelet_plugin.prepare:ClaimPreparer"
@@ -107,8 +108,8 @@ def _(patch: Patch) -> None:
     def make(original: Original) -> Original:
         def sync(self: Any) -> None:
             others = [o for o in self._client.list(RESOURCE_SLICES).items if o["spec"]["driver"] != self._driver]
-            # The other drivers of a scenario run this code too and keep their slices; their names end with .dra.test.
-            if self._driver.endswith(".dra.test") or not others:
+            # The other drivers of a scenario run this code too and keep their slices.
+            if is_invented(self._driver) or not others:
                 original(self)
                 return
             for obj in self._informer.list():
@@ -126,8 +127,8 @@ def _(patch: Patch) -> None:
     def make(original: Original) -> Original:
         def start(self: Any) -> None:
             original(self)
-            # The other drivers of a scenario run this code too; their names end with .dra.test.
-            for obj in self._client.list(RESOURCE_SLICES).items if not self._driver.endswith(".dra.test") else ():
+            # The other drivers of a scenario run this code too.
+            for obj in self._client.list(RESOURCE_SLICES).items if not is_invented(self._driver) else ():
                 if obj["spec"]["driver"] != self._driver and obj["spec"].get("nodeName") == self._node_name:
                     self._delete(obj)
 
@@ -171,7 +172,7 @@ def _(patch: Patch) -> None:
 @mutant("publishes-in-the-name-of-another-driver", rule="DRA-358c")
 def _(patch: Patch) -> None:
     """A driver publishes a slice of another driver on its node."""
-    _publishes_more(patch, lambda publisher: {"driver": "other.dra.test"})
+    _publishes_more(patch, lambda publisher: {"driver": invented("other")})
 
 
 @mutant("publishes-for-another-node", rule="DRA-358c")
@@ -192,6 +193,38 @@ def _(patch: Patch) -> None:
         return own_results
 
     patch.wrap("reference_impl.kubelet_plugin.prepare:own_results", make)
+
+
+@mutant("requests-of-several-drivers-ignored", rule="DRA-359c")
+def _(patch: Patch) -> None:
+    """The driver of a request's first device is taken for that of all."""
+
+    def make(original: Original) -> Original:
+        def own_results(status: Any, driver: str) -> Any:
+            first: dict[str, str] = {}
+            for result in status["allocation"]["devices"]["results"]:
+                first.setdefault(result["request"], result["driver"])
+            return [result for result in original(status, driver) if first[result.request] == driver]
+
+        return own_results
+
+    patch.wrap("reference_impl.kubelet_plugin.prepare:own_results", make)
+
+
+@mutant("requests-of-several-drivers-without-names", rule="DRA-359c")
+def _(patch: Patch) -> None:
+    """A device of a request that another driver serves as well is returned without the name of the request."""
+
+    def make(original: Original) -> Original:
+        def held(self: Any, claim: Any, configured: Any) -> Any:
+            device = original(self, claim, configured)
+            results = claim.allocation["devices"]["results"]
+            drivers = {one["driver"] for one in results if one["request"] == configured.result.request}
+            return device if len(drivers) == 1 else replace(device, answer=replace(device.answer, request_names=()))
+
+        return held
+
+    patch.wrap("reference_impl.kubelet_plugin.prepare:ClaimPreparer.held", make)
 
 
 @mutant("inventory-without-container-edits", rule="DRA-359b")

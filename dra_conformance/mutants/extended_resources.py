@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any
 
+from dra_conformance.core.invented_names import invented
 from dra_conformance.engine.mutation import Patch, mutant
 
 Obj = dict[str, Any]
@@ -32,7 +33,25 @@ def _(patch: Patch) -> None:
 @mutant("implicit-resource-names-unknown", rule="DRA-240")
 def _(patch: Patch) -> None:
     """A class has no implicit resource name."""
-    patch.replace(f"{_EXTENDED}:IMPLICIT", "nothing.dra.test/")
+    patch.replace(f"{_EXTENDED}:IMPLICIT", f"{invented('nothing')}/")
+
+
+@mutant("implicit-name-only-of-the-class-in-use", rule="DRA-240b")
+def _(patch: Patch) -> None:
+    """A class whose resource name another provides does not provide its own name."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def resolver(classes: Any) -> Any:
+            found = list(classes)
+            class_of = original(found)
+            shadowed = {
+                one.name for one in found if one.extended_resource and class_of(one.extended_resource) != one.name
+            }
+            return lambda resource: None if (name := class_of(resource)) in shadowed else name
+
+        return resolver
+
+    patch.wrap(f"{_EXTENDED}:resolver", make)
 
 
 @mutant("device-plugins-ignored", rule="DRA-241")

@@ -18,6 +18,7 @@ from reference_impl.kubelet_plugin.checkpoint import ClaimState
 
 MODULE = "reference_impl.compute_domain.channels"
 HOST = "reference_impl.compute_domain.host_imex:HostImex"
+PLUGIN = "reference_impl.compute_domain.plugin:ComputeDomainPlugin"
 SERVICE = "reference_impl.compute_domain.plugin:WaitingService"
 
 
@@ -332,6 +333,93 @@ def _(patch: Patch) -> None:
         return next((found for handle in nvml.handles() if (found := gpu_clique(nvml, handle, strict=strict))), "")
 
     patch.replace("reference_impl.compute_domain.plugin:clique_id", clique_id)
+
+
+@mutant("fabric-not-started-counts-as-none", rule="NV-017")
+def _(patch: Patch) -> None:
+    """A GPU whose registration has not begun counts as one without a fabric."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def gpu_clique(nvml: Any, handle: Any, *, strict: bool) -> Any:
+            started = fabric_state(nvml, handle) != nvml.module.NVML_GPU_FABRIC_STATE_NOT_STARTED
+            return original(nvml, handle, strict=strict) if started else ""
+
+        return gpu_clique
+
+    patch.wrap("reference_impl.compute_domain.fabric:gpu_clique", make)
+
+
+def fabric_state(nvml: Any, handle: Any) -> int | None:
+    """Return the state of a GPU's fabric; None if NVML cannot report it."""
+    module = nvml.module
+    info = module.c_nvmlGpuFabricInfo_t()
+    try:
+        module.nvmlDeviceGetGpuFabricInfo(handle, ctypes.byref(info))
+    except module.NVMLError:
+        return None
+    return int(info.state)
+
+
+@mutant("gpu-without-fabric-is-another-clique", rule="NV-385b")
+def _(patch: Patch) -> None:
+    """The clique of a GPU without a fabric is compared with that of the others."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def clique_id(nvml: Any, *, strict: bool) -> Any:
+            found = {gpu_clique(nvml, handle, strict=strict) for handle in nvml.handles()}
+            if len(found) > 1:
+                raise FabricError(f"several cliques: {sorted(found)}")
+            return original(nvml, strict=strict)
+
+        return clique_id
+
+    patch.wrap("reference_impl.compute_domain.plugin:clique_id", make)
+
+
+@mutant("gpu-without-fabric-ends-the-clique", rule="NV-385b")
+def _(patch: Patch) -> None:
+    """A node with a GPU without a fabric is in no clique."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def clique_id(nvml: Any, *, strict: bool) -> Any:
+            every = all(gpu_clique(nvml, handle, strict=strict) for handle in nvml.handles())
+            return original(nvml, strict=strict) if every else ""
+
+        return clique_id
+
+    patch.wrap("reference_impl.compute_domain.plugin:clique_id", make)
+
+
+@mutant("clique-read-for-each-claim", rule="NV-017d")
+def _(patch: Patch) -> None:
+    """The clique is read again for each claim, which is not prepared while a GPU's fabric is not up."""
+    patch.wrap(f"{PLUGIN}.__init__", _reading(lambda plugin: plugin.find_clique()))
+
+
+@mutant("clique-lost-when-the-fabric-fails", rule="NV-017d")
+def _(patch: Patch) -> None:
+    """The clique is read again for each claim; the node is in none while a GPU's fabric is not up."""
+
+    def read(plugin: Any) -> str:
+        try:
+            return str(plugin.find_clique())
+        except FabricError:
+            return ""
+
+    patch.wrap(f"{PLUGIN}.__init__", _reading(read))
+
+
+def _reading(read: Callable[[Any], str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Claims are prepared for the clique that this function returns for the plugin."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def init(self: Any, *args: Any, **options: Any) -> None:
+            original(self, *args, **options)
+            self.preparer._clique_id = lambda: read(self)
+
+        return init
+
+    return make
 
 
 @mutant("host-daemon-ready-by-output", rule="NV-171c")

@@ -80,3 +80,22 @@ def _(patch: Patch) -> None:
         return unprepare
 
     patch.wrap(f"{PREPARER}.unprepare", make)
+
+
+@mutant("taken-template-name-in-log-only", rule="NV-447")
+def _(patch: Patch) -> None:
+    """A ComputeDomain whose template name is taken gets no event."""
+    patch.replace(f"{CONTROLLER}.report_taken_name", lambda self, domain, resource, there: None)
+
+
+@mutant("taken-template-name-on-template", rule="NV-447")
+def _(patch: Patch) -> None:
+    """The event is recorded on the object that has the name, where its owner sees it, and not on the ComputeDomain."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def report_taken_name(self: Any, domain: Any, resource: Any, there: Any) -> None:
+            self._recorder.event({**there, "kind": resource.kind}, "Warning", "NameTaken", "a ComputeDomain needs it")
+
+        return report_taken_name
+
+    patch.wrap(f"{CONTROLLER}.report_taken_name", make)

@@ -11,6 +11,7 @@ from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER, STATUS
 from dra_conformance.mutants.imex_controller import CLIQUES, LABEL
 from reference_impl.compute_domain.membership import NotYetError, PermanentError
+from reference_impl.kubelet_plugin.claims import own_results
 
 DAEMON = "reference_impl.compute_domain.imex_daemon:ImexDaemon"
 
@@ -79,6 +80,73 @@ def _(patch: Patch) -> None:
         return bool(own) and all(entry.get("status") == "Ready" for entry in own)
 
     patch.replace(f"{MEMBERSHIP}.is_ready", ready)
+
+
+@mutant("prepared-channel-needs-a-ready-node", rule="NV-449")
+def _(patch: Patch) -> None:
+    """A repeated Prepare checks again whether the node is ready."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def prepare(self: Any, claim: Any) -> Any:
+            answer = original(self, claim)
+            for _, config in self.choose(claim, own_results(claim.status, self.driver)):
+                self._membership.check_ready(self._membership.domain(config.domain_id))
+            return answer
+
+        return prepare
+
+    patch.wrap(f"{PREPARER}.prepare", make)
+
+
+@mutant("node-leaves-when-its-domain-turns-not-ready", rule="NV-449")
+def _(patch: Patch) -> None:
+    """A node removes its own label when its ComputeDomain turns NotReady."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def changed(self: Any, change: Any) -> None:
+            original(self, change)
+            before, now = [(one or {}).get("status", {}).get("status") for one in (change.old, change.object)]
+            if change.object["kind"] == "ComputeDomain" and (before, now) == ("Ready", "NotReady"):
+                self.leave(change.object["metadata"]["uid"])
+
+        return changed
+
+    patch.wrap(f"{MEMBERSHIP}._changed", make)
+
+
+@mutant("waiting-claim-refused-when-the-domain-turns-not-ready", rule="NV-450")
+def _(patch: Patch) -> None:
+    """A claim that waits is refused for good once its ComputeDomain was Ready and is not any more."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, domain: Any) -> None:
+            seen = self.__dict__.setdefault("seen_ready", set())
+            uid, ready = domain["metadata"]["uid"], (domain.get("status") or {}).get("status") == "Ready"
+            if ready:
+                seen.add(uid)
+            elif uid in seen:
+                raise PermanentError("the ComputeDomain is not ready any more")
+            original(self, domain)
+
+        return check
+
+    patch.wrap(f"{MEMBERSHIP}.check_ready", make)
+
+
+@mutant("channel-waits-for-nodes-that-were-ready", rule="NV-450")
+def _(patch: Patch) -> None:
+    """If a ComputeDomain has numNodes other nodes, a claim waits until all of them are ready."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, domain: Any) -> None:
+            original(self, domain)
+            others = [one for one in (domain.get("status") or {}).get("nodes") or () if one["name"] != self._node_name]
+            if len(others) >= domain["spec"]["numNodes"] and any(one["status"] != "Ready" for one in others):
+                raise NotYetError("the ComputeDomain is not ready any more")
+
+        return check
+
+    patch.wrap(f"{MEMBERSHIP}.check_ready", make)
 
 
 @mutant("first-claim-labels-every-node", rule="NV-363")

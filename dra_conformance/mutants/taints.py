@@ -186,7 +186,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{EVICTION}:eviction_time", make)
 
 
-@mutant("empty-effect-tolerates-eviction", rule="DRA-223", kubernetes_version="1.36")
+@mutant("empty-effect-tolerates-eviction", rule="DRA-223")
 def _(patch: Patch) -> None:
     """A toleration without an effect covers NoExecute."""
 

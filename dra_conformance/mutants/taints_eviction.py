@@ -11,13 +11,15 @@ from typing import Any
 from dra_api.allocations import results_of
 from dra_api.objects import PODS, Obj, name_of, uid_of
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.mutants.pod_group_gates import ON
 from dra_conformance.mutants.taints import STATUS, change_condition
 from reference_impl.claim_controller import pod_state
 from reference_impl.taint_eviction import rule_status, taints
 from reference_impl.taint_eviction.controller import Key
 
 EVICTION = "reference_impl.taint_eviction.taints"
-CONTROLLER = "reference_impl.taint_eviction.controller:TaintEviction"
+MODULE = "reference_impl.taint_eviction.controller"
+CONTROLLER = f"{MODULE}:TaintEviction"
 
 
 def _compare_only(patch: Patch, *fields: str) -> None:
@@ -597,3 +599,30 @@ def _(patch: Patch) -> None:
         return is_current
 
     patch.wrap(f"{STATUS}:is_current", make)
+
+
+@mutant("eviction-ignores-pod-groups", rule="DRA-214d", **ON)
+def _(patch: Patch) -> None:
+    """Pods whose PodGroup has reserved the claim are not evicted."""
+    patch.replace(f"{MODULE}:is_reserved_for_group", lambda claim, pod: False)
+
+
+@mutant("eviction-does-not-look-at-pod-groups", rule="DRA-214d", **ON)
+def _(patch: Patch) -> None:
+    """A taint that appears is not compared with claims that PodGroups have reserved."""
+    patch.replace(f"{MODULE}:is_group", lambda entry: False)
+
+
+@mutant("eviction-of-one-pod-of-a-group", rule="DRA-214d", **ON)
+def _(patch: Patch) -> None:
+    """Of the pods of a PodGroup only the first is evicted."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        first: dict[str, str] = {}
+
+        def is_reserved(claim: Obj, pod: Obj) -> bool:
+            return original(claim, pod) and first.setdefault(uid_of(claim), uid_of(pod)) == uid_of(pod)
+
+        return is_reserved
+
+    patch.wrap(f"{MODULE}:is_reserved_for_group", make)

@@ -14,11 +14,12 @@ of this package.
 from dra_conformance.oracle.check import check
 from dra_conformance.oracle.cluster import Cluster, read_claim
 from dra_conformance.oracle.double_offers import DoubleOffer, DoubleUse, double_offers, double_uses
-from dra_conformance.oracle.feasibility import Answer, could_all_be_allocated, could_be_allocated
+from dra_conformance.oracle.feasibility import SMALL_BUDGET, Answer, could_all_be_allocated, could_be_allocated
 from dra_conformance.oracle.verdict import Case, Settings, Verdict, Violation
 from dra_conformance.oracle.well_formed import Malformed
 
 __all__ = [
+    "SMALL_BUDGET",
     "Answer",
     "Case",
     "Cluster",

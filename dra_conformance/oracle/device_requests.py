@@ -85,12 +85,12 @@ def untolerated(pool_device: PoolDevice, request: ExactDeviceRequest) -> list[Ta
     return [
         taint
         for taint in pool_device.taints
-        if taint.effect in ("NoSchedule", "NoExecute")
-        and not any(_tolerates(one, taint) for one in request.tolerations)
+        if taint.effect in ("NoSchedule", "NoExecute") and not any(tolerates(one, taint) for one in request.tolerations)
     ]
 
 
-def _tolerates(toleration: Toleration, taint: Taint) -> bool:
+def tolerates(toleration: Toleration, taint: Taint) -> bool:
+    """Whether a toleration covers a taint (DRA-217, DRA-218)."""
     # An empty effect or key matches every taint.
     if toleration.effect not in ("", taint.effect) or toleration.key not in ("", taint.key):
         return False

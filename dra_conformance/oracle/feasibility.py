@@ -22,6 +22,8 @@ from dra_conformance.oracle.schema import Claim, Constraint, ExactDeviceRequest
 from dra_conformance.oracle.verdict import Case, Settings
 
 BUDGET = 200_000
+SMALL_BUDGET = 20_000
+"""For callers that repeat the search, for each node, constraint or counter."""
 
 
 @dataclass(frozen=True, slots=True)

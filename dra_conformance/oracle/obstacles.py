@@ -16,13 +16,11 @@ from dra_conformance.core.plain_text import one_line
 from dra_conformance.oracle import attributes, device_requests
 from dra_conformance.oracle.cluster import Cluster
 from dra_conformance.oracle.device_causes import WORDS, Cause, Stage, Supply
-from dra_conformance.oracle.feasibility import could_all_be_allocated
+from dra_conformance.oracle.feasibility import SMALL_BUDGET, could_all_be_allocated
 from dra_conformance.oracle.pools import Pool, PoolDevice, PoolId
 from dra_conformance.oracle.schema import Claim, Constraint, Counter, DeviceRequest, ExactDeviceRequest, ResourceSlice
 from dra_conformance.oracle.verdict import Settings
 
-# Smaller than in `feasibility`, because the search is repeated for each constraint and counter.
-_BUDGET = 20_000
 # More than any real counter.
 _UNLIMITED = Counter(value=Quantity.parse("1E"))
 
@@ -149,7 +147,7 @@ class _Search:
     def answer(self, claims: Sequence[Claim], cluster: Cluster | None = None) -> str:
         """Return whether claims fit: yes, no or unknown."""
         found = could_all_be_allocated(
-            cluster or self.cluster, claims, settings=self.settings, node=self.node, budget=_BUDGET
+            cluster or self.cluster, claims, settings=self.settings, node=self.node, budget=SMALL_BUDGET
         )
         return "yes" if found.witness else found.verdict
 

@@ -78,8 +78,10 @@ def _run(
     try:
         call(world, **given_here)
     except Exception as error:
+        world.checks.raise_background_error()
         world.judge_error(error, prerequisite=prerequisite)
         raise
+    world.checks.raise_background_error()
 
 
 def _run_given(

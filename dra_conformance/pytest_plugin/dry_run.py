@@ -8,8 +8,9 @@ from pathlib import Path
 from dra_conformance.core import assets, driver_placeholders, features
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.options import RunOptions
-from dra_conformance.engine import plan, preflight, vocabulary
+from dra_conformance.engine import plan, preflight, shards, vocabulary
 from dra_conformance.engine.run import Run
+from dra_conformance.pytest_plugin.sharding import seconds_of, shard_of
 from dra_conformance.steps.catalogue import catalogue
 
 
@@ -21,7 +22,7 @@ def dry_run(options: RunOptions) -> tuple[list[str], ExitCode]:
         try:
             scenarios = features.read_all([assets.features(), *(Path(extra) for extra in options.features)])
             vocabulary.check(scenarios, catalogue())
-            made = plan.make(scenarios, run.catalogue, options, run.target())
+            made = shard_of(plan.make(scenarios, run.catalogue, options, run.target()), options)
         finally:
             run.stop()
             run.log.close()
@@ -40,5 +41,8 @@ def dry_run(options: RunOptions) -> tuple[list[str], ExitCode]:
             lines.append(
                 f"the {component}'s command has no word {one.word}: {count} scenarios cannot run ({one.judged})"
             )
+    if options.shard:
+        seconds = shards.estimate(made, seconds_of(options))
+        lines.append(f"shard {options.shard} takes about {seconds:.0f} s on the embedded control plane, and its start")
     lines.append(f"{len(made)} scenarios planned, {len(made.to_run)} to run; nothing was started")
     return lines, ExitCode.OK if made.to_run else ExitCode.NOTHING_SELECTED

@@ -26,7 +26,12 @@ def known_seconds(folder: Path, *, program: bool = False) -> dict[str, float]:
 
     `program`: the driver is a program.
     """
-    return {**_recorded(RECORDED), **(_recorded(RECORDED_PROGRAM) if program else {}), **_previous(folder)}
+    return {**recorded_seconds(program=program), **_previous(folder)}
+
+
+def recorded_seconds(*, program: bool = False) -> dict[str, float]:
+    """Return the recorded seconds of scenarios by id, which are the same on every machine."""
+    return {**_recorded(RECORDED), **(_recorded(RECORDED_PROGRAM) if program else {})}
 
 
 def longest_first(

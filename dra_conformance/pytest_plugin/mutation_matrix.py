@@ -6,6 +6,7 @@ precondition kills nothing.
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import tempfile
@@ -94,6 +95,9 @@ def _round(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int, limit: 
         if not judging:
             raise SpecificationError(f"mutant {one.id}: no scenario {one.scenario or 'at all'} judges {one.rule}")
         targets[one.id] = judging
+    # The children would copy the memory pages that the garbage collector writes to.
+    gc.collect()
+    gc.freeze()
     jobs = jobs or _default_jobs(os.cpu_count() or 1)
     # Mutants that need options of their own need a baseline under the same options.
     wanted: dict[str, tuple[RunOptions, set[str]]] = {}

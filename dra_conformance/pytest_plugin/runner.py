@@ -51,6 +51,7 @@ from dra_conformance.pytest_plugin.longest_first import known_seconds, longest_f
 from dra_conformance.pytest_plugin.progress import Progress
 from dra_conformance.pytest_plugin.retries import Retries
 from dra_conformance.pytest_plugin.session import LOG_FAILURE, SCENARIO, SEAL, STATE, Follower, Session, finish, sealed
+from dra_conformance.pytest_plugin.sharding import shard_of
 from dra_conformance.rbac import missing
 from dra_conformance.report import files
 from dra_conformance.steps.catalogue import catalogue
@@ -144,7 +145,8 @@ def _prepare(state: Session, command: str) -> None:
     try:
         folders = [assets.features(), *(Path(extra) for extra in run.options.features)]
         state.scenarios = features.read_all(folders)
-        state.plan = plan.make(state.scenarios, run.catalogue, run.options, run.target())
+        made = plan.make(state.scenarios, run.catalogue, run.options, run.target())
+        state.plan = shard_of(made, run.options)
         _check_sentences(state)
         run.expect(state.plan)
     except SuiteError as error:
@@ -284,7 +286,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     # This hook runs last, so pytest's -k and -m have already deselected items.
     here = {item.stash[SCENARIO].id for item in items}
     decisions = [
-        plan.Decision(decision.scenario, Status.FILTERED, "not selected on pytest's command line")
+        dataclasses.replace(decision, status=Status.FILTERED, reason="not selected on pytest's command line")
         if decision.status is None and decision.scenario.id not in here
         else decision
         for decision in state.plan.decisions

@@ -1,7 +1,7 @@
 """`python -m dra_conformance.rbac LOG… [--write]`: compare the permission table with the API calls of runs.
 
 LOG is the `events.jsonl` of a run of all scenarios with the reference in every component. `--write` generates the
-table; rows with `only` are kept. Exit code 1 if they differ.
+table; rows with `only` or `gate` are kept. Exit code 1 if they differ.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dra_conformance.rbac import check, roles, table
 _HEAD = """\
 # Permissions that a run needs on a cluster: role, resource, verbs, profiles (none: all).
 # Generated from a run's event log by `python -m dra_conformance.rbac LOG --write`; review the result.
-# Rows with `only` are written by hand; docs/how-to/your-cluster.md describes their verification.
+# Rows with `only` or `gate` are written by hand; docs/how-to/your-cluster.md describes their verification.
 """
 
 
@@ -38,7 +38,7 @@ def main(words: Sequence[str]) -> int:
         print(f"access: user agents without a role: {', '.join(sorted(unknown))} (table.AGENTS)")
         return 1
     if "--write" in words:
-        kept = [row for row in table.permissions() if row.only]
+        kept = [row for row in table.permissions() if row.conditional]
         rows = sorted(check.table_of(found, kept=kept), key=_order)
         lines = [yaml.safe_dump(msgspec.to_builtins(row), default_flow_style=True, width=10**6) for row in rows]
         table.FILE.write_text(_HEAD + "".join(f"- {line}" for line in lines))
@@ -59,7 +59,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _order(row: table.Permission) -> tuple[int, str, str, bool, tuple[str, ...]]:
-    return table.ROLES.index(row.role), row.group, row.resource, bool(row.only), row.profiles
+    return table.ROLES.index(row.role), row.group, row.resource, row.conditional, row.profiles
 
 
 if __name__ == "__main__":

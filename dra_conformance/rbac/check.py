@@ -86,7 +86,7 @@ def differences(found: Mapping[Need, set[str]], *, table: Iterable[Permission] |
     """Return the differences between table and calls.
 
     Every used permission must be granted in its profile. Every granted permission must be used: by the harness in the
-    profile `api` if the row applies to it, else in any profile. Rows with `only` need not be used.
+    profile `api` if the row applies to it, else in any profile. Rows with a condition need not be used.
     """
     granted: defaultdict[Need, set[str]] = defaultdict(set)
     exact: defaultdict[Need, set[str]] = defaultdict(set)
@@ -96,7 +96,7 @@ def differences(found: Mapping[Need, set[str]], *, table: Iterable[Permission] |
             need = (row.role, row.group, row.resource, verb)
             granted[need] |= row.granted_in
             exact[need] |= {_EXACT} & row.granted_in if row.role == HARNESS else set()
-            if row.only:
+            if row.conditional:
                 excused.add(need)
     different: list[Difference] = []
     for need, profiles in found.items():
@@ -111,16 +111,20 @@ def differences(found: Mapping[Need, set[str]], *, table: Iterable[Permission] |
 
 
 def table_of(found: Mapping[Need, set[str]], *, kept: Iterable[Permission]) -> list[Permission]:
-    """Return the rows for these calls; `kept` rows are unchanged.
+    """Return the rows for these calls; `kept` rows are unchanged, and calls in their profiles need no other row.
 
     A component has the same permissions in every profile. Those of the harness differ by profile: exactly for `api`,
     the most common profile on clusters, and for others if only few profiles need them.
     """
     grouped: defaultdict[tuple[str, str, str, tuple[str, ...], tuple[str, ...]], list[str]] = defaultdict(list)
     kept = tuple(kept)
-    by_hand = {(row.role, row.group, row.resource, verb) for row in kept for verb in row.verbs}
-    for (role, group, resource, verb), profiles in sorted(found.items()):
-        if (role, group, resource, verb) in by_hand:
+    by_hand: defaultdict[Need, set[str]] = defaultdict(set)
+    for row in kept:
+        for verb in row.verbs:
+            by_hand[row.role, row.group, row.resource, verb] |= row.granted_in
+    for need, profiles in sorted(found.items()):
+        role, group, resource, verb = need
+        if need in by_hand and not (profiles := profiles - by_hand[need]) - {""}:
             continue
         named, besides = _spread(profiles) if role == HARNESS else ((), ())
         grouped[role, group, resource, named, besides].append(verb)

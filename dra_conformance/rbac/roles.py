@@ -48,7 +48,9 @@ def needed_roles(options: RunOptions) -> list[str]:
     ours = [
         component
         for component in COMPONENTS
-        if options.component(component).kind == "reference" and takes_part(component, options.profile)
+        if options.component(component).kind == "reference"
+        and takes_part(component, options.profile)
+        and _has_nodes(component, options)
     ]
     return [HARNESS, CLEANUP, *ours]
 
@@ -67,9 +69,15 @@ def takes_part(component: str, profiles: Sequence[str]) -> bool:
     )
 
 
+def _has_nodes(component: str, options: RunOptions) -> bool:
+    """Whether a component that runs on nodes has one: the kubelet of a cluster starts no plugin of the run."""
+    return component != "compute-domain-plugin" or options.component("kubelet").kind not in ("cluster", "none")
+
+
 def permissions_of(options: RunOptions) -> dict[str, list[Permission]]:
     """Return the rows that a run with these options needs, by role."""
-    return {role: needed([role], options.profile) for role in needed_roles(options)}
+    gates = options.supported_features or ()
+    return {role: needed([role], options.profile, gates=gates) for role in needed_roles(options)}
 
 
 def objects(options: RunOptions, subject: Subject) -> list[Obj]:

@@ -2,7 +2,8 @@
 
 The table is `permissions.yaml`. `python -m dra_conformance.rbac` compares it with the calls in a run's event log, and
 `python -m verification rbac` with the audit log of a real API server. Rows with `only` are permissions that a run on
-the emulated control plane does not use: they need a cluster, a feature gate, or a setting of a component.
+the emulated control plane does not use: they need a cluster, a feature gate, or a setting of a component. Rows with
+`gate` are needed only while this feature gate, which is off by default, is on.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from functools import cache
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from dra_api.objects import KNOWN, Resource
+from dra_conformance.core import documents
 from dra_conformance.core.tags import PROFILES
 
 HARNESS, CLEANUP = "harness", "cleanup"
@@ -25,6 +26,7 @@ COMPONENTS = (
     "scheduler",
     "binder",
     "compute-domain-controller",
+    "compute-domain-plugin",
     "compute-domain-daemon",
     "taint-eviction",
 )
@@ -48,7 +50,7 @@ AGENTS = {
     "reference-taint-eviction": "taint-eviction",
     "reference-compute-domain-controller": "compute-domain-controller",
     "reference-compute-domain-daemon": "compute-domain-daemon",
-    "reference-compute-domain-plugin": "compute-domain-controller",
+    "reference-compute-domain-plugin": "compute-domain-plugin",
 }
 """The role of each user agent of a run."""
 
@@ -58,6 +60,9 @@ SOMETIMES = "sometimes"
 IMPLIED = {"resourceclaims/binding": "resourceclaims/status", "resourceclaims/driver": "resourceclaims/status"}
 """Resources that no client requests: an API server checks them for writes of others (DRA-096, DRA-097)."""
 
+SHARES = "it gives pods shares of GPUs"
+"""The condition of what a binder needs only with a reservation namespace."""
+
 FILE = Path(__file__).with_name("permissions.yaml")
 
 
@@ -65,7 +70,7 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Verbs on one resource (`pods`, `pods/status`).
 
     Without `profiles` it applies to all, except those in `besides`. `only` is a condition for permissions that are not
-    always needed.
+    always needed, and `gate` a feature gate without which nothing uses them.
     """
 
     role: str
@@ -75,6 +80,12 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     profiles: tuple[str, ...] = ()
     besides: tuple[str, ...] = ()
     only: str = ""
+    gate: str = ""
+
+    @property
+    def conditional(self) -> bool:
+        """Whether a run may do without the permission."""
+        return bool(self.only or self.gate)
 
     @property
     def granted_in(self) -> frozenset[str]:
@@ -90,17 +101,20 @@ class Permission(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 @cache
 def permissions() -> tuple[Permission, ...]:
     """Return the whole table. Raises ValueError for an invalid row."""
-    rows = msgspec.convert(yaml.safe_load(FILE.read_text(encoding="utf-8")) or [], tuple[Permission, ...])
+    rows = msgspec.convert(documents.load(FILE) or [], tuple[Permission, ...])
     for row in rows:
         if row.role not in ROLES or {*row.profiles, *row.besides} - set(PROFILES) or not row.verbs:
             raise ValueError(f"{FILE.name}: {row} has an unknown role or profile, or no verb")
     return rows
 
 
-def needed(roles: Iterable[str], profiles: Iterable[str] = ()) -> list[Permission]:
-    """Return the rows of these roles for these profiles (none: all)."""
-    held, wanted = set(roles), tuple(profiles)
-    return [row for row in permissions() if row.role in held and row.covers(wanted)]
+def needed(roles: Iterable[str], profiles: Iterable[str] = (), *, gates: Iterable[str] = ()) -> list[Permission]:
+    """Return the rows of these roles for these profiles (none: all).
+
+    `gates` are the feature gates that are on although they are off by default.
+    """
+    held, wanted, switched_on = set(roles), tuple(profiles), {"", *gates}
+    return [row for row in permissions() if row.role in held and row.covers(wanted) and row.gate in switched_on]
 
 
 @cache

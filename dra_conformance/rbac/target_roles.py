@@ -37,9 +37,13 @@ _DEVICE_STATUS: list[Obj] = [
         "verbs": ["arbitrary-node:patch", "arbitrary-node:update"],
     },
 ]
+# A driver updates and deletes slices when its pool changes; the reference publishes those of ComputeDomains once.
+_SLICES: Obj = {
+    "apiGroups": ["resource.k8s.io"],
+    "resources": ["resourceslices"],
+    "verbs": ["create", "delete", "patch", "update"],
+}
 _EITHER = {"update", "patch"}
-_SHARED = {"compute-domain-plugin": "compute-domain-controller"}
-"""Components that have the role of another one in the permission table."""
 
 
 def user_of(component: str) -> str:
@@ -76,7 +80,6 @@ def grant(client: KubeClient, component: str, *, user: str = "") -> None:
 
 def _rules(component: str) -> list[Obj]:
     found = [_READ]
-    component = _SHARED.get(component, component)
     if component not in COMPONENTS:
         return found  # a webhook writes nothing
     for rule in rules(needed([component])):
@@ -85,6 +88,8 @@ def _rules(component: str) -> list[Obj]:
     found += [_EVENTS, _LEASES]
     if component == "driver":
         found += [_DEPLOYMENTS, *_DEVICE_STATUS]
+    if component == "compute-domain-plugin":
+        found.append(_SLICES)
     if component in ("scheduler", "binder"):
         found.append(_KAI)
     return found

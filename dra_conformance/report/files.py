@@ -22,6 +22,8 @@ from dra_conformance.report.build import build
 from dra_conformance.report.model import Report, to_plain
 
 EVENTS = "events.jsonl"
+SHARDS = "shards"
+"""The folder with the logs of shards in the folder of a merged report."""
 NAMES = ("report.json", "report.yaml", "junit.xml", "report.html")
 _DAMAGED = "The log is damaged, or from another version of the suite. Run the suite again."
 FORMATS = {"json": "report.json", "yaml": "report.yaml", "junit": "junit.xml", "html": "report.html"}
@@ -41,11 +43,17 @@ def from_folder(folder: Path) -> Report:
     return build_from(list(parse(content, name=EVENTS)), content, folder)
 
 
-def read_log(folder: Path) -> bytes:
+def shard_folders(folder: Path) -> list[Path]:
+    """Return the folders with the logs of shards in the folder of a merged report, in their order."""
+    found = [path.parent for path in folder.glob(f"{SHARDS}/*/{EVENTS}") if path.parent.name.isdecimal()]
+    return sorted(found, key=lambda path: (len(path.name), path.name))
+
+
+def read_log(folder: Path, *, limit: int = LARGEST_LOG) -> bytes:
     """Return the content of the event log of a folder. Raises UsageError if it cannot be read."""
     path = folder / EVENTS
     try:
-        return regular_file.read(path, limit=LARGEST_LOG)
+        return regular_file.read(path, limit=limit)
     except OSError as error:
         hint = "Name the report directory of a run."
         raise UsageError(f"cannot read {path}: {error.strerror}", hint=hint) from None
@@ -72,10 +80,11 @@ def events_of_a_run(folder: Path) -> Iterator[None]:
         raise UsageError(f"{folder / EVENTS} is not the log of a run: {cause}", hint=_DAMAGED) from None
 
 
-def write_atomically(path: Path, content: bytes) -> None:
-    """Write a file aside and rename it into place."""
+def write_atomically(path: Path, content: bytes, *, mode: int = 0o666) -> None:
+    """Write a file aside and rename it into place. `mode` is limited by the umask."""
     aside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        aside.touch(mode=mode)
         aside.write_bytes(content)
         os.replace(aside, path)
     finally:
@@ -117,8 +126,14 @@ def write_signature(report: Report, folder: Path, key: Path) -> None:
 def clear(folder: Path) -> None:
     """Remove the files of an earlier run from its folder, and no others."""
     # Without a log the folder is not that of a run, and files with these names may be the user's.
-    if not (folder / EVENTS).is_file():
+    shards = shard_folders(folder)
+    if not (folder / EVENTS).is_file() and not shards:
         return
+    for shard in shards:
+        clear(shard)
+    for path in [*shards, folder / SHARDS]:
+        with contextlib.suppress(OSError):  # as below
+            path.rmdir()
     own = [folder / name for name in (*NAMES, signature.NAME)]
     own += folder.glob("events*.jsonl")
     own += folder.glob("failures/*/objects.json")

@@ -8,7 +8,7 @@ only a signature shows who vouches for it (docs/explanation/evidence.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -36,8 +36,10 @@ from dra_conformance.core.events import (
 )
 from dra_conformance.core.features import Scenario
 from dra_conformance.core.rules import Catalogue
+from dra_conformance.core.shard import elsewhere
 from dra_conformance.core.status import Status
 from dra_conformance.core.tags import in_profiles
+from dra_conformance.report.build import shard_of
 
 _SHOWN = 20
 
@@ -60,6 +62,7 @@ def findings(content: bytes, events: Sequence[Event]) -> list[str]:
     if not any(isinstance(event, ProblemFound) for event in events):  # a run with a problem may have no plan
         found += _missing_from_plan(plan, scenarios, tuple(started.options.get("profile") or ()))
     found += _plan_of_the_suite(plan, by_id)
+    found += islice(_shards(started, plan), _SHOWN)
     found += islice(_scenarios(events, plan, by_id), _SHOWN)
     return found
 
@@ -112,6 +115,23 @@ def _plan_of_the_suite(plan: RunPlanned, by_id: dict[str, Scenario]) -> Iterator
             yield f"the plan has {name}, which is no rule"
         elif (planned.level, planned.component, planned.text) != (rule.level, rule.component, rule.text):
             yield f"the plan has {name} with another level, component or text than the catalogue"
+
+
+def _shards(started: RunStarted, plan: RunPlanned) -> Iterator[str]:
+    """Yield which scenarios are not left out although they are in another shard, or left out without being in one."""
+    shard = shard_of(started)
+    for row in plan.scenarios:
+        if shard is None:
+            if row.shard:
+                yield f"the plan has {row.id} in shard {row.shard}, and the run is not a shard"
+            continue
+        if not 0 <= row.shard <= shard.count:
+            yield f"the plan has {row.id} in shard {row.shard} of {shard.count}"
+            continue
+        others = row.shard not in (0, shard.index)
+        left_out = (row.status, row.reason) == (Status.FILTERED, elsewhere(row.shard, shard.count))
+        if others != left_out or (row.status is None and not row.shard):
+            yield f"the plan of shard {shard} has {row.id} in shard {row.shard}, with the status {row.status}"
 
 
 @dataclass(slots=True)
@@ -172,11 +192,16 @@ def _step(event: StepStarted, scenario: Scenario, attempt: _Attempt) -> Iterator
         yield f"line {event.seq}: {scenario.id} has no such step there: {event.keyword.capitalize()} {event.text}"
 
 
+def _is_part(rules: Collection[str], named: Collection[str]) -> bool:
+    return set(rules) <= set(named) and bool(rules) == bool(named)
+
+
 def _check(event: CheckMade, scenario: Scenario, attempt: _Attempt) -> Iterator[str]:
     step = scenario.steps[attempt.steps - 1] if 0 < attempt.steps <= len(scenario.steps) else None
     if step is None or event.step != f"{step.kind.capitalize()} {step.text}":
         yield f"line {event.seq}: a check that is not of the current step of {scenario.id}: {event.step}"
-    elif event.rules != (step.rules or scenario.rules):
+    # A step that judges several rows gives each check the rules of its row.
+    elif not _is_part(event.rules, step.rules or scenario.rules):
         yield f"line {event.seq}: a check of other rules than its step: {', '.join(event.rules)}"
     if not attempt.calls:
         yield f"line {event.seq}: {scenario.id} checks before any call to the API server, a driver or a webhook"

@@ -151,6 +151,24 @@ class WaiverResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     state: str
 
 
+class ShardResult(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A part of a run (`run --shard`): shard `index` of `count`, and the log that its results come from.
+
+    `ran` is the number of its scenarios that ran. `events` is the log, in the directory of the report.
+    """
+
+    index: int
+    count: int
+    run_id: str
+    started_at: str
+    duration: float
+    ran: int
+    seed: int
+    command: str
+    events: str
+    events_sha256: str
+
+
 class StepTime(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     """How often a sentence was a step of a scenario, and the seconds of all these steps."""
 
@@ -172,6 +190,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
     `duration` is in seconds, `cpu` the sum of its scenarios, `slow_steps` the sentences that took longest.
     `program_warnings`: processes that programs under test left behind and that were killed, output that was cut.
+    `shards` has one item if the run was one shard, and all that were merged in a merged report: `run_id`, `seed` and
+    `command` are those of the first of them then, and `events_sha256` is the digest of the digests of their logs.
     """
 
     api_version: str = API_VERSION
@@ -202,6 +222,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
     seed: int = 0
     command: str = ""
     events_sha256: str = ""
+    shards: tuple[ShardResult, ...] = ()
 
 
 def to_plain(report: Report) -> dict[str, Any]:

@@ -24,6 +24,7 @@ _NOT_REPEATED = frozenset(
         "focus",
         "skip",
         "rule",
+        "shard",
         "profile",
         "seed",
         "out",
@@ -42,22 +43,30 @@ _REMOVED = "***"
 
 def command_line(scenario: PlannedScenario, started: RunStarted) -> str:
     """Return the command that repeats a scenario of a run. It has no option with its default value."""
-    words = ["dra-conformance", "run"]
-    always = _always_named(started.options)
-    for key, value in options(scenario, started).items():
+    return shlex.join(["dra-conformance", "run", *words(options(scenario, started), given=started.options)])
+
+
+def words(values: Mapping[str, Any], *, given: Mapping[str, Any]) -> list[str]:
+    """Return options as words of a command line, without those with their default value.
+
+    `given`: the options of the run; its control plane says which components have another default.
+    """
+    found: list[str] = []
+    always = _always_named(given)
+    for key, value in values.items():
         if key in _FILE_ONLY or value in (None, False, "", [], ()):
             continue
         if value == _DEFAULTS.get(key) and key not in always:
             continue
         if value is True:
-            words.append(f"--{key}")
+            found.append(f"--{key}")
         elif isinstance(value, dict):  # from a file that may not exist when the command is repeated
-            words += [f"--{key}", json.dumps({name: item for name, item in value.items() if item})]
+            found += [f"--{key}", json.dumps({name: item for name, item in value.items() if item})]
         elif isinstance(value, (list, tuple)):
-            words += [word for item in value for word in (f"--{key}", str(item))]
+            found += [word for item in value for word in (f"--{key}", str(item))]
         else:
-            words += [f"--{key}", str(value)]
-    return shlex.join(words)
+            found += [f"--{key}", str(value)]
+    return found
 
 
 def options(scenario: PlannedScenario, started: RunStarted) -> dict[str, Any]:

@@ -26,14 +26,17 @@ _LIKE = 40  # characters of an observed value that two failures hardly have in c
 
 
 def scenario_result(
-    row: PlannedScenario, events: list[Event], started: RunStarted, *, complete: bool
+    row: PlannedScenario, events: list[Event], started: RunStarted, *, complete: bool, folder: str = ""
 ) -> ScenarioResult:
-    """Return the result of a scenario. `complete`: the run reached its end."""
+    """Return the result of a scenario. `complete`: the run reached its end. `folder`: the place of its log and files.
+
+    `folder` is empty, or a path in the report directory with a slash at the end.
+    """
     if row.status is not None:
         repeat = command_line(row, started) if row.status is Status.UNTESTABLE else ""
         return _result(row, row.status, row.reason, repeat=repeat)
     checks = tuple(_check(event) for event in events if isinstance(event, CheckMade))
-    evidence = f"events.jsonl#{events[0].seq}-{events[-1].seq}" if events else ""
+    evidence = f"{folder}events.jsonl#{events[0].seq}-{events[-1].seq}" if events else ""
     end = next((event for event in reversed(events) if isinstance(event, ScenarioFinished)), None)
     status, reason = (end.status, end.reason) if end else (Status.FILTERED, _unfinished(events, complete=complete))
     if status is Status.PASSED:
@@ -51,8 +54,8 @@ def scenario_result(
         crash=end.crash if end else "",
         checks=checks,
         timeline=() if good else tuple(lines(events)),
-        outputs=() if good else _outputs(events),
-        objects=end.objects if end and not good else "",
+        outputs=() if good else _outputs(events, folder),
+        objects=f"{folder}{end.objects}" if end and end.objects and not good else "",
         exchanges=() if good else exchanges(events),
         inventories=() if good else _inventories(events),
         repeat="" if good else command_line(row, started),
@@ -106,7 +109,7 @@ def further_reason(scenario: ScenarioResult) -> str:
     return scenario.reason.replace(said, "", 1).strip("; ")
 
 
-def _outputs(events: list[Event]) -> tuple[Output, ...]:
+def _outputs(events: list[Event], folder: str) -> tuple[Output, ...]:
     """Return the outputs of programs, of the last attempt that has any."""
     found: list[Output] = []
     begins = False
@@ -115,7 +118,7 @@ def _outputs(events: list[Event]) -> tuple[Output, ...]:
         if isinstance(event, ProgramOutput):
             if begins:
                 found, begins = [], False
-            found.append(Output(program=event.program, file=event.file, lines=event.lines))
+            found.append(Output(program=event.program, file=f"{folder}{event.file}", lines=event.lines))
     return tuple(found)
 
 

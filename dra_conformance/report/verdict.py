@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.status import ProfileStatus, Status, Verdict
-from dra_conformance.report.model import Problem, ProfileResult, RuleResult, ScenarioResult, WaiverResult
+from dra_conformance.report.model import Problem, ProfileResult, RuleResult, ScenarioResult, ShardResult, WaiverResult
 
 _NOT_RUN = frozenset({Status.FILTERED, Status.NOT_APPLICABLE, Status.NOT_SUPPORTED})
 _WORST_LAST = (Verdict.CONFORMANT, Verdict.PARTIAL, Verdict.NOT_CONFORMANT, Verdict.INVALID)
@@ -19,6 +19,7 @@ class Outcome:
     """The results of a run. `required` is the verdict of --require, or empty.
 
     `ran`: the plan has scenarios to run. `isolated`: no program under test could have changed the results.
+    `elsewhere`: the number of scenarios that run in shards that the report does not have.
     """
 
     rules: tuple[RuleResult, ...]
@@ -31,6 +32,7 @@ class Outcome:
     required: str
     ran: bool = True
     isolated: bool = True
+    elsewhere: int = 0
 
     @property
     def statuses(self) -> set[Status]:
@@ -60,7 +62,7 @@ def verdict(outcome: Outcome) -> Verdict:
     # A run that has judged no MUST rule is not conformant either.
     if scored & {Status.FILTERED, Status.WAIVED, Status.FLAKY} or not scored - _NOT_RUN or outcome.interrupted:
         return Verdict.PARTIAL
-    if not outcome.isolated:
+    if not outcome.isolated or outcome.elsewhere:
         return Verdict.PARTIAL
     return Verdict.CONFORMANT if profiles <= {ProfileStatus.CONFORMANT} else Verdict.PARTIAL
 
@@ -82,25 +84,39 @@ def exit_code(outcome: Outcome) -> int:
         return ExitCode.STALE_WAIVER
     if outcome.not_judged:
         return ExitCode.BELOW_REQUIRED
-    if outcome.required and _WORST_LAST.index(verdict(outcome)) > _WORST_LAST.index(Verdict(outcome.required)):
+    if outcome.required and _WORST_LAST.index(verdict(outcome)) > _WORST_LAST.index(_required(outcome)):
         return ExitCode.BELOW_REQUIRED
     if outcome.leftovers:
         return ExitCode.LEFTOVERS
     return ExitCode.OK
 
 
-def caveats(outcome: Outcome, *, simulated: tuple[str, ...], rehearsal: bool) -> Iterator[str]:
+def _required(outcome: Outcome) -> Verdict:
+    """Return the verdict of --require. A shard cannot be better than partial: the merged report is required to be."""
+    return Verdict.PARTIAL if outcome.elsewhere else Verdict(outcome.required)
+
+
+def caveats(
+    outcome: Outcome, *, simulated: tuple[str, ...], rehearsal: bool, shards: tuple[ShardResult, ...] = ()
+) -> Iterator[str]:
     """Yield the limits of the verdict, one sentence part each.
 
     Args:
         outcome: the results of the run.
         simulated: the parts of the system that the suite simulates.
         rehearsal: whether the control plane is simulated.
+        shards: the shards of the report.
     """
+    if shards and (elsewhere := outcome.elsewhere):
+        there, count = sorted(one.index for one in shards), shards[0].count
+        named = f"shard{'s' * (len(there) > 1)} {', '.join(map(str, there))} of {count}"
+        yield f"{named}: {elsewhere} of {len(outcome.scenarios)} scenarios are in other shards"
+    if len(shards) > 1:
+        yield f"merged from {len(shards)} shards"
     if names := outcome.not_judged:
         yield f"not judged: {', '.join(names)}"
     counts = Counter(scenario.status for scenario in outcome.scenarios)
-    if left_out := counts[Status.FILTERED]:
+    if left_out := counts[Status.FILTERED] - outcome.elsewhere:
         yield f"selection: {left_out} of {len(outcome.scenarios)} scenarios left out"
     if flaky := counts[Status.FLAKY]:
         yield f"retries: {flaky} scenario{'s' * (flaky > 1)} passed on a retry only"

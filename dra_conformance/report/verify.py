@@ -1,14 +1,19 @@
-"""Verifies a finished run: its event log by itself, and its report files against the log."""
+"""Verifies a finished run: its event log by itself, and its report files against the log.
+
+A merged report has the logs of its shards; each is checked, and the report is computed from all of them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import orjson
 
 from dra_conformance.core.errors import SuiteError, UsageError
+from dra_conformance.core.events import Event
 from dra_conformance.core.events.log import parse
-from dra_conformance.report import files, log_checks, signature
+from dra_conformance.report import files, log_checks, merged, signature
 from dra_conformance.report.model import Report, to_plain
 
 
@@ -17,14 +22,36 @@ def verify(folder: Path) -> tuple[Report, list[str]]:
 
     Raises UsageError if the folder has no finished run.
     """
+    if merged.is_merged(folder):
+        return _verify_merged(folder)
     _require_finished(folder)
     # Read once: the checks of the log and the report are about the same bytes.
     content = files.read_log(folder)
-    log = list(parse(content, name=files.EVENTS))
+    return verify_log(folder, content, list(parse(content, name=files.EVENTS)))
+
+
+def verify_log(folder: Path, content: bytes, log: Sequence[Event]) -> tuple[Report, list[str]]:
+    """Return the report that follows from a log that was read, and all reasons to doubt it. Raises UsageError."""
     computed = files.build_from(log, content, folder)
     with files.events_of_a_run(folder):
         found = log_checks.findings(content, log)
         return computed, [*found, *differences(computed, folder)]
+
+
+def _verify_merged(folder: Path) -> tuple[Report, list[str]]:
+    """Check the log of each shard, and the merged report against all of them."""
+    if not (folder / "report.json").is_file():
+        raise UsageError(f"{folder} has no merged report: report.json is missing")
+    logs = merged.in_order(merged.read_all(files.shard_folders(folder)), partial=True)
+    found = []
+    for log in logs:
+        place = log.folder.relative_to(folder)
+        if log.folder.name != str(log.shard.index):
+            found.append(f"{place}: the log is that of shard {log.shard}")
+        with files.events_of_a_run(log.folder):
+            found += [f"{place}: {finding}" for finding in log_checks.findings(log.content, log.events)]
+    computed = merged.report_of(logs)
+    return computed, [*found, *differences(computed, folder)]
 
 
 def signed_by(folder: Path, allowed: Path) -> str:

@@ -11,6 +11,7 @@ from dra_conformance.core import manifests
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet import CDIRegistry
+from dra_conformance.kubelet.claim_cache import ClaimRecord
 from dra_conformance.kubelet.errors import CDIError
 from dra_conformance.steps.containers import views
 from dra_conformance.steps.driver_calls import answer_for, reference_to
@@ -169,21 +170,32 @@ def _(world: World, node: str, seconds: int) -> None:
         world.check_seen(message, look(), expected=[])
 
 
-def given_ids(world: World, node: str, claim: str) -> list[str]:
-    """Return the CDI ids that drivers returned to the kubelet of a node for a claim."""
+def claim_records(world: World, node: str, claim: str) -> list[ClaimRecord]:
+    """Return the kubelet's records of a claim of the scenario's namespace: none or one."""
     return [
-        device_id
+        record
         for record in world.node(node).kubelet.claims()
         if record.ref.name == claim and record.ref.namespace == world.namespace
-        for devices in record.drivers.values()
-        for device in devices
+    ]
+
+
+def given_ids(world: World, node: str, claim: str) -> list[str]:
+    """Return the CDI ids that drivers returned to the kubelet of a node for a claim, or for `claim/request`."""
+    claim, _, request = claim.partition("/")
+    return [
+        device_id
+        for record in claim_records(world, node, claim)
+        for _, device in record.devices(request)
         for device_id in device.cdi_device_ids
     ]
 
 
 @then('container "{container}" of pod "{pod}" on "{node}" sees the devices of "{claims}" only')
 def _(world: World, container: str, pod: str, node: str, claims: str) -> None:
-    """The container's CDI devices are exactly those that drivers returned for these claims (comma-separated)."""
+    """The container's CDI devices are exactly those that drivers returned for these claims (comma-separated).
+
+    `claim/request`: those for this request only.
+    """
     view = views(world, node, pod)[container]
     wanted = sorted({device_id for claim in words(claims) for device_id in given_ids(world, node, claim)})
     world.check(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dra_api.objects import RESOURCE_CLAIMS, Obj
+from dra_conformance.core.invented_names import invented
 from dra_conformance.core.values import read_value
 from dra_conformance.engine.vocabulary import given, when, words
 from dra_conformance.engine.world import World
@@ -35,7 +36,7 @@ def allocate(world: World, claim: str, node: str, reserved: list[Obj]) -> None:
             held.append(DELETE_PROTECTION)
 
     def change(obj: Obj) -> None:
-        result = {"request": "gpu", "driver": "paper.dra.test", "pool": world.name(node), "device": "d"}
+        result = {"request": "gpu", "driver": invented("paper"), "pool": world.name(node), "device": "d"}
         obj.setdefault("status", {})["allocation"] = allocation_on(world.name(node), [result])
         if reserved:
             obj["status"]["reservedFor"] = reserved
@@ -109,7 +110,7 @@ def _(world: World, claim: str, one: str, ones: str, two: str, twos: str, node: 
     for kind, numbers in ((one, words(ones)), (two, words(twos))):
         exactly = {"deviceClassName": world.name(kind), "allocationMode": "ExactCount", "count": len(numbers)}
         requests.append({"name": kind, "exactly": exactly})
-        base = {"request": kind, "driver": f"{kind}-{world.suffix}.dra.test", "pool": world.name(node)}
+        base = {"request": kind, "driver": invented(f"{kind}-{world.suffix}"), "pool": world.name(node)}
         results += [{**base, "device": f"{kind}-{number}"} for number in numbers]
     world.create(claim_object(world, claim, {"devices": {"requests": requests}}))
 

@@ -10,6 +10,7 @@ from uuid import uuid4
 from dra_api.allocations import results_of
 from dra_api.clock import SOON, timestamp
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
+from dra_conformance.components.node import GPU_DRIVER
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import NotApplicable, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
@@ -130,7 +131,8 @@ def free_results(world: World, alias: str, count: int, *, request: str = "gpu", 
     """Return results with the first free devices of the driver under test on a node.
 
     A device that allows multiple allocations is allocated as a scheduler does it for a request without an amount: a
-    share of all that it has, or of what its policy says. `exclusive` leaves out such devices.
+    share of all that it has, or of what its policy says. `exclusive` leaves out such devices. GPUs for pass-through are
+    always left out: they are other names of GPUs in the list.
 
     Raises Untestable if the driver has fewer than `count`, and NotApplicable if all of its devices are left out.
     """
@@ -147,7 +149,7 @@ def free_results(world: World, alias: str, count: int, *, request: str = "gpu", 
         for device in obj["spec"].get("devices") or ():
             entry = (obj["spec"]["driver"], obj["spec"]["pool"]["name"], device["name"])
             # The claims of these steps tolerate no taint, so no scheduler would allocate a tainted device to them.
-            if entry in held or device.get("taints"):
+            if entry in held or device.get("taints") or passed_through(entry[0], device):
                 continue
             if not (exclusive and device.get("allowMultipleAllocations")):
                 result = {"request": request, "driver": entry[0], "pool": entry[1], "device": entry[2]}
@@ -164,6 +166,12 @@ def share_of(device: Obj) -> Obj:
     capacity = device.get("capacity") or {}
     consumed = {name: (one.get("requestPolicy") or {}).get("default") or one["value"] for name, one in capacity.items()}
     return {"shareID": str(uuid4()), **({"consumedCapacity": consumed} if consumed else {})}
+
+
+def passed_through(driver: str, device: Obj) -> bool:
+    """Return whether a device is a GPU of gpu.nvidia.com for pass-through."""
+    kind = (device.get("attributes") or {}).get("type") or {}
+    return driver == GPU_DRIVER and kind.get("string") == "vfio"
 
 
 def driver_class(world: World) -> str:

@@ -37,7 +37,7 @@ from dra_conformance.steps.compute_domains import (
     remove_object,
 )
 from dra_conformance.steps.driver_claims import CONFIG_API
-from dra_conformance.steps.pods import create_other_namespace
+from dra_conformance.steps.pods import create_other_namespace, event_text, events_about
 from dra_conformance.steps.uids import CreatedDomains
 
 TARGET_LABEL = f"{LABEL}Target"
@@ -409,3 +409,37 @@ def _(world: World, name: str) -> None:
 
     world.eventually(f"ComputeDomain {name} is cleaned up", look, expected=[])
     world.check(not early, f"what ComputeDomain {name} was removed before", expected=[], observed=early)
+
+
+def warnings_of(world: World, name: str) -> list[str]:
+    """Return the messages of the Warning events about a ComputeDomain that users can find: in its namespace."""
+    created = world.state(CreatedDomains).of_name[name]
+    return [
+        event_text(event)
+        for event in events_about(world, COMPUTE_DOMAINS.kind, name_of(created))
+        if event.get("type") == "Warning"
+        and namespace_of(event) == namespace_of(created)
+        and (event.get("involvedObject") or event.get("regarding") or {}).get("uid") == uid_of(created)
+    ]
+
+
+@then('the ComputeDomain "{name}" gets a Warning event that contains "{text}"')
+def _(world: World, name: str, text: str) -> None:
+    """A Warning event whose message has this text comes to be recorded for the domain."""
+
+    def look() -> Seen[list[Any]]:
+        found = warnings_of(world, name)
+        return any(text in message for message in found), found
+
+    world.eventually(f"Warning events of ComputeDomain {name}", look, expected=[f"…{text}…"])
+
+
+@then('the ComputeDomain "{name}" gets no Warning event')
+def _(world: World, name: str) -> None:
+    """No Warning event is recorded for the domain once the system is idle."""
+
+    def look() -> Seen[list[Any]]:
+        found = warnings_of(world, name)
+        return not found, found
+
+    world.stays(f"Warning events of ComputeDomain {name}", look, expected=[])

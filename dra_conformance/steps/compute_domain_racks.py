@@ -20,6 +20,7 @@ from dra_conformance.steps.imex import (
     domain_id,
     run_domain_driver,
 )
+from dra_conformance.steps.pods import by_template, create_pod, pod_object, scheduler_of
 
 
 @dataclass(slots=True)
@@ -93,6 +94,16 @@ def _(world: World, name: str, count: int) -> None:
     """Claims for channel-0 of the nodes, allocated by hand."""
     for number in range(1, count + 1):
         domain_claim(world, f"rank-{number}", f"node-{number}", "channel", {"domainID": domain_id(world, name)})
+
+
+@when('a worker of ComputeDomain "{name}" is created for each of {count:d} nodes')
+def _(world: World, name: str, count: int) -> None:
+    """Pods worker-1 and on, with a channel of the ComputeDomain each, that only fit on node-1 and on, in this order."""
+    for number in range(1, count + 1):
+        reference = by_template("channel", f"{name}-channel")
+        pod = pod_object(world, f"worker-{number}", [reference], scheduler=scheduler_of(world))
+        pod["spec"]["nodeSelector"] = {"kubernetes.io/hostname": world.name(f"node-{number}")}
+        create_pod(world, pod)
 
 
 @when("Prepare of the channel claims of {count:d} nodes is called on their ComputeDomain drivers")

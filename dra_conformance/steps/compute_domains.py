@@ -208,7 +208,7 @@ def clique_id(world: World, text: str) -> str | None:
 
 def address_of(node: str) -> str:
     """Return the address of a node's daemon, one for documentation (RFC 5737), which no host has."""
-    return f"192.0.2.{node.lstrip(ascii_letters) or 100}"
+    return f"192.0.2.{node.lstrip(ascii_letters + '-') or 100}"
 
 
 def _write_daemon_pod(world: World, uid: str, node: str, clique: str | None, *, ready: str, namespace: str) -> None:

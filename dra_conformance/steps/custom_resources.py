@@ -6,6 +6,7 @@ from dra_api.client import ApiError
 from dra_api.objects import Obj, Resource
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.core.invented_names import invented
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import given, then, when
 from dra_conformance.engine.world import World
@@ -15,7 +16,7 @@ _NAME = "thing"
 
 
 def _things(world: World) -> Resource:
-    return Resource(world.text("$(suffix).dra.test"), "v1", "things", "Thing")
+    return Resource(invented(world.suffix), "v1", "things", "Thing")
 
 
 @given("the definition of Things is served")

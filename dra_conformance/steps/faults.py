@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, DAEMON_SETS, PODS, RESOURCE_CLAIMS
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.errors import NotApplicable, SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
-from dra_conformance.faults import Aim, Call, Cut, Fault, Volley
+from dra_conformance.faults import Aim, Call, Cut, Fault, Silence, Volley
 from dra_conformance.steps.objects import resource_named
 from dra_conformance.steps.references import reference
 
@@ -32,14 +32,24 @@ class Arranged:
     volleys: list[Volley] = field(default_factory=list)
     optional: list[Volley] = field(default_factory=list)
     end_outage: Callable[[], object] | None = None
+    silence: Silence | None = None
 
 
 def arrange(
-    world: World, fault: Fault, *, count: int, what: str, kind: str, name: str = "", optional: bool = False
+    world: World,
+    fault: Fault,
+    *,
+    count: int,
+    what: str,
+    kind: str,
+    name: str = "",
+    namespace: str = "",
+    optional: bool = False,
 ) -> Volley:
     """Let the next requests of one kind (or for one object of it) fail; the end of the scenario ends the fault.
 
-    `optional`: an implementation need not make such a request.
+    `namespace` is another than that in which components write this kind. `optional`: an implementation need not make
+    such a request.
 
     Everything settles first. An event that arrives later would trigger another attempt, and so hide a component that
     does not retry by itself.
@@ -47,8 +57,11 @@ def arrange(
     world.settle()
     resource = resource_named(kind)
     # The objects for a ComputeDomain's daemons are in the namespace of their driver.
-    namespace = DRIVER_NAMESPACE if resource in (DAEMON_SETS, COMPUTE_DOMAIN_CLIQUES) else world.namespace
+    usual = DRIVER_NAMESPACE if resource in (DAEMON_SETS, COMPUTE_DOMAIN_CLIQUES) else world.namespace
+    namespace = namespace or usual
     aim = Aim.at(what, resource, components=world.scenario.tags.components, namespace=namespace, name=name)
+    if fault.then is not None:
+        fault = replace(fault, then=world.checks.in_background(fault.then))
     volley = Volley(aim, fault, count=count)
     world.cleanup.callback(world.run.fault_points.add(volley))
     arranged = world.state(Arranged)
@@ -129,12 +142,12 @@ def before_deletion(world: World, *, component: str, pod: str, act: Callable[[],
 
 def before_request(world: World, wanted: Callable[[Call], bool], act: Callable[[], object]) -> None:
     """Call `act` just before the next wanted request of a component is served; once."""
-    once = threading.Lock()
+    once, guarded = threading.Lock(), world.checks.in_background(act)
 
     def hook(call: Call) -> Fault | None:
         # The lock is never released: it selects one of several concurrent requests.
         if wanted(call) and once.acquire(blocking=False):
-            act()
+            guarded()
         return None
 
     world.cleanup.callback(world.run.fault_points.add(hook))
@@ -190,6 +203,38 @@ def _(world: World, code: int, count: int, what: str, kind: str) -> None:
 def _(world: World, seconds: float, count: int, what: str, kind: str) -> None:
     """Process requests at once and delay the responses, so that watch events arrive first."""
     arrange(world, Fault(delay_s=seconds), count=count, what=what, kind=kind)
+
+
+@when("the API server leaves all requests for {kind:word} without a response")
+def _(world: World, kind: str) -> None:
+    """Keep the connections of the components' requests for one resource open without a response; watches go on."""
+    wanted, silence = calls_for(world, kind), Silence()
+    world.settle()
+
+    def hook(call: Call) -> Fault | None:
+        return Fault(silence=silence) if wanted(call) and not call.is_watch else None
+
+    remove = world.run.fault_points.add(hook)
+    # Time may pass although these requests are in flight.
+    world.settling.held.append(lambda: silence.waiting)
+    arranged = world.state(Arranged)
+    arranged.silence, arranged.end_outage = silence, remove
+    world.cleanup.callback(silence.end)
+    world.cleanup.callback(remove)
+
+
+@when("the API server responds to all requests again")
+def _(world: World) -> None:
+    """End the connections of requests without a response, and serve later ones. Untestable if there was none."""
+    arranged = world.state(Arranged)
+    if arranged.silence is None or arranged.end_outage is None:
+        raise SpecificationError(f"{world.scenario.where}: all requests get a response")
+    if not arranged.silence.met:
+        raise Untestable("the components have made no request that could stay without a response")
+    arranged.end_outage()
+    arranged.silence.end()
+    arranged.silence = arranged.end_outage = None
+    world.settle()
 
 
 # -- watches -----------------------------------------------------------------------------------------------------------

@@ -77,17 +77,20 @@ def _(world: World, subject: str) -> None:
 def _(world: World, subject: str) -> None:
     """Delete an object that a finalizer keeps until the scenario ends."""
     ref = reference(world, subject)
+    begin_deletion(world, ref.resource, ref.name)
 
-    write_field(world, ref.resource, ref.name, "metadata.finalizers", [_HOLD])
-    world.cleanup.callback(_release, ref)
-    world.client.delete(ref.resource, ref.name, world.namespace, grace_period_seconds=0)
+
+def begin_deletion(world: World, resource: Resource, name: str) -> None:
+    """Delete an object that a finalizer keeps until the scenario ends."""
+    write_field(world, resource, name, "metadata.finalizers", [_HOLD])
+    world.cleanup.callback(_release, world, resource, name)
+    world.client.delete(resource, name, world.namespace, grace_period_seconds=0)
     world.settle()
 
 
-def _release(ref: Reference) -> None:
-    world = ref.world
-    if world.client.find(ref.resource, ref.name, world.namespace) is not None:
-        world.client.patch(ref.resource, ref.name, {"metadata": {"finalizers": None}}, world.namespace)
+def _release(world: World, resource: Resource, name: str) -> None:
+    if world.client.find(resource, name, world.namespace) is not None:
+        world.client.patch(resource, name, {"metadata": {"finalizers": None}}, world.namespace)
 
 
 @given("the {subject:object} is remembered")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from dra_api.allocations import results_of
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError
@@ -12,7 +13,7 @@ from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.claim_cache import FILE_NAME
-from dra_conformance.steps.cdi import given_ids
+from dra_conformance.steps.cdi import claim_records, given_ids
 from dra_conformance.steps.claim_holders import reserve
 from dra_conformance.steps.claims import pod_consumer
 from dra_conformance.steps.pods import (
@@ -175,6 +176,20 @@ def _(world: World, node: str, claim: str) -> None:
     several = sorted({one for one in found if found.count(one) > 1})
     expected = sorted(set(found)) or None
     world.check(bool(found) and not several, "CDI ids of the claim", expected=expected, observed=sorted(found))
+
+
+@then('the kubelet of "{node}" has each device of claim "{claim}" for its request')
+def _(world: World, node: str, claim: str) -> None:
+    """For each allocation result, its driver returned a device of this pool and name for this request."""
+    results = results_of(world.get(RESOURCE_CLAIMS, claim))
+    found = {
+        f"{result['request']}: {driver}/{device.pool_name}/{device.device_name}"
+        for result in results
+        for record in claim_records(world, node, claim)
+        for driver, device in record.devices(result["request"])
+    }
+    wanted = {f"{result['request']}: {result['driver']}/{result['pool']}/{result['device']}" for result in results}
+    world.check(found == wanted, "devices of the claim", expected=sorted(wanted), observed=sorted(found))
 
 
 @then('pod "{pod}" does not run')

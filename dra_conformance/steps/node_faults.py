@@ -23,8 +23,8 @@ from dra_conformance.engine.world import World
 from dra_conformance.steps.fake_programs import SCRIPTS, imex_control, mps_control, nvidia_smi
 
 CHANNEL_MODULE = "nvidia-caps-imex-channels"
-FABRIC_IN_PROGRESS = 2
-"""NVML_GPU_FABRIC_STATE_IN_PROGRESS."""
+FABRIC_NOT_SUPPORTED, FABRIC_NOT_STARTED, FABRIC_IN_PROGRESS = range(3)
+"""The first values of nvmlGpuFabricState_t."""
 NVML_ERROR_UNKNOWN = 999
 
 
@@ -267,6 +267,8 @@ FAULTS: dict[str, NodeFault] = {
     ),
     "IMEX channel module missing": NodeFault(remove_channel_module),
     "NVLink fabric in progress": NodeFault(set_fabric_in_progress),
+    "NVLink fabric not supported by one GPU": NodeFault(set_on_last_gpu(fabric_state=FABRIC_NOT_SUPPORTED)),
+    "NVLink fabric not started on one GPU": NodeFault(set_on_last_gpu(fabric_state=FABRIC_NOT_STARTED)),
     "NVLink fabric in progress on one GPU": NodeFault(set_on_last_gpu(fabric_state=FABRIC_IN_PROGRESS)),
     "NVLink fabric failed on one GPU": NodeFault(set_on_last_gpu(fabric_status=NVML_ERROR_UNKNOWN)),
     "NVLink fabric of one GPU unreadable": NodeFault(inject("nvmlDeviceGetGpuFabricInfo", "UNKNOWN")),

@@ -192,6 +192,19 @@ def _(world: World, seconds: int) -> None:
 @given('an IMEX channel on "{node}"')
 def _(world: World, node: str) -> None:
     """Create a slice of compute-domain.nvidia.com with the device channel-0; no such driver runs."""
+    publish_channel(world, node)
+
+
+@given("nodes {first:d} to {last:d} with an IMEX channel each")
+def _(world: World, first: int, last: int) -> None:
+    """Create the Node objects node-FIRST to node-LAST, with such a slice each."""
+    for number in range(first, last + 1):
+        make_node(world, f"node-{number}")
+        publish_channel(world, f"node-{number}")
+
+
+def publish_channel(world: World, node: str) -> None:
+    """Publish channel-0 of a node."""
     obj = slice_object(world, node, [{"name": "channel-0", "attributes": {"type": {"string": "channel"}}}])
     obj["metadata"]["name"] = f"imex-{world.name(node)}"
     obj["spec"]["driver"] = DOMAIN_DRIVER

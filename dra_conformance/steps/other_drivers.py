@@ -26,7 +26,18 @@ def published(world: World, driver: str, node: str) -> list[Obj]:
 @given('the driver "{driver}" with the devices "{inventory}" on "{node}"')
 def _(world: World, driver: str, inventory: str, node: str) -> None:
     """Start another driver on the node, with a device list that the reference ships (nic, fpga)."""
-    world.node(node).start_beside(driver, inventory)
+    start(world, driver, inventory, node)
+
+
+@given('the driver "{driver}" with device metadata and the devices "{inventory}" on "{node}"')
+def _(world: World, driver: str, inventory: str, node: str) -> None:
+    """Start another driver on the node that describes its devices to containers (KEP-5304)."""
+    start(world, driver, inventory, node, metadata=True)
+
+
+def start(world: World, driver: str, inventory: str, node: str, *, metadata: bool = False) -> None:
+    """Start another driver on the node, and wait until it publishes its devices."""
+    world.node(node).start_beside(driver, inventory, metadata=metadata)
     world.require(
         f"{driver} publishes its devices", lambda: (bool(published(world, driver, node)), "no device"), within=20.0
     )

@@ -77,6 +77,12 @@ def _(world: World, group: str, pods: int) -> None:
     _create_group(world, group, pods, world.namespace)
 
 
+@when('PodGroup "{group}" is changed to need {pods:d} pods')
+def _(world: World, group: str, pods: int) -> None:
+    """Change minMember of a PodGroup."""
+    world.client.patch(POD_GROUPS, world.name(group), {"spec": {"minMember": pods}}, world.namespace)
+
+
 @given('a PodGroup "{group}" that needs {pods:d} pods in another namespace')
 def _(world: World, group: str, pods: int) -> None:
     """Create a PodGroup of this name outside the scenario's namespace."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, controller_of, name_of, uid_of
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
-from dra_conformance.faults import Fault
+from dra_conformance.faults import Aim, Fault
 from dra_conformance.steps import faults
 from dra_conformance.steps.claim_holders import hold, reserve
 from dra_conformance.steps.claims import claim_spec, pod_consumer
@@ -80,6 +80,17 @@ def _(world: World, claim: str, pod: str, code: int) -> None:
         world.log.clock.wait(threading.Event(), _ANSWER_DELAY)
 
     faults.arrange(world, Fault(code=code, then=delete), count=1, what="status updates", kind=PODS.kind, name=pod)
+
+
+@given('pod "{pod}" is bound to "{node}" while the scheduler binds it')
+def _(world: World, pod: str, node: str) -> None:
+    """Bind the pod to a node, as another scheduler does, just before the scheduler's next binding of it."""
+
+    def bind() -> None:
+        world.client.bind(world.client.get(PODS, pod, world.namespace), world.name(node))
+
+    aim = Aim.at("bindings", PODS, components=("scheduler",), namespace=world.namespace, name=pod)
+    faults.before_request(world, aim.meets, bind)
 
 
 @given('the BindRequest of pod "{pod}" fails before the scheduler has the answer to its creation')

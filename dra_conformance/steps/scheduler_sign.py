@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from dra_api.objects import DEVICE_CLASSES, NODES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
 from dra_conformance.core.component_spec import ComponentSpec
+from dra_conformance.core.invented_names import invented
 from dra_conformance.engine.world import World
 
 
@@ -81,7 +82,7 @@ def wait_observed(world: World) -> None:
 
 def probe(name: str, namespace: str) -> tuple[Obj, list[Obj], Obj]:
     """Return a node, its slice with a class and a claim, and a pod that fits on this node only."""
-    driver = f"{name}.dra.test"
+    driver = invented(name)
     resources = {"cpu": "1", "memory": "1Gi", "pods": "1"}
     node: Obj = {
         "apiVersion": "v1",

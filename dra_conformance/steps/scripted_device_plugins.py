@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dra_api.rpc.device_plugin import PluginDevice, PluginOptions
 from dra_conformance.components.scripted_device_plugin import Call, ScriptedDevicePlugin
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
+from dra_conformance.kubelet.topology import Topology
 
 _OPTIONS: Mapping[str, str] = {
     "PreStartContainer": "pre_start_required",
@@ -41,6 +42,7 @@ def _make(world: World, alias: str, node: str, count: int, resource: str, wants:
         alias=alias,
         resource=resource,
         folder=folder,
+        registry=kubelet.registration_dir,
         cdi_root=kubelet.cdi_roots[0],
         clock=world.clock,
         poke=world.log.poke,
@@ -75,6 +77,58 @@ def _(world: World, node: str) -> None:
     component = world.node(node)
     component.harness_kubelet.device_plugins_dir = component.device_plugins_dir
     component.start_kubelet()
+
+
+@given('node "{node}" with a kubelet that aligns the devices of each {scope:word} by "{policy}"')
+def _(world: World, node: str, scope: str, policy: str) -> None:
+    """Start a kubelet that serves device plugins, on a machine with the NUMA nodes 0 and 1.
+
+    `scope` is `container` or `pod`, `policy` one of the topology manager.
+    """
+    component = world.node(node)
+    component.harness_kubelet.device_plugins_dir = component.device_plugins_dir
+    try:
+        component.harness_kubelet.topology = Topology(policy=policy, scope=scope, numa_nodes=(0, 1))
+    except ValueError as error:
+        raise SpecificationError(f"{world.scenario.where}: {error}") from None
+    component.start_kubelet()
+
+
+@given(
+    'the kubelet of "{node}" aligns the devices of each {scope:word} by "{policy}" '
+    'with "{options}" on {count:d} NUMA nodes'
+)
+def _(world: World, node: str, scope: str, policy: str, options: str, count: int) -> None:
+    """Set the policy, and its options, of a kubelet that serves device plugins and has not started yet.
+
+    `options` are `name=value`, separated by commas. All NUMA nodes of the machine have the same distance.
+    """
+    component = world.node(node)
+    component.harness_kubelet.device_plugins_dir = component.device_plugins_dir
+    pairs = (one.partition("=") for one in words(options))
+    nodes = range(count)
+    try:
+        component.harness_kubelet.topology = Topology(
+            policy=policy,
+            scope=scope,
+            options={name: value for name, _, value in pairs},
+            numa_nodes=tuple(nodes),
+            distances={one: tuple(10 if one == other else 40 for other in nodes) for one in nodes},
+        )
+    except ValueError as error:
+        raise SpecificationError(f"{world.scenario.where}: {error}") from None
+
+
+@given('the NUMA nodes {one:d} and {other:d} of "{node}" have the distance {distance:d}')
+def _(world: World, one: int, other: int, node: str, distance: int) -> None:
+    """Change the distance of two NUMA nodes, before the kubelet starts."""
+    kubelet = world.node(node).harness_kubelet
+    pair = {one, other}
+    distances = {
+        here: tuple(distance if {here, there} == pair else before for there, before in enumerate(of_node))
+        for here, of_node in kubelet.topology.distances.items()
+    }
+    kubelet.topology = replace(kubelet.topology, distances=distances)
 
 
 @given('a scripted device plugin "{plugin}" on "{node}" with {count:d} devices of "{resource}"')
@@ -113,14 +167,29 @@ def _register_with(world: World, scripted: ScriptedDevicePlugin, fields: str) ->
     raise SpecificationError(f"{world.scenario.where}: a plugin cannot register with {fields}")
 
 
+def _appear(world: World, scripted: ScriptedDevicePlugin, fields: str) -> None:
+    """Create the plugin's socket in plugins_registry, with other values in the answer of GetInfo."""
+    match fields.removeprefix("with ").partition(" "):
+        case ("", _, _):
+            scripted.appear()
+        case ("version", _, value):
+            scripted.appear(version=value.strip('"'))
+        case ("resource", _, value):
+            scripted.appear(resource=value.strip('"'))
+        case _:
+            raise SpecificationError(f"{world.scenario.where}: a plugin cannot appear {fields}")
+
+
 @given('the scripted device plugin "{plugin}" {behaviour}')
 @when('the scripted device plugin "{plugin}" {behaviour}')
 def _(world: World, plugin: str, behaviour: str) -> None:
     """The plugin does this now, or behaves like this from now on.
 
-    `registers`, also `with version "V"`, `with resource "NAME"` or `with options "CALLS"`; `lists "id health, …"` or
-    `lists nothing`; `fails the next METHOD`, `fails each METHOD`, `fails no METHOD`; `answers the next Allocate with
-    nothing`; `prefers "ids"`; `also gives "name"`; `ends`; `ends its streams`; `starts again`.
+    `registers`, also `with version "V"`, `with resource "NAME"` or `with options "CALLS"`; `lists "id health, …"`, with
+    the NUMA nodes of a device as in `gpu-0 Healthy 0+1`, or `lists nothing`; `fails the next METHOD`, `fails each
+    METHOD`, `fails no METHOD`; `answers the next Allocate with nothing`; `prefers "ids"`; `also gives "name"`; `ends`;
+    `ends its streams`; `starts again`; `appears in plugins_registry`, also `with version "V"` or `with resource
+    "NAME"`; `disappears from plugins_registry`.
     """
     scripted = plugin_of(world, plugin)
     what, _, rest = behaviour.partition(" ")
@@ -129,8 +198,7 @@ def _(world: World, plugin: str, behaviour: str) -> None:
         case "registers":
             world.state(ScriptedPlugins).answers[plugin] = _register_with(world, scripted, rest.removeprefix("with "))
         case "lists":
-            pairs = [] if rest == "nothing" else [one.partition(" ") for one in words(quoted)]
-            scripted.offer([PluginDevice(name, health) for name, _, health in pairs])
+            scripted.offer([] if rest == "nothing" else [_device(one) for one in words(quoted)])
         case "fails":
             _fail(scripted, rest)
         case "answers":
@@ -145,6 +213,10 @@ def _(world: World, plugin: str, behaviour: str) -> None:
                 scripted.end_streams()
             else:
                 scripted.stop()
+        case "appears":
+            _appear(world, scripted, rest.removeprefix("in plugins_registry").strip())
+        case "disappears":
+            scripted.disappear()
         case "starts":
             scripted.stop()
             scripted.serve()
@@ -152,6 +224,13 @@ def _(world: World, plugin: str, behaviour: str) -> None:
         case _:
             raise SpecificationError(f"{world.scenario.where}: a device plugin cannot {behaviour!r}")
     world.settle()
+
+
+def _device(described: str) -> PluginDevice:
+    """Return the device of `id health`, or of `id health NUMA+NUMA`."""
+    name, _, rest = described.partition(" ")
+    health, _, numa = rest.partition(" ")
+    return PluginDevice(name, health, tuple(int(node) for node in numa.split("+")) if numa else None)
 
 
 # -- calls -------------------------------------------------------------------------------------------------------------
@@ -173,6 +252,21 @@ def _(world: World, plugin: str, outcome: str) -> None:
         raise SpecificationError(f"{world.scenario.where}: Register succeeded or failed, not {outcome!r}")
     error = world.state(ScriptedPlugins).answers.get(plugin, "Register was not called")
     world.check(bool(error) == (outcome == "failed"), "Register", expected=outcome, observed=error or "succeeded")
+
+
+@then('the kubelet reports to the scripted device plugin "{plugin}" that its registration {outcome:word}')
+def _(world: World, plugin: str, outcome: str) -> None:
+    """The last NotifyRegistrationStatus says that the registration `succeeded`, or that it `failed`, and why."""
+    if outcome not in ("succeeded", "failed"):
+        raise SpecificationError(f"{world.scenario.where}: a registration succeeded or failed, not {outcome!r}")
+
+    def look() -> Seen[str]:
+        last = next(iter(plugin_of(world, plugin).statuses[-1:]), None)
+        seen = "no report" if last is None else "succeeded" if last.registered else "failed"
+        explained = last is not None and bool(last.error) != last.registered
+        return seen == outcome and explained, seen if explained else f"{seen}, without a matching error"
+
+    world.eventually("NotifyRegistrationStatus", look, expected=outcome)
 
 
 def calls_of(world: World, plugin: str, method: str) -> list[Call]:

@@ -10,6 +10,7 @@ from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_api.rpc import ClaimRef
 from dra_conformance.components.scripted_driver import ScriptedDriver
 from dra_conformance.core.errors import SpecificationError, Untestable
+from dra_conformance.core.invented_names import invented
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
@@ -57,7 +58,7 @@ def instances(world: World, alias: str) -> list[ScriptedDriver]:
 
 def name_of_driver(world: World, alias: str) -> str:
     """Return the name under which a scripted driver registers."""
-    return f"{alias}-{world.suffix}.dra.test"
+    return invented(f"{alias}-{world.suffix}")
 
 
 def known_driver_name(world: World, text: str) -> str:

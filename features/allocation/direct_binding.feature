@@ -229,6 +229,19 @@ Feature: Schedulers that bind pods themselves
     And claim "shared" is reserved for exactly the pods "first"
     And the ResourceClaim "own" keeps "status.allocation.devices.results[*].device" in any order [dev-1]
 
+  @DRA-139 @needs:faults
+  Scenario: A pod that another scheduler has bound is not reported as scheduled to the node of the lost decision
+    Given the scheduler binds pods itself
+    And node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And node "n2"
+    And pod "train" is bound to "n2" while the scheduler binds it
+    When a pod "train" using claim "mine" is created
+    Then pod "train" is bound to "n2"
+    And pod "train" gets no event "Scheduled"
+    And claim "mine" is reserved for exactly the pods ""
+
   @DRA-128
   Scenario: A pod that is created again under its name is bound, and so is one of another name
     Given the scheduler binds pods itself

@@ -45,6 +45,20 @@ Feature: Extended resources backed by devices
     When a pod "train" requesting {deviceclass.resource.kubernetes.io/$(class:accelerator): 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0"
 
+  @DRA-240b
+  Scenario Outline: Each of several classes with one resource name provides the resource of its own name (<class>)
+    Given node "n1" with 1 devices
+    And the objects of the manifest "allocation/classes_of_one_resource"
+    When a pod "train" requesting {deviceclass.resource.kubernetes.io/$(class:<class>): 1} is created
+    Then pod "train" is bound to "n1"
+    And the ResourceClaim of pod "train" has "spec.devices.requests[*].exactly.deviceClassName" [$(class:<class>)]
+
+    Examples:
+      | class |
+      | a     |
+      | b     |
+      | c     |
+
   @DRA-241 @DRA-245
   Scenario: No claim is created for device plugin resources, nor for a quantity of zero
     Given node "n1" with 1 devices

@@ -97,6 +97,17 @@ Feature: Gangs get all of their BindRequests or none
     Given pods "small" 1 to 2 of PodGroup "elastic" using template "one"
     Then 2 pods of PodGroup "elastic" get BindRequests, with a device each
 
+  @KAI-365
+  Scenario: A gang is placed once its minimum is lowered
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a PodGroup "elastic" that needs 3 pods
+    And pods "elastic" 1 to 3 of PodGroup "elastic" using template "one"
+    Then no pod of PodGroup "elastic" gets a BindRequest
+    When PodGroup "elastic" is changed to need 2 pods
+    Then 2 pods of PodGroup "elastic" get BindRequests, with a device each
+
   @KAI-029 @KAI-365
   Scenario: The minimum holds for a gang with more pods
     Given node "n1" with 2 devices

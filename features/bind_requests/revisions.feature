@@ -15,7 +15,7 @@ Feature: Revisions of the BindRequest protocol
     Given the scheduler has the setting "revision" documented
     And the objects of the manifest "bind_requests/gpu-imex-pod"
     Then the BindRequest of pod "gpu-imex-pod" has "metadata.name" like "gpu-imex-pod-[a-z0-9]+" [KAI-010a]
-    And the BindRequest of pod "gpu-imex-pod" has "metadata.labels.pod-name" gpu-imex-pod [KAI-010a]
+    And the BindRequest of pod "gpu-imex-pod" has "metadata.labels" {pod-name: gpu-imex-pod, selected-node: $(node:n1)} [KAI-010a]
     And the BindRequest of pod "gpu-imex-pod" contains the manifest "bind_requests/gpu-imex-pod.documented" [KAI-020]
 
   @KAI-010b @KAI-020

@@ -46,6 +46,19 @@ Feature: The scheduler writes BindRequests
     Then the BindRequest of pod "classic" has "spec.receivedGPU" {count: 2, portion: "1.00"}
     And the BindRequest of pod "classic" has "spec.receivedResourceType" Regular
 
+  @KAI-019
+  Scenario: The BindRequest of a pod with MIG devices has a type of its own
+    Given node "n1"
+    And node "n2"
+    And node "n1" has {nvidia.com/mig-1g.10gb: 2} of a device plugin
+    And node "n2" has {nvidia.com/gpu: 1} of a device plugin
+    And a pod "part" requesting {nvidia.com/mig-1g.10gb: 2}
+    And a pod "whole" requesting {nvidia.com/gpu: 1}
+    Then the BindRequest of pod "part" has "spec.receivedResourceType" MigInstance
+    And the BindRequest of pod "part" has "spec.receivedGPU.portion" "0.00"
+    And the BindRequest of pod "part" has "spec.selectedNode" $(node:n1)
+    And the BindRequest of pod "whole" has "spec.receivedResourceType" Regular
+
   @KAI-020 @KAI-024 @KAI-025
   Scenario: The allocation of a claim is in the BindRequest, not yet in the claim
     Given node "n1" with 2 devices

@@ -99,6 +99,17 @@ Feature: The kubelet allocates devices when it admits a pod
     When pod "f" with 1 of "example.com/unknown" is bound by hand to "n1"
     Then pod "f" reaches phase Running [DP-064]
 
+  @DP-061
+  Scenario: A pod that has no room for its other requests leaves its devices free
+    Given a scripted device plugin "gpu" on "n1" with 1 devices of "example.com/gpu"
+    And a pod "large" with resources of the containers:
+      | name | resources                         |
+      | main | example.com/gpu: 1, cpu: 1000000  |
+    When pod "large" is bound by hand to "n1"
+    Then the Pod "large" has "status.reason" OutOfcpu
+    When pod "next" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "next" reaches phase Running
+
   @DP-067 @DP-068
   Scenario: Containers use the devices of ordinary init containers again
     Given a scripted device plugin "gpu" on "n1" with 2 devices of "example.com/gpu"

@@ -71,3 +71,34 @@ Feature: A driver next to other drivers of its node
     When pod "next" is bound by hand to "n1"
     Then pod "next" reaches phase Running [DRA-359]
     And container "main" of pod "next" on "n1" sees the devices of "next" only [DRA-359]
+
+  @DRA-359c @component:kubelet @needs:run-kubelet
+  Scenario: A request has devices of several drivers
+    Given node "n1" running the driver
+    And the driver "nic.dra.test" with the devices "nic" on "n1"
+    And the driver "fpga.dra.test" with the devices "fpga" on "n1"
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results:
+        - {request: both, driver: nic.dra.test, device: nic-0}
+        - {request: both, device: free}
+        - {request: fast/big, device: free}
+        - {request: fast/big, driver: fpga.dra.test, device: board-0}
+      """
+    And a pod "train" with the reserved claims "train" and the containers:
+      | name | claims                 |
+      | both | train/both             |
+      | fast | train/fast             |
+      | main | train/both, train/fast |
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    And the kubelet of "n1" has each device of claim "train" for its request
+    And container "both" of pod "train" on "n1" sees the devices of "train/both" only
+    And container "both" of pod "train" on "n1" has:
+      | kind     | name       | value |
+      | variable | NET_DEVICE | set   |
+    And container "fast" of pod "train" on "n1" sees the devices of "train/fast" only
+    And container "fast" of pod "train" on "n1" has:
+      | kind     | name       | value |
+      | variable | FPGA_UNIT  | set   |
+    And container "main" of pod "train" on "n1" sees the devices of "train" only

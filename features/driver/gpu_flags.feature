@@ -21,6 +21,14 @@ Feature: The driver gpu.nvidia.com refuses conflicting flags
       | flags                           | error      |
       | --feature-gates=NoSuchGate=true | NoSuchGate |
 
+  @NV-007
+  Scenario: The driver does not start with device metadata and without pass-through
+    Given node "n1" with a kubelet
+    Then the driver on "n1" does not start with:
+      | flags                                                        | error              |
+      | --feature-gates=DeviceMetadata=true,PassthroughSupport=false | DeviceMetadata     |
+      | --feature-gates=DeviceMetadata=true,PassthroughSupport=false | PassthroughSupport |
+
   @NV-010 @NV-011
   Scenario: The driver does not start with consumable shares that it cannot use
     Given node "n1" with a kubelet

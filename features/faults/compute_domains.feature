@@ -58,6 +58,64 @@ Feature: A ComputeDomain controller whose requests fail
       | loses its answers to         | updates of ComputeDomain           |
       | breaks the connection before | updates of ResourceClaimTemplate   |
 
+  # A client's recorder does not write an event again that the API server refuses, so that the event is not demanded.
+  @NV-330b
+  Scenario Outline: ComputeDomains are served although a template name is taken and the API server <does> <what>
+    Given the API server <does> the next 1 <what>, if there are any
+    And a DeviceClass "gpu" selecting 'true'
+    And a ResourceClaimTemplate "job-channel" for 1 of "gpu"
+    And a ComputeDomain "job" for 1 nodes
+    When every fault has affected a request
+    And a ComputeDomain "other" is created with {numNodes: 1, channel: {allocationMode: Single}}
+    Then the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
+    When the ResourceClaimTemplate "job-channel" is deleted
+    And "metadata.annotations" of the ComputeDomain "job" is set to {example.com/note: corrected}
+    Then the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+
+    @profile:faults
+    Examples:
+      | does           | what               |
+      | answers 500 to | creations of Event |
+      | answers 500 to | updates of Event   |
+
+  @NV-340c @needs:compute-domain-flags
+  Scenario Outline: A replica is the leader although the API server <does> <what>
+    Given the API server <does> the next 1 <what>
+    When the compute-domain-controller is started with leader election
+    Then a replica of the compute-domain-controller that has not been the leader comes to be it
+    When a second replica of the compute-domain-controller is started
+    And every fault has affected a request
+    And the renew-deadline of the replicas has passed
+    And a ComputeDomain "job" is created with {numNodes: 1, channel: {allocationMode: Single}}
+    Then the leader of the compute-domain-controller stays the same
+    And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+
+    @profile:faults
+    Examples:
+      | does                 | what               |
+      | answers 500 to       | creations of Lease |
+      | answers 503 to       | updates of Lease   |
+      | loses its answers to | updates of Lease   |
+
+    @profile:fault-sweep
+    Examples:
+      | does                         | what               |
+      | loses its answers to         | creations of Lease |
+      | answers 409 to               | updates of Lease   |
+      | breaks the connection before | updates of Lease   |
+
+  @NV-341 @needs:compute-domain-flags @profile:faults
+  Scenario: A leader whose requests for its lease get no response writes nothing
+    Given two replicas of the compute-domain-controller, of which the first is the leader
+    When the API server leaves all requests for Lease without a response
+    And the retry-period of the replicas has passed
+    And the renew-deadline of the replicas has passed
+    And a ComputeDomain "late" is created with {numNodes: 1, channel: {allocationMode: Single}}
+    Then the ComputeDomain "late" keeps "metadata.finalizers" null
+    When the API server responds to all requests again
+    And the lease of the replicas has passed
+    Then the ComputeDomain "late" has a claim template for its workloads with allocationMode Single
+
   @NV-195 @needs:own-control-plane @disruptive
   Scenario Outline: The objects of a ComputeDomain are created when the API server is killed during <what>
     Given the API server crashes after it has stored the next <what>

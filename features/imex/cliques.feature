@@ -88,3 +88,31 @@ Feature: ComputeDomains over several NVLink cliques
     And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n2), cliqueID: 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.5, index: 0, status: Ready} [NV-355]
     And the ComputeDomain "job" has "status.nodes" containing {name: $(node:n3), cliqueID: "", index: -1, status: Ready} [NV-355]
     And the ComputeDomain "job" has "status.status" Ready [NV-355]
+
+  @NV-017d @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario Outline: A fabric that breaks under a running driver does not change the clique of its node: <fault>
+    Given 2 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 2 nodes
+    And a daemon claim "imexd" on "node-1" for ComputeDomain "job"
+    And a channel claim for ComputeDomain "job" on each of 2 nodes
+    When node "node-1" gets the fault "<fault>"
+    And Prepare of claim "imexd" is called on the ComputeDomain driver of "node-1"
+    Then Prepare of claim "imexd" returns "daemon-0"
+    And a container with claim "imexd" on "node-1" has:
+      | kind     | name      | value                                  |
+      | variable | CLIQUE_ID | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 |
+    And claim "imexd" adds the device of the capability "fabric-imex-mgmt" on "node-1"
+    When the ComputeDomain "job" has the daemons:
+      | node   | pod   | clique                                 | status |
+      | node-1 | Ready | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+      | node-2 | Ready | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+    And Prepare of the channel claims of 2 nodes is called on their ComputeDomain drivers
+    Then Prepare of the channel claims of 2 nodes returns "channel-0"
+    And claim "rank-1" adds 1 channels on "node-1"
+    And claim "rank-2" adds 1 channels on "node-2"
+
+    Examples:
+      | fault                               |
+      | NVLink fabric failed on one GPU     |
+      | NVLink fabric of one GPU unreadable |
+      | NVLink fabric in progress           |

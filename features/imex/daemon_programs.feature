@@ -37,6 +37,15 @@ Feature: The daemon program of ComputeDomains
     And the IMEX processes of "n1, n2" in ComputeDomain "job" come to be connected to each other
     And the IMEX processes of "n3, n4" in ComputeDomain "job" come to be connected to each other
 
+  @NV-428
+  Scenario: The daemon of another cluster does not find those of its clique number
+    Given the NVLink cliques of nodes "n3" are "other.0"
+    And nodes "n1, n2, n3" join ComputeDomain "job"
+    Then the daemons of "n1, n2, n3" are ready in ComputeDomain "job"
+    And the hosts files of "n1, n2" in ComputeDomain "job" have the addresses of all of them
+    And the hosts files of "n3" in ComputeDomain "job" have the addresses of all of them
+    And the IMEX processes of "n1, n2" in ComputeDomain "job" come to be connected to each other
+
   @NV-396
   Scenario: A running IMEX process learns of a daemon that joins or leaves
     Given nodes "n1" join ComputeDomain "job"

@@ -37,3 +37,34 @@ Feature: From a ComputeDomain to a channel in a container
     When pod "other-0" is deleted
     Then pods "rank-0" and "rank-1" are bound to different nodes
     And the ComputeDomain "job" has "status.status" Ready
+
+  @NV-362 @NV-449 @NV-350
+  Scenario: The workers of a job run although one of its nodes joins late and another one fails
+    Given the DeviceClass of IMEX channels
+    And 3 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 3 nodes
+    When a worker of ComputeDomain "job" is created for each of 3 nodes
+    Then the ComputeDomain label of node "node-3" becomes "job" [NV-362]
+    # The daemon of the third node does not get ready.
+    When the ComputeDomain "job" has the daemons:
+      | node   | pod      | clique                                 | status   |
+      | node-1 | Ready    | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready    |
+      | node-2 | Ready    | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready    |
+      | node-3 | NotReady | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | NotReady |
+    Then pod "worker-1" reaches phase Running [NV-362]
+    And pod "worker-2" reaches phase Running [NV-362]
+    And the Pod "worker-3" keeps "status.phase" Pending [NV-362]
+    And the ComputeDomain "job" keeps "status.status" NotReady [NV-350]
+    When the ComputeDomain "job" has the daemons:
+      | node   | pod   | clique                                 | status |
+      | node-3 | Ready | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+    Then pod "worker-3" reaches phase Running [NV-362]
+    And of the device nodes "*imex*", container "main" of pod "worker-3" on "node-3" has only "*/channel0" [NV-362]
+    And the ComputeDomain "job" has "status.status" Ready [NV-350]
+    When the ComputeDomain "job" has the daemons:
+      | node   | pod      | clique                                 | status   |
+      | node-2 | NotReady | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | NotReady |
+    Then the ComputeDomain "job" has "status.status" NotReady [NV-350]
+    And the Pod "worker-2" keeps "status.phase" Running [NV-449]
+    And the ComputeDomain label of node "node-2" stays "job" [NV-449]
+    And the ComputeDomain label of node "node-1" stays "job" [NV-449]

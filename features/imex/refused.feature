@@ -19,6 +19,16 @@ Feature: ComputeDomains and claims that cannot work
     When the ComputeDomain "job" is deleted
     Then nothing is left of the ComputeDomain "job"
 
+  @NV-447
+  Scenario: A ComputeDomain whose template name is taken gets an event
+    Given a DeviceClass "gpu" selecting 'true'
+    And a ResourceClaimTemplate "job-channel" for 1 of "gpu"
+    And a ComputeDomain "job" for 2 nodes
+    And a ComputeDomain "other" for 2 nodes
+    Then the ComputeDomain "job" gets a Warning event that contains "job-channel"
+    And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
+    And the ComputeDomain "other" gets no Warning event
+
   @NV-370 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario: A claim whose domain is a path is not prepared
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"

@@ -122,6 +122,61 @@ Feature: ComputeDomains over several nodes
     And the cliques of ComputeDomain "job" come to have the nodes "node-1, node-2"
     And the ComputeDomain "job" keeps "status.status" NotReady
 
+  @NV-449 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario: The channels of a ComputeDomain stay prepared when it turns NotReady
+    Given 2 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 2 nodes
+    And a channel claim for ComputeDomain "job" on each of 2 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node   | pod   | clique                                 | status |
+      | node-1 | Ready | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+      | node-2 | Ready | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+    And the ComputeDomain driver on "node-1" has prepared claim "rank-1"
+    And the ComputeDomain driver on "node-2" has prepared claim "rank-2"
+    Then the ComputeDomain "job" has "status.status" Ready
+    # One daemon is not ready any more, and the other one is gone.
+    When the ComputeDomain "job" has the daemons:
+      | node   | pod      | clique                                 | status   |
+      | node-1 | NotReady | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | NotReady |
+    And the daemon pod of node "node-2" in ComputeDomain "job" is deleted
+    Then the ComputeDomain "job" has "status.nodes" without {name: $(node:node-2)}
+    And the ComputeDomain "job" has "status.status" NotReady
+    And the ComputeDomain label of node "node-1" stays "job"
+    And the ComputeDomain label of node "node-2" stays "job"
+    # As a kubelet does that was restarted.
+    When Prepare of the channel claims of 2 nodes is called on their ComputeDomain drivers
+    Then Prepare of the channel claims of 2 nodes returns "channel-0"
+    And claim "rank-1" adds 1 channels on "node-1"
+    And claim "rank-2" adds 1 channels on "node-2"
+    When the ComputeDomain driver on "node-1" is restarted
+    And Prepare of claim "rank-1" is called on the ComputeDomain driver of "node-1"
+    Then Prepare of claim "rank-1" returns "channel-0"
+    And claim "rank-1" adds 1 channels on "node-1"
+    And the ComputeDomain label of node "node-1" stays "job"
+
+  @NV-450 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario: A claim that waits while its ComputeDomain turns NotReady is prepared when its own node is ready
+    Given 3 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 2 nodes
+    And a channel claim for ComputeDomain "job" on each of 3 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node   | pod   | clique                                 | status |
+      | node-1 | Ready | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+      | node-2 | Ready | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready
+    When Prepare of claim "rank-3" is called on the ComputeDomain driver of "node-3"
+    Then the ComputeDomain label of node "node-3" becomes "job"
+    And Prepare of claim "rank-3" has not succeeded yet
+    When the ComputeDomain "job" has the daemons:
+      | node   | pod      | clique                                 | status   |
+      | node-1 | NotReady | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | NotReady |
+    Then the ComputeDomain "job" has "status.status" NotReady
+    When the ComputeDomain "job" has the daemons:
+      | node   | pod   | clique                                 | status |
+      | node-3 | Ready | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+    Then Prepare of claim "rank-3" returns "channel-0"
+    And the ComputeDomain "job" keeps "status.status" NotReady
+
   @NV-426 @NV-350 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario: A rank that moves to another node takes its place in the ComputeDomain along
     Given 3 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"

@@ -335,6 +335,29 @@ Feature: Eviction of pods from tainted devices
     When 17 seconds pass
     Then pod "brief" is being deleted or gone
 
+  @DRA-214d @since:1.37 @gate:DRAWorkloadResourceClaims
+  Scenario: All pods of a PodGroup that share a tainted device are evicted
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a ResourceClaim "other" for 1 of "accelerator"
+    And a workload PodGroup "train" using claim "mine" as "gpu"
+    And a workload PodGroup "stay" using claim "other" as "gpu"
+    And a pod "a" of workload PodGroup "train" using claim "mine" as "gpu"
+    And a pod "b" of workload PodGroup "train" using claim "mine" as "gpu"
+    And a pod "c" of workload PodGroup "stay" using claim "other" as "gpu"
+    And claim "mine" holds the devices "dev-0" of "n1"
+    And claim "other" holds the devices "dev-1" of "n1"
+    And claim "mine" is reserved by hand for workload PodGroup "train"
+    And claim "other" is reserved by hand for workload PodGroup "stay"
+    And pod "a" is bound by hand to "n1"
+    And pod "b" is bound by hand to "n1"
+    And pod "c" is bound by hand to "n1"
+    When device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "a" is being deleted or gone
+    And pod "b" is being deleted or gone
+    And the Pod "c" still exists
+
   @DRA-223
   Scenario: A toleration without an effect does not prevent eviction
     Given node "n1" with 2 devices

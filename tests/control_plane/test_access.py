@@ -44,6 +44,25 @@ def test_each_component_of_ours_has_a_role_of_its_own(capsys: pytest.CaptureFixt
     assert "dra-conformance-scheduler" not in names
 
 
+def test_the_computedomain_plugin_has_a_role_of_its_own_if_a_kubelet_of_the_run_starts_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    name = ("ClusterRole", "dra-conformance-compute-domain-plugin")
+    found = printed(capsys, "--kubelet", "reference", "--compute-domain-controller", "reference")
+    plugin, controller = found[name], found["ClusterRole", "dra-conformance-compute-domain-controller"]
+    assert may(plugin, "create", "resourceslices", "resource.k8s.io")
+    assert not may(controller, "create", "resourceslices", "resource.k8s.io")
+    for verb, resource, group in (
+        ("create", "daemonsets", "apps"),
+        ("delete", "resourceclaimtemplates", "resource.k8s.io"),
+        ("update", "computedomains", "resource.nvidia.com"),
+    ):
+        assert may(controller, verb, resource, group)
+        assert not may(plugin, verb, resource, group)
+    assert name not in printed(capsys, "--compute-domain-controller", "reference")
+    assert name not in printed(capsys, "--kubelet", "reference", "--profile", "webhook")
+
+
 def test_the_profile_api_makes_no_nodes(capsys: pytest.CaptureFixture[str]) -> None:
     role = printed(capsys, "--profile", "api")["ClusterRole", "dra-conformance"]
     assert may(role, "create", "resourceclaims", "resource.k8s.io")
@@ -51,6 +70,18 @@ def test_the_profile_api_makes_no_nodes(capsys: pytest.CaptureFixture[str]) -> N
     assert not may(role, "create", "pods/binding")
     assert not any("bindrequests" in rule["resources"] for rule in role["rules"])
     assert may(printed(capsys)["ClusterRole", "dra-conformance"], "create", "nodes")
+
+
+@pytest.mark.parametrize(
+    ("features", "makes_nodes"),
+    [("DRANodeAllocatableResources", True), ("DRAConsumableCapacity,health", False)],
+)
+def test_the_profile_api_makes_nodes_for_one_gate(
+    features: str, makes_nodes: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    roles_of_api = printed(capsys, "--profile", "api", "--supported-features", features)
+    assert may(roles_of_api["ClusterRole", "dra-conformance"], "create", "nodes") == makes_nodes
+    assert may(roles_of_api["ClusterRole", "dra-conformance-cleanup"], "delete", "nodes") == makes_nodes
 
 
 def test_a_component_that_a_profile_does_not_use_gets_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -125,35 +156,44 @@ def test_the_doctor_checks_exactly_the_printed_permissions() -> None:
 PODS = Permission(role="harness", resource="pods", verbs=("get", "list"), besides=("api",))
 
 
-def told(found: dict[check.Need, set[str]], *rows: Permission) -> list[str]:
+def listed(found: dict[check.Need, set[str]], *rows: Permission) -> list[str]:
     return [str(each) for each in check.differences(found, table=rows)]
 
 
 def test_the_check_is_silent_where_table_and_calls_agree() -> None:
     calls = {("harness", "", "pods", "get"): {"imex"}, ("harness", "", "pods", "list"): {""}}
-    assert told(calls, PODS) == []
+    assert listed(calls, PODS) == []
 
 
 def test_the_check_finds_a_call_without_a_row() -> None:
     calls = {("harness", "", "pods", verb): {"imex"} for verb in ("get", "list", "delete")}
-    assert told(calls, PODS) == ["used, but not in the table: harness: delete pods in imex"]
+    assert listed(calls, PODS) == ["used, but not in the table: harness: delete pods in imex"]
 
 
 def test_the_check_finds_a_call_in_a_profile_that_does_not_hold_it() -> None:
     calls = {("harness", "", "pods", verb): {"imex", "api"} for verb in ("get", "list")}
-    assert [line.endswith("in api") for line in told(calls, PODS)] == [True, True]
+    assert [line.endswith("in api") for line in listed(calls, PODS)] == [True, True]
 
 
 def test_the_check_finds_an_unused_permission() -> None:
     calls = {("harness", "", "pods", "get"): {"imex"}}
-    assert told(calls, PODS) == ["in the table, but not used: harness: list pods in any profile"]
+    assert listed(calls, PODS) == ["in the table, but not used: harness: list pods in any profile"]
 
 
 def test_the_check_finds_a_right_that_the_profile_api_does_not_use() -> None:
     row = Permission(role="harness", resource="pods", verbs=("get",))
-    assert told({("harness", "", "pods", "get"): {"imex"}}, row) == [
+    assert listed({("harness", "", "pods", "get"): {"imex"}}, row) == [
         "in the table, but not used: harness: get pods in api"
     ]
+
+
+def test_a_row_for_a_gate_does_not_replace_that_of_other_profiles() -> None:
+    gated = Permission(role="harness", resource="nodes", verbs=("create",), profiles=("api",), gate="Some")
+    found = {("harness", "", "nodes", "create"): {"api", "imex"}}
+    rows = check.table_of(found, kept=[gated])
+    assert rows == [Permission(role="harness", resource="nodes", verbs=("create",), profiles=("imex",)), gated]
+    assert check.table_of({("harness", "", "nodes", "create"): {"api"}}, kept=[gated]) == [gated]
+    assert listed(found, *rows) == listed({}, gated) == []
 
 
 def test_one_verb_can_be_taken_from_a_role() -> None:

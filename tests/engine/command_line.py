@@ -18,6 +18,7 @@ import orjson
 from polling import wait_until
 
 SUITE = "dra_conformance.scenarios"
+_LIMIT = 600  # seconds of one command: on a busy machine some need minutes
 # Quick scenarios, one for every result.
 FEATURES = {
     "good": """@profile:claim-lifecycle @component:claim-controller
@@ -87,7 +88,7 @@ class CommandLine:
     def run(self, *args: str, module: str = "dra_conformance") -> tuple[int, str, str]:
         """Run a command to its end and return exit code, stdout and stderr."""
         process = self.start(*args, module=module)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=_LIMIT)
         self.nothing_left()
         assert "Traceback" not in out + err
         return process.returncode, out, err
@@ -104,7 +105,7 @@ class CommandLine:
         if signal_when is not None:
             wait_until(lambda: process.poll() is not None or signal_when(self.logged()))
             os.killpg(process.pid, number)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=_LIMIT)
         self.nothing_left()
         assert "Traceback" not in out + err
         path = self.folder / "dra-report" / "report.json"

@@ -55,6 +55,7 @@ class InventedRun:
         profiles: Sequence[str] = ("driver-core",),
         of_rules: dict[str, tuple[Status, str]] | None = None,
         seconds: float = 0.5,
+        shard: int = 0,
     ) -> InventedRun:
         ident = f"probe/{name}#{name}"
         where = f"features/probe/{name}.feature:3"
@@ -74,6 +75,7 @@ class InventedRun:
                 of_rules=of_rules or {},
                 status=Status(status) if decided else None,
                 reason=reason if decided else "",
+                shard=shard,
             )
         )
         if decided or not begun:

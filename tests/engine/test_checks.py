@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from dra_conformance.core.errors import CheckFailed
+from dra_conformance.core.errors import CheckFailed, SuiteError
 from dra_conformance.core.events import CheckMade, EventLog
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.checks import Checks, differing, in_words
@@ -133,3 +134,24 @@ def test_long_values_are_shown_without_what_is_equal() -> None:
 )
 def test_what_differs(one: Any, other: Any, expected: tuple[Any, Any]) -> None:
     assert differing(one, other) == expected
+
+
+def test_an_error_of_an_act_in_another_thread_ends_the_scenario_and_fails_no_check() -> None:
+    log = EventLog()
+    checks = Checks(log, patience=1.0, catch_up=lambda: None, settle=lambda: None, crash=lambda: "")
+    acts: list[str] = []
+
+    def act() -> None:
+        acts.append("done")
+        raise SuiteError("the object to replace does not exist")
+
+    thread = threading.Thread(target=checks.in_background(act))
+    thread.start()
+    thread.join()
+    checks.check(True, "what holds is judged", expected=1, observed=1)
+    with pytest.raises(SuiteError, match="to replace"):
+        checks.check(False, "devices", expected=1, observed=2)
+    with pytest.raises(SuiteError, match="to replace"):
+        checks.raise_background_error()
+    assert acts == ["done"]
+    assert [event.ok for event in log.kept(CheckMade)] == [True]

@@ -178,6 +178,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "unknown control plane 'minikube' (choose from embedded, ",
     ),
     "values_are_choices": ({"nvml": "x"}, "unknown NVML library 'x' (choose from fake, real)"),
+    "shard_is_one_of_its_number": ({"shard": "4/3"}, "--shard 4/3: the first number must be from 1 to 3"),
     "profiles_exist": ({"profile": ["x"]}, "unknown profile 'x' (choose from driver-core, "),
     "numbers_are_in_range": ({"retries": 101}, "--retries 101: must be from 0 to 100"),
     "patience_is_positive": ({"patience": 0}, "--patience 0.0: must be more than 0 seconds"),

@@ -436,6 +436,7 @@ def test_every_requirement_can_be_unmet() -> None:
         control_plane="binaries",
         nvml="real",
         taint_eviction="cluster",
+        claim_controller="cluster",
     )
     real = msgspec.structs.replace(harder, scheduler="kube-scheduler")
     words = 'revision "documented", manifest "a-v1beta2"'

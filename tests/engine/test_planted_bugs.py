@@ -91,7 +91,7 @@ def run(work: tuple[list[str], list[str], Path]) -> int:
         # A small plan, and no file that the tests do not read: most of the time of these runs.
         profile=("driver-core",),
         report=("json",),
-        patience=1.0,
+        patience=3.0,
         out=str(folder),
     )
     os.environ["COLUMNS"] = str(COLUMNS)  # this process has a terminal of its own, or none

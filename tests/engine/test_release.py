@@ -19,6 +19,7 @@ from tools import check_wheels
 
 _ROOT = Path(hatch_build.__file__).parent
 _WORKFLOW = _ROOT / ".github/workflows/release.yml"
+_UPLOAD = _ROOT / ".github/workflows/pypi.yml"
 _OTHER = {"x86_64": "aarch64", "aarch64": "x86_64"}
 
 
@@ -118,8 +119,21 @@ def test_only_the_job_that_runs_no_code_of_the_repository_can_write() -> None:
     assert not any("checkout" in step.get("uses", "") for step in jobs["publish"]["steps"])
 
 
-def test_the_scripts_of_the_workflow_parse_and_contain_no_expressions() -> None:
-    for step in (step for job in _jobs().values() for step in job["steps"] if "run" in step):
+def test_a_published_release_is_uploaded_as_it_was_built_without_a_stored_token() -> None:
+    document = yaml.safe_load(_UPLOAD.read_text())
+    assert document[True] == {"release": {"types": ["published"]}}
+    (job,) = document["jobs"].values()
+    assert job["permissions"] == {"contents": "read", "id-token": "write", "attestations": "read"}
+    assert not any("uses" in step for step in job["steps"])
+    assert "secrets." not in _UPLOAD.read_text()
+    scripts = [step["run"] for step in job["steps"]]
+    order = ["gh release download", "sha256sum --check", "gh attestation verify", "twine upload"]
+    assert [word for script in scripts for word in order if word in script] == order
+
+
+def test_the_scripts_of_the_workflows_parse_and_contain_no_expressions() -> None:
+    jobs = [*_jobs().values(), *yaml.safe_load(_UPLOAD.read_text())["jobs"].values()]
+    for step in (step for job in jobs for step in job["steps"] if "run" in step):
         assert "${{" not in step["run"]
         subprocess.run(["bash", "-n"], input=step["run"], text=True, check=True)
 

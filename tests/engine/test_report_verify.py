@@ -184,6 +184,7 @@ FORGERIES: dict[str, tuple[Callable[[list[Event]], list[Event]], str]] = {
     "another step": (first(StepStarted, lambda step: replace(step, text="it works")), "no such step there"),
     "a check of another step": (first(CheckMade, lambda check: replace(check, step="Then it works")), "current step"),
     "a check of another rule": (first(CheckMade, lambda check: replace(check, rules=("DRA-001",))), "other rules"),
+    "a check of no rule": (first(CheckMade, lambda check: replace(check, rules=())), "other rules"),
     "a check outside of scenarios": (first(CheckMade, lambda check: replace(check, scenario="")), "outside"),
     "a scenario that does not start": (without(ScenarioStarted), "has not started"),
     "a scenario that starts twice": (

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 
+import orjson
 import pytest
 
 from apiserver_emulator import ApiServerEmulator
@@ -14,7 +15,7 @@ from dra_api.client import ApiError, Conflict, Gone, KubeClient, NotFound, TooMa
 from dra_api.objects import CONFIG_MAPS, NODES, PODS, Obj
 from dra_api.transport import Transport, TransportError
 from dra_conformance.core.errors import SpecificationError
-from dra_conformance.faults import Aim, Call, Fault, FaultPoints, Volley
+from dra_conformance.faults import Aim, Call, Fault, FaultPoints, Silence, Volley
 
 Enter = Callable[[str], Transport]
 BODY: Obj = {"metadata": {"name": "a", "namespace": "default"}}
@@ -62,6 +63,43 @@ def test_a_connection_breaks_before_or_after(
         KubeClient(enter("victim")).create(CONFIG_MAPS, BODY)
     assert struck.is_set()
     assert (KubeClient(plane.transport()).find(CONFIG_MAPS, "a", "default") is not None) == there
+
+
+def test_a_request_without_a_response_ends_with_its_timeout(
+    enter: Enter, points: FaultPoints, plane: ApiServerEmulator
+) -> None:
+    silence, body = Silence(), orjson.dumps(BODY)
+    points.add(creations(Fault(silence=silence)))
+    with pytest.raises(TransportError):
+        enter("victim").request("POST", "/api/v1/namespaces/default/configmaps", body=body, timeout=0.2)
+    assert silence.met == 1
+    assert KubeClient(plane.transport()).find(CONFIG_MAPS, "a", "default") is None
+
+
+def test_a_request_without_a_response_ends_with_the_silence(
+    enter: Enter, points: FaultPoints, plane: ApiServerEmulator
+) -> None:
+    silence, met, client = Silence(), threading.Event(), KubeClient(enter("victim"))
+    points.on_fault = lambda call, what: met.set()
+    remove = points.add(creations(Fault(silence=silence)))
+    found: list[Exception] = []
+
+    def create() -> None:
+        try:
+            client.create(CONFIG_MAPS, BODY)
+        except TransportError as error:
+            found.append(error)
+
+    thread = threading.Thread(target=create)
+    thread.start()
+    assert met.wait(WAIT_S)
+    remove()
+    silence.end()
+    thread.join(WAIT_S)
+    assert len(found) == 1
+    assert silence.waiting == 0
+    assert KubeClient(plane.transport()).find(CONFIG_MAPS, "a", "default") is None
+    client.create(CONFIG_MAPS, BODY)
 
 
 def test_the_watch_may_report_a_change_before_its_response(

@@ -18,7 +18,7 @@ from dra_conformance.faults import FaultPoints, FaultyTransport
 from dra_conformance.faults.late import LateStream
 from dra_conformance.faults.proxy import FaultProxy
 
-LAG = 0.4
+LAG = 1.0
 
 
 def lag(resource: str) -> float:

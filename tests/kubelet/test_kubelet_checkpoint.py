@@ -57,3 +57,12 @@ def test_a_broken_file_stops_the_kubelet_with_one_sentence(world: World, content
         world.kubelet.start()
     (world.kubelet.state_dir / "dra_manager_state").unlink()
     world.kubelet.start()
+
+
+def test_the_pods_of_a_driver(tmp_path: Path) -> None:
+    cache = ClaimCache(tmp_path)
+    cache.add(ClaimRecord(ClaimRef("ns", "u1", "a"), {"d": (DEVICE,)}, {"one", "two"}))
+    cache.add(ClaimRecord(ClaimRef("ns", "u2", "b"), {"e": (DEVICE,)}, {"two", "three"}))
+    assert cache.pod_uids() == {"one", "two", "three"}
+    assert cache.pod_uids("e") == {"two", "three"}
+    assert cache.pod_uids("other") == set()

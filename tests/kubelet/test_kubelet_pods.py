@@ -9,7 +9,6 @@ from kubelet_world import DRIVER, NODE, World
 
 from dra_api.rpc import ClaimRef, PreparedDevice, PrepareResult
 from dra_conformance.kubelet import ClaimRefused, DriverNotRegistered, Gates, KubeletError
-from dra_conformance.kubelet.claim_cache import ClaimRecord
 
 
 def running(node: World, name: str, *claims: str) -> None:
@@ -164,6 +163,29 @@ def test_a_template_claim_must_be_the_pods_own(node: World) -> None:
     claim["metadata"]["ownerReferences"] = [{"kind": "Pod", "name": "p", "uid": "uid-p", "controller": True}]
     node.api.put("resourceclaims", claim)
     node.wait_phase("p", "Running")
+
+
+def test_the_claim_of_a_pod_group_is_used_by_the_pods_that_name_the_group(node: World) -> None:
+    driver = node.driver()
+    claim = node.claim("shared")
+    owner = {"apiVersion": "scheduling.k8s.io/v1beta1", "kind": "PodGroup", "name": "g", "uid": "u", "controller": True}
+    claim["metadata"]["ownerReferences"] = [owner]
+    reserved = {"apiGroup": "scheduling.k8s.io", "resource": "podgroups", "name": "g", "uid": "u"}
+    claim["status"]["reservedFor"] = [reserved]
+    node.api.put("resourceclaims", claim)
+    entries = [{"name": "c", "resourceClaimTemplateName": "t"}]
+    statuses = [{"name": "c", "resourceClaimName": "shared"}]
+    for pod, group in (("p", "g"), ("q", "g"), ("other", "h")):
+        made = node.pod(pod, schedulingGroup={"podGroupName": group}, resourceClaims=entries)
+        made["status"]["resourceClaimStatuses"] = statuses
+        node.api.put("pods", made)
+    node.wait_phase("p", "Running")
+    node.wait_phase("q", "Running")
+    node.log.wait(lambda: "was not created for Pod default/other" in node.kubelet.pod_error("default", "other"))
+    assert len(driver.prepared) == 1
+    claim["metadata"]["ownerReferences"] = [{**owner, "name": "h"}]
+    node.api.put("resourceclaims", claim)
+    node.log.wait(lambda: "pod other (uid-other) is not allowed" in node.kubelet.pod_error("default", "other"))
 
 
 def test_deleting_a_pod_unprepares_first_and_waits_for_success(node: World) -> None:
@@ -335,17 +357,17 @@ def test_a_pod_that_arrives_during_a_reconcile_round_keeps_its_claims(
     life = node.kubelet._life
     assert life is not None
     cache = life.cache
-    read = cache.all
+    read = cache.pod_uids
     arrived: list[str] = []
 
-    def pod_arrives_first() -> list[ClaimRecord]:
+    def pod_arrives_first() -> set[str]:
         if not arrived:
             arrived.append("p")
             node.claim("c", "p")
             running(node, "p", "c")
         return read()
 
-    monkeypatch.setattr(cache, "all", pod_arrives_first)
+    monkeypatch.setattr(cache, "pod_uids", pod_arrives_first)
     life.pods.reconcile()
     assert arrived
     assert driver.unprepared == []

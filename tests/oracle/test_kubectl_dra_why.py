@@ -337,7 +337,7 @@ def test_each_alternative_has_its_sentence(why: Why) -> None:
 
 
 def test_a_search_that_is_too_large_is_reported(why: Why, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dra_conformance.cli.kubectl_dra.why._BUDGET", 0)
+    monkeypatch.setattr("dra_conformance.cli.kubectl_dra.why.SMALL_BUDGET", 0)
     assert why(gpus(device("a0")), claim("wants", exactly("r", "gpu", count=2)), pod("wants")) == [
         "  - the devices of the node cannot be judged: no allocation was found within 0 states",
         "    on n1",

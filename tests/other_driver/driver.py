@@ -10,20 +10,21 @@ import codecs
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from dra_api.objects import Obj
-from dra_api.rpc import ClaimRef, PrepareResult
+from dra_api.rpc import ClaimRef, PreparedDevice, PrepareResult
 from reference_impl.compute_domain import plugin_command
 from reference_impl.compute_domain.plugin import ComputeDomainPlugin, WaitingService
 from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin import cdi, checkpoint, command, configs
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry
 from reference_impl.kubelet_plugin.claims import ClaimReader, ClaimRefusedError
+from reference_impl.kubelet_plugin.metadata import MetadataFiles
 from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.nodelock import NodeLock
 from reference_impl.kubelet_plugin.options import FeatureGates, KubeletPluginOptions
@@ -158,6 +159,7 @@ def change() -> None:
     _rename(NodeLock, lambda path: path.with_name("node.lock"))
     _rename(Mps, lambda path: path.parent / "daemons" / "mps")
     _change_names()
+    _change_metadata()
     _change_defaults()
 
 
@@ -203,6 +205,30 @@ def _change_names() -> None:
             )
 
         setattr(KubeletPluginOptions, name, property(socket))
+
+
+def _change_metadata() -> None:
+    """Use other files and ids, and give the id of a request's metadata with its last device."""
+
+    def file(self: MetadataFiles, uid: str, request: str) -> Path:
+        return self.folder / uid / "requests" / request / "about"
+
+    def device_name(self: MetadataFiles, uid: str, request: str) -> str:
+        return f"{request}.of.{uid}"
+
+    def add_ids(self: MetadataFiles, uid: str, answer: Sequence[PreparedDevice]) -> tuple[PreparedDevice, ...]:
+        return tuple(reversed(original(self, uid, tuple(reversed(answer)))))
+
+    def kind(self: MetadataFiles) -> str:
+        return f"other.example.com/about-{self.driver.partition('.')[0]}"
+
+    def prefix(self: MetadataFiles) -> str:
+        return f"about-{self.driver.partition('.')[0]}_"
+
+    original = MetadataFiles.add_ids
+    for name, new in (("file", file), ("device_name", device_name), ("add_ids", add_ids)):
+        setattr(MetadataFiles, name, new)
+    MetadataFiles.kind, MetadataFiles._prefix = property(kind), property(prefix)  # type: ignore[method-assign,assignment]
 
 
 def _change_defaults() -> None:

@@ -20,14 +20,13 @@ from dra_conformance.cli.kubectl_dra.source import Source
 from dra_conformance.cli.simulation import Simulation, Wanted, completed, pending
 from dra_conformance.cli.terminal import say
 from dra_conformance.core.errors import ExitCode, UsageError, unknown
-from dra_conformance.oracle import could_all_be_allocated
+from dra_conformance.oracle import SMALL_BUDGET, could_all_be_allocated
 from dra_conformance.oracle.device_causes import Cause
 from dra_conformance.oracle.dumps import Dump
 from dra_conformance.oracle.obstacles import Names, Obstacle, failing_selectors, obstacles
 from dra_conformance.oracle.schema import Claim
 from reference_impl.scheduler.cycle import Decision, usable_on
 
-_BUDGET = 20_000
 _NODES = 6
 """Names of nodes that the text shows for an obstacle."""
 _SENTENCES = 10
@@ -180,7 +179,7 @@ def _lacking(simulation: Simulation, claims: Sequence[Claim], node: str, names: 
     if not claims:
         return []
     cluster = simulation.cluster
-    answer = could_all_be_allocated(cluster, claims, node=node, budget=_BUDGET)
+    answer = could_all_be_allocated(cluster, claims, node=node, budget=SMALL_BUDGET)
     if answer.verdict == "no":
         return obstacles(cluster, claims, node, names=names)
     if answer.verdict == "yes":

@@ -13,6 +13,8 @@ from pathlib import Path
 
 LOOPBACK = "127.0.0.1"
 RESOURCE_VERSIONS = ("v1beta2", "v1beta1", "v1alpha3")  # v1 is served by default
+# Served only if this gate is on and the version is enabled; observed on kube-apiserver 1.37.2.
+VERSIONS_OF_GATES = {"GenericWorkload": "scheduling.k8s.io/v1beta1"}
 
 AUDIT_POLICY_FILE = "audit-policy.yaml"
 # User and resource, once per request, without requests of Kubernetes' own components.
@@ -64,6 +66,12 @@ def gates(values: Mapping[str, bool]) -> list[str]:
     return [f"--feature-gates={joined}"] if joined else []
 
 
+def served_versions(feature_gates: Mapping[str, bool], runtime_config: Mapping[str, bool]) -> dict[str, bool]:
+    """Return kube-apiserver's runtime-config: every version of resource.k8s.io, and the API groups of gates."""
+    gated = {version: True for gate, version in VERSIONS_OF_GATES.items() if feature_gates.get(gate, False)}
+    return {**{f"resource.k8s.io/{version}": True for version in RESOURCE_VERSIONS}, **gated, **runtime_config}
+
+
 def etcd(layout: Layout) -> list[str]:
     """Return etcd's flags: one member, TLS with client certificates for clients and peers."""
     peer = f"https://{LOOPBACK}:{layout.peer_port}"
@@ -105,7 +113,7 @@ def api_server(
     """
     # The Node authorizer watches v1 ResourceSlices; without v1 the server never becomes ready (1.36.2).
     authorizers = "Node,RBAC" if (runtime_config or {}).get("resource.k8s.io/v1", True) else "RBAC"
-    served = {**{f"resource.k8s.io/{version}": True for version in RESOURCE_VERSIONS}, **(runtime_config or {})}
+    served = served_versions(feature_gates, runtime_config or {})
     audited = (
         []
         if audit is None

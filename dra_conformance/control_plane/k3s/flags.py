@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from dra_conformance.control_plane.binaries.flags import COMPONENT_CONTROLLERS, RESOURCE_VERSIONS
+from dra_conformance.control_plane.binaries.flags import COMPONENT_CONTROLLERS, served_versions
 
 # Add-ons of k3s that no scenario needs, and that would pull images.
 _WITHOUT = ("traefik", "servicelb", "metrics-server", "local-storage", "coredns")
@@ -35,7 +35,7 @@ def server(
         foreign_components: components with another implementation in this run.
     """
     words = ["server", f"--tls-san={host}", *(f"--disable={name}" for name in _WITHOUT)]
-    served = {**{f"resource.k8s.io/{version}": True for version in RESOURCE_VERSIONS}, **runtime_config}
+    served = served_versions(feature_gates, runtime_config)
     words.append(f"--kube-apiserver-arg=runtime-config={_pairs(served)}")
     if feature_gates:
         words += [f"--{program}-arg=feature-gates={_pairs(feature_gates)}" for program in _PROGRAMS]

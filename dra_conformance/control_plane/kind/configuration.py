@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from dra_conformance.control_plane.binaries.flags import COMPONENT_CONTROLLERS, RESOURCE_VERSIONS
+from dra_conformance.control_plane.binaries.flags import COMPONENT_CONTROLLERS, served_versions
 
 SCHEDULER_MANIFEST = "/etc/kubernetes/manifests/kube-scheduler.yaml"
 """The static pod of kube-scheduler on the control plane's node; without the file the kubelet stops the pod."""
@@ -33,7 +33,7 @@ def cluster(
         runtime_config: served versions of resource.k8s.io; by default all.
         foreign_components: components with another implementation in this run; their controllers are off.
     """
-    served = {**{f"resource.k8s.io/{version}": True for version in RESOURCE_VERSIONS}, **runtime_config}
+    served = served_versions(feature_gates, runtime_config)
     document: dict[str, Any] = {
         "kind": "Cluster",
         "apiVersion": "kind.x-k8s.io/v1alpha4",

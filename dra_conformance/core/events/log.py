@@ -241,6 +241,8 @@ def parse(content: bytes, *, name: str) -> Iterator[AnyEvent]:
             yield _decoder.decode(line)
         except msgspec.ValidationError as error:
             raise UsageError(f"{name}, line {number}: not an event of a run: {error}") from None
+        except RecursionError:
+            raise UsageError(f"{name}, line {number}: not an event of a run: it is nested too deeply") from None
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             if number >= len(lines) - 1:
                 return

@@ -99,7 +99,7 @@ def summary(resource: Resource, obj: Obj) -> dict[str, Any]:
         found["deleting"] = True
     match resource.plural:
         case "pods":
-            found |= {"node": spec.get("nodeName"), "phase": status.get("phase")}
+            found |= {"node": spec.get("nodeName"), "phase": status.get("phase"), "gpuGroups": _gpu_groups(obj)}
         case "resourceclaims":
             found["devices"] = ",".join(str(result.get("device")) for result in results_of(obj))
             found["reservedFor"] = ",".join(str(user.get("name")) for user in status.get("reservedFor") or ())
@@ -120,6 +120,12 @@ def summary(resource: Resource, obj: Obj) -> dict[str, Any]:
         case "computedomains":
             found |= {"status": status.get("status")}
     return {key: value for key, value in found.items() if value not in (None, "")}
+
+
+def _gpu_groups(pod: Obj) -> str:
+    """Return the GPU groups that a pod's labels name, as KAI's binder writes them."""
+    labels = (pod.get("metadata") or {}).get("labels") or {}
+    return ",".join(sorted(str(value) for key, value in labels.items() if key.partition("/")[0] == "runai-gpu-group"))
 
 
 def _versions(devices: Iterable[Obj]) -> dict[str, list[str]]:

@@ -70,12 +70,20 @@ def scheduler_gates(scenario: Scenario, target: Target) -> Unmet | None:
 @requirement
 def binder_gates(scenario: Scenario, target: Target) -> Unmet | None:
     """A binder whose feature gates the run can choose."""
+    return _chosen_for_binder("feature gates", target)
+
+
+@requirement
+def gpu_shares(scenario: Scenario, target: Target) -> Unmet | None:
+    """A binder whose reservation namespace the run can choose."""
+    return _chosen_for_binder("reservation namespace", target)
+
+
+def _chosen_for_binder(what: str, target: Target) -> Unmet | None:
     binder = target.components["binder"]
     if binder.kind == "reference" or (binder.kind == "exec" and FLAGS in binder.argument):
         return None
-    return untestable(
-        f"the run cannot choose the feature gates of the binder ({binder}); its command has no word {FLAGS}"
-    )
+    return untestable(f"the run cannot choose the {what} of the binder ({binder}); its command has no word {FLAGS}")
 
 
 @requirement
@@ -87,6 +95,15 @@ def scheduler_arguments(scenario: Scenario, target: Target) -> Unmet | None:
             f"the run cannot choose the arguments of the scheduler's plugin DynamicResources ({scheduler})"
         )
     return None
+
+
+@requirement
+def claim_controller_gates(scenario: Scenario, target: Target) -> Unmet | None:
+    """A claim controller whose feature gates the run can choose."""
+    controller = target.components["claim-controller"]
+    if controller.kind == "reference" or controller.is_kubernetes:
+        return None
+    return untestable(f"the run cannot choose the feature gates of the claim controller ({controller})")
 
 
 @requirement

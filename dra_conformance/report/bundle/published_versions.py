@@ -7,12 +7,11 @@ from collections.abc import Iterable
 import msgspec
 
 from dra_conformance.core.events import Event, ObjectChanged
+from dra_conformance.core.invented_names import is_invented
 from dra_conformance.core.plain_text import one_line
 
 _MOST = 20
 """Versions of one driver, at most."""
-_INVENTED = ".dra.test"
-"""The end of the names of drivers that scenarios invent (engine/names.py)."""
 
 
 class PublishedVersion(msgspec.Struct, frozen=True, kw_only=True, rename="camel", order=True):
@@ -34,7 +33,7 @@ def published(events: Iterable[Event]) -> tuple[PublishedVersion, ...]:
             continue
         versions = event.summary.get("versions")
         driver = one_line(str(event.summary.get("driver")))
-        if driver.endswith(_INVENTED):
+        if is_invented(driver):
             continue
         own = found.setdefault(driver, set())
         for name, values in versions.items() if isinstance(versions, dict) else ():

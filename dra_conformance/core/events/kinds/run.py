@@ -77,6 +77,7 @@ class PlannedScenario(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
     """One scenario of the plan. `checks`: number of Then steps for each rule.
 
     `status` is set if the scenario does not run; `of_rules` has the status and reason of rules for which they differ.
+    `shard`: the shard that runs the scenario, with --shard; 0 if none does.
     """
 
     id: str
@@ -89,6 +90,7 @@ class PlannedScenario(msgspec.Struct, frozen=True, kw_only=True, rename="camel",
     status: Status | None = None
     reason: str = ""
     of_rules: dict[str, tuple[Status, str]] = msgspec.field(default_factory=dict)
+    shard: int = 0
 
 
 class PlannedRule(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):

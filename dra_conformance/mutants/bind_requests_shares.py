@@ -1,0 +1,258 @@
+"""Faults in how the binder gives pods shares of GPUs; for bind_requests/binder_shares."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from dra_api.client import ApiError
+from dra_api.objects import BIND_REQUESTS, PODS, Obj, uid_of
+from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.binder.failure import BindFailure
+from reference_impl.binder.fractions import share_of
+from reference_impl.binder.reservations import reservation_pod
+from reference_impl.gpu_groups import groups_of
+
+_RESERVATIONS = "reference_impl.binder.reservations:Reservations"
+_SHARED = "reference_impl.binder.shared_gpus:SharedGpus"
+
+
+@mutant("binder-reservation-without-gpu", rule="KAI-203")
+def _(patch: Patch) -> None:
+    """The reservation pod requests no GPU."""
+
+    def wrapped(original: Any) -> Any:
+        def reservation_pod(*arguments: Any) -> Obj:
+            pod: Obj = original(*arguments)
+            del pod["spec"]["containers"][0]["resources"]
+            return pod
+
+        return reservation_pod
+
+    patch.wrap("reference_impl.binder.reservations:reservation_pod", wrapped)
+
+
+@mutant("binder-binds-before-the-label", rule="KAI-204")
+def _(patch: Patch) -> None:
+    """The ConfigMaps are written before the pod has the label of its group."""
+
+    def commit(self: Any, pod: Obj, node: str, share: Any) -> None:
+        for name, data in share.config_maps(("3",)).items():
+            self._write(pod, name, data)
+        indices = self.reservations.reserve(pod, node, share)
+        for name, data in share.config_maps(indices).items():
+            self._write(pod, name, data)
+
+    patch.replace(f"{_SHARED}.commit", commit)
+
+
+@mutant("binder-visible-devices-in-settings", rule="KAI-204")
+def _(patch: Patch) -> None:
+    """The visible devices are in the ConfigMap that the container does not refer to."""
+
+    def wrapped(original: Any) -> Any:
+        def share_of(request: Obj, pod: Obj) -> Any:
+            share = original(request, pod)
+            return None if share is None else replace(share, is_referred=True)
+
+        return share_of
+
+    patch.wrap("reference_impl.binder.fractions:share_of", wrapped)
+
+
+@mutant("binder-keeps-late-reservations", rule="KAI-205")
+def _(patch: Patch) -> None:
+    """A reservation pod that does not report its GPU stays."""
+    patch.replace(f"{_RESERVATIONS}._delete", lambda self, reservation: None)
+
+
+@mutant("binder-reserves-for-each-pod", rule="KAI-206")
+def _(patch: Patch) -> None:
+    """Each pod gets a reservation pod of its own."""
+
+    def wrapped(original: Any) -> Any:
+        def create(self: Any, node: str, group: str) -> Obj:
+            wanted = reservation_pod(node, group, self._options)
+            wanted["metadata"]["name"] += "-again"
+            return original(self, node, group) if not self._held(group) else dict(self._client.create(PODS, wanted))
+
+        return create
+
+    patch.wrap(f"{_RESERVATIONS}._create", wrapped)
+    patch.wrap(f"{_RESERVATIONS}._find_or_create", lambda original: lambda self, node, group: self._create(node, group))
+
+
+@mutant("binder-sorts-gpus", rule="KAI-207")
+def _(patch: Patch) -> None:
+    """The GPUs are sorted by their index."""
+
+    def wrapped(original: Any) -> Any:
+        def config_maps(self: Any, indices: tuple[str, ...]) -> Any:
+            return original(self, tuple(sorted(indices)))
+
+        return config_maps
+
+    patch.wrap("reference_impl.binder.fractions:PodShare.config_maps", wrapped)
+
+
+@mutant("binder-one-label-for-two-groups", rule="KAI-207")
+def _(patch: Patch) -> None:
+    """A pod with two groups has the label of one."""
+    patch.replace("reference_impl.binder.fractions:_label", lambda pod, groups, group: "runai-gpu-group")
+
+
+@mutant("binder-shares-without-config-maps", rule="KAI-208")
+def _(patch: Patch) -> None:
+    """A pod that names no ConfigMaps is bound without its share."""
+
+    def wrapped(original: Any) -> Any:
+        def share_of(request: Obj, pod: Obj) -> Any:
+            try:
+                return original(request, pod)
+            except BindFailure:
+                return None
+
+        return share_of
+
+    patch.wrap("reference_impl.binder.fractions:share_of", wrapped)
+
+
+@mutant("binder-keeps-shares-after-failure", rule="KAI-209")
+def _(patch: Patch) -> None:
+    """Nothing of a share is undone after a failure."""
+    patch.replace(f"{_SHARED}.roll_back", lambda self, request, pod: None)
+
+
+@mutant("binder-keeps-labels-after-failure", rule="KAI-209")
+def _(patch: Patch) -> None:
+    """The pod stays in its group after a failure."""
+    patch.replace(f"{_RESERVATIONS}.remove_labels", lambda self, pod, share: None)
+
+
+@mutant("binder-keeps-config-maps-after-failure", rule="KAI-209")
+def _(patch: Patch) -> None:
+    """The label is removed after a failure, and the ConfigMaps stay."""
+
+    def withdraw(self: Any, request: Obj, pod: Obj) -> None:
+        share = share_of(request, pod)
+        if share is not None:
+            self.reservations.remove_labels(pod, share)
+
+    patch.replace(f"{_SHARED}._withdraw", withdraw)
+
+
+@mutant("binder-keeps-reservations-after-failure", rule="KAI-209b")
+def _(patch: Patch) -> None:
+    """The reservation pod stays for as long as there is a BindRequest of its group."""
+
+    def wrapped(original: Any) -> Any:
+        def release_unused(self: Any, group: str, *, ended: str = "") -> None:
+            if not any(group in groups_of(request) for request in self._client.list(BIND_REQUESTS).items):
+                original(self, group, ended=ended)
+
+        return release_unused
+
+    patch.wrap(f"{_RESERVATIONS}.release_unused", wrapped)
+
+
+@mutant("binder-deletes-reservations-after-failure", rule="KAI-209b")
+def _(patch: Patch) -> None:
+    """A failure deletes the reservation pods of its groups, also those of other pods."""
+
+    def wrapped(original: Any) -> Any:
+        def release_unused(self: Any, group: str, *, ended: str = "") -> None:
+            if not ended:
+                original(self, group)
+                return
+            for one in self._held(group):
+                self._delete(one)
+
+        return release_unused
+
+    patch.wrap(f"{_RESERVATIONS}.release_unused", wrapped)
+
+
+@mutant("binder-releases-at-the-first-end", rule="KAI-212")
+def _(patch: Patch) -> None:
+    """The reservation pod goes with the first consumer."""
+    patch.replace(f"{_RESERVATIONS}._has_consumer", lambda self, group: False)
+
+
+@mutant("binder-keeps-unused-reservations", rule="KAI-212")
+def _(patch: Patch) -> None:
+    """A reservation pod without consumers stays."""
+    patch.replace(f"{_RESERVATIONS}.release_unused", lambda self, group, *, ended="": None)
+
+
+@mutant("binder-forgets-refused-deletions", rule="KAI-212")
+def _(patch: Patch) -> None:
+    """A deletion of a reservation pod that the API server refuses is never repeated."""
+    refused: set[str] = set()
+
+    def wrapped(original: Any) -> Any:
+        def delete(self: Any, reservation: Obj) -> None:
+            if uid_of(reservation) in refused:
+                return
+            try:
+                original(self, reservation)
+            except ApiError:
+                refused.add(uid_of(reservation))
+
+        return delete
+
+    patch.wrap(f"{_RESERVATIONS}._delete", wrapped)
+
+
+@mutant("binder-forgets-waiting-shares", rule="KAI-210")
+def _(patch: Patch) -> None:
+    """A reservation pod goes with its last pod, whatever BindRequests wait."""
+    patch.replace(f"{_RESERVATIONS}._is_wanted", lambda self, group, ended: False)
+
+
+@mutant("binder-reserves-for-failed-shares", rule="KAI-210")
+def _(patch: Patch) -> None:
+    """A BindRequest that has failed keeps the reservation pods of its groups."""
+
+    def wrapped(original: Any) -> Any:
+        def may_reserve(request: Obj, group: str) -> bool:
+            return bool(original({**request, "status": {}}, group))
+
+        return may_reserve
+
+    patch.wrap("reference_impl.binder.fractions:may_reserve", wrapped)
+
+
+@mutant("binder-leaves-unreserved-pods", rule="KAI-211")
+def _(patch: Patch) -> None:
+    """A running pod without reservation stays."""
+    patch.replace(f"{_RESERVATIONS}.delete_unreserved", lambda self, group: None)
+
+
+@mutant("binder-deletes-starting-pods", rule="KAI-211")
+def _(patch: Patch) -> None:
+    """A pending pod without reservation is deleted as well."""
+    patch.replace("reference_impl.binder.pods:is_running", lambda pod: True)
+
+
+@mutant("binder-reserves-while-nodes-come", rule="KAI-213")
+def _(patch: Patch) -> None:
+    """Unschedulable pods of the scale-adjust namespace are not looked at."""
+    patch.replace(f"{_RESERVATIONS}._unschedulable", lambda self: "")
+
+
+@mutant("binder-waits-for-unjudged-pods", rule="KAI-213")
+def _(patch: Patch) -> None:
+    """A pod of the scale-adjust namespace without the condition counts as unschedulable."""
+
+    def unschedulable(self: Any) -> str:
+        namespace = self._options.scale_adjust_namespace
+        pods = self._client.list(PODS, namespace).items if namespace else ()
+        return "pod" if any(not (pod.get("status") or {}).get("conditions") for pod in pods) else ""
+
+    patch.replace(f"{_RESERVATIONS}._unschedulable", unschedulable)
+
+
+@mutant("binder-ignores-cdi", rule="KAI-214")
+def _(patch: Patch) -> None:
+    """The visible devices are indices in spite of CDI."""
+    patch.replace("reference_impl.binder.fractions:cdi_devices", lambda indices: indices)

@@ -1,0 +1,89 @@
+"""Mutants of the harness's own kubelet that register device plugins wrongly, or admit pods without room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from dra_api.objects import Obj
+from dra_api.rpc import DEVICE_PLUGIN_TYPE
+from dra_api.rpc.device_plugin import VERSION
+from dra_conformance.engine.mutation import Patch, mutant
+
+MANAGER = "dra_conformance.kubelet.device_plugins:DeviceManager"
+PLUGINS = "dra_conformance.kubelet.plugins:PluginManager"
+ALLOCATOR = "dra_conformance.kubelet.device_allocation:DeviceAllocator"
+
+
+@mutant("device-plugins-in-plugins-registry-ignored", rule="DP-014")
+def _(patch: Patch) -> None:
+    """The kubelet knows DRA drivers only in plugins_registry."""
+    patch.wrap(f"{PLUGINS}._admit_any", lambda original: lambda self, info, path: self._admit(info, path))
+
+
+@mutant("any-version-in-plugins-registry", rule="DP-014")
+def _(patch: Patch) -> None:
+    """The versions of a device plugin in plugins_registry are not read."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, resource, endpoint, versions: original(self, resource, endpoint, (VERSION,))
+
+    patch.wrap(f"{MANAGER}.connect", make)
+
+
+@mutant("any-resource-in-plugins-registry", rule="DP-014")
+def _(patch: Patch) -> None:
+    """The resource name of a device plugin in plugins_registry is not validated."""
+    patch.replace("dra_conformance.kubelet.device_plugins:is_extended_resource", lambda name: True)
+
+
+@mutant("device-plugin-not-notified", rule="DP-014")
+def _(patch: Patch) -> None:
+    """A device plugin gets no NotifyRegistrationStatus."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def notify(self: Any, plugin: Any, path: Any, status: Any) -> None:
+            if plugin.get_info(timeout=1.0).type != DEVICE_PLUGIN_TYPE:
+                original(self, plugin, path, status)
+
+        return notify
+
+    patch.wrap(f"{PLUGINS}._notify", make)
+
+
+@mutant("removed-socket-of-a-device-plugin-ignored", rule="DP-015")
+def _(patch: Patch) -> None:
+    """A device plugin stays connected while its stream is open."""
+    patch.wrap(f"{MANAGER}.disconnect", lambda original: lambda self, plugin: None)
+
+
+@mutant("requests-of-a-pod-not-compared", rule="DP-061")
+def _(patch: Patch) -> None:
+    """A pod is admitted whatever CPU it requests."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def check(pod: Obj, *, others: Iterable[Obj], allocatable: Mapping[str, Any]) -> None:
+            return None
+
+        return check
+
+    patch.wrap("dra_conformance.kubelet.node_fit:check", make)
+
+
+@mutant("devices-of-a-pod-without-room-stay-in-use", rule="DP-061")
+def _(patch: Patch) -> None:
+    """What was allocated before a pod was refused for its CPU is not free again."""
+    lost: set[str] = set()
+
+    def release_of(original: Callable[..., None]) -> Callable[..., None]:
+        def release(self: Any, pod_uid: str) -> None:
+            lost.update(i for one in self._held.values() if one.pod_uid == pod_uid for i in one.ids)
+            original(self, pod_uid)
+
+        return release
+
+    def free_of(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, resource: [one for one in original(self, resource) if one not in lost]
+
+    patch.wrap(f"{ALLOCATOR}.release", release_of)
+    patch.wrap(f"{ALLOCATOR}._free", free_of)

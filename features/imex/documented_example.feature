@@ -1,0 +1,77 @@
+@profile:imex @component:claim-controller @component:scheduler @component:binder @component:compute-domain-controller
+@needs:compute-domain @component:compute-domain-plugin @needs:fake-nvml @component:kubelet @needs:run-kubelet @needs:kai
+Feature: The documented example of IMEX channels, from its ComputeDomain to the end of its pod
+  KAI's documentation applies a ComputeDomain and the pod gpu-imex-pod, and shows the BindRequest that leads to its
+  channel. Every object on the way is compared as a whole.
+
+  @KAI-110b @KAI-236 @KAI-237 @NV-147 @NV-150 @NV-163 @NV-166
+  Scenario: The pod of the documented example gets its channel and gives it back
+    Given the DeviceClass of IMEX channels
+    And node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And node "n1" has {nvidia.com/gpu: 4} of a device plugin
+    And the IMEX daemons of ComputeDomains are simulated
+    When a ComputeDomain "imex" is created with {numNodes: 1, channel: {resourceClaimTemplate: {name: imex-channel-0}}}
+    Then the ResourceClaimTemplate "imex-channel-0" has "spec.spec" {devices: {requests: [{name: channel, exactly: {deviceClassName: compute-domain-default-channel.nvidia.com, allocationMode: ExactCount, count: 1}}], config: [{requests: [channel], opaque: {driver: compute-domain.nvidia.com, parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: $(uid:imex), allocationMode: Single}}}]}} [NV-147]
+    And the ComputeDomain "imex" has "status" {status: NotReady} [NV-150]
+    Given the objects of the manifest "bind_requests/gpu-imex-pod"
+    Then pod "gpu-imex-pod" is bound to "n1" [KAI-236]
+    Given pod "gpu-imex-pod" has its claim "channel"
+    Then the BindRequest of pod "gpu-imex-pod" has: [KAI-236]
+      | field                         | value                                                                         |
+      | metadata.labels.selected-node | $(node:n1)                                                                    |
+      | metadata.ownerReferences      | [{apiVersion: v1, kind: Pod, name: gpu-imex-pod, uid: $(uid:gpu-imex-pod)}]    |
+      | spec                          | {podName: gpu-imex-pod, selectedNode: $(node:n1), receivedResourceType: Regular, receivedGPU: {count: 1, portion: "1.00"}, resourceClaimAllocations: [{name: imex-channel-0, allocation: {devices: {results: [{request: channel, driver: compute-domain.nvidia.com, pool: $(node:n1), device: channel-0}], config: [{source: FromClaim, requests: [channel], opaque: {driver: compute-domain.nvidia.com, parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: $(uid:imex), allocationMode: Single}}}]}, nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}}}]} |
+      | status                        | {phase: Succeeded}                                                            |
+    And the ResourceClaim "channel" has "status.reservedFor" [{resource: pods, name: gpu-imex-pod, uid: $(uid:gpu-imex-pod)}] [KAI-237]
+    And claim "channel" has the allocation of entry "imex-channel-0" in the BindRequest of pod "gpu-imex-pod" [KAI-237]
+    And the ResourceClaim "channel" has "metadata.finalizers" [resource.kubernetes.io/delete-protection] [KAI-110b]
+    And pod "gpu-imex-pod" reaches phase Running [NV-150]
+    And the ComputeDomain "imex" has "status.status" Ready [NV-150]
+    And the ComputeDomain label of node "n1" becomes "imex" [NV-163]
+    And of the device nodes "*imex*", container "main" of pod "gpu-imex-pod" on "n1" has only "/dev/nvidia-caps-imex-channels/channel0" [NV-163]
+    When pod "gpu-imex-pod" is deleted
+    Then the ResourceClaim "channel" is gone [KAI-237]
+    And the BindRequest of pod "gpu-imex-pod" is gone [KAI-236]
+    And the ComputeDomain label of node "n1" becomes "none" [NV-166]
+    And the cliques of ComputeDomain "imex" come to have the nodes "" [NV-166]
+    And the ComputeDomain "imex" has "status" {status: NotReady} [NV-150]
+
+  @NV-163 @NV-166 @component:driver @needs:gpu-driver
+  Scenario: A pod gets a GPU beside its channel, each of its own driver
+    Given the DeviceClass of IMEX channels
+    And node "n1" running the driver on the GPUs of "gb200-nvl72-node"
+    And node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a DeviceClass "accelerator" selecting 'device.driver == "$(driver)"'
+    And a ResourceClaimTemplate "gpu" for 1 of "accelerator"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 1 nodes
+    Given a pod "rank" using template "gpu, job-channel" as "gpu, channel"
+    Then pod "rank" reaches phase Running [NV-163]
+    And of the device nodes "*imex*", container "main" of pod "rank" on "n1" has only "*/channel0" [NV-163]
+    And of the device nodes "/dev/nvidia[0-9]", container "main" of pod "rank" on "n1" has only "/dev/nvidia[0-9]" [NV-163]
+    When pod "rank" is deleted
+    Then the ComputeDomain label of node "n1" becomes "none" [NV-166]
+
+  @NV-423 @NV-350 @NV-166
+  Scenario: Four workers of the example get a channel on a node each
+    Given the DeviceClass of IMEX channels
+    And 4 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 4 nodes
+    When pods "worker" 1 to 4 each using template "job-channel" are created
+    Then pod "worker-1" reaches phase Running [NV-423]
+    And pod "worker-2" reaches phase Running [NV-423]
+    And pod "worker-3" reaches phase Running [NV-423]
+    And pod "worker-4" reaches phase Running [NV-423]
+    And the ComputeDomain "job" has "status.status" Ready [NV-350]
+    And the cliques of ComputeDomain "job" come to have the nodes "node-1, node-2, node-3, node-4" [NV-350]
+    When pod "worker-2" is deleted
+    Then the ComputeDomain "job" has "status.status" NotReady [NV-350]
+    When pod "worker-1" is deleted
+    And pod "worker-3" is deleted
+    And pod "worker-4" is deleted
+    Then the cliques of ComputeDomain "job" come to have the nodes "" [NV-166]
+    And the ComputeDomain label of node "node-1" becomes "none" [NV-166]
+    And the ComputeDomain label of node "node-2" becomes "none" [NV-166]
+    And the ComputeDomain label of node "node-3" becomes "none" [NV-166]
+    And the ComputeDomain label of node "node-4" becomes "none" [NV-166]
