@@ -1,1 +1,2 @@
-"""Manifests of the reference components on fake GPUs: `python -m deploy.manifests` writes `deploy/kubernetes`."""
+"""The reference components on fake GPUs, for clusters: `python -m deploy.manifests` writes `deploy/kubernetes` and the
+Helm chart `deploy/chart`."""

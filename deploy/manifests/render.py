@@ -6,36 +6,20 @@ replace controllers that a cluster has already, or have settings that not every 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
 import yaml
 
 from deploy.manifests import webhook
-from deploy.manifests.parts import (
-    HEADER,
-    IMAGE,
-    LOCKED,
-    NAMESPACE,
-    TEMPORARY,
-    object_of,
-    pod_of,
-    resources,
-    text_of,
-    workload,
-)
+from deploy.manifests.deployments import deployment
+from deploy.manifests.node_plugins import IMEX, INVENTORIES, compute_domain_plugin, driver
+from deploy.manifests.parts import HEADER, IMAGE, NAME_LABEL, NAMESPACE, account, object_of, text_of
 from dra_api.objects import Obj
 from dra_conformance.core import assets
-from dra_conformance.rbac.roles import rules
-from dra_conformance.rbac.table import needed
 
-INVENTORIES = "fake-gpus"
-"""The ConfigMap with the inventories of the nodes."""
+SCHEDULER = "kai-scheduler"
+"""The scheduler of the example pods."""
 
-_GPUS = "/var/lib/dra-conformance"
-_PLUGINS, _REGISTRY, _CDI = "/var/lib/kubelet/plugins", "/var/lib/kubelet/plugins_registry", "/var/run/cdi"
-_HEALTH_PORT = 51515
-_SCHEDULER = "kai-scheduler"
 _CLIENT = """\
 import glob
 import pynvml as nvml
@@ -58,15 +42,19 @@ def files() -> Iterator[tuple[str, str]]:
     """Yield path and content of every file."""
     for name, objects in (
         ("00-namespace.yaml", [object_of("v1", "Namespace", NAMESPACE, namespace="")]),
-        ("10-crds.yaml", list(_read("crds", "bindrequests", "podgroups"))),
-        ("20-deviceclasses.yaml", list(_read("deviceclasses", "gpu.nvidia.com", "mig.nvidia.com"))),
+        ("10-crds.yaml", crds()),
+        ("20-deviceclasses.yaml", device_classes()),
         ("30-fake-gpus.yaml", [fake_gpus("dgx-h100-mig")]),
         ("40-driver.yaml", driver()),
-        ("50-scheduler.yaml", deployment("scheduler", ["--scheduler-name", _SCHEDULER, "--publish", "bind-request"])),
-        ("60-binder.yaml", deployment("binder", [])),
+        ("50-scheduler.yaml", scheduler()),
+        ("60-binder.yaml", deployment("binder")),
         ("70-network-policies.yaml", [closed_to_others()]),
-        ("optional/claim-controller.yaml", deployment("claim-controller", [])),
-        ("optional/taint-eviction.yaml", deployment("taint-eviction", [])),
+        ("optional/claim-controller.yaml", deployment("claim-controller")),
+        (
+            "optional/compute-domains.yaml",
+            [*compute_domain_crds(), *compute_domain_classes(), *compute_domains()],
+        ),
+        ("optional/taint-eviction.yaml", deployment("taint-eviction")),
         ("optional/webhook.yaml", webhook.objects()),
         ("examples/gpu-pod.yaml", example("gpu-pod", template="one-gpu", device_class="gpu.nvidia.com")),
         ("examples/mig-pod.yaml", example("mig-pod", template="one-mig-device", device_class="mig.nvidia.com")),
@@ -74,107 +62,54 @@ def files() -> Iterator[tuple[str, str]]:
         yield name, HEADER + text_of(objects)
 
 
+def crds() -> list[Obj]:
+    """Return the CustomResourceDefinitions of the BindRequest protocol."""
+    return list(_read("crds", "bindrequests", "podgroups"))
+
+
+def compute_domain_crds() -> list[Obj]:
+    """Return the CustomResourceDefinitions of ComputeDomains."""
+    return list(_read("crds", "computedomains", "computedomaincliques"))
+
+
+def device_classes() -> list[Obj]:
+    """Return the classes of GPUs and MIG devices."""
+    return list(_read("deviceclasses", "gpu.nvidia.com", "mig.nvidia.com"))
+
+
+def compute_domain_classes() -> list[Obj]:
+    """Return the classes of IMEX channels and of the daemons of ComputeDomains."""
+    return list(_read("deviceclasses", "compute-domain-daemon.nvidia.com", "compute-domain-default-channel.nvidia.com"))
+
+
+def scheduler() -> list[Obj]:
+    """Return the scheduler, which writes BindRequests."""
+    return deployment("scheduler", ["--scheduler-name", SCHEDULER, "--publish", "bind-request"])
+
+
+def compute_domains() -> list[Obj]:
+    """Return the controller and the kubelet plugin of ComputeDomains, and the account of their daemons.
+
+    The image of the daemons is NVIDIA's, and they need NVLink between nodes.
+    """
+    return [
+        *deployment(
+            "compute-domain",
+            ["--namespace", NAMESPACE, *IMEX],
+            role="compute-domain-controller",
+            own=("pods", "computedomaincliques"),
+        ),
+        *compute_domain_plugin(),
+        *account(
+            "compute-domain-daemon", "compute-domain-daemon-service-account", own=("pods", "computedomaincliques")
+        ),
+    ]
+
+
 def fake_gpus(inventory: str) -> Obj:
     """Return the ConfigMap of the inventories: one for all nodes. A key `<node>.yaml` is for one node."""
     made = object_of("v1", "ConfigMap", INVENTORIES)
     return {**made, "data": {"default.yaml": inventory}}
-
-
-def driver() -> list[Obj]:
-    """Return the DaemonSet of the reference driver with its account and role.
-
-    It runs as root: the kubelet's folders belong to root. It has no capability; only the container that makes the
-    device files of the fake GPUs may make device files.
-    """
-    name = "gpu-kubelet-plugin"
-    mounts = [
-        {"name": "plugins", "mountPath": _PLUGINS},
-        {"name": "registry", "mountPath": _REGISTRY},
-        {"name": "cdi", "mountPath": _CDI},
-        # At the same path as on the node: CDI specifications name the files as the container runtime sees them.
-        {"name": "gpus", "mountPath": _GPUS},
-        {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - inside the container
-    ]
-    root = {"runAsUser": 0, "runAsGroup": 0, **LOCKED}
-    node_name = {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
-    make_gpus = {
-        "name": "fake-gpus",
-        "image": IMAGE,
-        "args": [
-            "fake_nvml",
-            "provision",
-            f"{_GPUS}/node",
-            "--machine",
-            "$(NODE_NAME)",
-            "--inventories",
-            "/inventories",
-        ],
-        "env": [node_name],
-        "securityContext": {**root, "capabilities": {"drop": ["ALL"], "add": ["MKNOD"]}},
-        "resources": resources("50m", "128Mi"),
-        "volumeMounts": [*mounts[3:], {"name": "inventories", "mountPath": "/inventories", "readOnly": True}],
-    }
-    driver_root = f"{_GPUS}/node/driver"
-    plugin = {
-        "name": "plugin",
-        "image": IMAGE,
-        "args": [
-            *("reference_impl", "kubelet-plugin", "--in-cluster", "--node-name", "$(NODE_NAME)", "-v"),
-            *("--kubelet-plugins-directory-path", _PLUGINS),
-            *("--kubelet-registrar-directory-path", _REGISTRY),
-            *("--cdi-root", _CDI, "--container-driver-root", driver_root),
-            *("--healthcheck-port", str(_HEALTH_PORT)),
-        ],
-        "env": [node_name, {"name": "LD_LIBRARY_PATH", "value": f"{driver_root}/usr/lib64"}],
-        "securityContext": root,
-        "resources": resources("50m", "256Mi"),
-        "startupProbe": {**_grpc_probe("liveness"), "failureThreshold": 60, "periodSeconds": 2},
-        "livenessProbe": {**_grpc_probe("liveness"), "failureThreshold": 3, "periodSeconds": 10},
-        "volumeMounts": mounts,
-    }
-    pod = {
-        "serviceAccountName": name,
-        "priorityClassName": "system-node-critical",
-        "initContainers": [make_gpus],
-        "containers": [plugin],
-        "volumes": [
-            _host("plugins", _PLUGINS),
-            _host("registry", _REGISTRY),
-            _host("cdi", _CDI),
-            _host("gpus", _GPUS),
-            {"name": "inventories", "configMap": {"name": INVENTORIES}},
-            TEMPORARY,
-        ],
-    }
-    return [*account("driver", name), {**object_of("apps/v1", "DaemonSet", name), "spec": workload(name, pod)}]
-
-
-def deployment(component: str, arguments: Sequence[str]) -> list[Obj]:
-    """Return the Deployment of a component with its account and role. It runs without root and writes nothing."""
-    name = f"reference-{component}"
-    pod = pod_of(component, ["--in-cluster", *arguments], account=name)
-    spec = {
-        "replicas": 1,
-        # The components elect no leader: two at a time would do the work of one twice.
-        "strategy": {"type": "Recreate"},
-        **workload(name, pod),
-    }
-    return [*account(component, name), {**object_of("apps/v1", "Deployment", name), "spec": spec}]
-
-
-def account(role: str, name: str) -> list[Obj]:
-    """Return a service account, and the ClusterRole of a role of the permission table bound to it."""
-    full = f"{NAMESPACE}-{name}"
-    group = "rbac.authorization.k8s.io"
-    return [
-        object_of("v1", "ServiceAccount", name),
-        {**object_of(f"{group}/v1", "ClusterRole", full, namespace=""), "rules": rules(needed([role]))},
-        {
-            **object_of(f"{group}/v1", "ClusterRoleBinding", full, namespace=""),
-            "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": full},
-            "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": NAMESPACE}],
-        },
-    ]
 
 
 def example(name: str, *, template: str, device_class: str) -> list[Obj]:
@@ -187,7 +122,7 @@ def example(name: str, *, template: str, device_class: str) -> list[Obj]:
     pod = {
         **object_of("v1", "Pod", name, namespace="default"),
         "spec": {
-            "schedulerName": _SCHEDULER,
+            "schedulerName": SCHEDULER,
             "restartPolicy": "Never",
             "containers": [
                 {
@@ -206,33 +141,23 @@ def example(name: str, *, template: str, device_class: str) -> list[Obj]:
 def closed_to_others() -> Obj:
     """Return the policy that no other pod connects to the components: none serves any, except the webhook.
 
-    Probes come from the node of a pod, which policies never block.
+    Probes come from the node of a pod, which policies never block. Other pods of the namespace are not concerned: they
+    are not ours, or they are daemons of ComputeDomains, which connect to each other.
     """
+    programs = [*driver(), *scheduler(), *compute_domains()]
+    for component in ("binder", "claim-controller", "taint-eviction"):
+        programs += deployment(component)
+    pods = [obj["spec"]["selector"]["matchLabels"] for obj in programs if obj["kind"] in ("Deployment", "DaemonSet")]
+    selector = {
+        "key": NAME_LABEL,
+        "operator": "In",
+        "values": sorted({webhook.NAME, *(one[NAME_LABEL] for one in pods)}),
+    }
     policy = object_of("networking.k8s.io/v1", "NetworkPolicy", "no-ingress")
-    return {**policy, "spec": {"podSelector": {}, "policyTypes": ["Ingress"]}}
-
-
-def write(folder: Path) -> list[Path]:
-    """Write all files below `folder` and return those that changed."""
-    changed = []
-    for name, content in files():
-        path = folder / name
-        if not path.exists() or path.read_text(encoding="utf-8") != content:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, encoding="utf-8")
-            changed.append(path)
-    return changed
+    return {**policy, "spec": {"podSelector": {"matchExpressions": [selector]}, "policyTypes": ["Ingress"]}}
 
 
 def _read(folder: str, *names: str) -> Iterator[Obj]:
     for name in names:
         path = assets.fixtures() / folder / f"{name}.yaml"
         yield from yaml.safe_load_all(path.read_text(encoding="utf-8"))
-
-
-def _grpc_probe(service: str) -> Obj:
-    return {"grpc": {"port": _HEALTH_PORT, "service": service}, "timeoutSeconds": 10}
-
-
-def _host(name: str, path: str) -> Obj:
-    return {"name": name, "hostPath": {"path": path, "type": "DirectoryOrCreate"}}

@@ -20,7 +20,7 @@ SECRET = f"{NAME}-certificate"
 HOST = f"{NAME}.{NAMESPACE}.svc"
 """The name under which API servers call a Service."""
 
-_PORT = 8443
+_PORT, _SERVICE_PORT = 8443, 443
 _FOLDER = "/certificate"
 _VALID = timedelta(days=365)
 
@@ -32,7 +32,7 @@ def objects() -> list[Obj]:
         _deployment(),
         {
             **object_of("v1", "Service", NAME),
-            "spec": {"selector": labels(NAME), "ports": [{"port": 443, "targetPort": _PORT}]},
+            "spec": {"selector": labels(NAME), "ports": [{"port": _SERVICE_PORT, "targetPort": _PORT}]},
         },
         # From anywhere: API servers are no pods that a policy could select.
         {
@@ -50,20 +50,29 @@ def certified(authority: Authority | None = None) -> list[Obj]:
     """Return the Secret of a new certificate, and the configuration with which API servers call the webhook."""
     authority = authority or Authority("dra-reference-webhook", valid=_VALID)
     pair = authority.server(HOST, [HOST])
-    secret = {
+    return [secret(_encoded(pair.certificate), _encoded(pair.key)), registration(_encoded(authority.certificate))]
+
+
+def secret(certificate: str, key: str) -> Obj:
+    """Return the Secret of a certificate; both are in base64."""
+    return {
         **object_of("v1", "Secret", SECRET),
         "type": "kubernetes.io/tls",
-        "data": {"tls.crt": _encoded(pair.certificate), "tls.key": _encoded(pair.key)},
+        "data": {"tls.crt": certificate, "tls.key": key},
     }
-    configuration = {
+
+
+def registration(authority: str) -> Obj:
+    """Return the configuration with which API servers call the webhook; the authority is in base64."""
+    return {
         **object_of("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", NAME, namespace=""),
         "webhooks": [
             {
                 "name": HOST,
                 "rules": [RULE],
                 "clientConfig": {
-                    "service": {"namespace": NAMESPACE, "name": NAME, "path": PATH},
-                    "caBundle": _encoded(authority.certificate),
+                    "service": {"namespace": NAMESPACE, "name": NAME, "path": PATH, "port": _SERVICE_PORT},
+                    "caBundle": authority,
                 },
                 "sideEffects": "None",
                 "admissionReviewVersions": ["v1"],
@@ -71,7 +80,6 @@ def certified(authority: Authority | None = None) -> list[Obj]:
             }
         ],
     }
-    return [secret, configuration]
 
 
 def _deployment() -> Obj:
@@ -87,7 +95,7 @@ def _deployment() -> Obj:
     }
     container["volumeMounts"].append({"name": "certificate", "mountPath": _FOLDER, "readOnly": True})
     pod["volumes"] = [*pod["volumes"], {"name": "certificate", "secret": {"secretName": SECRET}}]
-    return {**object_of("apps/v1", "Deployment", NAME), "spec": workload(NAME, pod)}
+    return {**object_of("apps/v1", "Deployment", NAME), "spec": {"replicas": 1, **workload(NAME, pod)}}
 
 
 def _encoded(data: bytes) -> str:

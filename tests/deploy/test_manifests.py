@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import socket
 import ssl
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import dra_api
 from deploy.images import components
 from deploy.manifests import render, webhook
 from dra_conformance.rbac.roles import rules
-from dra_conformance.rbac.table import needed
+from dra_conformance.rbac.table import SHARES, needed
 from reference_impl.kubelet_plugin.configs import EnabledSharing
 from reference_impl.webhook.server import PATH, Webhook, WebhookOptions
 
@@ -54,15 +55,63 @@ def test_every_object_fits_the_published_definition_of_its_kind() -> None:
 
 @pytest.mark.parametrize(
     ("role", "name"),
-    [("driver", "gpu-kubelet-plugin"), ("scheduler", "reference-scheduler"), ("binder", "reference-binder")],
+    [
+        ("driver", "gpu-kubelet-plugin"),
+        ("scheduler", "reference-scheduler"),
+        ("binder", "reference-binder"),
+        ("compute-domain-controller", "reference-compute-domain"),
+        ("compute-domain-plugin", "compute-domain-kubelet-plugin"),
+        ("compute-domain-daemon", "compute-domain-daemon-service-account"),
+    ],
 )
 def test_a_component_has_the_permissions_of_the_table(role: str, name: str) -> None:
-    (granted,) = [each for each in objects("ClusterRole") if each["metadata"]["name"] == f"{render.NAMESPACE}-{name}"]
-    (bound,) = [
-        each for each in objects("ClusterRoleBinding") if each["roleRef"]["name"] == granted["metadata"]["name"]
-    ]
-    assert granted["rules"] == rules(needed([role]))
-    assert bound["subjects"] == [{"kind": "ServiceAccount", "name": name, "namespace": render.NAMESPACE}]
+    granted = roles_of(name)
+    for each in granted:
+        (bound,) = [
+            binding
+            for binding in objects(f"{each['kind']}Binding")
+            if binding["roleRef"]["name"] == each["metadata"]["name"]
+        ]
+        assert bound["roleRef"]["kind"] == each["kind"]
+        assert bound["metadata"].get("namespace") == each["metadata"].get("namespace")
+        assert bound["subjects"] == [{"kind": "ServiceAccount", "name": name, "namespace": render.NAMESPACE}]
+    # The deployed binder gives no shares of GPUs.
+    wanted = rules([row for row in needed([role]) if SHARES not in row.only])
+    assert verbs(rule for each in granted for rule in each["rules"]) == verbs(wanted)
+
+
+@pytest.mark.parametrize(
+    ("name", "own"),
+    [
+        ("gpu-kubelet-plugin", set()),
+        ("reference-compute-domain", {"pods", "computedomaincliques"}),
+        ("compute-domain-kubelet-plugin", {"computedomaincliques"}),
+        ("compute-domain-daemon-service-account", {"pods", "computedomaincliques"}),
+    ],
+)
+def test_what_a_component_requests_in_its_namespace_only_is_in_a_role(name: str, own: set[str]) -> None:
+    found = {
+        kind: {resource for each in roles_of(name) if each["kind"] == kind for _, resource, _ in verbs(each["rules"])}
+        for kind in ("Role", "ClusterRole")
+    }
+    assert found["Role"] == own
+    assert not found["ClusterRole"] & own
+    assert all(each["metadata"]["namespace"] == render.NAMESPACE for each in objects("Role"))
+
+
+def roles_of(name: str) -> list[dict[str, Any]]:
+    found = [each for each in objects("ClusterRole") if each["metadata"]["name"] == f"{render.NAMESPACE}-{name}"]
+    return [*found, *(each for each in objects("Role") if each["metadata"]["name"] == name)]
+
+
+def verbs(rules_of: Iterable[dict[str, Any]]) -> set[tuple[str, str, str]]:
+    return {
+        (group, resource, verb)
+        for rule in rules_of
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+    }
 
 
 def test_every_container_has_a_read_only_root_and_no_capability_but_making_device_files() -> None:
@@ -79,9 +128,9 @@ def test_every_container_has_a_read_only_root_and_no_capability_but_making_devic
             assert container["name"] == "fake-gpus" or "add" not in context["capabilities"]
 
 
-def test_only_the_driver_runs_as_root() -> None:
+def test_only_the_drivers_run_as_root() -> None:
     for name, pod in pods():
-        if name not in {"gpu-kubelet-plugin", *EXAMPLES}:
+        if name not in {"gpu-kubelet-plugin", "compute-domain-kubelet-plugin", *EXAMPLES}:
             assert pod["securityContext"]["runAsNonRoot"]
             assert pod["securityContext"]["runAsUser"] == components.USER
 
@@ -127,10 +176,15 @@ def test_the_webhook_serves_its_certificate_for_the_name_by_which_api_servers_ca
 def test_the_webhook_may_do_nothing_and_is_the_only_pod_that_others_reach() -> None:
     (account,) = [each for each in objects("ServiceAccount") if each["metadata"]["name"] == webhook.NAME]
     assert account["automountServiceAccountToken"] is False
-    bound = {subject["name"] for each in objects("ClusterRoleBinding") for subject in each["subjects"]}
+    bound = {subject["name"] for each in objects("ClusterRoleBinding", "RoleBinding") for subject in each["subjects"]}
     assert webhook.NAME not in bound
     policies = {each["metadata"]["name"]: each["spec"] for each in objects("NetworkPolicy")}
-    assert policies.pop("no-ingress") == {"podSelector": {}, "policyTypes": ["Ingress"]}
+    closed = policies.pop("no-ingress")
+    (selected,) = closed["podSelector"]["matchExpressions"]
+    programs = [*objects("Deployment"), *objects("DaemonSet")]
+    assert selected["operator"] == "In"
+    assert selected["values"] == sorted(each["spec"]["selector"]["matchLabels"][selected["key"]] for each in programs)
+    assert closed["policyTypes"] == ["Ingress"]
     (only,) = policies.values()
     (port,) = only["ingress"][0]["ports"]
     (service,) = objects("Service")
