@@ -12,6 +12,7 @@ The commands:
   kind               verify --control-plane kind, and the manifests of deploy/ on a kind cluster
   interpreters       install and try the wheel on every supported Python that is found
   explore            test with fresh seeds for a given time, and save what fails
+  taint-matrix       run every cell of the matrix of device taints (--part K/N: a part; --write: write its feature)
 
 Rules that a program is known to break are listed in verification/third_party/expected/*.yaml, each with the reason. Any
 difference fails `verify`, better or worse. A missing prerequisite is reported; with CI=true it is a failure.
@@ -27,17 +28,18 @@ from dra_conformance.core.errors import ExitCode, SuiteError
 from dra_conformance.kubelet.real import requirements
 from verification import explore, interpreters, jobs, releases, reports, results
 from verification.prerequisites import missing
+from verification.taint_matrix import command as taint_matrix_command
 from verification.third_party import build, verify
 from verification.third_party.catalogue import BIN, load
 
 SEED = 20261122
 """The seed of the differential tests here. `make differential` explores others."""
 # Fewer for older releases, whose allocators no longer change.
-CASES, OLDER_CASES, KARPENTER_CASES = 2000, 500, 3000
+CASES, OLDER_CASES, KARPENTER_CASES, KUBELET_CASES = 2000, 500, 3000, 3000
 _CI = frozenset({"fidelity", "differential", "differential 1.36"})
 """The checks of CI's fixed subset, beside the programs with `ci` in expected/*.yaml (.ci/README.md)."""
 _DIFFERENTIAL = "verification.differential"
-_MUTANT_PARTS = 4
+_MUTANT_PARTS = 6
 """CI runs the first of these parts."""
 
 
@@ -62,6 +64,9 @@ def _commands() -> dict[str, tuple[float, list[str]]]:
     if (BIN / "dra-karpenter-allocator").exists():
         words = [_DIFFERENTIAL, "--cases", str(KARPENTER_CASES), "--karpenter", *seed]
         found["differential karpenter"] = (15.0, words)
+    if (BIN / "dra-device-manager").exists():
+        words = [_DIFFERENTIAL, "--cases", str(KUBELET_CASES), "--kubelet", *seed]
+        found["differential kubelet"] = (60.0, words)
     return found
 
 
@@ -159,6 +164,8 @@ def main(words: Sequence[str]) -> int:
             return interpreters.main(rest)
         case ["explore", *rest]:
             return explore.main(rest)
+        case ["taint-matrix", *rest]:
+            return taint_matrix_command.main(rest)
         case ["fuzz", *rest]:
             from verification.fuzz import command as fuzz  # only this command needs it
 
@@ -181,7 +188,8 @@ def main(words: Sequence[str]) -> int:
             return kind.main(rest, bin_dir=BIN)
     print(
         "usage: python -m verification "
-        "build [--all|NAME ...]|verify [NAME ...]|reports|fidelity|fuzz|rbac|docker|kind|interpreters|explore",
+        "build [--all|NAME ...]|verify [NAME ...]|reports|fidelity|fuzz|rbac|docker|kind|interpreters|explore|"
+        "taint-matrix",
         file=sys.stderr,
     )
     return ExitCode.USAGE

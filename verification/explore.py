@@ -1,9 +1,9 @@
 """`make explore MINUTES=30`: test with fresh seeds for a given time, and save what fails.
 
 Everything random in CI has a pinned seed, so that CI cannot fail by chance. New cases are found here instead. A round
-is a differential test of the allocator and CEL, mutated inputs for the parsers (verification/fuzz), then a run of the
-whole suite with a random watch lag. The report of a round that fails stays in the output folder, and the output ends
-with the commands that repeat it.
+is a differential test of the allocator and CEL, mutated inputs for the parsers (verification/fuzz), a part of the
+matrix of device taints, then a run of the whole suite with a random watch lag. The report of a round that fails stays
+in the output folder, and the output ends with the commands that repeat it.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ MAX_LAG = 0.1
 """Seconds. A scenario waits up to 1.5 s for an expected result; ten watch events in a row must still fit."""
 _CASES = 2000
 _INPUTS = 5000
+_MATRIX_PARTS = 8
+"""Parts of the matrix of device taints, each of more than a thousand cells; the seed chooses one."""
 _TAIL = 15
 
 
@@ -40,6 +42,9 @@ def commands(seed: str, out: Path, *, differential: bool, fuzz: bool) -> Iterato
         folder = out / f"fuzz-{seed}"
         words = ["--inputs", str(_INPUTS), "--seed", str(max(int(seed, 16), 1)), "--out", str(folder)]
         yield folder, [*module, "verification", "fuzz", *words]
+    folder = out / f"taint-matrix-{seed}"
+    part = f"{int(seed, 16) % _MATRIX_PARTS + 1}/{_MATRIX_PARTS}"
+    yield folder, [*module, "verification", "taint-matrix", "--part", part, "--out", str(folder)]
     # The lag follows from the seed, so that the seed alone repeats a round.
     lag = round(int(seed, 16) / 16 ** len(seed) * MAX_LAG, 3)
     folder = out / f"run-{seed}"

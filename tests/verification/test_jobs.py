@@ -15,7 +15,9 @@ _JOBS = """
 import sys
 from verification import jobs
 first = "open('started', 'w').close(); import signal; signal.pause()"
-words = [sys.executable, "-c", first], [sys.executable, "-c", "open('second', 'w').close()"]
+# The worker may begin the second job before the first one's end has interrupted the main thread.
+second = "import time; time.sleep(5); open('second', 'w').close()"
+words = [sys.executable, "-c", first], [sys.executable, "-c", second]
 jobs.run([jobs.of_command(str(at), -at, each) for at, each in enumerate(words)], parallel=1)
 """
 

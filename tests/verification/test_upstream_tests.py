@@ -81,6 +81,17 @@ func helper(tCtx ktesting.TContext) { tCtx.Run("no test", func() {}) }
 """
 
 
+BATS = """
+setup() { :; }
+# @test "in a comment" {
+@test "GPUs: 1 pod" {
+  run true
+}
+@test "CDs: it's ${COUNT} nodes" {
+}
+"""
+
+
 def test_titles_of_ginkgo_tests() -> None:
     assert extract.ginkgo(GINKGO) == [
         "claims [Conformance]",
@@ -106,19 +117,25 @@ def test_titles_of_test_functions() -> None:
     ]
 
 
+def test_titles_of_bats() -> None:
+    assert extract.bats(BATS) == ["GPUs: 1 pod", "CDs: it's ${COUNT} nodes"]
+
+
 def test_collect_reads_module_folders(tmp_path: Path) -> None:
     folders = {
         collect.KUBERNETES: tmp_path / "kubernetes@v1.37.2",
         collect.ALLOCATION: tmp_path / "dynamic-resource-allocation@v0.37.2",
+        collect.NVIDIA: tmp_path / "dra-driver-nvidia-gpu@v0.5.0",
     }
+    sources = {collect.KUBERNETES: GINKGO, collect.ALLOCATION: FUNCTIONS, collect.NVIDIA: BATS}
     for suite in collect.SUITES:
         for pattern in suite.patterns:
             path = folders[suite.module] / pattern.replace("*", "some")
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(FUNCTIONS if suite.titles is extract.functions else GINKGO)
+            path.write_text(FUNCTIONS if suite.titles is extract.functions else sources[suite.module])
     rows = list(collect.collect(folders))
-    assert [row["version"] for row in rows] == ["v1.37.2"] * 6 + ["v0.37.2"]
-    assert rows[-1]["path"] == "structured/internal/allocatortesting/some.go"
+    assert [row["version"] for row in rows] == ["v1.37.2"] * 6 + ["v0.37.2", "v0.5.0"]
+    assert rows[-1]["path"] == "tests/bats/some.bats"
     (folders[collect.KUBERNETES] / "test/e2e_node/dra_test.go").unlink()
     with pytest.raises(ValueError, match=r"no file test/e2e_node/dra_test\.go"):
         list(collect.collect(folders))

@@ -160,3 +160,14 @@ def test_a_result_is_kept_as_soon_as_it_is_final() -> None:
     doubtful = Outcome(0, ("first",), {"DRA-2": "new"}, {"DRA-1": "passed", "DRA-2": "failed"})
     jobs.run([Job("doubtful", 2, lambda: doubtful, retry), Job("plain", 1, lambda: Outcome(0, ("ok",)))], keep=keep)
     assert kept == [("plain", {}), ("doubtful", {"DRA-1": "passed", "DRA-2": "passed"})]
+
+
+def test_a_run_without_a_verdict_names_its_problems_and_errors() -> None:
+    report = {
+        "problems": [{"message": "the driver did not start"}],
+        "scenarios": [
+            {"id": "a", "status": "error", "reason": "a worker crashed"},
+            {"id": "b", "status": "failed", "reason": "a finding"},
+        ],
+    }
+    assert verify._errors(report) == "  the driver did not start\n  a: a worker crashed\n"

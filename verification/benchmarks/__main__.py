@@ -6,15 +6,28 @@ import os
 import platform
 import sys
 
-from verification.benchmarks import allocator, driver, driver_comparison, nvml, prepare, real, scheduling, whole
+from verification.benchmarks import (
+    allocator,
+    compute_domain,
+    driver,
+    driver_comparison,
+    migration,
+    nvml,
+    prepare,
+    real,
+    scheduling,
+    whole,
+)
 from verification.benchmarks.figures import show
 
 GROUPS = {
     "whole": ("Whole commands", whole.figures),
     "scheduling": ("Scheduling on the embedded control plane (medians of 3)", scheduling.figures),
+    "migration": ("From device plugins to DRA, node by node, with 500 pods", migration.figures),
     "prepare": (f"NodePrepareResources and back, {prepare.PAIRS} pairs one after the other", prepare.figures),
     "driver-comparison": ("NodePrepareResources on kube-apiserver, drivers in turns", driver_comparison.figures),
     "driver": ("The GPU driver under load", driver.figures),
+    "compute-domain": ("A ComputeDomain over the 18 nodes of an NVL72 (medians of 3)", compute_domain.figures),
     "real": ("Beside kube-scheduler, on the real control plane", real.figures),
     "nvml": ("The fake NVML through unmodified pynvml", nvml.figures),
     "allocator": ("The allocator next to upstream's (medians)", lambda: list(allocator.figures())),

@@ -37,6 +37,12 @@ def main(arguments: list[str] | None = None) -> int:
         met = ", ".join(sorted(one.target.met)) or "none"
         print(f"| {one.target.name} | {one.target.description} | {' | '.join(map(str, counts))} | {met} |")
     problems = [line for one in judged for line in one.problems()]
+    # The short waits of these runs may be too short on a busy machine; a target that deserves its result gets it again.
+    if doubtful := [one.target for one in judged if one.problems()]:
+        again = [line for one in judge(doubtful, jobs=1) for line in one.problems()]
+        for line in set(problems) - set(again):
+            print(f"unstable: {line}; not when judged again alone")
+        problems = again
     for line in problems:
         print(line)
     print(f"dead targets: {len(problems)} problems, {time.monotonic() - began:.0f} s")

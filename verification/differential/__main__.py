@@ -3,7 +3,8 @@
 As many CEL expressions follow. Prints the cases, the seed and every disagreement that `known.yaml` does not explain,
 reduced and written to the output folder. The exit code is 1 if there is one. The same seed generates the same cases.
 `--replay FILE...` runs written cases instead; `--bug-compatible 1.36` gives the reference upstream's known deviations;
-`--karpenter` asks Karpenter's allocator instead of upstream's.
+`--karpenter` asks Karpenter's allocator instead of upstream's; `--kubelet` compares the harness's kubelet with the
+kubelet's device manager and topology manager.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dra_api.objects import Obj
 from reference_impl.scheduler.bug_compatible import RELEASES, Release, release
 from verification.differential import (
     compare,
+    devices,
     expressions,
     generate,
     karpenter,
@@ -148,6 +150,9 @@ def _options() -> argparse.Namespace:
     )
     parser.add_argument("--karpenter", action="store_true", help="compare Karpenter's allocator with the reference")
     parser.add_argument(
+        "--kubelet", action="store_true", help="compare the kubelet's device manager with the harness's kubelet"
+    )
+    parser.add_argument(
         "--replay",
         type=Path,
         nargs="+",
@@ -183,10 +188,28 @@ def _karpenter(count: int, seed: str) -> int:
     return 1 if explained[""] else 0
 
 
+def _kubelet(count: int, seed: str) -> int:
+    try:
+        with Upstream(devices.PROGRAM) as program:
+            print(f"differential: kubelet {program.version}, seed {seed}", flush=True)
+            result = devices.compare(program, count, seed)
+    except UpstreamGone as error:
+        print(f"differential: {error}", file=sys.stderr)
+        return 1
+    for difference in result.differences[:_PER_KIND]:
+        print(f"  UNEXPLAINED {difference}\n  {orjson.dumps(difference.case).decode()}")
+    outcomes = ", ".join(f"{number} {name}" for name, number in sorted(result.outcomes.items()))
+    print(f"differential: {count} cases of the kubelet's device manager: {outcomes}")
+    print(f"unexplained disagreements: {len(result.differences)}")
+    return 1 if result.differences else 0
+
+
 def main() -> int:
     """Run the differential tests and return the exit code."""
     options = _options()
     seed = options.seed or secrets.token_hex(4)
+    if options.kubelet:
+        return _kubelet(options.cases, seed)
     if options.karpenter:
         return _karpenter(options.cases, seed)
     try:

@@ -18,7 +18,7 @@ from apiserver_emulator.decoding import PROTOBUF
 from apiserver_emulator.protobuf import MAGIC, ProtobufError, decode, decode_events, encode
 from apiserver_emulator.protobuf_responses import STREAM
 from dra_api.clock import RealClock, timestamp
-from dra_api.transport import Response, Transport, TransportError
+from dra_api.transport import Response, Stream, Transport, TransportError
 from verification.fidelity import masks
 from verification.fidelity.probe import Probe, Step
 from verification.fidelity.responder import Responder
@@ -28,6 +28,7 @@ _REFERENCE = re.compile(r"\{(\d+)((?:\.[\w-]+)+)\}")
 _AGO = re.compile(r"\{(\d+) s ago\}")
 _PATIENCE = 30.0
 _INTERVAL = 0.1
+_TIMEOUT = 20.0  # of one request, in seconds
 # The server derives the field manager of a write from it.
 _AGENT = {"User-Agent": "fidelity/1"}
 
@@ -153,11 +154,10 @@ class _RunningProbe:
                 body=body,
                 content_type=step.content_type,
                 headers=self._headers(step),
-                timeout=20.0,
+                timeout=_TIMEOUT,
             )
         except TransportError as error:
-            # Messages of errors differ between transports, the type can be compared.
-            return f"no answer: {type(error.__cause__).__name__}"
+            return _no_answer(error)
 
     def _user(self, step: Step) -> tuple[str, tuple[str, ...]] | None:
         return (self._fill(step.user[0]), step.user[1]) if step.user else None
@@ -168,11 +168,15 @@ class _RunningProbe:
     def _watch(self, step: Step) -> None:
         path, _, query = self._filled(step)
         query = [("watch", "true"), ("timeoutSeconds", str(step.seconds)), *query]
-        opened = self._prober.transport(self._user(step)).stream(
-            path, query=query, headers=self._headers(step), timeout=step.seconds + 5.0
-        )
-        # The server refused the watch before it began.
-        if isinstance(opened, Response):
+        opened: Stream | Response | str
+        try:
+            opened = self._prober.transport(self._user(step)).stream(
+                path, query=query, headers=self._headers(step), timeout=step.seconds + _TIMEOUT
+            )
+        except TransportError as error:
+            opened = _no_answer(error)
+        # The server refused the watch before it began, or did not answer.
+        if isinstance(opened, Response | str):
             self._answers.append(_parsed(opened))
             self.record.append({"request": _request(step), **_kept(opened, step)})
             return
@@ -224,14 +228,23 @@ class _RunningProbe:
         self._namespace = True
         name, admin = self.probe.slug, self._prober.transport(None)
         body = orjson.dumps({"metadata": {"name": name, "labels": dict(self.probe.labels)}})
-        admin.request("POST", "/api/v1/namespaces", body=body)
-        if not self.probe.pods:
-            return
+        # Without its namespace the probe differs, and is run again.
+        with contextlib.suppress(TransportError):
+            admin.request("POST", "/api/v1/namespaces", body=body)
+            if self.probe.pods:
+                self._wait_for_account(admin)
+
+    def _wait_for_account(self, admin: Transport) -> None:
         # kube-apiserver refuses pods until the service account exists.
         deadline = self._clock.monotonic() + _PATIENCE
-        path = f"/api/v1/namespaces/{name}/serviceaccounts/default"
+        path = f"/api/v1/namespaces/{self.probe.slug}/serviceaccounts/default"
         while admin.request("GET", path).status != 200 and self._clock.monotonic() < deadline:
             self._clock.wait(self._never, _INTERVAL)
+
+
+def _no_answer(error: TransportError) -> str:
+    # Messages of errors differ between transports, the type can be compared.
+    return f"no answer: {type(error.__cause__).__name__}"
 
 
 def _request(step: Step) -> str:

@@ -18,12 +18,15 @@ from dra_conformance.control_plane.binaries import BinariesControlPlane
 from verification.third_party.catalogue import KUBERNETES
 
 RELEASE = KUBERNETES
-# Every alpha gate that adds fields or kinds to resource.k8s.io; beta gates are enabled by default.
+# Every alpha gate that adds fields or kinds to resource.k8s.io, and those of PodGroups; other beta gates are on by
+# default.
 GATES = {
     "DRADeviceTaintRules": True,
     "DRAListTypeAttributes": True,
     "DRANodeAllocatableResources": True,
     "DRAResourcePoolStatus": True,
+    "DRAWorkloadResourceClaims": True,
+    "GenericWorkload": True,
 }
 GATES_OFF = dict.fromkeys(optional_gates(RELEASE), False)
 

@@ -42,6 +42,8 @@ VARIANTS: dict[str, dict[str, Any]] = {
             "DRANodeAllocatableResources=true",
             "DRAPartitionableDevicesType=true",
             "DRAResourcePoolStatus=true",
+            "GenericWorkload=true",
+            "DRAWorkloadResourceClaims=true",
         )
     },
     "previous": {"kubernetes_version": "1.36", "feature_gates": ("DRADeviceTaintRules=true",)},

@@ -1,5 +1,6 @@
-"""`python -m verification rbac [--all] [--removals N|all] [--write|--add]`: verify that the printed roles suffice and
-are minimal.
+"""`python -m verification rbac [--all] [--removals N|all] [--write|--add [LOG]]`: verify the printed roles.
+
+They suffice and are minimal:
 
 1. Run the suite on the emulated control plane and compare the requests of each scenario with the permission table.
 2. Run scenarios that together use every permission (`--all`: every scenario) on a real API server, as a user with
@@ -9,7 +10,7 @@ are minimal.
 4. Remove verbs one at a time from one role (a sample of 60, of N, or all). The scenario named in
    `verification/rbac_ablation/evidence.yaml`, or another that uses the permission, must fail and name it. `--write`
    searches for these scenarios again and writes that file and docs/reference/rbac.md. `--add` does so only for printed
-   verbs without a row, and leaves out steps 2 and 3.
+   verbs without a row, and leaves out steps 2 and 3; with the log of a run of the suite it leaves out step 1 as well.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ from verification.rbac_ablation.evidence import Evidence
 from verification.rbac_ablation.roles import RoleUsers
 from verification.rbac_ablation.trial import CLEANS
 
-USAGE = "usage: python -m verification rbac [--all] [--removals N|all] [--write|--add]"
+USAGE = "usage: python -m verification rbac [--all] [--removals N|all] [--write|--add [LOG]]"
 # The seed is fixed, so that a failure can be repeated with the same sample.
 _SAMPLE, _SEED, _TRIES = 60, 1, 4
 # A run id in the form that real runs have.
@@ -58,7 +59,8 @@ _LEFT = "0123abcd"
 def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -> int:
     """Run the command and return its exit code. `absent` reports missing programs."""
     options = list(words)
-    every, write, add = "--all" in options, "--write" in options, options == ["--add"]
+    every, write, add = "--all" in options, "--write" in options, options[:1] == ["--add"] and len(options) <= 2
+    given = Path(options[1]) if add and len(options) == 2 else None
     options = [word for word in options if word not in ("--all", "--write") and not add]
     wanted = options[1] if options[:1] == ["--removals"] and len(options) == 2 else "" if options else str(_SAMPLE)
     if write and wanted == str(_SAMPLE):
@@ -70,7 +72,7 @@ def main(words: Sequence[str], *, bin_dir: Path, absent: Callable[[str], int]) -
         return absent(f"there is no kube-apiserver in {bin_dir.name}/, so the printed roles were not tried")
     with tempfile.TemporaryDirectory(prefix="dra-access-") as folder:
         gates = gate_list(GATES)
-        log = rehearse(Path(folder), "--feature-gates", gates)
+        log = given or rehearse(Path(folder), "--feature-gates", gates)
         problems = [str(each) for each in check.differences(check.needs([log]))]
         uses = scenarios_by_need(log)
         try:

@@ -24,7 +24,7 @@ from dra_conformance.rbac.roles import PREFIX
 from dra_conformance.rbac.table import HARNESS
 from verification.third_party.catalogue import KUBERNETES
 
-GATES = {"DRADeviceTaintRules": True}
+GATES = {"DRADeviceTaintRules": True, "DRAWorkloadResourceClaims": True, "GenericWorkload": True}
 COMPONENTS = (
     "claim-controller",
     "scheduler",
@@ -32,6 +32,7 @@ COMPONENTS = (
     "kubelet",
     "driver",
     "compute-domain-controller",
+    "compute-domain-plugin",
     "compute-domain-daemon",
     "taint-eviction",
 )

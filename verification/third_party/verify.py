@@ -27,7 +27,8 @@ _WITH_VERDICT = (0, 1, 12)  # 12: a profile that the options select was not judg
 _TIMELINE_LINES = 25
 _FILTERED = "filtered"
 BROKEN = ("failed", "error", "untestable", "flaky")
-_START_SECONDS = 30.0
+_START_SECONDS = 60.0
+_FEW = 2  # workers of a run that is repeated
 
 
 def job_of(program: ThirdParty, *, bin_dir: Path, subset: bool = False) -> Job:
@@ -58,6 +59,8 @@ def job_of(program: ThirdParty, *, bin_dir: Path, subset: bool = False) -> Job:
             bin_dir=bin_dir,
             only=() if everything else sorted(before),
             selection=selection if everything else (),
+            # The load must not change the second verdict: few workers, and none for single rules.
+            workers=min(program.workers, _FEW) if everything else 0,
         )
         if isinstance(rules, str):
             return Outcome(1, (rules, *(f"  {text}" for text in before.values())))
@@ -74,6 +77,10 @@ def job_of(program: ThirdParty, *, bin_dir: Path, subset: bool = False) -> Job:
         return Outcome(1 if still else 0, (f"{program.name}, verified again alone:", *lines), statuses=judged)
 
     return Job(program.name, program.takes, work, retry)
+
+
+class StartError(Exception):
+    """A program that runs outside the suite, or its control plane, did not start or did not last."""
 
 
 def _judged(rules: Mapping[str, Any]) -> dict[str, Any]:
@@ -114,19 +121,27 @@ def unexpected(
 
 
 def verdicts(
-    program: ThirdParty, *, bin_dir: Path, only: Sequence[str] = (), selection: Sequence[str] = ()
+    program: ThirdParty,
+    *,
+    bin_dir: Path,
+    only: Sequence[str] = (),
+    selection: Sequence[str] = (),
+    workers: int | None = None,
 ) -> dict[str, Any] | str:
     """Run the suite against a program; return the rules of the report by id, or the reason why there are none.
 
     Args:
         program: the program; its options select what is run.
         bin_dir: the folder of built programs, `{bin}` in options.
-        only: run only the scenarios of these rules, with one worker.
+        only: run only the scenarios of these rules.
         selection: additional options that select scenarios.
+        workers: number of worker processes, 0 for none; by default those of the program.
     """
     more = [*selection, *(word for rule in only for word in ("--rule", rule))]
-    # Alone and in one process, so that the load cannot change the second verdict.
-    report = report_of(program, bin_dir=bin_dir, more=more, workers=0 if only else program.workers)
+    try:
+        report = report_of(program, bin_dir=bin_dir, more=more, workers=workers)
+    except StartError as error:
+        return str(error)
     if isinstance(report, str):
         return report
     return {rule["id"]: {**rule, "reason": _evidence(rule, report)} for rule in report["rules"]}
@@ -155,17 +170,27 @@ def report_of(
         result = subprocess.run(command, check=False, capture_output=True, text=True)
         if not (out / "report.json").is_file():
             return f"{program.name}: no report\n{_ends(result)}"
-        if result.returncode not in _WITH_VERDICT:  # nothing selected, objects left behind, or a harness error
-            return f"{program.name}: exit code {result.returncode}\n{_ends(result)}"
         report: dict[str, Any] = orjson.loads((out / "report.json").read_bytes())
+        if result.returncode not in _WITH_VERDICT:  # nothing selected, objects left behind, or a harness error
+            return f"{program.name}: exit code {result.returncode}\n{_errors(report)}{_ends(result)}"
         return report
 
 
+def _errors(report: Mapping[str, Any]) -> str:
+    """Return a line for each problem of the run, and for each scenario that ended with an error of the harness."""
+    rows = [f"{row['id']}: {row['reason']}" for row in report["scenarios"] if row["status"] == "error"]
+    return "".join(f"  {line}\n" for line in (*(problem["message"] for problem in report["problems"]), *rows))
+
+
+_CRASH_REPORT = 60_000
+"""Characters of the interpreter's report of a crash; the thread that crashed may be any of dozens."""
+
+
 def _ends(result: subprocess.CompletedProcess[str]) -> str:
-    """Return the last output; of an interpreter that crashed also the beginning of its report, which is long."""
+    """Return the last output; of an interpreter that crashed also what each of its threads was doing."""
     crash = result.stderr.find("Fatal Python error")
-    begin = f"{result.stderr[crash : crash + 2000]}\n...\n" if crash >= 0 else ""
-    return f"{result.stdout[-2000:]}{begin}{result.stderr[-2000:]}"
+    report = f"{result.stderr[crash : crash + _CRASH_REPORT]}\n...\n" if crash >= 0 else ""
+    return f"{result.stdout[-2000:]}{report}{result.stderr[-2000:]}"
 
 
 def _evidence(rule: Mapping[str, Any], report: Mapping[str, Any]) -> str:
@@ -190,14 +215,14 @@ def _running(program: ThirdParty, folder: Path, bin_dir: Path) -> Iterator[None]
         try:
             # The line that `serve` prints when the control plane is ready.
             if not any(line.startswith("Ctrl-C") for line in plane.stdout or ()):
-                raise RuntimeError(f"{program.name}: the control plane is not served")
+                raise StartError(f"{program.name}: the control plane is not served")
             words = [word.replace("{bin}", str(bin_dir)).replace("{dir}", str(folder)) for word in program.running]
             with (folder / "driver.log").open("wb") as log, subprocess.Popen(words, stdout=log, stderr=log) as driver:
                 try:
                     _wait_for(folder / program.socket, driver)
                     yield
                     if driver.poll() is not None:
-                        raise RuntimeError(f"{program.name} exited during the run, which never stops it")
+                        raise StartError(f"{program.name} exited during the run, which never stops it")
                 finally:
                     driver.terminate()
         finally:
@@ -211,4 +236,4 @@ def _wait_for(socket: Path, driver: subprocess.Popen[bytes]) -> None:
         if socket.exists():
             return
         clock.wait(never, 0.1)  # another program creates the socket: there is no event to wait for
-    raise RuntimeError(f"the driver created no {socket.name} (exit code {driver.poll()})")
+    raise StartError(f"the driver created no {socket.name} (exit code {driver.poll()})")

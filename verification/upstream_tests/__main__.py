@@ -1,7 +1,7 @@
-"""Write titles.yaml from two module folders: `python -m verification.upstream_tests KUBERNETES ALLOCATION`.
+"""Write titles.yaml from module folders: `python -m verification.upstream_tests KUBERNETES ALLOCATION NVIDIA`.
 
-The folders are those of k8s.io/kubernetes and k8s.io/dynamic-resource-allocation in Go's module cache, as
-`go mod download -json MODULE@VERSION` prints them.
+The folders are those of k8s.io/kubernetes, k8s.io/dynamic-resource-allocation and sigs.k8s.io/dra-driver-nvidia-gpu in
+Go's module cache, as `go mod download -json MODULE@VERSION` prints them.
 """
 
 from __future__ import annotations
@@ -22,9 +22,15 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("kubernetes", type=Path, help="Folder of the module k8s.io/kubernetes.")
     parser.add_argument("allocation", type=Path, help="Folder of the module k8s.io/dynamic-resource-allocation.")
+    parser.add_argument("nvidia", type=Path, help="Folder of the module sigs.k8s.io/dra-driver-nvidia-gpu.")
     options = parser.parse_args(arguments)
     try:
-        collect.write({collect.KUBERNETES: options.kubernetes, collect.ALLOCATION: options.allocation}, TITLES)
+        folders = {
+            collect.KUBERNETES: options.kubernetes,
+            collect.ALLOCATION: options.allocation,
+            collect.NVIDIA: options.nvidia,
+        }
+        collect.write(folders, TITLES)
     except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1

@@ -12,6 +12,7 @@ from verification.upstream_tests import extract
 
 KUBERNETES = "k8s.io/kubernetes"
 ALLOCATION = "k8s.io/dynamic-resource-allocation"
+NVIDIA = "sigs.k8s.io/dra-driver-nvidia-gpu"
 
 _HEAD = """# Titles of upstream's tests of Dynamic Resource Allocation.
 # Written by `python -m verification.upstream_tests`; do not edit.
@@ -67,6 +68,13 @@ SUITES = (
         module=ALLOCATION,
         patterns=("structured/internal/allocatortesting/*.go",),
         titles=extract.functions,
+    ),
+    Suite(
+        name="nvidia",
+        title="NVIDIA's DRA driver",
+        module=NVIDIA,
+        patterns=("tests/bats/*.bats",),
+        titles=extract.bats,
     ),
 )
 

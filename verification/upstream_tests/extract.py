@@ -1,6 +1,6 @@
-"""The titles of the tests in a Go file.
+"""The titles of the tests in a Go file, or in one of bats.
 
-Two styles are known. Ginkgo's tests are named by the texts of their containers and of the test; a function that
+Two styles of Go are known. Ginkgo's tests are named by the texts of their containers and of the test; a function that
 declares tests counts once for each call. Functions of Go's `testing` are named like their subtests,
 `testX/name of the subtest`; a subtest is a call of Run with a name, or a key of a table.
 """
@@ -16,6 +16,7 @@ SEPARATOR = " > "
 """Between the containers of a Ginkgo test, and its own text."""
 _CONTAINERS = frozenset({"Context", "Describe", "SIGDescribe", "DescribeTable"})
 _TESTS = frozenset({"It", "ConformanceIt", "Entry"})
+_BATS = re.compile(r'^@test (["\'])(.+)\1 \{', re.MULTILINE)
 _TEST_FUNCTION = re.compile(r"[tT]est[A-Z]\w*")
 
 
@@ -27,6 +28,11 @@ def ginkgo(text: str) -> list[str]:
 def functions(text: str) -> list[str]:
     """Return the test functions in the source of a file, and their subtests."""
     return _Functions(Source(text)).titles()
+
+
+def bats(text: str) -> list[str]:
+    """Return the titles of the tests in a file of bats, the test system for shells; variables are not expanded."""
+    return [found[2] for found in _BATS.finditer(text)]
 
 
 class _Ginkgo:

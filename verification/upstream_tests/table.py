@@ -23,6 +23,7 @@ Reason = Literal[
     "another release or gate",
     "upstream's own code",
     "not required",
+    "needs hardware",
 ]
 """Why no rule judges a test."""
 
@@ -33,6 +34,7 @@ REASONS: Mapping[Reason, str] = {
     "another release or gate": "needs a cluster that changes its release or its gates, or that has DRA switched off",
     "upstream's own code": "tests a Go library, test driver or manifest of upstream, which no other program contains",
     "not required": "fixes a choice or a known weakness of upstream's implementation, which others need not share",
+    "needs hardware": "runs programs on GPUs, of which the fake library has only the management interface",
 }
 
 Outcome = Literal["judged", "partly", "not judged"]

@@ -1,0 +1,1 @@
+// A function without a body needs an assembly file in its package.
