@@ -51,6 +51,9 @@ Each option has three forms with the same meaning:
 The commands and pytest read `dra-conformance.toml` from the working directory, or the file of `--config`. An option on
 the command line replaces the value in the file. An option that may be repeated is a list in the file; a flag is `true`
 or `false`. `dra-conformance schema` prints the [JSON Schema](dra-conformance.schema.json) of the file.
+
+With `--control-plane kubeconfig` the default of each component that accepts `cluster` is `cluster`, not `reference`:
+the cluster has it already.
 """
 
 _CONFIGURATION_TAIL = """
@@ -105,11 +108,13 @@ def pages() -> dict[str, str]:
 
 
 def _program(program: click.Group, name: str) -> Iterator[str]:
-    # With its settings: click keeps the help option of a command, with the names that the first context gave it.
+    # With its settings: they name the help option, also of the commands below.
     return _command(program, click.Context(program, info_name=name, **program.context_settings))
 
 
 def _command(command: click.Command, context: click.Context) -> Iterator[str]:
+    # An earlier use of the command in this process may have given its help option other names, which click keeps.
+    command._help_option = None
     # The text must not depend on the terminal.
     context.terminal_width = _WIDTH
     yield f"\n## {context.command_path}\n\n```text\n{command.get_help(context)}\n```\n"
