@@ -50,7 +50,7 @@ nvml-sanitized: $(DEV_READY) $(CLIENTS_READY)       ## the tests of the fake NVM
 
 # The release of --kubernetes-version before the default one, and what it is judged on: what a control plane decides.
 PREVIOUS := 1.36
-PREVIOUS_PROFILES := api claim-lifecycle scheduler-core device-taints
+PREVIOUS_PROFILES := api api-enforcement claim-lifecycle scheduler-core device-taints
 # Gates that scenarios need and that are off by default, in the default release and in the previous one.
 GATES_ON := DRAListTypeAttributes DRAOptionalNodeOperations DRADeviceCompatibilityGroups DRADerivedAttributes \
 	DRANodeAllocatableResources DRAPartitionableDevicesType DRAResourcePoolStatus GenericWorkload \

@@ -20,7 +20,9 @@ PREFIX = "dra-conformance"
 _LABELS = {"app.kubernetes.io/name": PREFIX}
 
 # Profiles whose scenarios have neither the harness's kubelet nor a driver; tags name the other components.
-_WITHOUT_NODES = frozenset({"api", "claim-lifecycle", "device-taints", "nvml", "scheduler-core", "webhook"})
+_WITHOUT_NODES = frozenset(
+    {"api", "api-enforcement", "claim-lifecycle", "device-taints", "nvml", "scheduler-core", "webhook"}
+)
 _ON_NODES = ("kubelet", "driver")
 
 

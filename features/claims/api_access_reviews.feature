@@ -1,4 +1,4 @@
-@profile:api @component:control-plane @needs:own-control-plane
+@profile:api-enforcement @component:control-plane @needs:own-control-plane
 Feature: Access reviews
   Components request access reviews. The response follows from the roles that are bound to the user.
 

@@ -1,4 +1,4 @@
-@profile:api @component:control-plane @needs:own-control-plane
+@profile:api-enforcement @component:control-plane @needs:own-control-plane
 Feature: Custom resources
   BindRequests, ComputeDomains and others are defined by CustomResourceDefinitions, whose schemas the API server enforces.
 

@@ -40,17 +40,6 @@ Feature: What controllers rely on in the API server
     Then the API server accepts it
     And it is stored unchanged
 
-  @DRA-380 @needs:own-control-plane
-  Scenario: A dry run that deletes a collection deletes nothing
-    Given the manifest "claims/claim"
-    And it is created
-    And the ResourceClaims "create other"
-    When a dry run deletes the collection of ResourceClaims
-    Then the API server accepts it
-    And it is stored unchanged
-    When the ResourceClaims with labels "" are listed
-    Then the list has the ResourceClaims "other, subject"
-
   @DRA-381
   Scenario Outline: A deletion with the <field> of a replaced object deletes nothing
     Given the manifest "claims/claim"

@@ -1,17 +1,8 @@
-@profile:api @component:control-plane
+@profile:api-enforcement @component:control-plane @needs:own-control-plane
 Feature: Permissions of nodes for slices and claims
-  A kubelet, and the plugins that use its identity, can read and change the slices of their own node only. Mirror pods
-  cannot have claims: the pods of a kubelet's files are not scheduled.
+  A kubelet, and the plugins that use its identity, can read and change the slices of their own node only.
 
-  @DRA-048
-  Scenario: A mirror pod with claims is refused
-    Given the manifest "claims/pod"
-    And "metadata.annotations" is {kubernetes.io/config.mirror: x}
-    And "spec.nodeName" is $(node:n1)
-    When it is created
-    Then the API server refuses it: Forbidden at "[]"
-
-  @DRA-080 @needs:own-control-plane
+  @DRA-080
   Scenario Outline: A node <does> a slice <what>
     Given user "kubelet" is node "n1"
     And the manifest "claims/slice"
@@ -25,7 +16,7 @@ Feature: Permissions of nodes for slices and claims
       | does not create | of another node  | nodeName: $(node:n2) | refuses it with 403 Forbidden     |
       | does not create | of all nodes     | allNodes: true       | refuses it with 403 Forbidden     |
 
-  @DRA-080 @needs:own-control-plane
+  @DRA-080
   Scenario: A node deletes an existing slice of its own
     Given user "kubelet" is node "n1"
     And the manifest "claims/slice"
@@ -35,7 +26,7 @@ Feature: Permissions of nodes for slices and claims
     When user "kubelet" deletes it
     Then the API server accepts it
 
-  @DRA-080 @needs:own-control-plane
+  @DRA-080
   Scenario Outline: A node <does> an existing slice <what>
     Given user "kubelet" is node "n1"
     And the manifest "claims/slice"
@@ -49,7 +40,7 @@ Feature: Permissions of nodes for slices and claims
       | does not delete | of another node  | nodeName: $(node:n2) | refuses it with 403 Forbidden     |
       | does not delete | of all nodes     | allNodes: true       | refuses it with 403 Forbidden     |
 
-  @DRA-081 @needs:own-control-plane
+  @DRA-081
   Scenario Outline: A node that <verb> slices <what> <ends>
     Given user "kubelet" is node "n1"
     When user "kubelet" <verb> ResourceSlices of "<selector>"
@@ -65,7 +56,7 @@ Feature: Permissions of nodes for slices and claims
       | watches | of another node  | spec.nodeName=$(node:n2)   | is refused  | refuses it with 403 Forbidden |
       | watches | of all nodes     |                            | is refused  | refuses it with 403 Forbidden |
 
-  @DRA-081b @needs:own-control-plane
+  @DRA-081b
   Scenario: A node deletes all slices of its own
     Given user "kubelet" is node "one"
     And the objects of the manifest "claims/slices-of-two-nodes"
@@ -73,7 +64,7 @@ Feature: Permissions of nodes for slices and claims
     Then the API server accepts it
     And listing all ResourceSlice objects with fields "spec.driver=one-$(suffix).dra.test" finds only those with "spec.nodeName" $(node:two)
 
-  @DRA-081b @needs:own-control-plane
+  @DRA-081b
   Scenario Outline: A node that deletes all slices <what> deletes none
     Given user "kubelet" is node "one"
     And the objects of the manifest "claims/slices-of-two-nodes"
@@ -87,7 +78,7 @@ Feature: Permissions of nodes for slices and claims
       | of a driver     | spec.driver=one-$(suffix).dra.test  |
       | of all nodes    |                                     |
 
-  @DRA-081c @needs:own-control-plane @gate:DRAExtendedResource
+  @DRA-081c @gate:DRAExtendedResource
   Scenario: A node may read a claim for extended resources that is recorded after the pod was bound
     Given user "kubelet" is node "one"
     And the manifest "claims/pod"

@@ -1,4 +1,4 @@
-@profile:api @component:control-plane @needs:own-control-plane
+@profile:api-enforcement @component:control-plane @needs:own-control-plane
 Feature: Permissions for the status of ResourceClaims
   Permission to update the status of claims is not enough to allocate devices or to write the status of a driver's
   devices. These need permissions of their own, which are checked against the fields that a request changes.

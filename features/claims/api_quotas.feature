@@ -1,4 +1,4 @@
-@profile:api @component:control-plane @needs:own-control-plane
+@profile:api-enforcement @component:control-plane @needs:own-control-plane
 Feature: Quotas for ResourceClaims
   A ResourceQuota limits the claims of a namespace and the devices that they request. The API server charges a claim when
   it is created; the quota controller calculates the use again when a claim is deleted.

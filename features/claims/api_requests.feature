@@ -230,31 +230,6 @@ Feature: Selectors, patches and applies
     Then its "status.devices[*].driver" reads [e.test]
     And its "status.allocation.devices.results[*].driver" reads [d.test, e.test]
 
-  @DRA-395 @needs:own-control-plane
-  Scenario: The deletion of a collection deletes what both selectors match
-    Given the manifest "claims/claim"
-    And the ResourceClaims "create a app=x, create b app=x, create c app=y, create d"
-    When the ResourceClaims with labels "app=x" and fields "metadata.name!=b" are deleted
-    Then the API server accepts it
-    When the ResourceClaims with labels "" are listed
-    Then the list has the ResourceClaims "b, c, d"
-    When the ResourceClaims with labels "app in (x, y)" and fields "" are deleted
-    And the ResourceClaims with labels "" are listed
-    Then the list has the ResourceClaims "d"
-
-  @DRA-395 @needs:own-control-plane
-  Scenario: An object with a finalizer stays when its collection is deleted
-    Given the manifest "claims/claim"
-    And "metadata.finalizers" is [example.com/a]
-    And it is created
-    And the ResourceClaims "create other"
-    When the ResourceClaims with labels "" and fields "" are deleted
-    And the ResourceClaims with labels "" are listed
-    Then the list has the ResourceClaims "subject"
-    And its stored "metadata.deletionTimestamp" reads the present time
-    When its "metadata.finalizers" is updated to []
-    Then it is not stored
-
   @DRA-396
   Scenario: An object is not replaced by another of its name
     Given the manifest "claims/claim"

@@ -578,26 +578,6 @@ Feature: API validation of ResourceSlices
     And the ResourceSlice "one" is deleted
     Then a watch of ResourceSlices from the list with fields "spec.driver=one-$(suffix).dra.test,spec.pool.name=$(pool:pool)" delivers "ADDED one, DELETED one"
 
-  @needs:own-control-plane
-  Scenario Outline: The deletion of the slices of <what> deletes no others
-    Given the objects of the manifest "claims/slices-of-pools"
-    When the ResourceSlices with labels "" and fields "<selector>" are deleted
-    Then the API server accepts it
-    When the ResourceSlices with fields "spec.driver=one-$(suffix).dra.test" are listed
-    Then the list has the ResourceSlices "three"
-    When the ResourceSlices with fields "spec.driver=two-$(suffix).dra.test" are listed
-    Then the list has the ResourceSlices "<names>"
-
-    @DRA-400 @since:1.37
-    Examples:
-      | what   | selector                    | names |
-      | a pool | spec.pool.name=$(pool:pool) | pool  |
-
-    @DRA-401 @since:1.37
-    Examples:
-      | what            | selector                                                       | names     |
-      | a driver's pool | spec.pool.name=$(pool:pool),spec.driver=one-$(suffix).dra.test | pool, two |
-
   Scenario Outline: A list of slices with the field selector <selector> is refused
     Given the objects of the manifest "claims/slices-of-pools"
     When the ResourceSlices with fields "<selector>" are listed
@@ -616,11 +596,3 @@ Feature: API validation of ResourceSlices
     Examples: a field that is supported since 1.37
       | selector                    |
       | spec.pool.name=$(pool:pool) |
-
-  @DRA-402 @needs:own-control-plane
-  Scenario: The deletion of slices by an unsupported field deletes none
-    Given the objects of the manifest "claims/slices-of-pools"
-    When the ResourceSlices with labels "" and fields "spec.driver=one-$(suffix).dra.test,spec.pool.generation=1" are deleted
-    Then the API server refuses it with 400 BadRequest
-    When the ResourceSlices with fields "spec.driver=one-$(suffix).dra.test" are listed
-    Then the list has the ResourceSlices "one, three"

@@ -161,3 +161,11 @@ Feature: API validation of templates, classes and pods
     When its status "status.resourceClaimStatuses" is updated to []
     Then its "status.resourceClaimStatuses" reads null [DRA-539]
     And its "status.extendedResourceClaimStatus.resourceClaimName" reads extended [DRA-538]
+
+  @DRA-048
+  Scenario: A mirror pod with claims is refused
+    Given the manifest "claims/pod"
+    And "metadata.annotations" is {kubernetes.io/config.mirror: x}
+    And "spec.nodeName" is $(node:n1)
+    When it is created
+    Then the API server refuses it: Forbidden at "[]"
