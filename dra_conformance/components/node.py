@@ -28,7 +28,6 @@ from dra_conformance.components.deployments import Deployments
 from dra_conformance.components.real_node import real_kubelet
 from dra_conformance.components.reference import own_flags, starting
 from dra_conformance.components.simulated_mps import daemons_ended
-from dra_conformance.control_plane.own_objects import SCENARIO_LABEL
 from dra_conformance.core.component_spec import (
     DRIVER_NAMESPACE,
     DRIVER_ROOT,
@@ -41,6 +40,7 @@ from dra_conformance.core.component_spec import (
 from dra_conformance.core.errors import StartFailed, TargetUnreachable, Untestable
 from dra_conformance.core.events import DriverChanged, KubeletCall, KubeletEvent, LogRecord, NvmlChanged
 from dra_conformance.core.isolation import NONE, Isolation
+from dra_conformance.core.labels import SCENARIO_LABEL
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.core.rules.window import Version
 from dra_conformance.kubelet import DriverNotRegistered, Kubelet, PluginHandle

@@ -25,7 +25,7 @@ from dra_api.objects import (
     namespace_of,
     uid_of,
 )
-from dra_conformance.control_plane.own_objects import RUN_LABEL
+from dra_conformance.core.labels import RUN_LABEL
 from dra_conformance.rbac.table import finalized_by_runs, made_by_runs
 
 FINALIZERS = frozenset(

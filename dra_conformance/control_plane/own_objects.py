@@ -10,6 +10,7 @@ External programs (`exec:`, `cluster`) have their own connections, which are not
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Mapping, Sequence
 
@@ -17,12 +18,7 @@ import orjson
 
 from dra_api.request import Request, RequestInfo, request_info
 from dra_api.transport import JSON, NO_HEADERS, Response, Transport, TransportAround
-
-RUN_LABEL = "dra-conformance/run"
-"""Label of every object that a run creates on a cluster; its value is the run's id."""
-
-SCENARIO_LABEL = "dra-conformance/scenario"
-"""Label of every node that a scenario creates; its value is the suffix of the scenario's names."""
+from dra_conformance.core.labels import RUN_LABEL
 
 CLEANER = "dra-conformance-cleanup"
 """User agent of the cleanup, which has a ClusterRole of its own."""
@@ -123,10 +119,14 @@ class OwnObjectsTransport(TransportAround):
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _labelled(self, body: bytes | None) -> bytes | None:
-        """Return the body with the run's label. The server rejects bodies that are not objects with metadata."""
+        """Return the body with the run's label.
+
+        The server rejects bodies that are not objects with metadata. It also decides about a field that is there twice,
+        which the label would need to be written without.
+        """
         try:
-            obj = orjson.loads(body or b"")
-        except orjson.JSONDecodeError:
+            obj = json.loads(body or b"", object_pairs_hook=_fields)
+        except (ValueError, RecursionError):
             return body
         if not isinstance(obj, dict) or not isinstance(metadata := obj.setdefault("metadata", {}), dict):
             return body
@@ -194,6 +194,14 @@ class OwnObjectsTransport(TransportAround):
 def _key(info: RequestInfo, name: str) -> _Key:
     namespace = "" if info.resource == "namespaces" else info.namespace
     return info.group, info.resource, namespace, name
+
+
+def _fields(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """Return the fields of a JSON object. Raises ValueError if one is there twice."""
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        raise ValueError("a field twice")
+    return fields
 
 
 def _is_gone(answer: Response) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 from dra_api.objects import KNOWN, Obj, Resource
 from dra_conformance.core import assets, documents
 from dra_conformance.core.errors import SpecificationError, UsageError
+from dra_conformance.core.labels import RUN_LABEL
 
 _PLACEHOLDER = re.compile(r"\$\(([a-z-]+)(?::([A-Za-z0-9._-]+))?\)")
 _BY_KIND: dict[tuple[str, str], Resource] = {(r.group, r.kind): r for r in KNOWN}
@@ -116,7 +117,10 @@ def path_parts(path: str) -> list[PathPart]:
 
 
 def look_up(obj: Any, path: str) -> Any:
-    """Return the value at a field path, or None if there is none. A path with `[*]` gives a list."""
+    """Return the value at a field path, or None if there is none. A path with `[*]` gives a list.
+
+    Labels come without the one that a run adds on an existing cluster: rules are about what a client wrote.
+    """
     return _look_up(obj, path_parts(path))
 
 
@@ -131,6 +135,8 @@ def _look_up(obj: Any, parts: Sequence[PathPart]) -> Any:
                 obj = [item for item in obj or () if str(look_up(item, key)) == value]
             case Each():
                 return [_look_up(item, parts[at + 1 :]) for item in obj or ()]
+    if isinstance(obj, dict) and RUN_LABEL in obj:
+        return {key: value for key, value in obj.items() if key != RUN_LABEL} or None
     return obj
 
 

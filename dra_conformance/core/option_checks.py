@@ -19,6 +19,9 @@ from dra_conformance.core.rules.window import Version
 from dra_conformance.core.shard import Shard
 from dra_conformance.core.tags import PROFILES
 
+_FOR_ALL = ("claim-controller", "scheduler", "binder", "taint-eviction", "compute-domain-controller", "webhook")
+"""Components that act on all objects of a cluster."""
+
 Check = Callable[[RunOptions], None]
 CHECKS: list[Check] = []
 """Every check, in the order in which they run."""
@@ -38,6 +41,29 @@ def _check(function: Check) -> Check:
 
 def _control_plane(options: RunOptions) -> str:
     return options.component("control-plane").kind
+
+
+def started_on_cluster(options: RunOptions) -> tuple[str, ...]:
+    """Return the components that a run starts on an existing cluster and that act on all of its objects.
+
+    Each worker and each shard starts its own, so two at the same time would do everything twice.
+    """
+    if _control_plane(options) != "kubeconfig":
+        return ()
+    return tuple(name for name in _FOR_ALL if options.component(name).kind not in ("cluster", "none"))
+
+
+def check_workers(options: RunOptions, workers: int | None) -> None:
+    """Raise UsageError if the components of several workers would act on the objects of each other."""
+    if not workers or workers == 1:
+        return
+    if options.component("driver").kind == "socket":
+        raise UsageError("-n: a running driver cannot serve several workers", hint="Remove -n.")
+    if found := started_on_cluster(options):
+        raise UsageError(
+            f"-n: on an existing cluster the {', '.join(found)} of each worker would act on the objects of all workers",
+            hint=f"Remove -n, or use those of the cluster (--{found[0]} cluster).",
+        )
 
 
 @_check

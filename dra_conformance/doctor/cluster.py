@@ -22,8 +22,8 @@ from dra_api.objects import (
 )
 from dra_api.transport import TransportError
 from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
-from dra_conformance.control_plane.own_objects import RUN_LABEL
 from dra_conformance.core.errors import TargetUnreachable, UsageError
+from dra_conformance.core.labels import RUN_LABEL
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules.window import Version
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong

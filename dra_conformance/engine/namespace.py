@@ -13,9 +13,9 @@ from dra_api.objects import (
     Resource,
     key_of,
 )
-from dra_conformance.control_plane.own_objects import RUN_LABEL
 from dra_conformance.core.errors import Untestable
 from dra_conformance.core.events.observer import Observer
+from dra_conformance.core.labels import RUN_LABEL
 
 
 def create(client: KubeClient, name: str, *, run_id: str) -> None:

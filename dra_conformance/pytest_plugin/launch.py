@@ -14,6 +14,7 @@ import pytest
 from dra_conformance.components.work_folder import remove_all_abandoned
 from dra_conformance.core.errors import ExitCode, UsageError, cannot_write
 from dra_conformance.core.folder_lock import lock
+from dra_conformance.core.option_checks import check_workers
 from dra_conformance.core.options import Order, RunOptions, to_json
 from dra_conformance.engine import preflight
 from dra_conformance.pytest_plugin import SUITE
@@ -49,8 +50,7 @@ def execute(
     Raises KeyboardInterrupt if the user interrupts the run before it has a session that can report it.
     """
     preflight.check(options)
-    if options.component("driver").kind == "socket" and workers and workers > 1:
-        raise UsageError("-n: a running driver cannot serve several workers", hint="Remove -n.")
+    check_workers(options, workers)
     folder = Path(options.out).absolute()
     temporary = folder / ".workers"
     spread = _spread(workers, temporary, fail_fast=options.fail_fast)

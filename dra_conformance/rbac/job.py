@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dra_api.objects import Obj
+from dra_conformance.core.option_checks import started_on_cluster
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.shard import INDEX
 
@@ -23,9 +24,6 @@ _LABELS = {"app.kubernetes.io/name": NAME}
 LOCKED: Obj = {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True, "capabilities": {"drop": ["ALL"]}}
 _FINAL = (1, 4, 5, 11, 12, 13)
 """Exit codes of a shard that would end so again: a verdict, or a mistake in the options."""
-_OF_THE_CLUSTER = frozenset({"cluster", "none"})
-_NOT_SHARED = ("claim-controller", "scheduler", "binder", "taint-eviction", "compute-domain-controller", "webhook")
-"""Components that act on the objects of all runs in a cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +50,7 @@ def parallel(options: RunOptions) -> bool:
 
     On one cluster the reference components of each shard would act on the objects of all shards.
     """
-    if options.component("control-plane").kind != "kubeconfig":
-        return True
-    return all(options.component(name).kind in _OF_THE_CLUSTER for name in _NOT_SHARED)
+    return not started_on_cluster(options)
 
 
 def objects(options: RunOptions, wanted: Wanted) -> list[Obj]:

@@ -8,8 +8,8 @@ from typing import Any
 from dra_api.objects import NODES, Obj
 from dra_conformance.components.node import DOMAIN_DRIVER, ScenarioNode
 from dra_conformance.components.pools import completeness
-from dra_conformance.control_plane.own_objects import SCENARIO_LABEL
 from dra_conformance.core.events import ClockAdvanced
+from dra_conformance.core.labels import SCENARIO_LABEL
 from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import Seen, World
 

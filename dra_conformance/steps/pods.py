@@ -7,10 +7,10 @@ from typing import Any
 
 from dra_api.clock import parse_timestamp
 from dra_api.objects import EVENTS, PODS, Obj, name_of, namespace_of, uid_of
-from dra_conformance.control_plane.own_objects import RUN_LABEL, SCENARIO_LABEL
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.core.kai_presets import QUEUE_LABEL, SCHEDULER_NAME
+from dra_conformance.core.labels import RUN_LABEL, SCENARIO_LABEL
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.scheduler_sign import wait_observed

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from apiserver_emulator import ApiServerEmulator
-from dra_api.client import Forbidden, KubeClient, NotFound
+from dra_api.client import ApiError, Forbidden, KubeClient, NotFound
 from dra_api.objects import (
     DEVICE_CLASSES,
     NAMESPACES,
@@ -18,7 +18,9 @@ from dra_api.objects import (
     RESOURCE_SLICES,
     Obj,
 )
-from dra_conformance.control_plane.own_objects import RUN_LABEL, Ledger, OwnObjectsTransport
+from dra_conformance.control_plane.own_objects import Ledger, OwnObjectsTransport
+from dra_conformance.core import manifests
+from dra_conformance.core.labels import RUN_LABEL
 
 RUN = "0a1b2c3d"
 
@@ -156,3 +158,19 @@ def test_a_node_that_the_user_lends_is_written_to_and_stays(tmp_path: Path) -> N
         for resource, name in ((NODES, "lent"), (RESOURCE_SLICES, "on-lent")):
             with pytest.raises(Forbidden):
                 run.delete(resource, name)
+
+
+def test_a_field_that_is_there_twice_reaches_the_server(clients: tuple[KubeClient, KubeClient]) -> None:
+    admin, run = clients
+    body = b'{"apiVersion":"resource.k8s.io/v1","kind":"DeviceClass","metadata":{"name":"c"},"spec":{},"spec":{}}'
+    with pytest.raises(ApiError, match="spec"):
+        run.raw("POST", DEVICE_CLASSES.path(), query=[("fieldValidation", "Strict")], body=body)
+    assert admin.find(DEVICE_CLASSES, "c") is None
+
+
+def test_what_a_scenario_reads_is_without_the_label_of_the_run() -> None:
+    made = {"metadata": {"labels": {RUN_LABEL: RUN}}}
+    both = {"metadata": {"labels": {RUN_LABEL: RUN, "mine": "too"}}}
+    assert manifests.look_up(made, "metadata.labels") is None
+    assert manifests.look_up(both, "metadata.labels") == {"mine": "too"}
+    assert manifests.look_up({"items": [both, made]}, "items[*].metadata.labels") == [{"mine": "too"}, None]

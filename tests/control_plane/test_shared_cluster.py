@@ -14,8 +14,8 @@ from apiserver_emulator.auth import User
 from dra_api.client import KubeClient
 from dra_api.objects import CRDS, NODES
 from dra_conformance.cli import call
-from dra_conformance.control_plane.own_objects import SCENARIO_LABEL
 from dra_conformance.core import assets
+from dra_conformance.core.labels import SCENARIO_LABEL
 from dra_conformance.steps.nodes import node_object
 
 ADMIN = User("admin", groups=("system:masters",))

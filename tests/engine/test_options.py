@@ -10,6 +10,7 @@ import pytest
 
 from dra_conformance.core.configuration import config_file, from_mapping
 from dra_conformance.core.errors import TargetUnreachable, UsageError
+from dra_conformance.core.option_checks import check_workers
 from dra_conformance.core.options import Order, RunOptions, from_json, plain, redact, to_json
 from dra_conformance.engine import preflight
 
@@ -185,3 +186,14 @@ def test_an_impossible_inventory_names_file_and_key(tmp_path: Path) -> None:
     path.write_text("gpus:\n  - board: no-such-board\n")
     with pytest.raises(UsageError, match=r"node\.yaml"):
         preflight.check(RunOptions(inventory=str(path)))
+
+
+def test_workers_do_not_share_a_cluster_with_components_of_their_own() -> None:
+    shared = {"control-plane": "kubeconfig:x", "scheduler": "reference", "binder": "none"}
+    options = from_mapping(shared, where="test")
+    with pytest.raises(UsageError, match="the scheduler of each worker would act on the objects of all workers"):
+        check_workers(options, 2)
+    check_workers(options, 1)
+    check_workers(options, None)
+    check_workers(from_mapping({"control-plane": "kubeconfig:x", "driver": "reference"}, where="test"), 4)
+    check_workers(from_mapping({"scheduler": "reference"}, where="test"), 4)
