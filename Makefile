@@ -53,8 +53,8 @@ PREVIOUS := 1.36
 PREVIOUS_PROFILES := api api-enforcement claim-lifecycle scheduler-core device-taints
 # Gates that scenarios need and that are off by default, in the default release and in the previous one.
 GATES_ON := DRAListTypeAttributes DRAOptionalNodeOperations DRADeviceCompatibilityGroups DRADerivedAttributes \
-	DRANodeAllocatableResources DRAPartitionableDevicesType DRAResourcePoolStatus GenericWorkload \
-	DRAWorkloadResourceClaims
+	DRAFractionalCapacityRange DRANodeAllocatableResources DRAPartitionableDevicesType DRAResourcePoolStatus \
+	GenericWorkload DRAWorkloadResourceClaims
 PREVIOUS_GATES_ON := DRAListTypeAttributes DRADeviceTaintRules
 # Those of which profile gates-off judges what the API server drops, and those that depend on them. The default release
 # locks three of them, so the previous one is judged with these off, and without DRAPartitionableDevices, which DRA-410 needs.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from dra_api.quantity import Quantity
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.api_patches import forget
 
@@ -13,6 +15,10 @@ _SELECTORS = "apiserver_emulator.selectors"
 _Function = Callable[..., Any]
 _RULES = ("resource.k8s.io", "devicetaintrules")
 _SLICES = ("resource.k8s.io", "resourceslices")
+_FRACTIONS_ON: dict[str, Any] = {
+    "kubernetes_version": "1.37",
+    "feature_gates": ("DRAFractionalCapacityRange=true",),
+}
 _OPERATIONS_ON: dict[str, Any] = {
     "kubernetes_version": "1.37",
     "feature_gates": ("DRAListTypeAttributes=true", "DRAOptionalNodeOperations=true"),
@@ -178,6 +184,101 @@ def _(patch: Patch) -> None:
         return uncountable
 
     patch.wrap(f"{_DRA}.capacity:_uncountable", make)
+
+
+def _range_with(patch: Patch, wrong: Callable[[Any, Any], bool]) -> None:
+    """Validate a range with the gate of fractions on only if `wrong(span, default)`."""
+
+    def make(original: _Function) -> _Function:
+        def checked(span: Any, default: Any, limit: Any, path: str, rules: Any) -> Any:
+            gates = {**rules.gates, "DRAFractionalCapacityRange": wrong(span, default)}
+            return original(span, default, limit, path, replace(rules, gates=gates))
+
+        return checked
+
+    patch.wrap(f"{_DRA}.capacity:_range", make)
+
+
+@mutant("steps-in-whole-numbers", rule="DRA-420", **_FRACTIONS_ON)
+def _(patch: Patch) -> None:
+    """The steps of every range are computed in whole numbers."""
+    _range_with(patch, lambda span, default: False)
+
+
+@mutant("maximum-between-fractional-steps", rule="DRA-420", **_FRACTIONS_ON)
+def _(patch: Patch) -> None:
+    """The maximum of a range with fractions may be between two steps."""
+
+    def make(original: _Function) -> _Function:
+        def steps(low: Any, high: Any, step: Any, default: Any, *, fractions: bool, **named: Any) -> Any:
+            return original(low, None if fractions else high, step, default, fractions=fractions, **named)
+
+        return steps
+
+    patch.wrap(f"{_DRA}.capacity:_steps", make)
+
+
+@mutant("fraction-of-default-is-overlooked", rule="DRA-421", **_FRACTIONS_ON)
+def _(patch: Patch) -> None:
+    """A range is computed in thousandths only if one of its own quantities is a fraction."""
+
+    def has_fractions(span: Any, default: Any) -> bool:
+        quantities = [Quantity.parse(text) for text in span.values()]
+        return any(Quantity(one.value) != one for one in quantities)
+
+    _range_with(patch, has_fractions)
+
+
+@mutant("fraction-as-default-is-refused", rule="DRA-421", **_FRACTIONS_ON)
+def _(patch: Patch) -> None:
+    """A range that begins with a whole number has no fraction as default."""
+
+    def make(original: _Function) -> _Function:
+        def steps(low: Any, high: Any, step: Any, default: Any, **named: Any) -> Any:
+            whole = Quantity(1) if Quantity(low.value) == low else step
+            return original(low, high, whole, default, **named)
+
+        return steps
+
+    patch.wrap(f"{_DRA}.capacity:_steps", make)
+
+
+@mutant("fractions-rounded-to-thousandths", rule="DRA-422", **_FRACTIONS_ON)
+def _(patch: Patch) -> None:
+    """Fractions of a range are rounded to thousandths."""
+    patch.replace(f"{_DRA}.capacity:_has_thousandths", lambda value: True)
+
+
+@mutant("thousandths-of-32-bits", rule="DRA-422", **_FRACTIONS_ON)
+def _(patch: Patch) -> None:
+    """A range with fractions has no quantity of more than 32 bits."""
+
+    def make(original: _Function) -> _Function:
+        return lambda value: original(value) and value < Quantity(1 << 31)
+
+    patch.wrap(f"{_DRA}.capacity:_has_thousandths", make)
+
+
+@mutant("hundredths-only", rule="DRA-422", **_FRACTIONS_ON)
+def _(patch: Patch) -> None:
+    """Fractions have at most two decimal places."""
+
+    def make(original: _Function) -> _Function:
+        return lambda value: original(value) and value.milli_value % 10 == 0
+
+    patch.wrap(f"{_DRA}.capacity:_has_thousandths", make)
+
+
+@mutant("valid-values-compared-as-integers", rule="DRA-423", **_FRACTIONS_ON)
+def _(patch: Patch) -> None:
+    """Valid values that round to the same whole number are duplicates."""
+    patch.replace(f"{_DRA}.capacity:_decimal_text", lambda value: str(value.value))
+
+
+@mutant("fractions-may-be-repeated", rule="DRA-423", **_FRACTIONS_ON)
+def _(patch: Patch) -> None:
+    """The same valid value may be given twice."""
+    forget(patch, f"{_DRA}.devices:validate_capacity", "Duplicate", r".*\.validValues\[\d+\]")
 
 
 # -- DeviceTaintRules --------------------------------------------------------------------------------------------------

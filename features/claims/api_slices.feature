@@ -120,7 +120,7 @@ Feature: API validation of ResourceSlices
       | what                                   | manifest             | path                                     | value                                    | reason    | field                                                     |
       | valid values out of order              | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [2, 1]}        | Invalid   | spec.devices[0].capacity[m].requestPolicy.validValues[1]  |
       | a valid value above the capacity       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1, 11]}       | Invalid   | spec.devices[0].capacity[m].requestPolicy.validValues[1]  |
-      | a valid value given twice              | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1, 1000m]}    | Duplicate | spec.devices[0].capacity[m].requestPolicy.validValues[1]  |
+      | a valid value given twice              | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validValues: [1, 1]}        | Duplicate | spec.devices[0].capacity[m].requestPolicy.validValues[1]  |
       | a default that is no valid value       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 3, validValues: [1, 2]}        | Invalid   | spec.devices[0].capacity[m].requestPolicy.validValues     |
       | valid values without default           | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {validValues: [1, 2]}                    | Required  | spec.devices[0].capacity[m].requestPolicy.default         |
 
@@ -158,6 +158,31 @@ Feature: API validation of ResourceSlices
       | a negative minimum with steps | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: -1, step: 2}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.min |
       | negative steps | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 3, validRange: {min: 1, step: -2}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.step |
       | a maximum beyond 64 bits with steps | claims/shared-device | spec.devices[0].capacity.m | {value: 30E, requestPolicy: {default: 1, validRange: {min: 1, max: '9223372036854775809', step: 2}}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.max |
+
+    @DRA-420 @since:1.37 @gate:DRAFractionalCapacityRange
+    Examples: a range of fractions has steps of fractions
+      | what                             | manifest | path | value | reason | field |
+      | a default between tenths         | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 350m, validRange: {min: 100m, max: 1, step: 100m}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.step |
+      | a maximum between tenths         | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 300m, validRange: {min: 100m, max: 950m, step: 100m}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.step |
+
+    @DRA-421 @since:1.37 @gate:DRAFractionalCapacityRange
+    Examples: a fraction as default of a range of whole numbers
+      | what                             | manifest | path | value | reason | field |
+      | a default between whole numbers  | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1500m, validRange: {min: 1, step: 1}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.step |
+
+    @DRA-422 @since:1.37 @gate:DRAFractionalCapacityRange
+    Examples: fractions of a range are thousandths
+      | what                                    | manifest | path | value | reason | field |
+      | steps finer than thousandths            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 300m, validRange: {min: 100m, step: 100u}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.step |
+      | a default finer than thousandths        | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 300100u, validRange: {min: 100m, step: 100m}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.default |
+      | a minimum finer than thousandths, without steps | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 300m, validRange: {min: 100100u}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.min |
+      | a maximum finer than thousandths, without steps | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: 1, max: 1000100u}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.max |
+      | a maximum with more thousandths than 64 bits | claims/shared-device | spec.devices[0].capacity.m | {value: 30E, requestPolicy: {default: 300m, validRange: {min: 100m, max: 10P, step: 100m}}} | Invalid | spec.devices[0].capacity[m].requestPolicy.validRange.max |
+
+    @DRA-423 @since:1.37 @gate:DRAFractionalCapacityRange
+    Examples: valid fractions are unique
+      | what                   | manifest | path | value | reason | field |
+      | a fraction given twice | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 100m, validValues: [100m, 200m, 200m]} | Duplicate | spec.devices[0].capacity[m].requestPolicy.validValues[2] |
 
     @DRA-075
     Examples: a policy has valid values or a range
@@ -238,6 +263,29 @@ Feature: API validation of ResourceSlices
       | a minimum of zero with steps            | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 2, validRange: {min: 0, step: 2}} |
       | the greatest number of 64 bits as bound | claims/shared-device | spec.devices[0].capacity.m               | {value: 30E, requestPolicy: {default: 1, validRange: {min: 1, max: '9223372036854775807', step: 2}}} |
       | a negative minimum without steps        | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1, validRange: {min: -1}}         |
+
+    @DRA-420 @since:1.37 @gate:DRAFractionalCapacityRange
+    Examples:
+      | what                       | manifest | path | value |
+      | a range of tenths          | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 300m, validRange: {min: 100m, max: 1, step: 100m}} |
+
+    @DRA-421 @since:1.37 @gate:DRAFractionalCapacityRange
+    Examples:
+      | what                                              | manifest | path | value |
+      | a fraction as default that is on steps of halves  | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 1500m, validRange: {min: 1, step: 500m}} |
+      | a whole default in a range of whole numbers       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 2, validRange: {min: 1, step: 1}} |
+
+    @DRA-422 @since:1.37 @gate:DRAFractionalCapacityRange
+    Examples:
+      | what                                        | manifest | path | value |
+      | steps of a thousandth                       | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 101m, validRange: {min: 100m, step: 1m}} |
+      | a maximum with thousandths of 64 bits       | claims/shared-device | spec.devices[0].capacity.m | {value: 30E, requestPolicy: {default: 300m, validRange: {min: 100m, max: 9P, step: 100m}}} |
+
+    @DRA-423 @since:1.37 @gate:DRAFractionalCapacityRange
+    Examples:
+      | what                                          | manifest | path | value |
+      | valid values below one                        | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 100m, validValues: [100m, 200m]} |
+      | valid values that round to the same integer   | claims/shared-device | spec.devices[0].capacity.m.requestPolicy | {default: 2, validValues: [1100m, 2]} |
 
     @DRA-076
     Examples:

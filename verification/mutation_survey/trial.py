@@ -39,6 +39,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
             "DRAOptionalNodeOperations=true",
             "DRADeviceCompatibilityGroups=true",
             "DRADerivedAttributes=true",
+            "DRAFractionalCapacityRange=true",
             "DRANodeAllocatableResources=true",
             "DRAPartitionableDevicesType=true",
             "DRAResourcePoolStatus=true",
