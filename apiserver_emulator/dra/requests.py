@@ -6,7 +6,9 @@ pkg/api/resourceclaimspec/util.go, release 1.36; rules DRA-001 to DRA-032, DRA-0
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from apiserver_emulator.dra import canonical
@@ -33,6 +35,11 @@ SUBREQUESTS_MAX = 8
 CONSTRAINTS_MAX = 32
 EFFECTS = ("NoExecute", "NoSchedule", "None")
 _OPERATORS = ("Equal", "Exists")
+# Errors of declarative validation: the end of the field, and the reason.
+_DECLARATIVE = re.compile(
+    r"(selectors FieldValueTooMany|(allocationMode|operator|effect) FieldValueNotSupported|operator FieldValueRequired"
+    r"|tolerations\[\d+\]\.key FieldValueInvalid)$"
+)
 _REFERENCE_TEXT = (
     "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
 )
@@ -205,11 +212,27 @@ def _request(request: Obj, path: str, derived: DerivedAttributes, rules: Rules) 
             whole=True,
         )
     if exactly is not None:
-        found += _device_request(exactly, f"{path}.exactly", rules)
+        found += _as_written(_device_request(exactly, f"{path}.exactly", rules), rules)
         found += derived.validate(exactly.get("derivedAttributes") or [], f"{path}.exactly.derivedAttributes", name)
     if both:
         found.append(invalid(path, None, text))
     return found
+
+
+def _as_written(errors: list[FieldError], rules: Rules) -> list[FieldError]:
+    """Return the errors with the fields of the request's version.
+
+    In v1beta1 a request has the fields of `exactly` itself. Since 1.37 the errors of declarative validation name them
+    there; all others name the fields of v1.
+    """
+    if rules.version != "v1beta1" or rules.minor < 37:
+        return errors
+    return [
+        replace(error, field=error.field.replace("].exactly.", "].", 1))
+        if _DECLARATIVE.search(f"{error.field} {error.reason}")
+        else error
+        for error in errors
+    ]
 
 
 def _device_request(request: Obj, path: str, rules: Rules) -> list[FieldError]:

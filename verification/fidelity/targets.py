@@ -18,10 +18,11 @@ from dra_conformance.control_plane.binaries import BinariesControlPlane
 from verification.third_party.catalogue import KUBERNETES
 
 RELEASE = KUBERNETES
-# Every alpha gate that adds fields or kinds to resource.k8s.io, and those of PodGroups; other beta gates are on by
-# default.
+# Every alpha gate that adds fields or kinds to resource.k8s.io, fractions in ranges, and the gates of PodGroups; other
+# beta gates are on by default.
 GATES = {
     "DRADeviceTaintRules": True,
+    "DRAFractionalCapacityRange": True,
     "DRAListTypeAttributes": True,
     "DRANodeAllocatableResources": True,
     "DRAResourcePoolStatus": True,

@@ -40,6 +40,7 @@ from verification.fidelity.probes.objects import (
     TEMPLATES,
     Obj,
     allocation,
+    at,
     claim,
     config_map,
     device_class,
@@ -914,8 +915,9 @@ def _claims() -> Iterator[Probe]:
             "requestPolicy": {"default": "1500m", "validRange": {"min": "500m", "step": "500m"}},
         },
     }.items():
-        device = {"name": "d", "allowMultipleAllocations": True, "capacity": {"c": policy}}
-        yield Probe(f"slice-devices/policy-{name}", (post(SLICES, slice_of("{id}", device)),))
+        yield Probe(f"slice-devices/policy-{name}", (post(SLICES, _slice_with(policy)),))
+    yield from _fractions()
+    yield from _flat_requests()
     rules = DRA.replace("/v1", "/v1beta2") + "/devicetaintrules"
     rule: Obj = {"metadata": {"name": "{id}"}, "spec": {"taint": {"key": "a.b/c", "effect": "NoExecute"}}}
     for name, selector in {
@@ -924,6 +926,79 @@ def _claims() -> Iterator[Probe]:
     }.items():
         body = {**rule, "spec": {**rule["spec"], "deviceSelector": selector}}
         yield Probe(f"taint-rule/{name}", (post(rules, body),))
+
+
+def _flat_requests() -> Iterator[Probe]:
+    """Yield faults in requests of v1beta1: the fields that the errors name."""
+    faults: dict[str, Obj] = {
+        "count": {"count": -1},
+        "class": {"deviceClassName": "G_"},
+        "mode": {"allocationMode": "Some"},
+        "selectors": {"selectors": [{"cel": {"expression": "true"}}] * 33},
+        "operator": {"tolerations": [{"key": "k", "operator": "Some"}]},
+        "key": {"tolerations": [{"key": "k_", "operator": "Exists"}]},
+        "value": {"tolerations": [{"key": "k", "value": "v_"}, {"operator": "Exists", "value": "v"}]},
+        "effect": {"tolerations": [{"operator": "Exists"}, {"operator": "Exists", "effect": "Some"}]},
+        "expression": {"selectors": [{"cel": {"expression": "x"}}]},
+        "alternatives": {"deviceClassName": "", "firstAvailable": [{"name": "s", "deviceClassName": "G_"}]},
+    }
+    for name, fields in faults.items():
+        spec = {"devices": {"requests": [{"name": "r", "deviceClassName": "g", **fields}]}}
+        old = {"apiVersion": "resource.k8s.io/v1beta1", "metadata": {"name": "{id}"}}
+        for kind, path, body in (
+            ("ResourceClaim", CLAIMS, spec),
+            ("ResourceClaimTemplate", TEMPLATES, {"spec": spec}),
+        ):
+            yield Probe(
+                f"flat-request/{kind}-{name}", (post(at("v1beta1", path), {**old, "kind": kind, "spec": body}),)
+            )
+
+
+def _slice_with(policy: Obj) -> Obj:
+    return slice_of("{id}", {"name": "d", "allowMultipleAllocations": True, "capacity": {"c": policy}})
+
+
+def _fractions() -> Iterator[Probe]:
+    """Yield request policies with fractions, for which the gate DRAFractionalCapacityRange is on."""
+    tenths = {"min": "100m", "max": "1", "step": "100m"}
+    huge = "9223372036854775807"
+    ranges: dict[str, tuple[str, Obj]] = {
+        "tenths": ("300m", tenths),
+        "tenths-off-step": ("350m", tenths),
+        "max-off-step": ("300m", {**tenths, "max": "950m"}),
+        "whole-range": ("1500m", {"min": "1", "step": "1"}),
+        "whole-range-half-steps": ("1500m", {"min": "1", "step": "500m"}),
+        "zero-step": ("300m", {"min": "100m", "step": "0"}),
+        "negative": ("300m", {"min": "-100m", "step": "100m"}),
+        "negative-off-step": ("350m", {"min": "-100m", "step": "100m"}),
+        "fine-step": ("300m", {"min": "100m", "step": "100u"}),
+        "fine-default": ("300100u", tenths),
+        "fine-without-step": ("300m", {"min": "100u", "max": "1000100u"}),
+        "fine-default-without-step": ("1500u", {"min": "1m"}),
+        "fine-negative": ("300m", {"min": "-100u"}),
+        "huge": ("300m", {**tenths, "max": huge}),
+        "huge-without-step": ("300m", {"min": "100m", "max": huge}),
+        "huge-milli": ("300m", {**tenths, "max": "9223372036854775800m"}),
+        "below-min-and-fine": ("50m", {"min": "100m", "step": "100u"}),
+    }
+    values: dict[str, tuple[str, list[str]]] = {
+        "tenths": ("100m", ["100m", "200m"]),
+        "same": ("100m", ["100m", "100m"]),
+        "other-notation": ("100m", ["0.1", "100m"]),
+        "other-suffix": ("1", ["1", "1000m"]),
+        "binary-suffix": ("1Ki", ["1Ki", "1024"]),
+        "exponent": ("1", ["1", "1e0"]),
+        "hundred": ("100", ["100", "1e2"]),
+        "billionths": ("1n", ["1n", "2n"]),
+        "unsorted": ("100m", ["200m", "100m"]),
+    }
+    policies = {
+        **{f"range-{name}": {"default": default, "validRange": span} for name, (default, span) in ranges.items()},
+        **{f"values-{name}": {"default": default, "validValues": some} for name, (default, some) in values.items()},
+    }
+    for name, policy in policies.items():
+        body = _slice_with({"value": "30E", "requestPolicy": policy})
+        yield Probe(f"fractions/{name}", (post(SLICES, body),))
 
 
 def _nodes() -> Iterator[Probe]:
