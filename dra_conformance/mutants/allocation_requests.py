@@ -191,6 +191,26 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.search:Search._hopeless", lambda self, number, nth, after: False)
 
 
+@mutant("distinct-within-each-request", rule="DRA-469", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """The devices of a request need only differ among themselves."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def decode_claim(obj: Any) -> Any:
+            claim = original(obj)
+            found: list[Any] = []
+            for one in claim.constraints:
+                if one.kind == "distinctAttribute":
+                    found += [dataclasses.replace(one, requests=(request.name,)) for request in claim.requests]
+                else:
+                    found.append(one)
+            return dataclasses.replace(claim, constraints=tuple(found))
+
+        return decode_claim
+
+    patch.wrap(f"{_SCHEDULER}.cycle:decode_claim", make)
+
+
 @mutant("selector-error-on-later-devices-ignored", rule="DRA-161b")
 def _(patch: Patch) -> None:
     """Only the first device of a node on which an expression fails is reported."""

@@ -10,7 +10,7 @@ import msgspec
 
 from dra_api.quantity import Format, Quantity
 from dra_conformance.engine.mutation import Patch, mutant
-from reference_impl.scheduler.allocator import counters
+from reference_impl.scheduler.allocator import counters, pools
 from reference_impl.scheduler.allocator.inventory import bits
 from reference_impl.scheduler.allocator.taken import Taken
 
@@ -125,6 +125,51 @@ def _(patch: Patch) -> None:
     _counters_without(
         patch, lambda pool, names: {name for name in names if name in {device.id.device for device in pool.devices}}
     )
+
+
+@mutant("counter-slices-on-every-node", rule="DRA-475", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A slice with counters belongs to every node."""
+    patch.wrap(
+        f"{_SCHEDULER}.engines:Correct.home_of",
+        lambda original: lambda self, item: "" if item.counter_sets else original(self, item),
+    )
+    patch.wrap(
+        f"{_ALLOCATOR}.pools:offered_to",
+        lambda original: lambda item, node: bool(item.counter_sets) or original(item, node),
+    )
+
+
+@mutant("counter-slices-of-other-nodes-left-out", rule="DRA-476", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """Slices with counters for other nodes are not read."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def view_pool(slices: Any, node: Any, features: Any) -> Any:
+            read = [one for one in slices if not one.counter_sets or pools.offered_to(one, node)]
+            return original(read, node, features) if read else None
+
+        return view_pool
+
+    patch.wrap(f"{_ALLOCATOR}.pools:view_pool", make)
+
+
+@mutant("counters-of-other-nodes-have-no-limit", rule="DRA-476", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """Counters in a slice for another node limit no device."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def view_pool(slices: Any, node: Any, features: Any) -> Any:
+            found = original(slices, node, features)
+            if found is None:
+                return None
+            here = {name for one in slices if pools.offered_to(one, node) for name, _ in one.counter_sets}
+            left = {key: value if key[0] in here else 1 << 62 for key, value in found.counters.items()}
+            return dataclasses.replace(found, counters=left)
+
+        return view_pool
+
+    patch.wrap(f"{_ALLOCATOR}.pools:view_pool", make)
 
 
 @mutant("unknown-counters-accepted", rule="DRA-194")

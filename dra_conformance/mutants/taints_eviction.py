@@ -471,6 +471,23 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{CONTROLLER}.claims_of", make)
 
 
+@mutant("late-claim-for-extended-resources-ignored", rule="DRA-460", kubernetes_version="1.37")
+def _(patch: Patch) -> None:
+    """A pod is looked at again only if its node or its resourceClaimStatuses change."""
+
+    def relevant(pod: Obj) -> tuple[Any, Any]:
+        return pod["spec"].get("nodeName"), (pod.get("status") or {}).get("resourceClaimStatuses")
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def on_pod(self: Any, change: Any) -> None:
+            if change.type != "MODIFIED" or relevant(change.old or {"spec": {}}) != relevant(change.object):
+                original(self, change)
+
+        return on_pod
+
+    patch.wrap(f"{CONTROLLER}._on_pod", make)
+
+
 @mutant("eviction-ignores-generated-claims", rule="DRA-214")
 def _(patch: Patch) -> None:
     """Only claims that the pod names itself count."""

@@ -30,6 +30,41 @@ Feature: Constraints over attributes
     When a pod "train" using claim "three" is created
     Then the allocation of claim "three" is valid
 
+  @DRA-469 @since:1.37
+  Scenario: distinctAttribute compares the devices of all requests
+    Given node "n1"
+    And a ResourceSlice "boards" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: d0, attributes: {dra.test/board: {string: a}, dra.test/rack: {int: 1}}}
+        - {name: d1, attributes: {dra.test/board: {string: b}, dra.test/rack: {int: 1}}}
+        - {name: d2, attributes: {dra.test/board: {string: a}, dra.test/rack: {int: 2}}}
+        - {name: d3, attributes: {dra.test/board: {string: b}, dra.test/rack: {int: 2}}}
+        - {name: d4, attributes: {dra.test/board: {string: c}, dra.test/rack: {int: 2}}}
+        - {name: d5, attributes: {dra.test/board: {string: d}, dra.test/rack: {int: 3}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "three" with:
+      """
+      requests:
+        - {name: one, exactly: {deviceClassName: $(class:accelerator), count: 2, selectors: [{cel: {expression: 'device.attributes["dra.test"].rack == 1'}}]}}
+        - {name: two, exactly: {deviceClassName: $(class:accelerator), count: 2, selectors: [{cel: {expression: 'device.attributes["dra.test"].rack == 2'}}]}}
+      constraints: [{distinctAttribute: dra.test/board}]
+      """
+    And a ResourceClaim "four" with:
+      """
+      requests:
+        - {name: one, exactly: {deviceClassName: $(class:accelerator), count: 2, selectors: [{cel: {expression: 'device.attributes["dra.test"].rack == 1'}}]}}
+        - {name: two, exactly: {deviceClassName: $(class:accelerator), count: 2, selectors: [{cel: {expression: 'device.attributes["dra.test"].rack > 1'}}]}}
+      constraints: [{distinctAttribute: dra.test/board}]
+      """
+    When a pod "greedy" using claim "three" is created
+    Then claim "three" stays unallocated
+    When a pod "train" using claim "four" is created
+    Then request "one" of claim "four" is allocated the devices "d0, d1"
+    And request "two" of claim "four" is allocated the devices "d4, d5"
+
   @gate:DRAListTypeAttributes
   Scenario Outline: Lists match if they have a value in common: <what>
     Given node "n1"

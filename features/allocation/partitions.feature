@@ -61,6 +61,61 @@ Feature: Partitionable devices
     When a pod "two" using claim "there" is created
     Then claim "there" stays unallocated
 
+  @DRA-476
+  Scenario: Counters in a slice of another node limit the devices of a pool
+    Given node "n1"
+    And node "n2"
+    And a ResourceSlice "sets" with:
+      """
+      nodeName: $(node:n2)
+      pool: {name: pool, resourceSliceCount: 2}
+      sharedCounters: [{name: s1, counters: {m: {value: 2}}}]
+      """
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: pool, resourceSliceCount: 2}
+      devices:
+        - {name: p-0, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+        - {name: p-1, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+        - {name: p-2, consumesCounters: [{counterSet: s1, counters: {m: {value: 1}}}]}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And pods "p" 1 to 3 each using a claim of their own with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator)}}]
+      """
+    Then exactly 2 of the claims "p-1, p-2, p-3" are allocated
+
+  @DRA-475
+  Scenario: Counters of another node's incomplete pool do not delay a request for all devices
+    Given node "n1"
+    And node "n2"
+    And a ResourceSlice "sets" with:
+      """
+      nodeName: $(node:n2)
+      pool: {name: half, resourceSliceCount: 2}
+      sharedCounters: [{name: s1, counters: {m: {value: 2}}}]
+      """
+    And a ResourceSlice "devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: whole}
+      devices: [{name: d-1}, {name: d-2}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "all" with:
+      """
+      requests: [{name: gpu, exactly: {deviceClassName: $(class:accelerator), allocationMode: All}}]
+      """
+    # The pod cannot run on n2: a request for all devices may wait for a pool that any other node of the pod sees.
+    When a pod "train" using claim "all" is created with:
+      """
+      nodeSelector: {kubernetes.io/hostname: $(node:n1)}
+      """
+    Then claim "all" is allocated the devices "d-1, d-2"
+    And pod "train" is bound to "n1"
+
   @DRA-194
   Scenario Outline: A pool with <what> is not used
     Given node "n1"

@@ -84,6 +84,36 @@ Feature: Eviction of pods from tainted devices
     Then pod "train" is being deleted or gone
     And the Pod "other" still exists
 
+  @DRA-460 @since:1.37 @gate:DRAExtendedResource
+  Scenario: A pod is evicted once its status names a claim for extended resources with a tainted device
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a pod "early" requesting {$(suffix).dra.test/gpu: 1}
+    And a pod "late" requesting {$(suffix).dra.test/gpu: 1}
+    And a pod "other" requesting {$(suffix).dra.test/gpu: 1}
+    And a claim "one" that an earlier attempt left for the extended resources of pod "early" on class "accelerator"
+    And a claim "two" that an earlier attempt left for the extended resources of pod "late" on class "accelerator"
+    And a claim "three" that an earlier attempt left for the extended resources of pod "other" on class "accelerator"
+    And claim "one" holds the devices "dev-0" of "n1"
+    And claim "two" holds the devices "dev-1" of "n1"
+    And claim "three" holds the devices "dev-2" of "n1"
+    And claim "one" is reserved by hand for pods "early"
+    And claim "two" is reserved by hand for pods "late"
+    And claim "three" is reserved by hand for pods "other"
+    And "status.extendedResourceClaimStatus" of the Pod "early" is set to {resourceClaimName: one, requestMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]}
+    And pod "early" is bound by hand to "n1"
+    And pod "late" is bound by hand to "n1"
+    And pod "other" is bound by hand to "n1"
+    # The slice has both taints when the second one evicts a pod: the controller has observed the first.
+    When device "dev-1" of "n1" is tainted "health=bad:NoExecute"
+    And device "dev-0" of "n1" is tainted "health=bad:NoExecute"
+    Then pod "early" is being deleted or gone
+    And the Pod "late" still exists
+    When "status.extendedResourceClaimStatus" of the Pod "other" is set to {resourceClaimName: three, requestMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]}
+    And "status.extendedResourceClaimStatus" of the Pod "late" is set to {resourceClaimName: two, requestMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]}
+    Then pod "late" is being deleted or gone
+    And the Pod "other" still exists
+
   @DRA-214
   Scenario Outline: A pod on <other> is not evicted
     Given node "n1" with 2 devices
