@@ -222,14 +222,14 @@ def _request(request: Obj, path: str, derived: DerivedAttributes, rules: Rules) 
 def _as_written(errors: list[FieldError], rules: Rules) -> list[FieldError]:
     """Return the errors with the fields of the request's version.
 
-    In v1beta1 a request has the fields of `exactly` itself. Since 1.37 the errors of declarative validation name them
-    there; all others name the fields of v1.
+    In v1beta1 a request has the fields of `exactly` itself. Since 1.37 the errors of declarative validation, which
+    skips empty values, name them there; all others name the fields of v1.
     """
     if rules.version != "v1beta1" or rules.minor < 37:
         return errors
     return [
         replace(error, field=error.field.replace("].exactly.", "].", 1))
-        if _DECLARATIVE.search(f"{error.field} {error.reason}")
+        if error.bad_value and _DECLARATIVE.search(f"{error.field} {error.reason}")
         else error
         for error in errors
     ]

@@ -17,6 +17,7 @@ from apiserver_emulator.dra.rules import Rules
         ({"count": -1}, "exactly.count", "exactly.count"),
         ({"deviceClassName": "G_"}, "exactly.deviceClassName", "exactly.deviceClassName"),
         ({"allocationMode": "Some"}, "exactly.allocationMode", "allocationMode"),
+        ({"allocationMode": ""}, "exactly.allocationMode", "exactly.allocationMode"),
         ({"selectors": [{"cel": {"expression": "true"}}] * 33}, "exactly.selectors", "selectors"),
         (
             {"tolerations": [{"key": "k", "operator": "Some"}]},
