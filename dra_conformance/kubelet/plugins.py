@@ -467,38 +467,58 @@ class PluginManager:
 
     def _wipe_all(self) -> None:
         while (driver := self._wipes.get()) is not None:
-            with self._lock:
-                # The empty name stands for a failed deletion at the start, which is always due.
-                due = self._wipe_due.get(driver) if driver else 0.0
-            # None: the driver has come back.
-            if due is not None:
+            due = self._due(driver)
+            if due is None:
+                self._wipes.forget(driver)
+            else:
                 remaining = due - self._clock.monotonic() if driver else 0.0
                 # The driver came back and was lost again after this entry was queued.
                 if remaining > 0:
                     self._wipes.add_after(driver, remaining)
                 else:
                     try:
-                        self._wipe(driver)
+                        self._wipe(driver, due)
                     except Exception as error:  # without this thread no slice of a lost driver is deleted any more
                         report_exception(error)
                         self._wipes.add_rate_limited(driver)
             self._wipes.done(driver)
 
-    def _wipe(self, driver: str) -> None:
-        """Delete the node's slices of one driver, or (empty name) of all; failures are retried with back-off."""
+    def _due(self, driver: str) -> float | None:
+        """Return when the slices of a driver are to be deleted; None if the driver has come back, or after `stop`."""
+        with self._lock:
+            if self._stopped:
+                return None
+            # A connection is usable before its callback has removed the entry.
+            if self._usable(driver):
+                self._wipe_due.pop(driver, None)
+            # The empty name stands for a failed deletion at the start, which is always due.
+            return self._wipe_due.get(driver) if driver else 0.0
+
+    def _wipe(self, driver: str, due: float = 0.0) -> None:
+        """Delete the node's slices of one driver, or (empty name) of all; failures are retried with back-off.
+
+        `due` identifies the loss of the driver: if it comes back, the slices that are not deleted yet stay.
+        """
+        wiped: list[Obj] = []
+        came_back = False
         try:
-            wiped = self._list_slices(driver)
-            for item in wiped:
+            for item in self._list_slices(driver):
+                if came_back := self._due(driver) != due:
+                    break
                 # The UID protects a newer slice with the same name.
                 self._client.delete(self._slices, name_of(item), uid=uid_of(item))
+                wiped.append(item)
         except (ApiError, TransportError) as error:
             self._record(KubeletProblem(about="slices", driver=driver, message=f"slices were not deleted: {error}"))
             self._wipes.add_rate_limited(driver)
             return
         self._wipes.forget(driver)
         with self._lock:
-            self._wipe_due.pop(driver, None)
-        self._record(KubeletSlices(step="wiped", driver=driver, slices=tuple(map(name_of, wiped))))
+            # Another time is that of a later loss, after which slices are still to be deleted.
+            if self._wipe_due.get(driver) == due:
+                self._wipe_due.pop(driver)
+        if wiped or not came_back:
+            self._record(KubeletSlices(step="wiped", driver=driver, slices=tuple(map(name_of, wiped))))
 
     def _list_slices(self, driver: str) -> list[Obj]:
         selector = f"spec.nodeName={self._node}" + (f",spec.driver={driver}" if driver else "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -210,6 +211,71 @@ def test_wiping_is_tried_again(world: World) -> None:
     world.api.refuse.clear()
     world.clock.advance(2)
     world.log.wait(lambda: not world.slices())
+
+
+def during_the_wipe(node: World, monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> threading.Event:
+    """Call `act` once when the slices to delete have been listed; the event is set when the deletion may go on."""
+    acted = threading.Event()
+    answer = node.api.request
+
+    def request(method: str, path: str, **options: Any) -> Any:
+        found = answer(method, path, **options)
+        if (method, path.rpartition("/")[2]) == ("GET", "resourceslices") and not acted.is_set():
+            act()
+            acted.set()
+        return found
+
+    monkeypatch.setattr(node.api, "request", request)
+    return acted
+
+
+def test_a_driver_that_comes_back_during_the_wipe_keeps_its_slices(
+    node: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.driver()
+    node.slice("mine")
+    node.servers[0].stop(grace=0)
+    node.log.wait(lambda: not node.kubelet.plugins.instances(DRIVER))
+
+    def come_back() -> None:
+        node.servers[0].start()
+        node.kubelet.wait_registered(DRIVER)
+        node.wait_connected()
+
+    acted = during_the_wipe(node, monkeypatch, come_back)
+    node.clock.advance(31)
+    assert acted.wait(60)
+    node.servers[0].stop(grace=0)
+    node.log.wait(lambda: not node.kubelet.plugins.instances(DRIVER))
+    # A wipe of the first loss would have ended before that of the second one.
+    assert node.slices() == ["mine"]
+    assert node.log.of("slices", driver=DRIVER) == []
+    node.clock.advance(31)
+    node.log.wait(lambda: node.log.of("slices", driver=DRIVER))
+    assert node.slices() == []
+
+
+def test_a_driver_that_is_lost_again_during_the_wipe_loses_its_slices_later(
+    node: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node.driver()
+    node.servers[0].stop(grace=0)
+    node.log.wait(lambda: not node.kubelet.plugins.instances(DRIVER))
+
+    def come_and_go() -> None:
+        node.servers[0].start()
+        node.kubelet.wait_registered(DRIVER)
+        node.wait_connected()
+        node.slice("newer")
+        node.servers[0].stop(grace=0)
+        node.log.wait(lambda: not node.kubelet.plugins.instances(DRIVER))
+
+    acted = during_the_wipe(node, monkeypatch, come_and_go)
+    node.clock.advance(31)
+    assert acted.wait(60)
+    assert node.slices() == ["newer"]
+    node.clock.advance(31)
+    node.log.wait(lambda: not node.slices())
 
 
 def test_a_stopped_kubelet_says_so(world: World) -> None:
