@@ -40,6 +40,14 @@ _EXEMPT = frozenset({CONFIGURATIONS, (CONFIGURATIONS[0], "mutatingwebhookconfigu
 MAX_PARALLEL = 8
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one webhook said about a request. `refusal`: why the request is not carried out; None if it is allowed."""
+
+    warnings: tuple[str, ...] = ()
+    refusal: StatusError | None = None
+
+
 class ValidatingWebhooks:
     """Calls the webhooks of ValidatingWebhookConfigurations.
 
@@ -52,7 +60,6 @@ class ValidatingWebhooks:
         # which `close` would find one.
         self._lock = threading.Lock()
         self._pools: dict[bytes, urllib3.PoolManager] = {}
-        self._threads: ThreadPoolExecutor | None = None
         self.service_addresses: dict[tuple[str, str], str] = {}
 
     def close(self) -> None:
@@ -61,9 +68,6 @@ class ValidatingWebhooks:
             for pool in self._pools.values():
                 pool.clear()
             self._pools.clear()
-            if self._threads is not None:
-                self._threads.shutdown(wait=False)
-                self._threads = None
 
     def _configurations(self) -> list[Record]:
         return self._core.store.snapshot(CONFIGURATIONS)[0]
@@ -91,7 +95,7 @@ class ValidatingWebhooks:
         old: Obj | None,
         options: Obj,
     ) -> None:
-        """Call all matching hooks; raise the first refusal in their order."""
+        """Call all matching hooks. Warnings are added, and the first refusal is raised, in the order of the hooks."""
         matching: list[tuple[Obj, str]] = []
         for hook in self._hooks():
             version = self._rule_match(hook, resource, operation, info)
@@ -99,25 +103,25 @@ class ValidatingWebhooks:
                 matching.append((hook, version))
         if not matching:
             return
-        if len(matching) == 1:
-            self._call(*matching[0], resource, operation, info, ctx, obj, old, options)
-            return
-        threads = self._executor()
-        calls = [
-            threads.submit(self._call, hook, version, resource, operation, info, ctx, obj, old, options)
-            for hook, version in matching
-        ]
-        # Waits for all calls, also after a refusal.
-        errors = [error for call in calls if (error := call.exception()) is not None]
-        if errors:
-            # A bug in one call must not hide behind the refusal of another webhook.
-            raise next((error for error in errors if not isinstance(error, StatusError)), errors[0])
 
-    def _executor(self) -> ThreadPoolExecutor:
-        with self._lock:
-            if self._threads is None:
-                self._threads = ThreadPoolExecutor(MAX_PARALLEL, thread_name_prefix="apiserver-webhook")
-            return self._threads
+        def call(hook: Obj, version: str) -> Verdict:
+            return self._call(hook, version, resource, operation, info, ctx, obj, old, options)
+
+        if len(matching) == 1:
+            verdicts = [call(*matching[0])]
+        else:
+            # Threads of this review only: one that all reviews share can be closed under a review, and a webhook that
+            # writes objects itself would wait for a thread that its own review holds.
+            with ThreadPoolExecutor(min(len(matching), MAX_PARALLEL), thread_name_prefix="apiserver-webhook") as threads:
+                calls = [threads.submit(call, *each) for each in matching]
+            # All calls have ended, also after a refusal. A bug in one of them is raised here.
+            verdicts = [each.result() for each in calls]
+        for verdict in verdicts:
+            for warning in verdict.warnings:
+                ctx.warn(warning)
+        for verdict in verdicts:
+            if verdict.refusal is not None:
+                raise verdict.refusal
 
     # --- matching ----------------------------------------------------------------------------------------------
 
@@ -166,7 +170,7 @@ class ValidatingWebhooks:
         obj: Obj | None,
         old: Obj | None,
         options: Obj,
-    ) -> None:
+    ) -> Verdict:
         request = self._request(version, resource, operation, info, ctx, obj, old, options)
         name = hook.get("name", "")
         timeout = float(hook.get("timeoutSeconds", 10))
@@ -174,12 +178,9 @@ class ValidatingWebhooks:
             answer = self._post(hook, request, timeout)
         except CallError as error:
             if hook.get("failurePolicy") == "Ignore":
-                return
-            raise internal_error(f"failed calling webhook {go_quote(name)}: {error}") from error
-        for warning in answer.warnings:
-            ctx.warn(warning)
-        if not answer.allowed:
-            raise denial(name, answer.status)
+                return Verdict()
+            return Verdict(refusal=internal_error(f"failed calling webhook {go_quote(name)}: {error}"))
+        return Verdict(tuple(answer.warnings), None if answer.allowed else denial(name, answer.status))
 
     def _request(
         self,

@@ -142,28 +142,84 @@ def test_failure_policies(client: KubeClient, hook: Hook) -> None:
     client.create(CONFIG_MAPS, config_map("a"))
 
 
-def test_writes_at_the_same_time_share_threads_and_connections(
+def two_hooks(hook: Hook) -> Obj:
+    """A configuration with the webhooks `first` and `second`."""
+    made = hook.configuration()
+    (only,) = made["webhooks"]
+    return {**made, "webhooks": [{**only, "name": f"{name}.example.com"} for name in ("first", "second")]}
+
+
+def test_writes_at_the_same_time_share_connections(
     plane: ApiServerEmulator, hook: Hook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[str] = []
+    made: list[object] = []
+    pool = webhooks.urllib3.PoolManager
 
-    def slowly(kind: Callable[..., Any], name: str) -> Callable[..., Any]:
-        def make(*words: Any, **options: Any) -> Any:
-            made.append(name)
-            time.sleep(0.1)  # another thread gets here in the meantime, unless it waits for this one
-            return kind(*words, **options)
+    def slowly(*words: Any, **options: Any) -> Any:
+        made.append(words)
+        time.sleep(0.1)  # another thread gets here in the meantime, unless it waits for this one
+        return pool(*words, **options)
 
-        return make
-
-    monkeypatch.setattr(webhooks, "ThreadPoolExecutor", slowly(webhooks.ThreadPoolExecutor, "threads"))
-    monkeypatch.setattr(webhooks.urllib3, "PoolManager", slowly(webhooks.urllib3.PoolManager, "connections"))
+    monkeypatch.setattr(webhooks.urllib3, "PoolManager", slowly)
     client = KubeClient(plane.transport())
-    two = hook.configuration()
-    two["webhooks"] += [{**two["webhooks"][0], "name": "second.example.com"}]
-    client.create(VALIDATING_WEBHOOKS, two)
+    client.create(VALIDATING_WEBHOOKS, two_hooks(hook))
     with ThreadPoolExecutor(4) as writers:
         list(writers.map(lambda name: client.create(CONFIG_MAPS, config_map(name)), "abcd"))
-    assert sorted(made) == ["connections", "threads"]
+    assert len(made) == 1
+
+
+def answer_with(monkeypatch: pytest.MonkeyPatch, answer: Callable[[str, Obj], webhook_answers.Answer]) -> None:
+    """Replace the calls of webhooks: `answer` gets the webhook's first name and the request."""
+
+    def post(_: object, hook: Obj, request: Obj, timeout: float) -> webhook_answers.Answer:
+        return answer(hook["name"].partition(".")[0], request)
+
+    monkeypatch.setattr(webhooks.ValidatingWebhooks, "_post", post)
+
+
+@pytest.mark.parametrize("allowed", [True, False])
+def test_warnings_and_refusals_have_the_order_of_the_webhooks(
+    plane: ApiServerEmulator, hook: Hook, monkeypatch: pytest.MonkeyPatch, allowed: bool
+) -> None:
+    answered = threading.Event()
+
+    def answer(name: str, request: Obj) -> webhook_answers.Answer:
+        if name == "second":
+            answered.set()
+        else:
+            assert answered.wait(60)
+        return webhook_answers.Answer(allowed=allowed, warnings=[name])
+
+    transport = plane.transport()
+    KubeClient(transport).create(VALIDATING_WEBHOOKS, two_hooks(hook))
+    answer_with(monkeypatch, answer)
+    body = json.dumps({"apiVersion": "v1", "kind": "ConfigMap", **config_map("a")}).encode()
+    found = transport.request("POST", "/api/v1/namespaces/default/configmaps", body=body)
+    if allowed:
+        assert found.headers["warning"] == '299 - "first", 299 - "second"'
+    else:
+        assert "first.example.com" in json.loads(found.body)["message"]
+
+
+def test_webhooks_that_write_themselves_do_not_wait_for_their_own_review(
+    plane: ApiServerEmulator, hook: Hook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(webhooks, "MAX_PARALLEL", 2)
+    client = KubeClient(plane.transport())
+    both = threading.Barrier(2)
+
+    def answer(name: str, request: Obj) -> webhook_answers.Answer:
+        if request["name"] == "outer":
+            both.wait(60)
+            client.create(CONFIG_MAPS, config_map(f"of-{name}"))
+        return webhook_answers.Answer(allowed=True)
+
+    client.create(VALIDATING_WEBHOOKS, two_hooks(hook))
+    answer_with(monkeypatch, answer)
+    writer = threading.Thread(target=lambda: client.create(CONFIG_MAPS, config_map("outer")), daemon=True)
+    writer.start()
+    writer.join(60)
+    assert client.find(CONFIG_MAPS, "outer", "default") is not None
 
 
 def test_a_wrong_answer_is_a_failure(client: KubeClient, hook: Hook) -> None:
