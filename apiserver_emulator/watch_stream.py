@@ -68,8 +68,10 @@ class WatchStream:
 
     def seconds_to_next(self) -> float:
         """Return how long the consumer may sleep without missing a bookmark or the end."""
-        due = min(self._deadline, self._next_bookmark) if self._bookmarks else self._deadline
-        return max(0.0, due - self._clock.monotonic())
+        return max(0.0, self._next_due() - self._clock.monotonic())
+
+    def _next_due(self) -> float:
+        return min(self._deadline, self._next_bookmark) if self._bookmarks else self._deadline
 
     def poll(self) -> list[bytes]:
         """Return all lines that are ready, without waiting; sets `ended` after the last one."""
@@ -122,12 +124,12 @@ class WatchStream:
                 # Checked again under the lock: an event may have arrived since `poll`.
                 if not watcher.queue and not watcher.closed:
                     watcher.drained = True
-                    self._clock.condition_wait(watcher.condition, self.seconds_to_next())
+                    self._clock.condition_wait_until(watcher.condition, self._next_due())
                 if self._delay:
                     deadline = self._clock.monotonic() + self._delay
                     # Further events do not end the delay: they are delivered with the first one.
-                    while not watcher.closed and (left := deadline - self._clock.monotonic()) > 0:
-                        self._clock.condition_wait(watcher.condition, left)
+                    while not watcher.closed and self._clock.monotonic() < deadline:
+                        self._clock.condition_wait_until(watcher.condition, deadline)
 
     def close(self) -> None:
         """End the watch from any thread."""

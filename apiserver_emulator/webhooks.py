@@ -112,7 +112,8 @@ class ValidatingWebhooks:
         else:
             # Threads of this review only: one that all reviews share can be closed under a review, and a webhook that
             # writes objects itself would wait for a thread that its own review holds.
-            with ThreadPoolExecutor(min(len(matching), MAX_PARALLEL), thread_name_prefix="apiserver-webhook") as threads:
+            count = min(len(matching), MAX_PARALLEL)
+            with ThreadPoolExecutor(count, thread_name_prefix="apiserver-webhook") as threads:
                 calls = [threads.submit(call, *each) for each in matching]
             # All calls have ended, also after a refusal. A bug in one of them is raised here.
             verdicts = [each.result() for each in calls]

@@ -48,6 +48,18 @@ class Clock(Protocol):
         """Like `Condition.wait` (the lock is held), in this clock's seconds. May wake early."""
         ...
 
+    def wait_until(self, event: threading.Event, deadline: float) -> bool:
+        """Like `wait`, to a time of `monotonic`.
+
+        Whoever has a deadline must not compute the seconds that are left: time that is advanced between that and the
+        wait would not count, and the wait would be too long by so much.
+        """
+        ...
+
+    def condition_wait_until(self, condition: threading.Condition, deadline: float | None) -> bool:
+        """Like `condition_wait`, to a time of `monotonic`; see `wait_until`."""
+        ...
+
     def register(self, activity: Activity) -> None:
         """Include `activity` in idle checks as long as it is referenced elsewhere."""
         ...
@@ -78,6 +90,14 @@ class RealClock:
     def condition_wait(self, condition: threading.Condition, timeout: float | None) -> bool:
         """Wait for a notification, at most `timeout` seconds."""
         return condition.wait(timeout)
+
+    def wait_until(self, event: threading.Event, deadline: float) -> bool:
+        """Wait for `event` until `deadline`."""
+        return event.wait(max(deadline - time.monotonic(), 0.0))
+
+    def condition_wait_until(self, condition: threading.Condition, deadline: float | None) -> bool:
+        """Wait for a notification until `deadline`."""
+        return condition.wait(None if deadline is None else max(deadline - time.monotonic(), 0.0))
 
     def register(self, activity: Activity) -> None:
         """Do nothing: real time has no idle check."""
@@ -172,11 +192,14 @@ class AdvanceableClock:
 
     def wait(self, event: threading.Event, timeout: float | None) -> bool:
         """Wait for `event`, at most `timeout` seconds of this clock."""
-        if timeout is None or event.is_set():
-            return event.wait(timeout)
+        if timeout is None:
+            return event.wait()
+        return self.wait_until(event, self.monotonic() + timeout)
+
+    def wait_until(self, event: threading.Event, deadline: float) -> bool:
+        """Wait for `event` until `deadline`."""
         # A CPython Event is built on a Condition of this name; a wait on it ends on both set() and advance().
         condition: threading.Condition = event._cond  # type: ignore[attr-defined]
-        deadline = self.monotonic() + timeout
         with condition:
             while not event.is_set():
                 if self.monotonic() >= deadline:
@@ -186,9 +209,12 @@ class AdvanceableClock:
 
     def condition_wait(self, condition: threading.Condition, timeout: float | None) -> bool:
         """Wait for a notification, at most `timeout` seconds of this clock. May wake early."""
-        if timeout is None:
+        return self.condition_wait_until(condition, None if timeout is None else self.monotonic() + timeout)
+
+    def condition_wait_until(self, condition: threading.Condition, deadline: float | None) -> bool:
+        """Wait for a notification until `deadline`."""
+        if deadline is None:
             return condition.wait()
-        deadline = self.monotonic() + timeout
         self._wait_registered(condition, deadline)
         return self.monotonic() < deadline
 

@@ -193,10 +193,9 @@ class Informer:
         deadline = self._clock.monotonic() + timeout
         with self._changed:
             while not predicate():
-                remaining = deadline - self._clock.monotonic()
-                if remaining <= 0 or self._stopping.is_set():
+                if self._clock.monotonic() >= deadline or self._stopping.is_set():
                     return predicate()
-                self._clock.condition_wait(self._changed, remaining)
+                self._clock.condition_wait_until(self._changed, deadline)
             return True
 
     def assume(self, obj: Obj) -> None:

@@ -108,13 +108,12 @@ class WorkQueue(Generic[K]):
                     return key
                 if self._closed:
                     return None
-                now = self._clock.monotonic()
-                waits = [self._later[0][0] - now] if self._later else []
+                times = [self._later[0][0]] if self._later else []
                 if deadline is not None:
-                    if now >= deadline:
+                    if self._clock.monotonic() >= deadline:
                         return None
-                    waits.append(deadline - now)
-                self._clock.condition_wait(self._condition, max(min(waits), 0.0) if waits else None)
+                    times.append(deadline)
+                self._clock.condition_wait_until(self._condition, min(times, default=None))
 
     def done(self, key: K) -> None:
         """Mark `key` as handled."""

@@ -146,8 +146,8 @@ class Timeline:
         begun = clock.monotonic()
         for step in self.steps:
             # Relative to the start, so that the time of the steps does not add up.
-            left = step.at / speed - (clock.monotonic() - begun)
-            if left > 0 and clock.wait(stop, left):
+            due = begun + step.at / speed
+            if clock.monotonic() < due and clock.wait_until(stop, due):
                 return
             _ACTIONS[step.verb].run(node, step.arguments)
             yield step

@@ -127,7 +127,7 @@ class LeaderElected:
         return self._resign()
 
     def _run(self) -> None:
-        while not self._clock.wait(self._stopping, self._pause()):
+        while not self._clock.wait_until(self._stopping, self._next_turn):
             try:
                 self.take_turn()
             except Exception as error:  # even a bug must cost one attempt, not the election

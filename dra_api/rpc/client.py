@@ -130,7 +130,7 @@ class SocketChannel:
         except ValueError as closed:  # gRPC raises this for a closed channel
             raise RpcError(method, "CANCELLED", str(closed), str(self.socket)) from None
         future.add_done_callback(lambda _: done.set())
-        ended = self._clock.wait(done, None if deadline is None else max(deadline - self._clock.monotonic(), 0.0))
+        ended = done.wait() if deadline is None else self._clock.wait_until(done, deadline)
         self._forget(future)
         if not ended:
             future.cancel()  # type: ignore[no-untyped-call]

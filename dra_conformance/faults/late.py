@@ -39,7 +39,7 @@ class LateStream:
                 return
             if isinstance(event, TransportError):
                 raise event
-            if self._clock.wait(self._closed, max(due - self._clock.monotonic(), 0.0)):
+            if self._clock.wait_until(self._closed, due):
                 return
             yield event
 

@@ -172,7 +172,7 @@ class HealthWatcher:
                 reported = error
             if not supported and not self._retries_unimplemented:
                 return
-            self._clock.wait(instance.stopping, max(due - self._clock.monotonic(), 0.0))
+            self._clock.wait_until(instance.stopping, due)
 
     def _one_stream(self, instance: PluginInstance) -> tuple[str, bool, bool]:
         """Read one stream to its end; return why it ended, whether it ever sent a report, and whether it is served."""

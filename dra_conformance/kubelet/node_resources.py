@@ -72,13 +72,16 @@ class NodeResources:
         with self._changed:
             pending = self._dirty or self._busy
         end = self._offered.next_end()
-        return self._stopped or not (pending or (end is not None and end < SOON))
+        return self._stopped or not (pending or (end is not None and end < self._clock.monotonic() + SOON))
 
     def _run(self) -> None:
         while True:
             with self._changed:
-                while not (self._stopped or self._dirty or (end := self._offered.next_end()) == 0):
-                    self._clock.condition_wait(self._changed, end)
+                while not (self._stopped or self._dirty):
+                    end = self._offered.next_end()
+                    if end is not None and end <= self._clock.monotonic():
+                        break
+                    self._clock.condition_wait_until(self._changed, end)
                 if self._stopped:
                     return
                 self._dirty, self._busy = False, True

@@ -85,10 +85,10 @@ class OfferedResources:
             return found
 
     def next_end(self) -> float | None:
-        """Return the seconds until a resource is forgotten; None if all have a plugin."""
+        """Return the clock's time at which a resource is forgotten; None if all have a plugin."""
         with self._lock:
             ends = [one.gone_at + self._grace for one in self._resources.values() if one.gone_at is not None]
-        return max(min(ends) - self._clock.monotonic(), 0.0) if ends else None
+        return min(ends, default=None)
 
     def names(self) -> list[str]:
         """Return the names of all known resources."""

@@ -223,10 +223,9 @@ class PluginManager:
         deadline = self._clock.monotonic() + timeout
         with self.changed:
             while self._settled(driver) < instances:
-                remaining = deadline - self._clock.monotonic()
-                if remaining <= 0 or self._stopped:
+                if self._clock.monotonic() >= deadline or self._stopped:
                     raise DriverNotRegistered(f"{self.explain(driver)} (waited {timeout:g} s)")
-                self._clock.condition_wait(self.changed, remaining)
+                self._clock.condition_wait_until(self.changed, deadline)
 
     def _settled(self, driver: str) -> int:
         """How many instances have their handshake behind them."""

@@ -283,7 +283,7 @@ class PodWorkers:
                 report_exception(error)
             # On a fixed schedule: time that a scenario advances during a round counts for the next.
             self._round += self._timing.reconcile
-            self._clock.wait(self._stopping, max(self._round - self._clock.monotonic(), 0.0))
+            self._clock.wait_until(self._stopping, self._round)
 
     # -- one pod ---------------------------------------------------------------------------------------------------
 

@@ -134,10 +134,9 @@ class WaitingService(DriverService):
         deadline = self._clock.monotonic() + seconds
         with self._changed:
             while self._changes == seen and not self._stopping.is_set():
-                remaining = deadline - self._clock.monotonic()
-                if remaining <= 0:
+                if self._clock.monotonic() >= deadline:
                     return
-                self._clock.condition_wait(self._changed, remaining)
+                self._clock.condition_wait_until(self._changed, deadline)
 
 
 class ComputeDomainPlugin:

@@ -9,8 +9,9 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from dra_api.clock import AdvanceableClock, Clock, RealClock, micro_timestamp, parse_timestamp, timestamp
+from dra_api.workqueue import WorkQueue
 
-PATIENCE = 10.0  # seconds of real time after which a test gives up; nothing below waits that long
+PATIENCE = 60.0  # seconds of real time after which a test gives up; nothing below waits that long
 
 
 def in_thread(function: Callable[[], object]) -> tuple[threading.Thread, list[object]]:
@@ -116,7 +117,7 @@ def test_a_notification_wakes_all_threads_of_a_condition() -> None:
         deadline = clock.monotonic() + 60
         with condition:
             while clock.monotonic() < deadline:
-                clock.condition_wait(condition, deadline - clock.monotonic())
+                clock.condition_wait_until(condition, deadline)
         return True
 
     threads = [in_thread(wait) for _ in range(4)]
@@ -126,6 +127,49 @@ def test_a_notification_wakes_all_threads_of_a_condition() -> None:
         thread.join(PATIENCE)
         assert answers == [True]
     assert not clock._waiting, "nobody is left in the book"
+
+
+class JumpingClock(AdvanceableClock):
+    """A clock that another thread advances by an hour just after its time has been read for the n-th time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+
+    def monotonic(self) -> float:
+        found = super().monotonic()
+        self.reads -= 1
+        if self.reads == 0:
+            before = self._offset
+            threading.Thread(target=self.advance, args=(3600,), daemon=True).start()
+            while self._offset == before:  # the thread then waits for the lock of whoever waits
+                threading.Event().wait(0.001)
+        return found
+
+
+@pytest.mark.parametrize("reads", [1, 2])
+def test_time_that_is_advanced_just_before_a_wait_counts(reads: int) -> None:
+    clock = JumpingClock()
+    work: WorkQueue[str] = WorkQueue(clock)
+    work.add_after("key", 1800)
+    clock.reads = reads
+    thread, answers = in_thread(work.get)
+    thread.join(PATIENCE)
+    assert answers == ["key"]
+
+
+def test_a_wait_until_a_time_ends_at_it() -> None:
+    clock = JumpingClock()
+    due = clock.monotonic() + 1800
+    clock.reads = 1
+    event, condition = threading.Event(), threading.Condition()
+    thread, answers = in_thread(lambda: clock.wait_until(event, due))
+    thread.join(PATIENCE)
+    assert answers == [False]
+    assert clock.wait_until(event, due) is False
+    with condition:
+        assert clock.condition_wait_until(condition, due) is False
+    assert RealClock().wait_until(event, RealClock().monotonic() - 1) is False
 
 
 def test_timestamps_as_kubernetes_writes_them() -> None:
