@@ -105,7 +105,10 @@ class ValidatingWebhooks:
             return
 
         def call(hook: Obj, version: str) -> Verdict:
-            return self._call(hook, version, resource, operation, info, ctx, obj, old, options)
+            try:
+                return self._call(hook, version, resource, operation, info, ctx, obj, old, options)
+            except StatusError as error:  # no bug, so it must not hide the warnings and bugs of other webhooks
+                return Verdict(refusal=error)
 
         if len(matching) == 1:
             verdicts = [call(*matching[0])]
