@@ -101,6 +101,9 @@ class ConnectedPlugin:
         self._clock = clock
         self._record = record
         self._changed = changed
+        # The manager may stop while a plugin registers: the stream is then not opened after `close`.
+        self._lock = threading.Lock()
+        self._closed = False
         self._stream: ServerStream | None = None
         self._thread: threading.Thread | None = None
 
@@ -150,17 +153,23 @@ class ConnectedPlugin:
         return self._client.list_and_watch()
 
     def watch(self) -> None:
-        """Begin to read the lists of the plugin."""
-        stream = self._stream = self._client.list_and_watch()
-        self._thread = started(lambda: self._read(stream), name=f"list-{self.registration.endpoint}")
+        """Begin to read the lists of the plugin. Raises RpcError, also after `close`."""
+        with self._lock:
+            if self._closed:
+                raise RpcError("ListAndWatch", "CANCELLED", "the connection was closed on our side", "")
+            stream = self._stream = self._client.list_and_watch()
+            self._thread = started(lambda: self._read(stream), name=f"list-{self.registration.endpoint}")
 
     def close(self) -> None:
-        """End the connection and join the reader."""
-        if self._stream is not None:
-            self._stream.close()
+        """End the connection and join the reader. Idempotent."""
+        with self._lock:
+            self._closed = True
+            stream, thread = self._stream, self._thread
+        if stream is not None:
+            stream.close()
         self._client.close()
-        if self._thread is not None:
-            join(self._thread)
+        if thread is not None:
+            join(thread)
 
     def _read(self, stream: ServerStream) -> None:
         reason = "the plugin ended the stream"
@@ -239,6 +248,8 @@ class DeviceManager:
         self._changed = changed
         self._lock = threading.Lock()
         self._server: RegistrationServer | None = None
+        self._life: object | None = None
+        """What `start` set and `stop` ends: a plugin that registers belongs to the life in which it began."""
         self._attempts: tuple[Attempt, ...] = ()
         self._plugins: tuple[ConnectedPlugin, ...] = ()
         self._refusals = 0
@@ -252,7 +263,14 @@ class DeviceManager:
         for path in self.sockets():
             path.unlink(missing_ok=True)
         server = RegistrationServer(self.folder / KUBELET_SOCKET, self._register, give=self._give)
-        server.start()
+        with self._lock:
+            self._life = object()  # before a plugin can register
+        try:
+            server.start()
+        except BaseException:
+            with self._lock:
+                self._life = None
+            raise
         self._server = server
         self._record(KubeletDevicePlugin(step="started"))
 
@@ -261,6 +279,8 @@ class DeviceManager:
         server, self._server = self._server, None
         if server is None:
             return
+        with self._lock:
+            self._life = None
         server.stop()
         with self._lock:
             plugins, self._plugins = self._plugins, ()
@@ -369,11 +389,8 @@ class DeviceManager:
         """
         socket = self.folder / registration.endpoint
         with self._lock:
-            if any(
-                one.ended is None and (one.resource, one.registration.endpoint) == _key(registration)
-                for one in self._plugins
-            ):
-                raise RegistrationRefused(f"the device plugin at {socket} is connected already")
+            life = self._life
+            self._check_new(registration, life)
         try:
             plugin = ConnectedPlugin(
                 registration, socket, clock=self._clock, record=self._record, changed=self._changed
@@ -385,14 +402,15 @@ class DeviceManager:
         except RpcError as error:
             plugin.close()
             raise RegistrationRefused(f"the device plugin at {socket} does not respond: {error}") from error
-        with self._lock:
-            stopped = self._server is None
-            if not stopped:
+        try:
+            with self._lock:
+                # Again: the manager may have stopped, or the plugin registered a second time, during the call.
+                self._check_new(registration, life)
                 # Before its first list, after which pods may need it.
                 self._plugins += (plugin,)
-        if stopped:
+        except RegistrationRefused:
             plugin.close()
-            return plugin, calls
+            raise
         self._changed(plugin)
         try:
             plugin.watch()
@@ -401,6 +419,17 @@ class DeviceManager:
             plugin.close()
             raise RegistrationRefused(f"the device plugin at {socket} does not respond: {error}") from error
         return plugin, calls
+
+    def _check_new(self, registration: Registration, life: object | None) -> None:
+        """Raise RegistrationRefused if `life` has ended or the plugin is connected. The lock is held."""
+        if life is None or life is not self._life:
+            raise RegistrationRefused("the kubelet has stopped")
+        if any(
+            one.ended is None and (one.resource, one.registration.endpoint) == _key(registration)
+            for one in self._plugins
+        ):
+            socket = self.folder / registration.endpoint
+            raise RegistrationRefused(f"the device plugin at {socket} is connected already")
 
     def _dial(self, plugin: ConnectedPlugin) -> int:
         """Call GetDevicePluginOptions until the plugin listens, at most for DIAL_SECONDS. Return the number of calls.

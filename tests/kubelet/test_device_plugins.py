@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,9 @@ from dra_api.rpc.device_plugin import (
 )
 from dra_api.rpc.health_feed import Feed
 from dra_conformance.core.events import KubeletCall, KubeletDevicePlugin, KubeletEvent
+from dra_conformance.kubelet import device_plugins
 from dra_conformance.kubelet.device_plugins import ConnectedPlugin, DeviceManager, is_extended_resource
+from dra_conformance.kubelet.errors import RegistrationRefused
 
 NAME = "example.com/thing"
 ANSWER = ContainerAllocation(
@@ -75,7 +77,7 @@ class Bench:
 
     def register(self, *, version: str = "v1beta1", name: str = NAME, endpoint: str = "thing.sock") -> None:
         registration = Registration(version=version, endpoint=endpoint, resource_name=name)
-        register(self.folder / KUBELET_SOCKET, registration, timeout=20.0)
+        register(self.folder / KUBELET_SOCKET, registration, timeout=60)
 
     def connected(self) -> ConnectedPlugin:
         self.server.start()
@@ -209,6 +211,61 @@ def test_a_restart_removes_sockets_and_nothing_else(bench: Bench) -> None:
     assert stat.S_ISSOCK((bench.folder / KUBELET_SOCKET).stat().st_mode)
     assert (bench.folder / KUBELET_SOCKET).stat().st_ctime_ns != kubelet.st_ctime_ns
     assert bench.manager.plugins() == []
+
+
+def test_a_plugin_that_registers_as_soon_as_the_socket_is_there_is_accepted(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.manager.stop()
+    bench.server.start()
+    start = device_plugins.RegistrationServer.start
+
+    def started(server: device_plugins.RegistrationServer) -> None:
+        start(server)
+        bench.register()
+
+    monkeypatch.setattr(device_plugins.RegistrationServer, "start", started)
+    monkeypatch.setattr(bench.manager, "sockets", list)  # the plugin's own socket stays
+    bench.manager.start()
+    assert len(bench.manager.plugins()) == 1
+
+
+def during_the_first_call(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+    """Call `act` once while the manager waits for the response of GetDevicePluginOptions."""
+    dial, left = DeviceManager._dial, [act]
+
+    def dialled(manager: DeviceManager, plugin: ConnectedPlugin) -> int:
+        calls = dial(manager, plugin)
+        if left:
+            left.pop()()
+        return calls
+
+    monkeypatch.setattr(DeviceManager, "_dial", dialled)
+
+
+def test_two_registrations_of_one_plugin_at_the_same_time_are_one(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.server.start()
+    during_the_first_call(monkeypatch, bench.register)
+    with pytest.raises(RpcError, match="connected already"):
+        bench.register()
+    assert len(bench.manager.plugins()) == 1
+
+
+def test_a_registration_does_not_outlive_a_restart(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    bench.server.start()
+    during_the_first_call(monkeypatch, bench.manager.restart)
+    with pytest.raises(RegistrationRefused, match="has stopped"):
+        bench.manager.connect(NAME, bench.folder / "thing.sock", ["v1beta1"])
+    assert bench.manager.accepted() == []
+
+
+def test_a_plugin_that_was_closed_is_not_watched(bench: Bench) -> None:
+    plugin = bench.connected()
+    plugin.close()
+    with pytest.raises(RpcError, match="closed"):
+        plugin.watch()
 
 
 def test_the_owner_of_the_socket_is_changed_before_it_is_visible(tmp_path: Path) -> None:
