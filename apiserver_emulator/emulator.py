@@ -24,6 +24,7 @@ from dra_api.feature_gates import effective_gates
 from dra_api.private_file import write_private
 from dra_api.releases import DEFAULT_RELEASE
 from dra_api.request import User
+from dra_api.transport import OpenTransports
 
 SERVE_ALL: Mapping[str, str | bool] = {"api/all": True}
 
@@ -78,7 +79,7 @@ class ApiServerEmulator:
         self._endpoint: HttpsEndpoint | None = None
         self._certificates: certificates.Certificates | None = None
         self._port = 0
-        self._transports: list[InProcessTransport] = []
+        self._transports = OpenTransports[InProcessTransport]()
         self._running = False
 
     @property
@@ -110,9 +111,7 @@ class ApiServerEmulator:
     def stop(self) -> None:
         """Close endpoints and watches, end the threads. Idempotent."""
         self._running = False
-        for transport in self._transports:
-            transport.close()
-        self._transports.clear()
+        self._transports.close()
         self.server.stop()
         if self._endpoint is not None:
             self._endpoint.stop()
@@ -187,9 +186,7 @@ class ApiServerEmulator:
         return endpoint
 
     def _transport_as(self, user: User) -> InProcessTransport:
-        made = InProcessTransport(self.server, user)
-        self._transports.append(made)
-        return made
+        return self._transports.add(InProcessTransport(self.server, user))
 
     def write_kubeconfig(self, path: Path, user: User, *, namespace: str = "default") -> Path:
         """Write a kubeconfig (mode 0600) with a new token for a user. The HTTPS endpoint must be running."""

@@ -7,10 +7,11 @@ requests; bodies are not changed. A transport owns its connection pool: its crea
 from __future__ import annotations
 
 import ssl
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol, TypedDict, Unpack, runtime_checkable
+from typing import Any, Generic, Protocol, TypedDict, TypeVar, Unpack, runtime_checkable
 from urllib.parse import urlencode, urlsplit
 
 from urllib3.util.ssl_ import create_urllib3_context
@@ -100,6 +101,30 @@ class TransportAround:
     def close(self) -> None:
         """Close the inner transport."""
         self._inner.close()
+
+
+T = TypeVar("T", bound=Transport)
+
+
+class OpenTransports(Generic[T]):
+    """The transports that their owner closes together; used from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: list[T] = []
+
+    def add(self, transport: T) -> T:
+        """Keep a transport, and return it."""
+        with self._lock:
+            self._open.append(transport)
+        return transport
+
+    def close(self) -> None:
+        """Close all transports that were added since the last call."""
+        with self._lock:
+            found, self._open = self._open, []
+        for transport in found:
+            transport.close()
 
 
 class WithHeaders(TransportAround):

@@ -6,6 +6,7 @@ component. The run owns the connections and stops them after the components.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -57,6 +58,8 @@ class Connections:
         self._log = log
         self._folder = folder
         self._by_proxy = frozenset(by_proxy)
+        # Components open their connections from their own threads.
+        self._lock = threading.Lock()
         self._inner: Transport | None = None
         self._transports: dict[str, Transport] = {}
         self._proxy: FaultProxy | None = None
@@ -64,22 +67,23 @@ class Connections:
 
     def transport(self, component: str) -> Transport:
         """Return a recorded transport for a reference component in this process."""
-        found = self._transports.get(component)
-        if found is None:
-            # One connection for all reference components; faults and records are separate for each of them.
-            if self._inner is None:
-                self._inner = self._connect()
-            faulty = FaultyTransport(
-                self._inner,
-                self.points,
-                component=component,
-                clock=self._log.clock,
-                in_flight=self._in_flight,
-                own_clock=self._own_clock,
-                lag=self._lag_in_process,
-            )
-            found = self._transports[component] = RecordingTransport(faulty, self._log)
-        return found
+        with self._lock:
+            found = self._transports.get(component)
+            if found is None:
+                # One connection for all reference components; faults and records are separate for each of them.
+                if self._inner is None:
+                    self._inner = self._connect()
+                faulty = FaultyTransport(
+                    self._inner,
+                    self.points,
+                    component=component,
+                    clock=self._log.clock,
+                    in_flight=self._in_flight,
+                    own_clock=self._own_clock,
+                    lag=self._lag_in_process,
+                )
+                found = self._transports[component] = RecordingTransport(faulty, self._log)
+            return found
 
     def kubeconfig(self, component: str, own: Path | None = None) -> Path:
         """Return the kubeconfig for an external program; `own` is its identity (None: the run's).
@@ -89,8 +93,10 @@ class Connections:
         behind = own or self._control_plane.kubeconfig
         if component not in self._by_proxy:
             return behind
-        door = self._endpoints.get((component, behind))
-        if door is None:
+        with self._lock:
+            door = self._endpoints.get((component, behind))
+            if door is not None:
+                return door
             # Deferred: aiohttp is slow to import, and most runs need no proxy.
             from dra_conformance.faults.proxy import FaultProxy
 
@@ -100,18 +106,21 @@ class Connections:
                 door = self._endpoints[component, behind] = self._proxy.open(component, behind)
             except (CertificateError, KubeconfigError, OSError) as error:
                 raise TargetUnreachable(f"the fault proxy for the {component} does not start: {error}") from error
-            self._log.emit(ComponentChanged(component=component, implementation="fault proxy", action="start"))
+        self._log.emit(ComponentChanged(component=component, implementation="fault proxy", action="start"))
         return door
 
     def is_idle(self) -> bool:
         """Return whether the proxy has forwarded everything that it received."""
-        return self._proxy is None or self._proxy.is_idle()
+        proxy = self._proxy
+        return proxy is None or proxy.is_idle()
 
     def stop(self) -> None:
         """Close the proxy and all transports."""
         if self._proxy is not None:
             self._proxy.stop()
-        for transport in self._transports.values():
+        with self._lock:
+            transports = list(self._transports.values())
+        for transport in transports:
             transport.close()
         if self._inner is not None:
             self._inner.close()

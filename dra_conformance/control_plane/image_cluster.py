@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from dra_api.client import KubeClient
 from dra_api.feature_gates import default_gates
-from dra_api.transport import HttpTransport, Transport
+from dra_api.transport import HttpTransport, OpenTransports, Transport
 from dra_conformance.control_plane import server_facts, service_account
 from dra_conformance.control_plane.base import ControlPlaneFailure
 from dra_conformance.core.errors import TargetUnreachable, UsageError
@@ -48,7 +48,7 @@ class ImageControlPlane:
         self._gates = dict(feature_gates or {})
         self._runtime_config = dict(runtime_config or {})
         self._foreign = frozenset(foreign_components)
-        self._transports: list[HttpTransport] = []
+        self._transports = OpenTransports[HttpTransport]()
         self._version = ""
 
     @property
@@ -85,9 +85,7 @@ class ImageControlPlane:
 
     def transport(self) -> Transport:
         """Return a connection as the administrator."""
-        made = HttpTransport.from_kubeconfig(self.kubeconfig)
-        self._transports.append(made)
-        return made
+        return self._transports.add(HttpTransport.from_kubeconfig(self.kubeconfig))
 
     def watches_drained(self) -> bool:
         """Return True: the watches of a real API server cannot be observed from outside."""
@@ -104,9 +102,7 @@ class ImageControlPlane:
 
     def _disconnect(self) -> None:
         """Close all connections."""
-        for transport in self._transports:
-            transport.close()
-        self._transports.clear()
+        self._transports.close()
 
     def _check_server(self) -> None:
         """Raise TargetUnreachable if the server is not what the run was planned for."""

@@ -27,7 +27,7 @@ from dra_api.feature_gates import known_gates
 from dra_api.objects import SERVICE_ACCOUNTS
 from dra_api.private_file import write_private
 from dra_api.releases import DEFAULT_RELEASE
-from dra_api.transport import HttpTransport, Transport, TransportError
+from dra_api.transport import HttpTransport, OpenTransports, Transport, TransportError
 from dra_conformance.control_plane.base import ControlPlaneFailure
 from dra_conformance.control_plane.binaries import flags
 from dra_conformance.control_plane.binaries.programs import (
@@ -93,7 +93,7 @@ class BinariesControlPlane:
         self._clock = RealClock()
         self._never = threading.Event()
         self._processes: dict[str, ManagedProcess] = {}
-        self._transports: list[HttpTransport] = []
+        self._transports = OpenTransports[HttpTransport]()
 
     # -- properties ---------------------------------------------------------------------------------------
 
@@ -176,9 +176,7 @@ class BinariesControlPlane:
 
     def stop(self) -> None:
         """End every program and remove the folder. Idempotent."""
-        for transport in self._transports:
-            transport.close()
-        self._transports.clear()
+        self._transports.close()
         # Clients before their servers.
         for process in reversed(self._processes.values()):
             process.kill()  # no graceful end is necessary: the data is removed too
@@ -388,9 +386,7 @@ class BinariesControlPlane:
         )
 
     def _connect(self, kubeconfig: Path) -> HttpTransport:
-        made = HttpTransport.from_kubeconfig(kubeconfig)
-        self._transports.append(made)
-        return made
+        return self._transports.add(HttpTransport.from_kubeconfig(kubeconfig))
 
 
 def _free_ports(count: int) -> list[int]:
