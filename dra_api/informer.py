@@ -247,7 +247,7 @@ class Informer:
             delay = min(self._min_backoff * 2.0 ** min(failures - 1, 20), self._max_backoff)
             delay *= self._random.uniform(0.5, 1.0)
             self._next_attempt = self._clock.monotonic() + delay
-            self._clock.wait(self._stopping, delay)
+            self._clock.wait_until(self._stopping, self._next_attempt)
             self._next_attempt = None
 
     def _failed(self, error: Exception) -> None:

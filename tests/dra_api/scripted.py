@@ -84,7 +84,7 @@ class Scripted:
             self.asked.append((method, path, dict(query)))
             self._changed.notify_all()
 
-    def wait(self, look: Callable[[list[Asked]], bool], seconds: float = 10.0) -> None:
+    def wait(self, look: Callable[[list[Asked]], bool], seconds: float = 60.0) -> None:
         """Until what was asked looks like that."""
         with self._changed:
             assert self._changed.wait_for(lambda: look(self.asked), seconds), self.asked
