@@ -96,7 +96,7 @@ def test_a_request_over_https_that_raises_outside_the_server_is_reported(
 ) -> None:
     monkeypatch.setattr(WatchStream, "poll", failing(KeyError("lost")))
     transport = HttpTransport.from_kubeconfig(https_plane.kubeconfig)
-    stream = transport.stream("/api/v1/pods", query=[("watch", "true")], timeout=10)
+    stream = transport.stream("/api/v1/pods", query=[("watch", "true")], timeout=60)
     assert not isinstance(stream, Response)
     with pytest.raises(TransportError):
         list(stream)
@@ -111,7 +111,7 @@ def test_an_event_loop_that_ends_by_itself_is_reported(https_plane: ApiServerEmu
     assert endpoint._loop is not None
     assert endpoint._thread is not None
     endpoint._loop.call_soon_threadsafe(cancel_all)
-    endpoint._thread.join(10)
+    endpoint._thread.join(60)
     (failure,) = https_plane.take_failures()
     assert failure.source == "HTTPS endpoint"
 

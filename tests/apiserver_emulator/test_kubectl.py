@@ -79,7 +79,7 @@ def test_common_commands(kubectl: Kubectl) -> None:
     kubectl("label", "pod", "web", "colour=red")
     kubectl("annotate", "pod", "web", "note=here")
     assert "tier=front" in kubectl("describe", "pod", "web").stdout
-    waited = kubectl("wait", "--for=jsonpath={.status.phase}=Pending", "pod/web", "--timeout=10s")
+    waited = kubectl("wait", "--for=jsonpath={.status.phase}=Pending", "pod/web", "--timeout=60s")
     assert "condition met" in waited.stdout
     assert 'pod "web" deleted' in kubectl("delete", "pod", "web", "--wait").stdout
     assert "NotFound" in kubectl("get", "pod", "web", code=1).stderr
@@ -135,11 +135,11 @@ spec:
           spec: {type: object, properties: {size: {type: integer}}}
 """
     kubectl("apply", "-f", "-", stdin=crd)
-    kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=10s")
+    kubectl("wait", "--for=condition=Established", "crd/widgets.example.com", "--timeout=60s")
     widget = "apiVersion: example.com/v1\nkind: Widget\nmetadata: {name: w, namespace: team}\nspec: {size: 1}\n"
     assert "widget.example.com/w created" in kubectl("apply", "-f", "-", stdin=widget).stdout
     assert "size" in kubectl("explain", "widget.spec").stdout
     bad = kubectl("apply", "-f", "-", stdin=widget.replace("size: 1", "size: big"), code=1)
     assert "must be of type integer" in bad.stderr
-    assert 'namespace "team" deleted' in kubectl("delete", "namespace", "team", "--timeout=20s").stdout
+    assert 'namespace "team" deleted' in kubectl("delete", "namespace", "team", "--timeout=60s").stdout
     assert "NotFound" in kubectl("get", "namespace", "team", code=1).stderr

@@ -132,7 +132,7 @@ def test_an_informer_stores_v1(client: KubeClient) -> None:
     informer = Informer(client, RESOURCE_SLICES, clock=RealClock(), field_selector="spec.driver=d.test")
     informer.start()
     try:
-        assert informer.wait_synced(10)
+        assert informer.wait_synced(60)
         held = informer.get("s")
         assert held is not None
         assert held["spec"] == SLICE

@@ -78,7 +78,7 @@ def test_watches_by_their_old_paths(transport: Transport, any_client: KubeClient
     any_client.create(CONFIG_MAPS, {"metadata": {"name": "a", "labels": {"mine": ""}}})
     any_client.create(CONFIG_MAPS, {"metadata": {"name": "b", "labels": {"mine": ""}}})
     query = [("timeoutSeconds", "1"), ("labelSelector", "mine")]
-    stream = transport.stream(f"/api/v1/watch/namespaces/default/{path}", query=query, timeout=10)
+    stream = transport.stream(f"/api/v1/watch/namespaces/default/{path}", query=query, timeout=60)
     assert not isinstance(stream, Response)
     found = []
     for line in stream:

@@ -76,7 +76,7 @@ def test_a_request_beside_the_change_does_not_answer_for_it(plane: ApiServerEmul
         if kind == ("", "nodes") and not beside:
             thread = threading.Thread(target=lambda: beside.append(other.request("GET", "/version").status))
             thread.start()
-            thread.join(10)
+            thread.join(60)
 
     plane.server.store.on_commit(look)
     client.create(NODES, {"metadata": {"name": "n"}})

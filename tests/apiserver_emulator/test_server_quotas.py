@@ -35,11 +35,11 @@ def _claim(name: str, *, class_name: str = "gpu", owner: Obj | None = None, **ex
 def _limit(plane: ApiServerEmulator, hard: Obj, *, name: str = "q", **spec: Any) -> None:
     """Create a quota and wait for its status: until then it limits nothing."""
     plane.server.call("POST", _QUOTAS, {"metadata": {"name": name}, "spec": {"hard": hard, **spec}})
-    assert plane.server.controllers.wait_idle(10.0)
+    assert plane.server.controllers.wait_idle(60.0)
 
 
 def _status(plane: ApiServerEmulator, name: str = "q") -> Obj:
-    assert plane.server.controllers.wait_idle(10.0)
+    assert plane.server.controllers.wait_idle(60.0)
     found: Obj = plane.server.call("GET", f"{_QUOTAS}/{name}")["status"]
     return found
 

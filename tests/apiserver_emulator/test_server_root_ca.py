@@ -16,7 +16,7 @@ def _path(namespace: str) -> str:
 
 
 def _idle(plane: ApiServerEmulator) -> None:
-    assert plane.server.controllers.wait_idle(10.0)
+    assert plane.server.controllers.wait_idle(60.0)
 
 
 @pytest.mark.parametrize("namespace", ["default", "made-later"])

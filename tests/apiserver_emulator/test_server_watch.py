@@ -31,7 +31,7 @@ def config_map(name: str, *, labels: dict[str, str] | None = None) -> Obj:
 def open_watch(transport: Transport, *query: tuple[str, str], path: str = PATH) -> Stream:
     # Not the root certificate, which a controller creates in each namespace.
     others = ("fieldSelector", f"metadata.name!={ROOT_CA}")
-    stream = transport.stream(path, query=[("watch", "true"), others, *query], timeout=10)
+    stream = transport.stream(path, query=[("watch", "true"), others, *query], timeout=60)
     assert not isinstance(stream, Response), stream
     return stream
 
@@ -254,7 +254,7 @@ def test_a_watch_is_delayed_by_its_own_delay(tmp_path: Path, clock: AdvanceableC
         def read(stream: Stream, event: threading.Event) -> None:
             lines = iter(stream)
             assert take(lines, 1) == [("ADDED", "first")]  # existing objects are never delayed
-            started.wait(10)
+            started.wait(60)
             assert take(lines, 1) == [("ADDED", "next")]
             event.set()
 
@@ -263,11 +263,11 @@ def test_a_watch_is_delayed_by_its_own_delay(tmp_path: Path, clock: AdvanceableC
         ]
         for reader in readers:
             reader.start()
-        started.wait(10)
+        started.wait(60)
         client.create(CONFIG_MAPS, config_map("next"))
         prompt = [event for delay, event in zip(drawn, delivered, strict=True) if not delay]
         delayed = [event for delay, event in zip(drawn, delivered, strict=True) if delay]
-        assert all(event.wait(10) for event in prompt)
+        assert all(event.wait(60) for event in prompt)
         assert not any(event.is_set() for event in delayed)
         for event in delayed:
             for _ in range(1000):  # a reader that starts to wait later misses the earlier jumps

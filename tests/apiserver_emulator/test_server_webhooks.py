@@ -289,12 +289,12 @@ def test_a_refused_root_certificate_is_no_failure_and_published_later(
     hook.answer = {"allowed": False}
     client.create(VALIDATING_WEBHOOKS, hook.configuration())
     client.create(NAMESPACES, {"metadata": {"name": "later"}})
-    assert https_plane.server.controllers.wait_idle(10.0)
+    assert https_plane.server.controllers.wait_idle(60.0)
     assert hook.seen
     assert client.find(CONFIG_MAPS, ROOT_CA, "later") is None
     client.delete(VALIDATING_WEBHOOKS, "check")
     client.patch(NAMESPACES, "later", {"metadata": {"labels": {"a": "b"}}}, kind="merge")
-    assert https_plane.server.controllers.wait_idle(10.0)
+    assert https_plane.server.controllers.wait_idle(60.0)
     assert client.find(CONFIG_MAPS, ROOT_CA, "later") is not None
 
 

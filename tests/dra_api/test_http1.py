@@ -63,12 +63,12 @@ class Scripted:
                     if answer in (HANG_UP, READ_AND_HANG_UP):
                         return
                     if answer == SILENCE:
-                        self.idle.wait(10)
+                        self.idle.wait(60)
                         return
                     sock.sendall(answer)
                     if not self.script or self.script[0] != HANG_UP:
                         break
-            self.idle.wait(10)
+            self.idle.wait(60)
 
     def close(self) -> None:
         self.idle.set()
@@ -90,7 +90,7 @@ def connect(made: list[Scripted], *script: bytes, size: int = 4) -> tuple[Script
 
 
 def ask(connections: Connections, body: bytes | None = None) -> Answer:
-    return connections.request("POST" if body else "GET", "/x?a=b", headers={"Accept": "y"}, body=body, timeout=10)
+    return connections.request("POST" if body else "GET", "/x?a=b", headers={"Accept": "y"}, body=body, timeout=60)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_a_kept_connection_that_the_server_has_closed_is_replaced(scripted: list
     server, connections = connect(scripted, OK, HANG_UP, OK)
     ask(connections)
     kept = connections._idle[0]
-    kept.settimeout(10)
+    kept.settimeout(60)
     assert kept.recv(1, socket.MSG_PEEK) == b""  # its end has arrived
     assert ask(connections).status == 200
     assert server.accepted == 2
@@ -161,7 +161,7 @@ def test_a_reader_does_not_notice_that_its_kept_connection_was_just_closed(scrip
     server, connections = connect(scripted, OK, READ_AND_HANG_UP, OK, READ_AND_HANG_UP, OK, OK)
     ask(connections)
     assert ask(connections).status == 200
-    lines = connections.stream("/w", headers={}, timeout=10)
+    lines = connections.stream("/w", headers={}, timeout=60)
     assert isinstance(lines, Lines)
     lines.close()
     assert server.accepted == 3
@@ -227,14 +227,14 @@ def test_a_silent_server_is_a_timeout(scripted: list[Scripted]) -> None:
 def test_nothing_is_smuggled_into_a_request(scripted: list[Scripted], target: str, header: str) -> None:
     server, connections = connect(scripted, OK)
     with pytest.raises(ValueError, match="white space"):
-        connections.request("GET", target, headers={"Accept": header}, body=None, timeout=10)
+        connections.request("GET", target, headers={"Accept": header}, body=None, timeout=60)
     assert not server.received
 
 
 def test_lines_come_as_they_are_sent(scripted: list[Scripted]) -> None:
     begin = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
     _, connections = connect(scripted, begin + b"4\r\na\nb\n\r\n2\r\n\nc\r\n1\r\n\n\r\n0\r\n\r\n")
-    lines = connections.stream("/w", headers={}, timeout=10)
+    lines = connections.stream("/w", headers={}, timeout=60)
     assert isinstance(lines, Lines)
     assert list(lines) == [b"a", b"b", b"c"]
 
@@ -243,7 +243,7 @@ def test_a_stream_that_breaks_says_so_unless_it_was_closed(scripted: list[Script
     begin = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\na\n\r\n"
     _, connections = connect(scripted, begin, HANG_UP, begin, HANG_UP)
     for close in (False, True):
-        lines = connections.stream("/w", headers={}, timeout=10)
+        lines = connections.stream("/w", headers={}, timeout=60)
         assert isinstance(lines, Lines)
         found = iter(lines)
         assert next(found) == b"a"
@@ -257,7 +257,7 @@ def test_a_stream_that_breaks_says_so_unless_it_was_closed(scripted: list[Script
 
 def test_a_refused_stream_is_an_answer(scripted: list[Scripted]) -> None:
     server, connections = connect(scripted, b"HTTP/1.1 410 Gone\r\nContent-Length: 3\r\n\r\nold", OK)
-    answer = connections.stream("/w", headers={}, timeout=10)
+    answer = connections.stream("/w", headers={}, timeout=60)
     assert isinstance(answer, Answer)
     assert (answer.status, b"".join(answer.body)) == (410, b"old")
     ask(connections)
@@ -269,14 +269,14 @@ def test_idle_connections_are_as_many_as_was_said(scripted: list[Scripted]) -> N
     barrier = threading.Barrier(4)
 
     def work() -> None:
-        barrier.wait(10)
+        barrier.wait(60)
         ask(connections)
 
     threads = [threading.Thread(target=work) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(10)
+        thread.join(60)
     assert 1 <= len(connections._idle) <= 2
     connections.close()
     assert not connections._idle
@@ -338,7 +338,7 @@ def chunk(data: bytes) -> bytes:
 
 
 def read_lines(connections: Connections) -> list[bytes]:
-    lines = connections.stream("/x", headers={}, timeout=10)
+    lines = connections.stream("/x", headers={}, timeout=60)
     assert isinstance(lines, Lines)
     return list(lines)
 

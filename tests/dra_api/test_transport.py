@@ -50,9 +50,9 @@ def test_a_watch_is_ended_from_another_thread(server: ApiServerEmulator) -> None
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
     client.create(NAMESPACES, namespace("watched"))
-    assert first.wait(10)
+    assert first.wait(60)
     watch.close()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     assert seen == ["watched"]
 

@@ -129,7 +129,7 @@ def test_a_daemon_ends_on_sigterm(rack: Callable[..., Rack]) -> None:
     found = rack()
     found.start(0)
     found.processes[0].terminate()
-    assert found.processes[0].wait(10) == 0
+    assert found.processes[0].wait(60) == 0
 
 
 def test_a_configuration_that_cannot_be_read_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,5 +143,5 @@ def test_the_output_of_each_program_says_that_it_is_simulated(rack: Callable[...
     assert process.stdout is not None
     first = process.stdout.readline()
     process.terminate()
-    process.wait(10)
+    process.wait(60)
     assert first.startswith("simulated nvidia-imex: listens on ")

@@ -194,7 +194,7 @@ def test_a_reader_cannot_block_a_writer(start_python: Start) -> None:
         # In a thread: a writer that waits for the reader's lock must fail this test instead of blocking it.
         writer = threading.Thread(target=node.set, args=(0, "persistence_mode", 1), daemon=True)
         writer.start()
-        writer.join(10)
+        writer.join(60)
         blocked = writer.is_alive()
         process.kill()  # ends the lock
         writer.join()

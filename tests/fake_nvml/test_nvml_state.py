@@ -100,7 +100,7 @@ def test_a_writer_process_can_be_killed(make_node: Make, start_python: Start, nv
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     generation = node.generation
-    assert node.wait_change(generation, 5)
+    assert node.wait_change(generation, 60)
     process.kill()
     process.wait()
     util = lib.nvmlDeviceGetUtilizationRates(lib.nvmlDeviceGetHandleByIndex(7))

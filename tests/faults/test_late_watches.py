@@ -12,18 +12,20 @@ import pytest
 from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
-from dra_api.objects import CONFIG_MAPS, NODES
+from dra_api.objects import CONFIG_MAPS, NAMESPACES, NODES
 from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.faults import FaultPoints, FaultyTransport
 from dra_conformance.faults.late import LateStream
 from dra_conformance.faults.proxy import FaultProxy
 
 LAG = 1.0
+COUNT = 20
+FOR_EVER = 600.0
 
 
 def lag(resource: str) -> float:
-    """Delay ConfigMaps only."""
-    return LAG if resource == "configmaps" else 0.0
+    """Delay ConfigMaps, and namespaces for longer than a test takes."""
+    return {"configmaps": LAG, "namespaces": FOR_EVER}.get(resource, 0.0)
 
 
 @pytest.fixture(params=["in-process", "proxy"])
@@ -48,30 +50,31 @@ def test_each_event_of_the_resource_is_late_by_itself(late: Transport, plane: Ap
     client, writer = KubeClient(late), KubeClient(plane.transport())
     version = client.list(CONFIG_MAPS, "default").resource_version
     watch = client.watch(CONFIG_MAPS, "default", resource_version=version)
-    nodes = client.watch(NODES, resource_version=version)
-    arrived: list[float] = []
-    opened = threading.Event()
-
-    def read() -> None:
-        opened.set()
-        for _, _event in zip(range(3), watch, strict=False):
-            arrived.append(time.monotonic())
-
-    reader = threading.Thread(target=read, daemon=True)
-    reader.start()
-    opened.wait()
     began = time.monotonic()
-    for name in ("a", "b", "c"):
-        writer.create(CONFIG_MAPS, {"metadata": {"name": name, "namespace": "default"}})
-    writer.create(NODES, {"metadata": {"name": "n"}, "spec": {}})
-    next(iter(nodes))
-    at_once = time.monotonic() - began
-    reader.join(10)
-    assert [moment - began >= LAG for moment in arrived] == [True] * 3
+    for number in range(COUNT):
+        writer.create(CONFIG_MAPS, {"metadata": {"name": f"c{number}", "namespace": "default"}})
+    arrived = [time.monotonic() for _ in zip(range(COUNT), watch, strict=False)]
+    assert all(moment - began >= LAG for moment in arrived)
     # Not one delay after the other.
-    assert arrived[-1] - began < 3 * LAG
-    assert at_once < arrived[0] - began
+    assert arrived[-1] - began < COUNT * LAG
     watch.close()
+
+
+def test_a_resource_without_a_delay_is_not_late(late: Transport, plane: ApiServerEmulator) -> None:
+    client, writer = KubeClient(late), KubeClient(plane.transport())
+    version = client.list(NODES).resource_version
+    nodes = client.watch(NODES, resource_version=version)
+    namespaces = client.watch(NAMESPACES, resource_version=version)
+    arrived: list[object] = []
+    reader = threading.Thread(target=lambda: arrived.extend(namespaces), daemon=True)
+    reader.start()
+    writer.create(NAMESPACES, {"metadata": {"name": "late"}})
+    writer.create(NODES, {"metadata": {"name": "n"}, "spec": {}})
+    assert next(iter(nodes)).object["metadata"]["name"] == "n"
+    assert not arrived
+    namespaces.close()
+    reader.join(60)
+    assert not reader.is_alive()
     nodes.close()
 
 
@@ -96,14 +99,14 @@ def test_a_late_watch_that_is_closed_ends_at_once() -> None:
     class Open:
         def __iter__(self) -> Iterator[bytes]:
             yield b"{}"
-            ended.wait(10)
+            ended.wait(60)
 
         def close(self) -> None:
             """End the iteration."""
             ended.set()
 
-    stream = LateStream(Open(), 60, clock=RealClock())
+    stream = LateStream(Open(), FOR_EVER, clock=RealClock())
     threading.Timer(0.05, stream.close).start()
     began = time.monotonic()
     list(stream)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60

@@ -84,7 +84,7 @@ class Driver:
         self.prepared.append(list(claims))
         self.entered.set()
         if self.hold is not None:
-            self.hold.wait(20)
+            self.hold.wait(60)
         if self.answer is not None:
             return self.answer
         return {claim.uid: self._one(claim) for claim in claims}

@@ -108,7 +108,7 @@ class Cluster:
         return running_daemons(self.mps.recorded())
 
 
-def comes(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+def comes(condition: Callable[[], bool], seconds: float = 60.0) -> bool:
     never = threading.Event()
     return any(condition() or never.wait(0.05) for _ in range(int(seconds / 0.05)))
 

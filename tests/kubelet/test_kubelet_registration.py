@@ -21,7 +21,7 @@ def test_a_driver_is_registered_and_notified(node: World) -> None:
     driver = Driver(node.kubelet.cdi_roots[0])
     server = node.serve(driver)
     handle = node.kubelet.wait_registered(DRIVER)
-    status = server.wait_notified(5)
+    status = server.wait_notified(60)
     assert status is not None
     assert (status.registered, status.error) == (True, "")
     steps = [data["step"] for data in node.log.of("registration")]
@@ -57,7 +57,7 @@ def test_a_refused_plugin_receives_the_reason_and_is_not_called(
     node: World, options: dict[str, Any], expected: str
 ) -> None:
     server = node.serve(Driver(node.kubelet.cdi_roots[0]), **options)
-    status = server.wait_notified(5)
+    status = server.wait_notified(60)
     assert status is not None
     assert not status.registered
     assert expected in status.error
@@ -120,7 +120,7 @@ def test_another_plugin_type_is_refused(node: World) -> None:
     server = node.serve(Driver(node.kubelet.cdi_roots[0]), start=False)
     server.info = type(server.info)("CSIPlugin", DRIVER, server.info.endpoint, (V1,))
     server.start()
-    status = server.wait_notified(5)
+    status = server.wait_notified(60)
     assert status is not None
     assert "no handler registered for plugin type: CSIPlugin" in status.error
 
@@ -129,7 +129,7 @@ def test_an_endpoint_that_is_too_long_for_a_socket_is_refused(node: World) -> No
     server = node.serve(Driver(node.kubelet.cdi_roots[0]), start=False)
     server.info = type(server.info)(server.info.type, DRIVER, f"/{'x' * 200}", (V1,))
     server.start()
-    status = server.wait_notified(5)
+    status = server.wait_notified(60)
     assert status is not None
     assert status.error.startswith("socket path is 201 bytes long, Linux allows 107")
 
@@ -162,7 +162,7 @@ def test_one_endpoint_cannot_be_registered_twice(node: World) -> None:
     node.driver()
     endpoint = node.servers[0].info.endpoint
     hijacker = node.serve(Driver(node.kubelet.cdi_roots[0]), instance="-x", endpoint=endpoint)
-    status = hijacker.wait_notified(5)
+    status = hijacker.wait_notified(60)
     assert status is not None
     assert f"endpoint {endpoint} already registered" in status.error
 
@@ -298,9 +298,9 @@ def test_a_call_in_progress_ends_when_the_driver_dies(node: World) -> None:
     assert driver.entered.wait(60)
     stopper = threading.Thread(target=lambda: node.servers[0].stop(grace=0))
     stopper.start()
-    thread.join(10)
+    thread.join(60)
     driver.hold.set()
-    stopper.join(10)
+    stopper.join(60)
     assert failures
     assert failures[0].code in {"UNAVAILABLE", "CANCELLED"}
 

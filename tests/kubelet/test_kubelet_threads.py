@@ -12,7 +12,7 @@ from dra_conformance.core.events import KubeletEvent, KubeletRegistration
 from dra_conformance.kubelet.folder_watch import FolderWatch
 from dra_conformance.kubelet.real import log_follower
 
-LIMIT_S = 10.0
+LIMIT_S = 60.0
 
 
 @pytest.fixture

@@ -45,7 +45,7 @@ def program(plane: ApiServerEmulator, part: str, *options: str) -> subprocess.Po
 def end(process: subprocess.Popen[str], how: signal.Signals) -> int:
     process.send_signal(how)
     try:
-        process.communicate(timeout=10)
+        process.communicate(timeout=60)
     finally:
         process.kill()
     return process.returncode
@@ -61,7 +61,7 @@ def test_pods_are_bound_by_programs_one_of_which_is_killed(plane: ApiServerEmula
         for number in range(pods):
             cluster.pod(f"p{number}", templates={"gpu": "t"})
         recorded = lambda: all(pod["status"].get("resourceClaimStatuses") for pod in informer.list())  # noqa: E731
-        assert informer.wait_for(lambda: len(informer.list()) == pods and recorded(), 20)
+        assert informer.wait_for(lambda: len(informer.list()) == pods and recorded(), 60)
         for number in range(pods):
             pod = informer.get(f"p{number}", "default")
             cluster.bind_request(f"p{number}", allocations={"gpu": cluster.allocation(f"gpu-{number}")}, owner=pod)
@@ -70,10 +70,10 @@ def test_pods_are_bound_by_programs_one_of_which_is_killed(plane: ApiServerEmula
         def succeeded() -> int:
             return sum((item.get("status") or {}).get("phase") == "Succeeded" for item in requests.list())
 
-        assert requests.wait_for(lambda: succeeded() > 0, 20)
+        assert requests.wait_for(lambda: succeeded() > 0, 60)
         end(binder, signal.SIGKILL)
         binder = program(plane, "binder")
-        assert requests.wait_for(lambda: succeeded() == pods, 20)
+        assert requests.wait_for(lambda: succeeded() == pods, 60)
         claims = cluster.client.list(RESOURCE_CLAIMS, "default").items
         assert len(claims) == pods
         assert all(len(claim["status"]["reservedFor"]) == 1 for claim in claims)

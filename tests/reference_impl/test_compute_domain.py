@@ -328,7 +328,7 @@ class Waiting:
         self._thread.start()
 
     def answer(self) -> PrepareResult:
-        self._thread.join(20)
+        self._thread.join(60)
         return self._answers[0]
 
     @property

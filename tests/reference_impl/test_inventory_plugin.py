@@ -70,7 +70,7 @@ def preparer(folder: Path, *, metadata: bool = False) -> InventoryPreparer:
             metadata=MetadataFiles(
                 driver=DRIVER, folder=folder / "data/metadata", cdi_root=folder / "cdi", enabled=metadata
             ),
-            lock=NodeLock(folder / "data/lock", clock=RealClock(), timeout=1),
+            lock=NodeLock(folder / "data/lock", clock=RealClock(), timeout=60),
         ),
     )
     made.repair()

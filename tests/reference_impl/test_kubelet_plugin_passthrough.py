@@ -231,7 +231,7 @@ class Lives:
                     cdi_root=self.folder / "cdi",
                     enabled=False,
                 ),
-                lock=NodeLock(self.folder / "data/lock", clock=RealClock(), timeout=5),
+                lock=NodeLock(self.folder / "data/lock", clock=RealClock(), timeout=60),
             ),
             devices=NodeDevices(
                 found=lambda: found, raw_driver_version=lambda: "1", root=self.root, on_change=lambda: None

@@ -58,7 +58,7 @@ class Process:
         return self.end()
 
     def end(self) -> int:
-        code = self.process.wait(20)
+        code = self.process.wait(60)
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
             pipe.close()

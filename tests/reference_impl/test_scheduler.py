@@ -452,6 +452,6 @@ def test_the_scheduler_runs_as_a_program_until_a_signal():
                 cluster.pod("p", "c", schedulerName="kai-scheduler")
                 assert cluster.bind_request_of("p")["metadata"]["labels"]["pod-name"] == "p"
                 process.send_signal(signal.SIGTERM)
-                assert process.wait(timeout=10) == 0
+                assert process.wait(timeout=60) == 0
             finally:
                 process.kill()

@@ -68,7 +68,7 @@ def test_a_bind_request_that_fails_before_its_creation_is_answered_is_replaced(c
         def seen() -> bool:
             return bool((scheduler.view.requests.get(uid) or {}).get("status", {}).get("phase") == "Failed")
 
-        deadline = cluster.clock.monotonic() + 10
+        deadline = cluster.clock.monotonic() + 60
         while not (seen() and scheduler._queue.queue.is_idle()) and cluster.clock.monotonic() < deadline:
             cluster.clock.wait(over, 0.005)
         failed.append(uid)

@@ -169,11 +169,11 @@ def test_as_a_program_it_needs_no_kubeconfig(
 
 def test_a_stopped_server_closes_its_connections(server: Webhook) -> None:
     assert server.address
-    connection = http.client.HTTPConnection(*server.address, timeout=10)
+    connection = http.client.HTTPConnection(*server.address, timeout=60)
     connection.request("GET", "/readyz")
     assert connection.getresponse().read() == b"ok"
     server.stop()
-    connection.sock.settimeout(10)
+    connection.sock.settimeout(60)
     assert connection.sock.recv(1) == b""
     connection.close()
 
@@ -193,7 +193,7 @@ def post(webhook: Webhook, body: bytes, content_type: str, *, tls: ssl.SSLContex
     url = f"{scheme}://{webhook.address[0]}:{webhook.address[1]}/validate-resource-claim-parameters"
     request = urllib.request.Request(url, data=body, headers={"Content-Type": content_type})  # noqa: S310
     try:
-        with urllib.request.urlopen(request, timeout=10, context=tls) as found:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=60, context=tls) as found:  # noqa: S310
             return found.status, found.read()
     except urllib.error.HTTPError as error:
         return error.code, error.read()
@@ -248,7 +248,7 @@ def test_it_speaks_tls(tmp_path: Path) -> None:
     finally:
         webhook.stop()
     # The server does not wait for an idle client.
-    idle.settimeout(10)
+    idle.settimeout(60)
     assert idle.recv(1) == b""
     idle.close()
 
