@@ -64,7 +64,7 @@ def test_one_object_of_every_kind_goes_and_the_cluster_is_as_before(
     assert left > 12
     assert cleanup(cluster, "--run-id", RUN, "--dry-run") == ExitCode.LEFTOVERS
     assert len(snapshot(client)) == len(before) + left
-    assert cleanup(cluster, "--run-id", RUN, "--patience", "2") == ExitCode.OK
+    assert cleanup(cluster, "--run-id", RUN, "--patience", "60") == ExitCode.OK
     assert snapshot(client) == before
     assert re.search(r"deleted (\d+) of \1 objects", capsys.readouterr().out)
     assert cleanup(cluster, "--run-id", RUN) == ExitCode.OK
@@ -76,7 +76,7 @@ def test_another_runs_objects_stay(cluster: ApiServerEmulator, capsys: pytest.Ca
     leave(cluster.transport(), OTHER)
     before = snapshot(client)
     leave(cluster.transport(), RUN)
-    assert cleanup(cluster, "--run-id", RUN, "--patience", "2") == ExitCode.OK
+    assert cleanup(cluster, "--run-id", RUN, "--patience", "60") == ExitCode.OK
     assert snapshot(client) == before
     assert cleanup(cluster) == ExitCode.LEFTOVERS
     assert "of 1 runs; none deleted" in capsys.readouterr().out

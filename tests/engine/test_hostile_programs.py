@@ -29,8 +29,12 @@ def script(folder: Path, rest: str) -> list[str]:
 
 def daemon(folder: Path) -> int:
     """Return the id of the daemon as soon as it runs its last program: in an exec, no command line can be read."""
-    file = folder / "pid"
-    wait_until(lambda: file.is_file() and file.read_text().strip() != "")
+    return sleeping(folder / "pid")
+
+
+def sleeping(file: Path) -> int:
+    """Return the process id in a file as soon as that process is `sleep`."""
+    wait_until(lambda: file.is_file() and file.read_text().endswith("\n"))
     process = int(file.read_text())
     wait_until(lambda: b"sleep\x00600" in Path(f"/proc/{process}/cmdline").read_bytes())
     return process
@@ -70,11 +74,6 @@ def can_make_groups() -> None:
     control_groups.remove(made)
 
 
-def unmarked(log: Path) -> int:
-    wait_until(lambda: log.is_file() and log.read_text().endswith("\n"))
-    return int(log.read_text())
-
-
 @pytest.mark.usefixtures("can_make_groups")
 @pytest.mark.parametrize("has_kill", [True, False], ids=["cgroup.kill", "before Linux 5.14"])
 def test_a_process_that_cleared_its_environment_is_killed_and_reported(
@@ -85,7 +84,7 @@ def test_a_process_that_cleared_its_environment_is_killed_and_reported(
     log = tmp_path / "log"
     program = ManagedProcess("driver", ["sh", "-c", UNMARKED], log_path=log, isolation=choose("auto", run_id="1"))
     program.start()
-    left = unmarked(log)
+    left = sleeping(log)
     group = Path(f"/proc/{left}/cgroup").read_text()
     with caplog.at_level(logging.WARNING):
         program.stop()
@@ -112,7 +111,7 @@ sys.stdin.read()
     process = subprocess.Popen(
         [sys.executable, "-c", harness], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    left = unmarked(log)
+    left = sleeping(log)
     process.kill()
     _, said = process.communicate(timeout=60)
     assert not runs(left)

@@ -25,7 +25,7 @@ from dra_conformance.rbac import job
 from dra_conformance.report import sonobuoy
 
 SCENARIO = "allocation/scheduling#devices-of-a-node-are-allocated-for-this-node"
-RUN = ("--control-plane", "embedded", "--focus", f"^{SCENARIO} ", "--patience", "0.2")
+RUN = ("--control-plane", "embedded", "--focus", f"^{SCENARIO} ")
 
 
 def plugin(results: Path, *words: str) -> subprocess.Popen[str]:
@@ -81,7 +81,7 @@ def test_a_run_that_passes_is_passed_for_sonobuoy(tmp_path: Path) -> None:
 
 
 def test_a_run_that_fails_is_failed_for_sonobuoy(tmp_path: Path) -> None:
-    with plugin(tmp_path, *RUN, "--scheduler", "exec:sleep 1000") as process:
+    with plugin(tmp_path, *RUN, "--patience", "0.2", "--scheduler", "exec:sleep 1000") as process:
         output = process.communicate()[0]
     assert process.returncode == ExitCode.FAILURES, output
     cases = received(tmp_path)

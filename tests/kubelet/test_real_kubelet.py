@@ -133,7 +133,7 @@ def test_a_killed_harness_takes_its_nodes_along(found: programs.NodePrograms, fo
         assert child.stdout.readline() == "up\n"
         child.send_signal(signal.SIGKILL)
     log = EventLog()
-    log.wait_for(lambda: not traces(folder)["processes"], 10.0)
+    log.wait_for(lambda: not traces(folder)["processes"], 60.0)
     left = traces(folder)
     assert (left["processes"], left["mounts"]) == ([], [])
     shutil.rmtree(folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -33,11 +33,20 @@ def test_a_port_that_is_taken_ends_the_plugin(tmp_path: Path, taken: int) -> Non
         serve_liveness(options(tmp_path, taken), ending, clock=RealClock())
 
 
+def served(base: Path, ending: ExitStack) -> int:
+    """Serve on a free port, and return it. Another process may take one before its use."""
+    for _ in range(20):
+        with socket.create_server(("", 0)) as listener:
+            port = int(listener.getsockname()[1])
+        with suppress(OptionError):
+            serve_liveness(options(base, port), ending, clock=RealClock())
+            return port
+    raise AssertionError("all ports were taken")
+
+
 def test_a_plugin_without_sockets_is_not_alive(tmp_path: Path) -> None:
-    with socket.create_server(("", 0)) as listener:
-        port = int(listener.getsockname()[1])
     with ExitStack() as ending:
-        serve_liveness(options(tmp_path, port), ending, clock=RealClock())
+        port = served(tmp_path, ending)
         assert check_liveness(port, "liveness") == "NOT_SERVING"
     with pytest.raises(RpcError, match="UNAVAILABLE"):
         check_liveness(port, "liveness")

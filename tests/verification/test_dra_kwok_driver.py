@@ -56,7 +56,7 @@ def running(folder: Path) -> Iterator[KubeClient]:
             made.create(CRDS, yaml.safe_load(crd().read_text()))
             change = {"metadata": {"annotations": {"kwok.x-k8s.io/node": "fake"}, "labels": {"kind": "gpu"}}}
             made.patch(NODES, "n1", change)
-            wait_until(lambda: made.serves(CONFIGS), 20)
+            wait_until(lambda: made.serves(CONFIGS))
             environment = {**os.environ, "KUBECONFIG": str(folder / "kubeconfig")}
             with subprocess.Popen([PROGRAM], env=environment, stderr=subprocess.DEVNULL) as driver:
                 try:
