@@ -234,12 +234,12 @@ def _one_deletion(patch: Patch, *, at_start: bool) -> None:
     """Do not retry a failed deletion of slices: of those of the node at the start, or of those of one driver."""
 
     def make(original: Any) -> Any:
-        def wipe(self: Any, driver: str) -> None:
+        def wipe(self: Any, driver: str, due: float = 0.0) -> None:
             if (driver == "") is not at_start:
-                original(self, driver)
+                original(self, driver, due)
                 return
             with _silenced(self._wipes, "add_rate_limited"):
-                original(self, driver)
+                original(self, driver, due)
 
         return wipe
 
