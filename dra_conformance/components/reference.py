@@ -91,8 +91,11 @@ def build(
         case "claim-controller":
             from reference_impl.claim_controller import ClaimController, ClaimControllerOptions
 
-            group_claims = (gates or {}).get("DRAWorkloadResourceClaims", True)
-            return ClaimController(client, clock=clock, options=ClaimControllerOptions(group_claims=group_claims))
+            on = dict(gates or {})
+            switches = ClaimControllerOptions(
+                group_claims=on.get("DRAWorkloadResourceClaims", True), workloads=on.get("GenericWorkload", True)
+            )
+            return ClaimController(client, clock=clock, options=switches)
         case "scheduler":
             from reference_impl.scheduler import Scheduler, SchedulerOptions
             from reference_impl.scheduler.bug_compatible import release

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from dra_api.objects import SCHEDULING_POD_GROUPS, Obj, name_of, namespace_of, uid_of
@@ -233,6 +234,36 @@ def _(patch: Patch) -> None:
         def sync_pod(self: Any, pod: Obj) -> None:
             if not self.options.group_claims:
                 self.groups.claims_of = lambda pod: {entry["name"]: None for entry in pod_state.pod_claims(pod)}
+            original(self, pod)
+
+        return sync_pod
+
+    patch.wrap(f"{_CONTROLLER}.sync_pod", wrapped)
+
+
+@mutant("members-of-groups-have-claims-while-disabled", rule="DRA-546", **ON)
+def _(patch: Patch) -> None:
+    """While PodGroups are off, their pods get claims of their own."""
+
+    def wrapped(original: Any) -> Any:
+        def sync_pod(self: Any, pod: Obj) -> None:
+            if not self.options.workloads:
+                self.groups.claims_of = lambda pod: {}
+                pod = {**pod, "spec": {key: value for key, value in pod["spec"].items() if key != "schedulingGroup"}}
+            original(self, pod)
+
+        return sync_pod
+
+    patch.wrap(f"{_CONTROLLER}.sync_pod", wrapped)
+
+
+@mutant("members-with-entries-of-their-own-have-claims-while-disabled", rule="DRA-546", **ON)
+def _(patch: Patch) -> None:
+    """While PodGroups are off, their pods get the claims that are not the group's."""
+
+    def wrapped(original: Any) -> Any:
+        def sync_pod(self: Any, pod: Obj) -> None:
+            self.options = replace(self.options, workloads=True)
             original(self, pod)
 
         return sync_pod

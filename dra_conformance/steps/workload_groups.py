@@ -312,11 +312,11 @@ def _(world: World, group: str) -> None:
     world.settle()
 
 
-@given('the claim controller has feature gate "{gate}" off')
-def _(world: World, gate: str) -> None:
-    """Restart the claim controller with a feature gate off, for this scenario; the API server keeps it on."""
+@given('the claim controller has feature gates "{gates}" off')
+def _(world: World, gates: str) -> None:
+    """Restart the claim controller with feature gates off, for this scenario; the API server keeps them on."""
     world.cleanup.callback(world.components.kill, "claim-controller")
-    world.components.restart("claim-controller", gates={gate: False})
+    world.components.restart("claim-controller", gates=dict.fromkeys(words(gates), False))
 
 
 # -- claims ------------------------------------------------------------------------------------------------------------

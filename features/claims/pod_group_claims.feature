@@ -227,7 +227,7 @@ Feature: Claims of PodGroups
 
   @DRA-557 @needs:claim-controller-gates @gate:DRAWorkloadResourceClaims
   Scenario: A pod gets no claim of its own for an entry of its PodGroup while such claims are disabled
-    Given the claim controller has feature gate "DRAWorkloadResourceClaims" off
+    Given the claim controller has feature gates "DRAWorkloadResourceClaims" off
     And the objects of the manifest "claims/labelled-template"
     And a ResourceClaimTemplate "single" for 1 of "gpu"
     And a workload PodGroup "train" using template "labelled" as "gpu"
@@ -236,3 +236,15 @@ Feature: Claims of PodGroups
     Then pod "equal" gets a Warning event "FailedResourceClaimCreation" that contains "DRAWorkloadResourceClaims"
     And the status of pod "other" names its claim as "gpu"
     And pod "equal" has no claim
+
+  @DRA-546 @needs:claim-controller-gates @gate:DRAWorkloadResourceClaims
+  Scenario: Pods of a PodGroup get no claims while PodGroups are disabled
+    Given the claim controller has feature gates "GenericWorkload, DRAWorkloadResourceClaims" off
+    And a ResourceClaimTemplate "single" for 1 of "gpu"
+    And a workload PodGroup "train" using template "single" as "shared"
+    And a pod "plain" using template "single" as "own"
+    When a pod "equal" of workload PodGroup "train" using template "single" as "shared" is created
+    And a pod "other" of workload PodGroup "train" using template "single" as "own" is created
+    Then the status of pod "plain" names its claim as "own"
+    And pod "equal" has no claim
+    And pod "other" has no claim

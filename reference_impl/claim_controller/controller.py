@@ -67,10 +67,12 @@ class ClaimControllerOptions:
     """Settings of the claim controller.
 
     `workers`: keys reconciled at the same time. `group_claims`: the feature gate DRAWorkloadResourceClaims.
+    `workloads`: the feature gate GenericWorkload; without it, pods of PodGroups get no claims (DRA-546).
     """
 
     workers: int = 4
     group_claims: bool = True
+    workloads: bool = True
 
 
 class ClaimCreationFailed(Exception):
@@ -198,6 +200,8 @@ class ClaimController:
         """Create and record the claims of a pod; reserve them if another component bound the pod."""
         # A change of its group reconciles the pod again.
         if not self.needs_claims(pod) or self.groups.is_awaited(pod):
+            return
+        if group_name(pod) and not self.options.workloads:
             return
         held = pod_state.recorded(pod)
         shared = self.groups.claims_of(pod)

@@ -11,7 +11,7 @@ from small_cluster import Cluster, FaultyTransport, dead_after
 from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.objects import NAMESPACES, PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS, Obj, name_of, uid_of
-from reference_impl.claim_controller import ClaimController
+from reference_impl.claim_controller import ClaimController, ClaimControllerOptions
 from reference_impl.claim_controller.generate import generate_name
 
 PROTECTION = "resource.kubernetes.io/delete-protection"
@@ -291,3 +291,25 @@ def test_a_refused_claim_is_reported_in_an_event(cluster: Cluster) -> None:
     assert message.startswith("PodResourceClaim gpu: create ResourceClaim : ")
     assert "admin" in message
     assert claims(cluster) == []
+
+
+def test_pods_of_groups_get_no_claims_while_workloads_are_off() -> None:
+    """`sync_pod` returns before it creates anything; the pod with no group is the other tests'."""
+    pod: Obj = {"metadata": {"name": "p"}, "spec": {"schedulingGroup": {"podGroupName": "g"}}}
+    made: list[str] = []
+
+    class Groups:
+        def is_awaited(self, pod: Obj) -> bool:
+            return False
+
+        def claims_of(self, pod: Obj) -> dict[str, str | None]:
+            made.append(name_of(pod))
+            return {}
+
+    part = ClaimController.__new__(ClaimController)
+    part.groups = Groups()  # type: ignore[assignment]
+    for on in (True, False):
+        part.options = ClaimControllerOptions(workloads=on)
+        made.clear()
+        part.sync_pod(pod)
+        assert made == (["p"] if on else [])
