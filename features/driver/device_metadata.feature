@@ -60,7 +60,7 @@ Feature: Containers read metadata of their devices
       | metadata.uid       | $(uid:train-gpu-x7k2p) |
       | podClaimName       | gpu                    |
 
-  @DRA-588c @component:claim-controller @component:scheduler @component:binder @component:kubelet @needs:run-kubelet
+  @DRA-588c @component:claim-controller @component:scheduler @component:binder @needs:own-kubelet
   Scenario: A pod reads the metadata of its claim and of its claim from a template
     Given node "n1" running the driver with device metadata
     And a ResourceClaim "data" that is not allocated
