@@ -10,6 +10,7 @@ import msgspec
 
 from dra_api.quantity import Quantity
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.scheduler.allocator import counters
 from reference_impl.scheduler.allocator.model import AllocationError, amount
 from reference_impl.scheduler.pod_claims import NotReady
 
@@ -418,6 +419,24 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The search gives back the counters of the first counter set of a device."""
     _counters_given_back(patch, lambda names: [name for name in names if name[0] == names[0][0]])
+
+
+@mutant("device-outside-constraint-consumes-counters", rule="DRA-196")
+def _(patch: Patch) -> None:
+    """A device that is skipped because of a constraint consumes counters (#140436)."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def constrained(self: Any, task: Any, position: int) -> Any:
+            states = original(self, task, position)
+            device = self._inventory.devices[position]
+            if states is None and device.counters:
+                counters.take(device, self._left[device.id.pool_id])
+            return states
+
+        return constrained
+
+    _without_short_cuts(patch)
+    patch.wrap(f"{_ALLOCATOR}.search:Search._constrained", make)
 
 
 @mutant("capacity-of-released-device-kept", rule="DRA-172")

@@ -10,8 +10,9 @@ import msgspec
 
 from dra_api.quantity import Format, Quantity
 from dra_conformance.engine.mutation import Patch, mutant
-from reference_impl.scheduler.allocator import counters, pools
+from reference_impl.scheduler.allocator import capacity, counters, pools
 from reference_impl.scheduler.allocator.inventory import bits
+from reference_impl.scheduler.allocator.model import AllocationError, qualified
 from reference_impl.scheduler.allocator.taken import Taken
 
 _SCHEDULER = "reference_impl.scheduler"
@@ -184,22 +185,33 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_ALLOCATOR}.pools:problem_in", make)
 
 
-@mutant("counters-shared-by-drivers", rule="DRA-195")
-def _(patch: Patch) -> None:
-    """Pools of one name share their counters across drivers."""
+def _pools_share_counters(patch: Patch, key: Callable[[Any], str]) -> None:
+    """Pools with the same `key(pool)` have one set of counters."""
 
     def make(original: Callable[..., None]) -> Callable[..., None]:
         def init(self: Any, problem: Any, *args: Any, **more: Any) -> None:
             original(self, problem, *args, **more)
-            by_name: dict[str, Any] = {}
+            by_key: dict[str, Any] = {}
             for pool, left in self._left.items():
-                # One dict for all pools of a name: a pick in one reduces the counters of the others.
-                self._left[pool] = by_name.setdefault(pool.pool, left)
+                # One dict for all of these pools: a pick in one reduces the counters of the others.
+                self._left[pool] = by_key.setdefault(key(pool), left)
 
         return init
 
     _without_short_cuts(patch)
     patch.wrap(f"{_ALLOCATOR}.search:Search.__init__", make)
+
+
+@mutant("counters-shared-by-drivers", rule="DRA-195")
+def _(patch: Patch) -> None:
+    """Pools of one name share their counters across drivers."""
+    _pools_share_counters(patch, lambda pool: str(pool.pool))
+
+
+@mutant("counters-shared-by-pools", rule="DRA-195")
+def _(patch: Patch) -> None:
+    """The pools of a driver share their counters."""
+    _pools_share_counters(patch, lambda pool: str(pool.driver))
 
 
 @mutant("skipped-device-consumes-counters", rule="DRA-196")
@@ -375,6 +387,62 @@ def _(patch: Patch) -> None:
         return round_up
 
     patch.wrap(f"{_ALLOCATOR}.capacity:round_up_to_range", make)
+
+
+@mutant("steps-beyond-64-bits-consume-nothing", rule="DRA-492")
+def _(patch: Patch) -> None:
+    """A capacity that is rounded up beyond 64 bits consumes nothing."""
+    _policies(
+        patch,
+        lambda capacity, requested, right: (
+            Quantity.parse("0") if requested is not None and requested.value < _INT64 <= right.value else right
+        ),
+    )
+
+
+def _ends_the_attempt(patch: Patch, wrong: Callable[[Any, Any], bool]) -> None:
+    """A device that the request does not fit because of `wrong(device, request)` ends the whole attempt."""
+
+    def make(original: Callable[..., bool]) -> Callable[..., bool]:
+        def acceptable(device: Any, request: Any, *, shared: bool) -> bool:
+            if wrong(device, request):
+                raise AllocationError(f"device {device.id} cannot serve the requested capacity")
+            return original(device, request, shared=shared)
+
+        return acceptable
+
+    patch.wrap(f"{_ALLOCATOR}.capacity:acceptable", make)
+
+
+@mutant("missing-capacity-ends-the-attempt", rule="DRA-493")
+def _(patch: Patch) -> None:
+    """A device without a requested capacity ends the whole attempt."""
+    _ends_the_attempt(
+        patch,
+        lambda device, request: any(
+            qualified(name, device.id.driver) not in device.capacity for name, _ in request.capacity
+        ),
+    )
+
+
+def _against_policy(device: Any, request: Any, key: str) -> bool:
+    wanted = {qualified(name, device.id.driver): quantity for name, quantity in request.capacity}
+    return any(
+        key in (known.policy or {}) and capacity.violates(known, capacity.consumption(known, wanted.get(name)))
+        for name, known in device.capacity.items()
+    )
+
+
+@mutant("capacity-above-range-ends-the-attempt", rule="DRA-495")
+def _(patch: Patch) -> None:
+    """A device whose range does not allow the requested capacity ends the whole attempt."""
+    _ends_the_attempt(patch, lambda device, request: _against_policy(device, request, "validRange"))
+
+
+@mutant("capacity-above-values-ends-the-attempt", rule="DRA-495")
+def _(patch: Patch) -> None:
+    """A device whose valid values do not allow the requested capacity ends the whole attempt."""
+    _ends_the_attempt(patch, lambda device, request: _against_policy(device, request, "validValues"))
 
 
 @mutant("negative-shares-are-allocated", rule="DRA-205c")

@@ -168,6 +168,56 @@ Feature: Partitionable devices
     When a pod "train" using claim "both" is created
     Then claim "both" is allocated the devices "left-0, right-0"
 
+  @DRA-195
+  Scenario: Counter sets with one name in two pools of a driver are independent
+    Given node "n1"
+    And a ResourceSlice "left-sets" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: left, resourceSliceCount: 2}
+      sharedCounters: [{name: board, counters: {slots: {value: 2}}}]
+      """
+    And a ResourceSlice "left-devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: left, resourceSliceCount: 2}
+      devices:
+        - {name: left-0, attributes: {dra.test/side: {string: left}}, consumesCounters: [{counterSet: board, counters: {slots: {value: 1}}}]}
+        - {name: left-1, attributes: {dra.test/side: {string: left}}, consumesCounters: [{counterSet: board, counters: {slots: {value: 1}}}]}
+      """
+    And a ResourceSlice "right-sets" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: right, resourceSliceCount: 2}
+      sharedCounters: [{name: board, counters: {slots: {value: 2}}}]
+      """
+    And a ResourceSlice "right-devices" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: right, resourceSliceCount: 2}
+      devices:
+        - {name: right-0, attributes: {dra.test/side: {string: right}}, consumesCounters: [{counterSet: board, counters: {slots: {value: 1}}}]}
+        - {name: right-1, attributes: {dra.test/side: {string: right}}, consumesCounters: [{counterSet: board, counters: {slots: {value: 1}}}]}
+      """
+    And a DeviceClass "left" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].side == "left"'
+    And a DeviceClass "right" selecting 'device.driver == "$(sim)" && device.attributes["dra.test"].side == "right"'
+    And a ResourceClaim "both" with:
+      """
+      requests:
+        - {name: a, exactly: {deviceClassName: $(class:left)}}
+        - {name: b, exactly: {deviceClassName: $(class:right)}}
+      """
+    And a ResourceClaim "rest" with:
+      """
+      requests:
+        - {name: a, exactly: {deviceClassName: $(class:left)}}
+        - {name: b, exactly: {deviceClassName: $(class:right)}}
+      """
+    When a pod "train" using claim "both" is created
+    Then pod "train" is bound to "n1"
+    When a pod "late" using claim "rest" is created
+    Then pod "late" is bound to "n1"
+
   @DRA-196
   Scenario: A skipped device consumes no counters
     Given node "n1"

@@ -216,6 +216,68 @@ Feature: Consumable capacity
     And claim "huge" stays unallocated
     And claim "wrapped" stays unallocated
 
+  @DRA-492
+  Scenario: A requested capacity that is rounded up beyond 64 bits is not allocated
+    Given node "n1"
+    And a ResourceSlice "shared" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - name: stepped
+          allowMultipleAllocations: true
+          capacity: {m: {value: 20, requestPolicy: {default: 1, validRange: {min: 1, step: 4}}}}
+      """
+    And a DeviceClass "stepped" for those devices
+    And a ResourceClaim "last" for 1 of "stepped" with capacity {m: 9223372036854775807}
+    And a ResourceClaim "before" for 1 of "stepped" with capacity {m: 9223372036854775806}
+    And a ResourceClaim "most" for 1 of "stepped" with capacity {m: 14}
+    When a pod "one" using claim "last" is created
+    And a pod "two" using claim "before" is created
+    And a pod "three" using claim "most" is created
+    Then request "gpu" of claim "most" takes {m: 17}
+    And claim "last" stays unallocated
+    And claim "before" stays unallocated
+
+  @DRA-493
+  Scenario: Devices without a requested capacity are skipped
+    Given node "n1"
+    And a ResourceSlice "shared" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, allowMultipleAllocations: true, capacity: {m: {value: 10}}}
+        - {name: b, allowMultipleAllocations: true, capacity: {m: {value: 10}, n: {value: 10}}}
+        - {name: c, allowMultipleAllocations: true, capacity: {m: {value: 10}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator" with capacity {m: 1, n: 4}
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is allocated the devices "b"
+    And request "gpu" of claim "mine" takes {m: 1, n: 4}
+
+  @DRA-495
+  Scenario Outline: Devices whose <policy> does not allow the requested capacity are skipped
+    Given node "n1"
+    And a ResourceSlice "shared" with:
+      """
+      nodeName: $(node:n1)
+      devices:
+        - {name: a, allowMultipleAllocations: true, capacity: {m: {value: 20, requestPolicy: <small>}}}
+        - {name: b, allowMultipleAllocations: true, capacity: {m: {value: 20, requestPolicy: <large>}}}
+        - {name: c, allowMultipleAllocations: true, capacity: {m: {value: 20, requestPolicy: <small>}}}
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator" with capacity {m: 6}
+    When a pod "train" using claim "mine" is created
+    Then claim "mine" is allocated the devices "b"
+    And request "gpu" of claim "mine" takes {m: 8}
+
+    Examples:
+      | policy         | small                                              | large                                              |
+      | range          | {default: 2, validRange: {min: 2, max: 4}}         | {default: 8, validRange: {min: 8, max: 10}}        |
+      | range of steps | {default: 2, validRange: {min: 2, max: 5, step: 3}} | {default: 2, validRange: {min: 2, max: 8, step: 3}} |
+      | list of values | {default: 2, validValues: [2, 4]}                  | {default: 2, validValues: [2, 8]}                  |
+
   @DRA-205c
   Scenario: A negative capacity is not allocated
     Given node "n1"
