@@ -10,6 +10,7 @@ from scheduling_builders import (
     claim,
     device,
     device_class,
+    expression,
     first_available,
     gpus,
     picked,
@@ -296,6 +297,17 @@ def test_list_attributes_match_when_they_intersect():
     assert not off.allocate(wanted)
 
 
+def test_selectors_run_on_devices_with_lists_while_lists_are_off():
+    devices = [device("d0", attributes={"n": [1, 2], "model": "a"}), device("d1", attributes={"n": 1, "model": "b"})]
+    by_model = request(selectors=expression(f'device.attributes["{DRIVER}"].model == "a"'))
+    world = World(resource_slice("s", devices, node="node-a"), features=Features(list_attributes=False))
+    assert picked(world.allocate(claim(by_model))) == ["gpu=d0"]
+    as_in_1_36 = Features(list_attributes=False, readable_lists=False)
+    world = World(resource_slice("s", devices, node="node-a"), features=as_in_1_36)
+    with pytest.raises(AllocationError, match="unsupported attribute value"):
+        world.allocate(claim(by_model))
+
+
 def test_distinct_attribute_compares_all_pairs():
     world = World(numa(1, 2, 1, 3))
     wanted = claim(request(count=3), constraints=[distinct("n")])
@@ -426,6 +438,43 @@ def test_partitions_need_the_feature():
     world = World(resource_slice("p", [partition], node="node-a"), features=Features(partitionable_devices=False))
     for wish in (request(), all_request()):
         assert "consumes shared counters, which requires" in world.allocate(claim(wish)).reason
+
+
+def test_a_pool_with_compatibility_groups_is_incomplete():
+    partition = device("p", counters={"s": {"m": "1Gi"}})
+    partition["consumesCounters"][0]["compatibilityGroups"] = ["x"]
+    slices = [
+        resource_slice("a", node="node-a", count=3, counter_sets={"s": {"m": "2Gi"}}),
+        resource_slice("b", [partition], node="node-a", count=3),
+        resource_slice("c", [device("beside")], node="node-a", count=3),
+    ]
+    world = World(*slices, gpus(1))
+    assert picked(world.take(claim(request()))) == ["gpu=d0"]
+    reason = world.allocate(claim(request())).reason
+    assert "2 of 3 slices of generation 1 are published without compatibilityGroups" in reason
+    with pytest.raises(AllocationError, match="compatibilityGroups"):
+        world.allocate(claim(all_request()))
+
+
+def test_derived_attributes_are_refused():
+    derived = [{"name": "derived.example.com/n", "expression": "1"}]
+    for wish in (
+        request(derivedAttributes=derived),
+        first_available("gpu", sub("a"), sub("b", derivedAttributes=derived)),
+    ):
+        with pytest.raises(AllocationError, match="derivedAttributes need DRADerivedAttributes"):
+            World(gpus(2)).allocate(claim(wish))
+
+
+def test_devices_whose_node_operations_are_skipped_are_not_allocated():
+    skipped = resource_slice("a", [device("s")], node="node-a", pool="a", skipNodeOperations=["*"])
+    world = World(skipped, gpus(1))
+    assert picked(world.take(claim(request()))) == ["gpu=d0"]
+    for wish in (request(), all_request()):
+        assert (
+            "skipNodeOperations, which this scheduler does not support" in World(skipped).allocate(claim(wish)).reason
+        )
+    assert not World(skipped, gpus(1)).allocate(claim(all_request()))
 
 
 # -- consumable capacity -----------------------------------------------------------------------------------------------

@@ -65,6 +65,8 @@ def check_claim(claim: Claim, classes: Classes, features: Features) -> None:
                 raise AllocationError(f"{where}: admin access is requested, but the feature is disabled")
             if sub.capacity and not features.consumable_capacity:
                 raise AllocationError(f"{where}: capacity is requested, but the feature is disabled")
+            if sub.derives_attributes:
+                raise AllocationError(f"{where}: derivedAttributes need DRADerivedAttributes, which is not implemented")
     for constraint in claim.constraints:
         if not constraint.kind:
             raise AllocationError(f"claim {claim.key}: a constraint is neither matchAttribute nor distinctAttribute")

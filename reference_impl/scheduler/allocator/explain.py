@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 # A message is not worth a long search: without a result within these steps the reason is less precise.
 _STEPS = 2_000
-_IS_BARRED = "consumes shared counters, which requires the feature gate DRAPartitionableDevices"
+_CONSUMES_COUNTERS = "consumes shared counters, which requires the feature gate DRAPartitionableDevices"
+_SKIPS_OPERATIONS = "is in a slice with skipNodeOperations, which this scheduler does not support"
 
 
 def failure(problem: Problem, options: Sequence[Sequence[Option]]) -> str:
@@ -47,13 +48,13 @@ def lone_request(problem: Problem, task: Task) -> str:
         return f"{where}: wants all devices, but none of {total} on the node matches its selectors"
     if task.everything and not task.mask:
         repelled = inventory.repelling(request)
-        obstacle = "has a taint that it does not tolerate" if repelled else _IS_BARRED
+        obstacle = "has a taint that it does not tolerate" if repelled else bar(problem)
         return f"{where}: wants all devices, but one of {task.count} {obstacle}"
     if not task.everything and matched < task.count:
         repelled = inventory.repelling(request).bit_count()
         hint = f", {repelled} of them with a taint that it does not tolerate" if repelled else ""
         if inventory.barred:
-            hint += f", one {_IS_BARRED}"
+            hint += f", one {bar(problem)}"
         return (
             f"{where}: wants {want}, but only {matched} of {total} on the node match{'es'[: 2 * (matched == 1)]} "
             f"its selectors, capacity and tolerations{hint}{negative_capacity(inventory, request)}"
@@ -67,6 +68,12 @@ def lone_request(problem: Problem, task: Task) -> str:
     if any(inventory.devices[at].counters for at in range(total) if task.mask >> at & 1) and not task.constraints:
         return f"{where}: wants {want}, but {spent(problem, task.mask)}"
     return f"{where}: wants {want}, but {limits_of(problem, [task])}"
+
+
+def bar(problem: Problem) -> str:
+    """Return why a device of the node cannot be allocated to any claim."""
+    first = problem.inventory.devices[next(bits(problem.inventory.barred))]
+    return _SKIPS_OPERATIONS if first.skips_node_operations else _CONSUMES_COUNTERS
 
 
 def together(problem: Problem, tasks: Sequence[Task]) -> str:

@@ -80,7 +80,8 @@ class NodeInventory:
         self.index: dict[tuple[int, str], int] = {}
         self.shareable = 0
         self.tainted = 0
-        # Devices that count as devices, but cannot be had: partitions while the feature is off (DRA-199).
+        # Devices that count as devices, but cannot be had: partitions while the feature is off (DRA-199), and those
+        # whose node operations are skipped, which is a feature that this scheduler does not have (DRA-521).
         self.barred = 0
         # Devices of which taking one can bear on another.
         self.entangled = 0
@@ -90,7 +91,7 @@ class NodeInventory:
                 self.index[number, device.id.device] = len(self.devices)
                 if capacity.shareable(device, enabled=features.consumable_capacity):
                     self.shareable |= bit
-                if device.counters and not features.partitionable_devices:
+                if device.skips_node_operations or (device.counters and not features.partitionable_devices):
                     self.barred |= bit
                 if device.counters or self.shareable & bit:
                     self.entangled |= bit

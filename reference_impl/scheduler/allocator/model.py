@@ -97,7 +97,7 @@ class Device:
 
     `attributes` and `capacity` are keyed by fully qualified names (`domain/id`). `counters` maps counter set and
     counter name to the consumption, in billionths. `node_name`, `node_selector` and `all_nodes` select the nodes that
-    can use the device; exactly one is set.
+    can use the device; exactly one is set. `skips_node_operations`: the slice has `skipNodeOperations`.
     """
 
     id: DeviceId
@@ -114,6 +114,7 @@ class Device:
     binding_conditions: tuple[str, ...]
     binding_failure_conditions: tuple[str, ...]
     raw: Obj
+    skips_node_operations: bool = False
     verdicts: dict[Any, Any] = field(default_factory=dict)
 
     def attribute(self, name: str) -> Attribute | None:
@@ -137,6 +138,7 @@ class Slice:
     per_device: bool
     devices: tuple[Device, ...]
     counter_sets: tuple[tuple[str, Mapping[str, int]], ...]
+    has_compatibility_groups: bool = False
 
     @property
     def local_to(self) -> str:
@@ -185,6 +187,7 @@ def decode_device(raw: Obj, *, pool: PoolId, spec: Obj) -> Device:
         binding_conditions=tuple(raw.get("bindingConditions") or ()),
         binding_failure_conditions=tuple(raw.get("bindingFailureConditions") or ()),
         raw=raw,
+        skips_node_operations=bool(spec.get("skipNodeOperations")),
     )
 
 
@@ -208,6 +211,11 @@ def decode_slice(obj: Obj) -> Slice:
                 {name: amount(value["value"]) for name, value in (counter_set.get("counters") or {}).items()},
             )
             for counter_set in spec.get("sharedCounters") or ()
+        ),
+        has_compatibility_groups=any(
+            consumed.get("compatibilityGroups")
+            for raw in spec.get("devices") or ()
+            for consumed in raw.get("consumesCounters") or ()
         ),
     )
 
@@ -245,7 +253,7 @@ class SubRequest:
     """One request or subrequest.
 
     `name` is `request`, or `request/subrequest`; `count` is unused when `all_devices`; `capacity` maps the capacity
-    names of `capacity.requests`, as written, to quantities.
+    names of `capacity.requests`, as written, to quantities. `derives_attributes`: it has `derivedAttributes`.
     """
 
     name: str
@@ -258,6 +266,7 @@ class SubRequest:
     tolerations: tuple[Obj, ...]
     capacity: tuple[tuple[str, Quantity], ...]
     mode: str
+    derives_attributes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,6 +333,7 @@ def _subrequest(raw: Obj, *, name: str, parent: str) -> SubRequest:
             for key, value in ((raw.get("capacity") or {}).get("requests") or {}).items()
         ),
         mode=mode,
+        derives_attributes=bool(raw.get("derivedAttributes")),
     )
 
 
@@ -357,7 +367,10 @@ def decode_claim(obj: Obj) -> Claim:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Optional features of the allocator; each is the Kubernetes gate of nearly the same name."""
+    """Optional features of the allocator; each is the Kubernetes gate of nearly the same name.
+
+    `readable_lists`: without `list_attributes`, selectors still run on devices with lists (DRA-487).
+    """
 
     admin_access: bool = True
     prioritized_list: bool = True
@@ -366,6 +379,7 @@ class Features:
     binding_conditions: bool = True
     consumable_capacity: bool = True
     list_attributes: bool = True
+    readable_lists: bool = True
     extended_resources: bool = True
 
 

@@ -120,10 +120,19 @@ def usable_features(item: Slice, features: Features) -> bool:
     return features.partitionable_devices or not (item.per_device or item.counter_sets)
 
 
+def counts(item: Slice) -> bool:
+    """Return whether a slice is one of its pool: without those with compatibility groups, which this scheduler does
+    not support, the pool is incomplete (DRA-507).
+    """
+    return not item.has_compatibility_groups
+
+
 def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> NodePool | None:
     """Return one pool (all its slices, any generation) for `node`, or None if it offers nothing there."""
     generation = newest_generation(slices)
-    current = sorted((item for item in slices if item.generation == generation), key=lambda item: item.name)
+    current = sorted(
+        (item for item in slices if item.generation == generation and counts(item)), key=lambda item: item.name
+    )
     offered = [item for item in current if usable_features(item, features) and offered_to(item, node)]
     if not offered:
         return None
@@ -131,6 +140,8 @@ def view_pool(slices: Sequence[Slice], node: NodeFacts, features: Features) -> N
     if not is_complete(current):
         wanted = max(item.slice_count for item in current)
         reason = f"{len(current)} of {wanted} slices of generation {generation} are published"
+        if not all(counts(item) for item in slices if item.generation == generation):
+            reason += " without compatibilityGroups, which this scheduler does not support"
         return NodePool(identity, "incomplete", reason, (), {}, {}, has_binding_conditions=False)
     listed = [device for item in offered for device in item.devices]
     devices = tuple(device for device in listed if device_offered_to(device, node))

@@ -29,7 +29,7 @@ def program(expression: str, *, lists: bool) -> cel.Selector:
 
 
 def view_of(device: Device, *, lists: bool) -> cel.DeviceView:
-    """Return the variable `device` of an expression. Raises cel.CelError for a list attribute if lists are disabled."""
+    """Return the variable `device` of an expression. Raises cel.CelError for a list attribute without `lists`."""
     key = ("view", lists)
     known: cel.DeviceView | None = device.verdicts.get(key)
     if known is None:
@@ -48,11 +48,12 @@ def verdict(expression: str | None, device: Device, features: Features) -> bool 
     if expression is None:
         return "unsupported selector type: it is not a CEL selector"
     lists = features.list_attributes
-    key = ("verdict", lists, expression)
+    readable = lists or features.readable_lists
+    key = ("verdict", lists, readable, expression)
     known: bool | str | None = device.verdicts.get(key)
     if known is None:
         try:
-            known = program(expression, lists=lists).matches(view_of(device, lists=lists))
+            known = program(expression, lists=lists).matches(view_of(device, lists=readable))
         except cel.CelCompileError as error:
             known = f"CEL compile error: {error}"
         except cel.CelError as error:

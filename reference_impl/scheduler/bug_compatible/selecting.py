@@ -7,6 +7,8 @@ Source: isSelectable of k8s.io/dynamic-resource-allocation v0.36.6.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator import pools, selectors
 from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, SubRequest
@@ -18,7 +20,8 @@ class Selecting:
 
     def __init__(self, node: NodeFacts, features: Features) -> None:
         self._node = node
-        self._features = features
+        # Without DRAListTypeAttributes, 1.36 fails on every device with a list (DRA-487).
+        self._features = replace(features, readable_lists=False)
         self._known: dict[tuple[int, int], bool] = {}
 
     def suits(
