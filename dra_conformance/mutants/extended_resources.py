@@ -211,6 +211,26 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.on_class", make)
 
 
+@mutant("resource-forgotten-with-either-class", rule="DRA-248b")
+def _(patch: Patch) -> None:
+    """The resource of a deleted class has no class until another class with it changes (#141103)."""
+    forgotten: set[str] = set()
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def on_class(self: Any, change: Any) -> None:
+            resource = str((change.object.get("spec") or {}).get("extendedResourceName") or "")
+            (forgotten.add if change.type == "DELETED" else forgotten.discard)(resource)
+            original(self, change)
+
+        return on_class
+
+    def lookup(original: Callable[..., str | None]) -> Callable[..., str | None]:
+        return lambda self, resource: None if resource in forgotten else original(self, resource)
+
+    patch.wrap(f"{_SCHEDULER}.cluster_view:ClusterView.on_class", make)
+    patch.wrap(f"{_SCHEDULER}.extended_index:ExtendedIndex.class_of", lookup)
+
+
 @mutant("removed-claim-loses-the-finalizers-of-others", rule="DRA-247b")
 def _(patch: Patch) -> None:
     """A claim that is removed loses the finalizers of others as well."""
