@@ -118,11 +118,11 @@ class Settling:
         observable = self._run.observes_idle and all(node.observes_idle for node in nodes)
         quiet = (_QUIET_WITH_NODES if nodes else _QUIET_WITHOUT_NODES) if observable else self._run.quiet
         while self._clock.monotonic() < deadline:
-            before = self._log.count
+            before = self._log.activity
 
             # Bound as a default, because the loop assigns `before` again.
             def changed(before: int = before) -> bool:
-                return self._log.count != before
+                return self._log.activity != before
 
             if self._log.wait_for(changed, quiet):
                 continue

@@ -6,6 +6,7 @@ pkg/binder/controllers/bindrequest_controller.go).
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +22,9 @@ from dra_conformance.steps.bind_requests import Written
 from dra_conformance.steps.claims import allocation_of, consumers
 from dra_conformance.steps.pods import look_bound
 from dra_conformance.steps.references import claim_name, reference, requests_of
+
+_STEP = 0.25  # seconds of the components' clock
+_LOOK = 0.02  # seconds of real time
 
 
 def request_of(world: World, pod: str) -> Obj | None:
@@ -216,6 +220,48 @@ def _(world: World, name: str, count: int) -> None:
     world.wait(look)
     expected = {"failedAttempts": count, "phase is set": True}
     world.stays(f"BindRequest {name} counts attempts", look, expected=expected)
+
+
+@then('BindRequest "{name}" has counted a failed attempt')
+def _(world: World, name: str) -> None:
+    """`status.failedAttempts` is 1 or more; further attempts may follow meanwhile."""
+
+    def look() -> Seen[str]:
+        attempts = _failed_attempts(world, name)
+        return attempts > 0, f"{attempts} failed attempts"
+
+    world.eventually(f"BindRequest {name} has counted an attempt", look, expected="1 failed attempt or more")
+
+
+@then('the failed attempts of BindRequest "{name}" are counted after {offsets} seconds')
+def _(world: World, name: str, offsets: str) -> None:
+    """`status.failedAttempts` grows by one at these times after the first count, each as late as the next at most.
+
+    The time is that of the components. It is advanced in small steps, or passes by itself if the binder is outside this
+    process.
+    """
+    wanted = [float(text) for text in offsets.split(",")]
+    found: list[float] = []
+    real = world.log.clock
+    deadline = real.monotonic() + world.run.patience + wanted[-1]
+    while len(found) < len(wanted) and real.monotonic() < deadline:
+        found += [world.clock.monotonic()] * (_failed_attempts(world, name) - len(found))
+        if not world.uses_real_time:
+            world.clock.advance(_STEP, calls=world.settling.held_calls())
+        if world.run.observes_idle:
+            world.settle()
+        else:
+            real.wait(threading.Event(), _LOOK)
+    after = [round(time - found[0], 1) for time in found]
+    latest = [*wanted[1:], 2 * wanted[-1] + 1]
+    met = len(after) == len(wanted) and all(
+        least - 2 * _STEP <= time < most for time, least, most in zip(after, wanted, latest, strict=True)
+    )
+    world.check(met, f"the times at which BindRequest {name} counts an attempt", expected=wanted, observed=after)
+
+
+def _failed_attempts(world: World, name: str) -> int:
+    return int(status_of(world.seen(BIND_REQUESTS, name)).get("failedAttempts") or 0)
 
 
 def first_version(world: World, resource: Resource, name: str, shows: Callable[[dict[str, Any]], bool]) -> int:

@@ -24,7 +24,7 @@ from dra_api.objects import NODES
 from dra_conformance import steps
 from dra_conformance.control_plane.embedded import EmbeddedControlPlane
 from dra_conformance.core import thread_states
-from dra_conformance.core.events import EventLog
+from dra_conformance.core.events import ApiWrite, EventLog
 from dra_conformance.engine.checks import Checks
 from dra_conformance.engine.settling import Settling
 from dra_conformance.pytest_plugin import runner
@@ -270,6 +270,16 @@ def test_settles_when_all_is_idle_and_not_after_a_quiet_time(nodes: list[Node], 
     run = Idleness(busy=5, in_process=in_process)
     Settling(run, EventLog(), nodes=lambda: nodes, wait_for_watches=True).settle()
     assert run.left == -1
+
+
+def test_the_renewal_of_a_lease_is_no_work() -> None:
+    log = EventLog()
+    path = "/apis/coordination.k8s.io/v1/namespaces/one/leases/controller"
+    for method, where in (("POST", path.rpartition("/")[0]), ("PUT", path), ("PATCH", path), ("PUT", f"{path}?a=b")):
+        log.emit(ApiWrite(agent="controller", method=method, path=where, status=200))
+    assert (log.count, log.activity) == (4, 1)
+    log.emit(ApiWrite(agent="controller", method="PUT", path="/api/v1/namespaces/leases/pods/one", status=200))
+    assert (log.count, log.activity) == (5, 2)
 
 
 def test_settles_beside_a_driver_that_does_not_respond() -> None:

@@ -10,6 +10,7 @@ file changes no result, and `difference` finds the change.
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -23,6 +24,7 @@ from dra_conformance.core.events import chain
 from dra_conformance.core.events.chain import Chain, Seal
 from dra_conformance.core.events.kinds import (
     AnyEvent,
+    ApiWrite,
     CheckMade,
     Event,
     ProblemFound,
@@ -93,6 +95,7 @@ class EventLog:
             self._file = path.open("wb")
         self.changed = threading.Condition()
         self._sequence = 0
+        self._activity = 0
         self._scenario = ""
         self._keep_all = keep_all
         self._kept: list[Event] = []
@@ -106,6 +109,11 @@ class EventLog:
     def count(self) -> int:
         """The number of events so far."""
         return self._sequence
+
+    @property
+    def activity(self) -> int:
+        """The number of events so far that show work: the renewal of a Lease goes on while a component is idle."""
+        return self._activity
 
     def begin_scenario(self, scenario: str) -> None:
         """Set the scenario of the events that follow."""
@@ -125,6 +133,7 @@ class EventLog:
             raise TypeError(f"not an event: {event!r}")
         with self.changed:
             self._sequence += 1
+            self._activity += not _is_renewal(event)
             # Under the lock, so that numbers, times and lines of the file have one order.
             stamped = msgspec.structs.replace(
                 event,
@@ -139,6 +148,7 @@ class EventLog:
         """Append an event of a worker's log under the next number; its time and scenario stay."""
         with self.changed:
             self._sequence += 1
+            self._activity += 1
             self._write(msgspec.structs.replace(event, seq=self._sequence))
 
     def _write(self, event: Event) -> Event:
@@ -224,6 +234,13 @@ class EventLog:
                     self._file.close()
                 except OSError as error:
                     self.fail(error)
+
+
+_LEASE = re.compile(r"/leases/[^/?]+(\?|$)")
+
+
+def _is_renewal(event: Event) -> bool:
+    return isinstance(event, ApiWrite) and event.method in ("PUT", "PATCH") and bool(_LEASE.search(event.path))
 
 
 def read(path: Path) -> Iterator[AnyEvent]:
