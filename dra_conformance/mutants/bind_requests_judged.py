@@ -11,7 +11,9 @@ from dra_api.client import ApiError
 from dra_api.objects import PODS, RESOURCE_CLAIMS, Obj
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.binder_patches import ignore_claim_errors, skip_attempts
+from reference_impl.binder.attempts import fingerprint
 from reference_impl.binder.failure import BindFailure
+from reference_impl.binder.report import Outcome
 
 BINDER = "reference_impl.binder.reconcile:Binder"
 
@@ -294,6 +296,19 @@ def _(patch: Patch) -> None:
         raise BindFailure("allocated already")
 
     patch.replace(f"{WRITER}.check_same_allocation", refuse)
+
+
+@mutant("binder-loses-change-during-write", rule="KAI-185")
+def _(patch: Patch) -> None:
+    """A change between an attempt and the write of its outcome counts as tried."""
+
+    def wrapped(original: Any) -> Any:
+        def remember(self: Any, request: Obj, outcome: Outcome) -> None:
+            original(self, request, dataclasses.replace(outcome, tried=fingerprint(request)))
+
+        return remember
+
+    patch.wrap(f"{BINDER}.remember", wrapped)
 
 
 @mutant("binder-ignores-changes", rule="KAI-185")

@@ -36,6 +36,17 @@ def _(world: World, pod: str, claim: str) -> None:
     faults.before_status_update(world, claim=claim, act=replacement(world, pod))
 
 
+@given('the BindRequest "{name}" is changed to "{node}" while the binder writes its status')
+def _(world: World, name: str, node: str) -> None:
+    """Change `spec.selectedNode` just before the binder's next status update of the BindRequest."""
+
+    def change() -> None:
+        write_field(world, BIND_REQUESTS, name, "spec.selectedNode", world.name(node))
+
+    aim = Aim.at("status updates", BIND_REQUESTS, components=("binder",), namespace=world.namespace, name=name)
+    faults.before_request(world, aim.meets, change)
+
+
 @given('the BindRequest "{name}" is changed to "{node}" while the binder writes claim "{claim}"')
 def _(world: World, name: str, node: str, claim: str) -> None:
     """Change the selected node of the BindRequest just before the binder's next status update of the claim."""

@@ -89,6 +89,15 @@ Feature: Failed BindRequests
       | labels      | n1        | metadata.labels      | {touched: "yes"} |
       | spec        | never-was | spec.selectedNode    | $(node:n1)       |
 
+  @KAI-185 @needs:faults
+  Scenario: A change that is made while the failure is written makes the binder try again
+    Given node "n1"
+    And a pod "plain" without claims
+    And the BindRequest "plain" is changed to "n1" while the binder writes its status
+    And a BindRequest "plain" of pod "plain" to "never-was"
+    Then pod "plain" is bound to "n1"
+    And the BindRequest "plain" has "status.phase" Succeeded
+
   @KAI-178 @needs:virtual-clock
   Scenario: An attempt within the limit succeeds without a change of the BindRequest
     Given a pod "plain" without claims

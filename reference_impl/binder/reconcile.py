@@ -217,7 +217,7 @@ class Binder:
             if outcome is None:
                 return
             # Stored before it is written: if the write fails, the retry repeats the write and not the attempt.
-            self._unwritten[uid] = outcome
+            outcome = self._unwritten[uid] = replace(outcome, tried=attempts.fingerprint(request))
             if outcome.bound:  # reported when no other pod waits for its binding
                 self.loop.queue.add_idle(self._key(request), within=self.options.event_delay)
                 return
@@ -238,7 +238,10 @@ class Binder:
             delay = attempts.retry_delay(request)
             due = self._clock.monotonic() + delay
             self.loop.queue.add_after(self._key(request), delay)
-        self._memory[uid_of(request)] = _Memory(attempts.fingerprint(request), due)
+        self._memory[uid_of(request)] = _Memory(outcome.tried, due)
+        if outcome.tried != attempts.fingerprint(request):
+            # It changed after the attempt, so that the first write was a Conflict; the change was observed meanwhile.
+            self.loop.queue.add(self._key(request))
 
     # -- one attempt -------------------------------------------------------------------------------------------------
 

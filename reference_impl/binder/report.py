@@ -26,7 +26,7 @@ class Outcome:
     """The outcome of one attempt. `node` is the node of the bound pod; `reason` is the failure.
 
     `attempts` is the new `failedAttempts`, `final` means that no retry follows. `unreported` is the bound pod whose
-    condition and event are not written yet.
+    condition and event are not written yet. `tried` is the fingerprint of the BindRequest that was tried.
     """
 
     node: str = ""
@@ -34,6 +34,7 @@ class Outcome:
     attempts: int = 0
     final: bool = False
     unreported: Obj | None = None
+    tried: bytes = b""
 
     @property
     def bound(self) -> bool:

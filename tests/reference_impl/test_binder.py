@@ -440,6 +440,24 @@ def test_an_update_of_a_failed_request_causes_one_more_attempt(cluster: Cluster)
     cluster.phase("p", "Succeeded")
 
 
+def test_a_change_while_the_failure_is_written_causes_one_more_attempt(cluster: Cluster) -> None:
+    once = threading.Event()
+
+    def fault(method: str, path: str, send: Callable[[], Response]) -> Response:
+        if method == "PATCH" and path.endswith("/p/status") and "bindrequests" in path and not once.is_set():
+            once.set()
+            cluster.client.patch(BIND_REQUESTS, "p", {"spec": {"selectedNode": "n1"}})
+        return send()
+
+    transport = FaultyTransport(cluster.transport)
+    transport.fault = fault
+    cluster.run(binder(cluster, transport=transport))
+    cluster.pod("p")
+    cluster.bind_request("p", node="never-was")
+    cluster.phase("p", "Succeeded")
+    assert once.is_set()
+
+
 def test_a_restart_tries_failed_requests_again_and_leaves_succeeded_ones(cluster: Cluster) -> None:
     with cluster.running(binder(cluster)):
         cluster.bind_request("p")
