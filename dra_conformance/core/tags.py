@@ -24,7 +24,7 @@ PROFILES: dict[str, str] = {
     "device-health": "device health in the status of pods",
     "device-plugins": "device plugins by the API v1beta1: registration, lists, allocation, restarts",
     "api": "storage and validation of resource.k8s.io by the control plane",
-    "api-enforcement": "permissions, quotas, custom resources, deletion of collections; on a control plane of the run",
+    "api-enforcement": "permissions, quotas, custom resources, collections, taint rules; on a control plane of the run",
     "kubelet": "the kubelet's side of the DRA plugin API and of the device plugin API, PodResources",
     "nvml": "the NVIDIA management library: the fake one, or this machine's (--nvml real)",
     "webhook": "the admission webhook that validates opaque device configurations",

@@ -178,7 +178,8 @@ def _(world: World, subject: str) -> None:
     collected = ref.resource == BIND_REQUESTS and world.run.has_controllers
 
     def seen() -> Seen[str]:
-        found = ref.found(deleting=True)
+        # A late watch may not have shown the object yet.
+        found = ref.found(deleting=True) or ref.stored()
         left = [f"{name_of(obj)}, finalizers: {in_words(meta(obj).get('finalizers') or [])}" for obj in found]
         return not found, "; ".join(left) or "no such object"
 

@@ -90,10 +90,14 @@ class Reference:
                 return requests_of(world, self.name)
             return claims_of(world, self.name) if deleting else claims_made_for(world, self.name)
         if not world.observer.watches(self.resource):
-            stored = world.client.find(self.resource, self.name, self._namespace)
-            return [stored] if stored else []
+            return self.stored()
         seen = world.seen(self.resource, self.name)
         return [seen] if seen else []
+
+    def stored(self) -> list[Obj]:
+        """Return the object that the reference names as it is stored now; none for a reference by pod."""
+        stored = None if self.by_pod else self.world.client.find(self.resource, self.name, self._namespace)
+        return [stored] if stored else []
 
     def the_object(self) -> Obj:
         """Return the object as it is stored now. Raises Untestable if there is not exactly one."""

@@ -23,27 +23,6 @@ Feature: DeviceTaintRules in v1
       | v1      | v1beta2 |
       | v1beta2 | v1      |
 
-  @DRA-452
-  Scenario: An update in v1 needs a resourceVersion
-    Given the manifest "claims/taint-rule"
-    And "apiVersion" is resource.k8s.io/v1
-    And it is created
-    When its "metadata.resourceVersion" is updated to null
-    Then the API server refuses it: Invalid at "metadata.resourceVersion"
-    When its status "metadata.resourceVersion" is updated to null
-    Then the API server refuses it: Invalid at "metadata.resourceVersion"
-    And it is stored unchanged
-    When its "metadata.labels" is updated to {team: a}
-    Then its "metadata.labels" reads {team: a}
-
-  @DRA-452
-  Scenario: An update in v1beta2 needs no resourceVersion
-    Given the manifest "claims/taint-rule"
-    And "apiVersion" is resource.k8s.io/v1beta2
-    And it is created
-    When its "metadata.resourceVersion" is updated to null
-    Then the API server accepts it
-
   @DRA-453
   Scenario: A deletion in v1 returns a Status
     Given the manifest "claims/taint-rule"

@@ -11,7 +11,7 @@ from dra_conformance.engine.target import Target, outside_this_process
 # A step that advances time, such as "30 seconds pass" or "... after 600 seconds".
 _PASSING = re.compile(r"(?:.* after )?(\d+) seconds(?: pass)?(?: while claims wait)?")
 # A step that names a manifest of an older version of resource.k8s.io; the file name ends in the version.
-_NAMED_VERSION = re.compile(r'(?:manifest "[^"]*-(?=v1beta)|resource\.k8s\.io/|in version )(v1(?:beta\d)?)\b')
+_NAMED_VERSION = re.compile(r'(?:manifest "[^"]*-(?=v1beta)|resource\.k8s\.io/|(?:in|of) version )(v1(?:beta\d)?)\b')
 _LONGEST_WAIT = 180  # seconds that a scenario may wait for a program that uses real time
 
 BYPASS_HARNESS = "do not pass through the harness"
