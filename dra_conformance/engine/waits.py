@@ -24,9 +24,8 @@ class Waits:
         """The time without an event after which no more are expected."""
         if not self._all_in_process:
             return 2.0
-        # On a cluster, more than a second would move its clock too far from the one that scenarios advance. A whole
-        # second would meet the turn of a leader election every time, which is no idle moment.
-        return {"embedded": 0.08, "binaries": 0.5, "kubeconfig": 0.9}.get(self._control_plane, 2.0)
+        # On a cluster, more than a second would move its clock too far from the one that scenarios advance.
+        return {"embedded": 0.08, "binaries": 0.5, "kubeconfig": 1.0}.get(self._control_plane, 2.0)
 
     @property
     def observes_idle(self) -> bool:
