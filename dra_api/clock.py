@@ -51,8 +51,8 @@ class Clock(Protocol):
     def wait_until(self, event: threading.Event, deadline: float) -> bool:
         """Like `wait`, to a time of `monotonic`.
 
-        Whoever has a deadline must not compute the seconds that are left: time that is advanced between that and the
-        wait would not count, and the wait would be too long by so much.
+        Use it for deadlines. If a caller computes the remaining seconds and then calls `wait`, time that is advanced in
+        between does not count, and the wait is too long.
         """
         ...
 

@@ -104,10 +104,9 @@ class Reference:
         if self.by_pod:
             self.world.require(f"there is one {self.text}", lambda: (len(self.found()) == 1, len(self.found())))
             return self.found()[0]
-        stored = self.world.client.find(self.resource, self.name, self._namespace)
-        if stored is None:
+        if not (stored := self.stored()):
             raise Untestable(f"there is no {self.text}")
-        return stored
+        return stored[0]
 
     @property
     def _namespace(self) -> str | None:

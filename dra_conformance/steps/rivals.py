@@ -36,25 +36,22 @@ def _(world: World, pod: str, claim: str) -> None:
     faults.before_status_update(world, claim=claim, act=replacement(world, pod))
 
 
+def select_node(world: World, request: str, node: str) -> None:
+    """Change `spec.selectedNode` of a BindRequest."""
+    write_field(world, BIND_REQUESTS, request, "spec.selectedNode", world.name(node))
+
+
 @given('the BindRequest "{name}" is changed to "{node}" while the binder writes its status')
 def _(world: World, name: str, node: str) -> None:
     """Change `spec.selectedNode` just before the binder's next status update of the BindRequest."""
-
-    def change() -> None:
-        write_field(world, BIND_REQUESTS, name, "spec.selectedNode", world.name(node))
-
     aim = Aim.at("status updates", BIND_REQUESTS, components=("binder",), namespace=world.namespace, name=name)
-    faults.before_request(world, aim.meets, change)
+    faults.before_request(world, aim.meets, lambda: select_node(world, name, node))
 
 
 @given('the BindRequest "{name}" is changed to "{node}" while the binder writes claim "{claim}"')
 def _(world: World, name: str, node: str, claim: str) -> None:
     """Change the selected node of the BindRequest just before the binder's next status update of the claim."""
-
-    def change() -> None:
-        write_field(world, BIND_REQUESTS, name, "spec.selectedNode", world.name(node))
-
-    faults.before_status_update(world, claim=claim, act=change)
+    faults.before_status_update(world, claim=claim, act=lambda: select_node(world, name, node))
 
 
 @given('the BindRequest "{name}" is deleted while the binder writes claim "{claim}"')

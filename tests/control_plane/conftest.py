@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from dra_conformance.control_plane.binaries import BinariesControlPlane, ProgramsMissing, Wanted, find
-from verification.third_party.catalogue import KUBERNETES
+from dra_conformance.control_plane.binaries import BinariesControlPlane
+from tests.real_plane import real_plane
 
 Pretend = Callable[..., Path]
 
@@ -32,12 +31,5 @@ def pretend() -> Pretend:
 @pytest.fixture(scope="module")
 def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BinariesControlPlane]:
     """A real control plane, started; without programs the test is skipped, and fails where CI promises them."""
-    try:
-        find(Wanted(KUBERNETES))
-    except ProgramsMissing as error:
-        if os.environ.get("CI", "").lower() == "true":
-            raise
-        pytest.skip(f"no real control plane on this machine: {error.message}")
-    folder = tmp_path_factory.mktemp("plane")
-    with BinariesControlPlane(kubernetes_version=KUBERNETES, directory=folder / "api", logs=folder / "logs") as made:
+    with real_plane(tmp_path_factory.mktemp("plane")) as made:
         yield made

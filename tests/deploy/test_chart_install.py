@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,9 +9,9 @@ import pytest
 
 from dra_api.client import Forbidden, KubeClient
 from dra_api.objects import DAEMON_SETS, DEPLOYMENTS, RESOURCE_CLAIMS, Resource
-from dra_conformance.control_plane.binaries import BinariesControlPlane, ProgramsMissing, Wanted, find
+from dra_conformance.control_plane.binaries import BinariesControlPlane
 from tests.deploy.helm import CHART, NAMESPACE, Helm, helm_fixture
-from verification.third_party.catalogue import KUBERNETES
+from tests.real_plane import real_plane
 
 __all__ = ["helm_fixture"]
 
@@ -26,14 +25,7 @@ EVERYTHING: dict[str, Any] = {
 
 @pytest.fixture(scope="module")
 def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BinariesControlPlane]:
-    try:
-        find(Wanted(KUBERNETES))
-    except ProgramsMissing as error:
-        if os.environ.get("CI", "").lower() == "true":
-            raise
-        pytest.skip(f"no real control plane on this machine: {error.message}")
-    folder = tmp_path_factory.mktemp("plane")
-    with BinariesControlPlane(kubernetes_version=KUBERNETES, directory=folder / "api", logs=folder / "logs") as made:
+    with real_plane(tmp_path_factory.mktemp("plane")) as made:
         yield made
 
 

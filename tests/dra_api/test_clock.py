@@ -142,7 +142,7 @@ class JumpingClock(AdvanceableClock):
         if self.reads == 0:
             before = self._offset
             threading.Thread(target=self.advance, args=(3600,), daemon=True).start()
-            while self._offset == before:  # the thread then waits for the lock of whoever waits
+            while self._offset == before:  # the thread then waits for the lock of the waiter
                 threading.Event().wait(0.001)
         return found
 
