@@ -933,7 +933,13 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.allocate:check_claim", lambda claim, classes, features: None)
 
 
-@mutant("fractions-rounded-up-to-whole-numbers", rule="DRA-204b")
+@mutant("fractions-rounded-up-before-1.37", rule="DRA-204b", kubernetes_version="1.36")
+@mutant(
+    "fractions-rounded-up-to-whole-numbers",
+    rule="DRA-488",
+    kubernetes_version="1.37",
+    feature_gates=("DRAFractionalCapacityRange=true",),
+)
 def _(patch: Patch) -> None:
     """Amounts are rounded up to whole numbers before they are compared with the policy."""
 

@@ -471,8 +471,7 @@ Feature: Consumable capacity
       """
     Then exactly 3 of the claims "p-1, p-2, p-3, p-4, p-5, p-6, p-7, p-8" are allocated
 
-  @DRA-204b
-  Scenario: Fractions of a capacity are rounded up to steps exactly
+  Scenario Outline: Fractions of a capacity are rounded up to steps exactly
     Given node "n1"
     And a ResourceSlice "shared" with:
       """
@@ -486,17 +485,28 @@ Feature: Consumable capacity
     And a ResourceClaim "shares" with:
       """
       requests:
-        - {name: one, exactly: {deviceClassName: $(class:accelerator), capacity: {requests: {m: 300m}}}}
+        - {name: one, exactly: {deviceClassName: $(class:accelerator), capacity: {requests: {m: <requested>}}}}
         - {name: two, exactly: {deviceClassName: $(class:accelerator), capacity: {requests: {m: 250m}}}}
         - {name: least, exactly: {deviceClassName: $(class:accelerator), capacity: {requests: {m: 50m}}}}
       """
     And a ResourceClaim "more" for 1 of "accelerator" with capacity {m: 260m}
     When a pod "train" using claim "shares" is created
-    Then request "one" of claim "shares" takes {m: 400m}
+    Then request "one" of claim "shares" takes {m: <taken>}
     And request "two" of claim "shares" takes {m: 250m}
     And request "least" of claim "shares" takes {m: 100m}
     When a pod "late" using claim "more" is created
     Then claim "more" stays unallocated
+
+    @DRA-204b @until:1.36
+    Examples: of every range
+      | requested | taken |
+      | 300m      | 400m  |
+
+    @DRA-488 @since:1.37 @gate:DRAFractionalCapacityRange
+    Examples: of a range with fractions
+      | requested | taken |
+      | 251m      | 400m  |
+      | 401m      | 550m  |
 
   @DRA-212
   Scenario: Requests of one claim do not exceed the capacity of a device together

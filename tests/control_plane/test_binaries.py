@@ -15,9 +15,11 @@ import urllib3
 
 from dra_api.client import ApiError, Forbidden, KubeClient
 from dra_api.clock import RealClock
+from dra_api.feature_gates import default_gates
 from dra_api.objects import NODES, RESOURCE_CLAIMS, RESOURCE_SLICES, SERVICE_ACCOUNTS, Obj
 from dra_conformance.control_plane.binaries import BinariesControlPlane, flags
 from dra_conformance.control_plane.binaries.programs import NEEDED
+from dra_conformance.control_plane.server_facts import differing, gates_of
 from dra_conformance.core.errors import TargetUnreachable
 from tests.control_plane.conftest import Pretend
 from verification.third_party.catalogue import KUBERNETES
@@ -82,6 +84,12 @@ def test_every_version_of_the_api_is_served(real: BinariesControlPlane) -> None:
     assert client.version()["gitVersion"] == real.version()
     assert real.feature_gates["DRAConsumableCapacity"] is True
     assert real.dead() == ""
+
+
+def test_the_gates_of_its_help_text_are_those_that_it_reports(real: BinariesControlPlane) -> None:
+    """Locked gates are not in the help text."""
+    assert differing(real.feature_gates, gates_of(real.transport())) == []
+    assert default_gates("1.37").items() <= gates_of(real.transport()).items()
 
 
 def test_reports_can_quote_the_programs_that_answer_before_the_database(real: BinariesControlPlane) -> None:

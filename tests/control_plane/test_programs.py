@@ -130,11 +130,13 @@ def test_gates_are_read_from_the_servers_help(pretend: Pretend, home: dict[str, 
             "kube:DRADeviceTaints=true|false (BETA - default=true)",
             "                kube:DRADeviceTaintRules=true|false (BETA - default=false)",
             "AllAlpha=true|false (ALPHA - default=false)",
+            "kube:DRALater=true|false (BETA - default=false), or DRALater=true|false (BETA - default=true) if "
+            "--min-compatibility-version>=1.37",
         )
     )
     pretend(folder, "kube-apiserver", "v1.36.2", body=told)
     gates = find(Wanted("1.36"), bin_dir=str(folder), environ=home).default_gates()
-    assert gates == {"DRADeviceTaints": True, "DRADeviceTaintRules": False, "AllAlpha": False}
+    assert gates == {"DRADeviceTaints": True, "DRADeviceTaintRules": False, "AllAlpha": False, "DRALater": False}
 
 
 def test_what_is_installed_is_listed(pretend: Pretend, home: dict[str, str], tmp_path: Path) -> None:

@@ -58,8 +58,12 @@ class Programs:
         return self.paths[name]
 
     def default_gates(self) -> dict[str, bool]:
-        """Return the feature gates of this API server with their defaults, from its help text."""
-        return {name: value == "true" for name, value in _GATE.findall(_output(self.paths[API_SERVER], "--help"))}
+        """Return the feature gates of this API server with their defaults, from its help text.
+
+        Of a gate with several defaults the first one holds: those after it need --min-compatibility-version.
+        """
+        found = _GATE.findall(_output(self.paths[API_SERVER], "--help"))
+        return {name: value == "true" for name, value in reversed(found)}
 
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
