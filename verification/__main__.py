@@ -4,6 +4,7 @@
 The commands:
   build [NAME ...]   build the third-party programs, or the named ones (needs Go); --all: those on request, too
   verify [NAME ...]  run everything below, or the named programs and checks (--help for the options)
+  programs [NAME ..] judge the reference components as other people's programs are judged
   reports            write reports/ again from the stored results (--check: list what differs)
   fidelity           compare the emulated API server with a real one, request by request
   fuzz [NAME ...]    give mutated inputs to everything that reads what others wrote (needs Atheris)
@@ -26,7 +27,7 @@ from collections.abc import Sequence
 
 from dra_conformance.core.errors import ExitCode, SuiteError
 from dra_conformance.kubelet.real import requirements
-from verification import explore, interpreters, jobs, releases, reports, results
+from verification import explore, interpreters, jobs, reference_programs, releases, reports, results
 from verification.prerequisites import missing
 from verification.taint_matrix import command as taint_matrix_command
 from verification.third_party import build, verify
@@ -55,6 +56,8 @@ def _commands() -> dict[str, tuple[float, list[str]]]:
     for part in range(1, _MUTANT_PARTS + 1):
         shard = f"{part}/{_MUTANT_PARTS}"
         found[f"mutants {shard}"] = (400.0, ["dra_conformance", "mutants", "--shard", shard])
+    for name, seat in reference_programs.SEATS.items():
+        found[f"programs {name}"] = (seat.takes, ["verification", "programs", name])
     if (BIN / "dra-allocator").exists():
         found["differential"] = (35.0, [_DIFFERENTIAL, "--cases", str(CASES), *seed])
         found["differential 1.36"] = (35.0, [_DIFFERENTIAL, "--cases", str(CASES), "--bug-compatible", "1.36", *seed])
@@ -164,6 +167,8 @@ def main(words: Sequence[str]) -> int:
             return interpreters.main(rest)
         case ["explore", *rest]:
             return explore.main(rest)
+        case ["programs", *rest]:
+            return reference_programs.run(rest)
         case ["taint-matrix", *rest]:
             return taint_matrix_command.main(rest)
         case ["fuzz", *rest]:
@@ -188,8 +193,8 @@ def main(words: Sequence[str]) -> int:
             return kind.main(rest, bin_dir=BIN)
     print(
         "usage: python -m verification "
-        "build [--all|NAME ...]|verify [NAME ...]|reports|fidelity|fuzz|rbac|docker|kind|interpreters|explore|"
-        "taint-matrix",
+        "build [--all|NAME ...]|verify [NAME ...]|programs [NAME ...]|reports|fidelity|fuzz|rbac|docker|kind|"
+        "interpreters|explore|taint-matrix",
         file=sys.stderr,
     )
     return ExitCode.USAGE
