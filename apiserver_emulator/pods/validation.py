@@ -167,7 +167,7 @@ def _container_claim_errors(container: Obj, field: str, names: set[str]) -> list
 
 
 def status_errors(pod: Obj, *, minor: int) -> list[FieldError]:
-    """Rule DRA-049 and the extended resource claim status."""
+    """Rules DRA-049 and DP-160."""
     problems: list[FieldError] = []
     status, spec = pod.get("status") or {}, pod["spec"]
     known = {claim.get("name") for claim in spec.get("resourceClaims") or ()}
@@ -195,8 +195,11 @@ def _extended_errors(extended: Obj, spec: Obj) -> list[FieldError]:
     field = "status.extendedResourceClaimStatus"
     problems: list[FieldError] = []
     claim = extended.get("resourceClaimName", "")
-    if not SUBDOMAIN.match(claim):
-        problems.append(invalid(f"{field}.resourceClaimName", claim, SUBDOMAIN_TEXT))
+    if not claim:
+        problems.append(required(f"{field}.resourceClaimName"))
+    elif len(claim) > 253 or not SUBDOMAIN.match(claim):
+        text = too_long_name(253) if len(claim) > 253 else SUBDOMAIN_TEXT
+        problems.append(invalid(f"{field}.resourceClaimName", claim, text))
     mappings = extended.get("requestMappings") or []
     if not mappings:
         problems.append(required(f"{field}.requestMappings", "at least one request mapping is required"))
@@ -216,9 +219,8 @@ def _extended_errors(extended: Obj, spec: Obj) -> list[FieldError]:
             problems.append(invalid(f"{where}.containerName", key[0], f"{_ENTRY} spec.containers.name"))
         elif key[1] not in ((container.get("resources") or {}).get("requests") or {}):
             problems.append(invalid(f"{where}.resourceName", key[1], _RESOURCE))
-        if not LABEL.match(key[2]):
-            # Upstream's path lacks the mapping.
-            problems.append(invalid(f"{field}.requestName", key[2], LABEL_TEXT))
+        # Upstream's path lacks the mapping.
+        problems += _label_error(f"{field}.requestName", key[2])
     return problems
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Callable
 from typing import Any
 
-from dra_api.status import StatusError
+from dra_api.status import StatusError, duplicate
 from dra_conformance.engine.mutation import Patch, mutant
 
 _SELECTORS = "apiserver_emulator.selectors"
@@ -271,3 +272,38 @@ def _(patch: Patch) -> None:
         "apiserver_emulator.pods.strategy:status_errors",
         lambda original: lambda pod, *, minor: original(pod, minor=min(minor, 35)),
     )
+
+
+@mutant("mapped-resource-of-any-container", rule="DP-160")
+def _(patch: Patch) -> None:
+    """A mapping for extended resources may name the resource of another container."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def errors(extended: Any, spec: Any) -> Any:
+            lists = [spec.get(field) or [] for field in ("initContainers", "containers")]
+            every = {
+                k: v for one in itertools.chain(*lists) for k, v in (one["resources"].get("requests") or {}).items()
+            }
+            alike = [[{**one, "resources": {"requests": every}} for one in found] for found in lists]
+            return original(extended, {**spec, "initContainers": alike[0], "containers": alike[1]})
+
+        return errors
+
+    patch.wrap("apiserver_emulator.pods.validation:_extended_errors", make)
+
+
+@mutant("mapping-of-one-request-for-a-resource", rule="DP-160")
+def _(patch: Patch) -> None:
+    """A resource of a container is mapped to one request only."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def errors(extended: Any, spec: Any) -> Any:
+            mappings = extended.get("requestMappings") or []
+            pairs = [(one.get("containerName"), one.get("resourceName")) for one in mappings]
+            twice = [at for at, pair in enumerate(pairs) if pair in pairs[:at]]
+            field = "status.extendedResourceClaimStatus.requestMappings"
+            return [*original(extended, spec), *(duplicate(f"{field}[{at}]", "") for at in twice)]
+
+        return errors
+
+    patch.wrap("apiserver_emulator.pods.validation:_extended_errors", make)

@@ -147,6 +147,51 @@ Feature: API validation of templates, classes and pods
     When its status "status.resourceClaimStatuses" is updated to [{name: gpu}]
     Then its "status.resourceClaimStatuses" reads [{name: gpu}]
 
+  @DP-160
+  Scenario: The status for extended resources maps resources of containers to requests
+    Given the manifest "claims/pod-with-extended-resources"
+    And it is created
+    When its status "status.extendedResourceClaimStatus" is updated to {resourceClaimName: extended, requestMappings: [{containerName: load, resourceName: example.com/gpu, requestName: container-0-request-0}, {containerName: main, resourceName: example.com/gpu, requestName: container-0-request-0}, {containerName: side, resourceName: example.com/nic, requestName: container-2-request-0}]}
+    Then the API server accepts it
+    And its "status.extendedResourceClaimStatus.requestMappings[*].containerName" reads [load, main, side]
+
+  @DP-160 @since:1.36
+  Scenario: The status for extended resources maps a resource of a container to two requests
+    Given the manifest "claims/pod-with-extended-resources"
+    And it is created
+    When its status "status.extendedResourceClaimStatus" is updated to {resourceClaimName: extended, requestMappings: [{containerName: load, resourceName: example.com/gpu, requestName: a}, {containerName: load, resourceName: example.com/gpu, requestName: b}]}
+    Then the API server accepts it
+    And its "status.extendedResourceClaimStatus.requestMappings[*].requestName" reads [a, b]
+
+  @DP-160
+  Scenario Outline: A status for extended resources with <what> is refused at its field
+    Given the manifest "claims/pod-with-extended-resources"
+    And it is created
+    When its status "status.extendedResourceClaimStatus" is updated to <value>
+    Then the API server refuses it: <reason> at "status.extendedResourceClaimStatus.<field>"
+
+    Examples:
+      | what                            | value                                                                                                                                                                                                               | reason   | field                            |
+      | no mapping                      | {resourceClaimName: extended, requestMappings: []}                                                                                                                                                                  | Required | requestMappings                  |
+      | an unknown container            | {resourceClaimName: extended, requestMappings: [{containerName: main, resourceName: example.com/gpu, requestName: a}, {containerName: other, resourceName: example.com/gpu, requestName: b}]}                        | Invalid  | requestMappings[1].containerName |
+      | a resource of another container | {resourceClaimName: extended, requestMappings: [{containerName: main, resourceName: example.com/gpu, requestName: a}, {containerName: side, resourceName: example.com/gpu, requestName: b}]}                         | Invalid  | requestMappings[1].resourceName  |
+      | an unknown resource             | {resourceClaimName: extended, requestMappings: [{containerName: main, resourceName: example.com/other, requestName: a}]}                                                                                            | Invalid  | requestMappings[0].resourceName  |
+      | no claim                        | {requestMappings: [{containerName: main, resourceName: example.com/gpu, requestName: a}]}                                                                                                                           | Required | resourceClaimName                |
+      | an ill-formed claim name        | {resourceClaimName: A_b, requestMappings: [{containerName: main, resourceName: example.com/gpu, requestName: a}]}                                                                                                   | Invalid  | resourceClaimName                |
+
+  # The causes name several fields, or a field without the number of its mapping.
+  @DP-160
+  Scenario Outline: A status for extended resources with <what> is refused
+    Given the manifest "claims/pod-with-extended-resources"
+    And it is created
+    When its status "status.extendedResourceClaimStatus" is updated to {resourceClaimName: extended, requestMappings: [{containerName: main, resourceName: example.com/gpu, requestName: <first>}, {containerName: <container>, resourceName: <resource>, requestName: <second>}]}
+    Then the API server refuses it with 422 Invalid
+
+    Examples:
+      | what                       | first | container | resource        | second |
+      | an ill-formed request name | a     | side      | example.com/nic | A_b    |
+      | a mapping twice            | a     | main      | example.com/gpu | a      |
+
   @DRA-538 @DRA-539 @since:1.37
   Scenario: A status update without claim statuses keeps them, and an empty list clears the list
     Given the manifest "claims/pod"

@@ -234,8 +234,8 @@ def test_a_mapping_of_extended_resources_names_a_container_and_its_resource(clie
     client.create(PODS, pod("p", containers=[container]))
     good = {"containerName": "a", "resourceName": "example.com/gpu", "requestName": "r"}
 
-    def put(*mappings: Obj) -> list[str]:
-        status = {"extendedResourceClaimStatus": {"resourceClaimName": "c", "requestMappings": list(mappings)}}
+    def put(*mappings: Obj, claim: str = "c") -> list[str]:
+        status = {"extendedResourceClaimStatus": {"resourceClaimName": claim, "requestMappings": list(mappings)}}
         with pytest.raises(Invalid) as refused:
             client.patch(PODS, "p", {"status": status}, "default", subresource="status")
         return [each["field"].removeprefix("status.extendedResourceClaimStatus.") for each in refused.value.causes]
@@ -243,6 +243,9 @@ def test_a_mapping_of_extended_resources_names_a_container_and_its_resource(clie
     assert put({**good, "containerName": "z"}) == ["requestMappings[0].containerName"]
     assert put({**good, "resourceName": "example.com/nic"}) == ["requestMappings[0].resourceName"]
     assert put({**good, "requestName": "Not_Valid"}) == ["requestName"]
+    assert put({**good, "requestName": "r" * 64}) == ["requestName"]
+    assert put() == ["requestMappings"]
+    assert put(good, claim="") == put(good, claim="A_b") == put(good, claim="c" * 254) == ["resourceClaimName"]
     assert put(good, good) == [
         f"requestMappings[1].{name}" for name in ("containerName", "resourceName", "requestName")
     ]
