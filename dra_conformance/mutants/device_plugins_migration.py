@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
-from dra_conformance.kubelet.errors import DeviceStartFailed
+from dra_conformance.kubelet.errors import AdmissionRefused, DeviceStartFailed
 
 ALLOCATOR = "dra_conformance.kubelet.device_allocation:DeviceAllocator"
 
@@ -72,3 +72,24 @@ def _(patch: Patch) -> None:
         return align
 
     patch.wrap(f"{ALLOCATOR}._align", make)
+
+
+@mutant("pod-of-a-claim-admitted-again-with-its-resource", rule="DP-156")
+def _(patch: Patch) -> None:
+    """After a restart, a pod that runs with devices of a claim is admitted as if a plugin served its resource."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def write(self: Any, pod: Any, state: Any) -> None:
+            by_claim = (pod.get("status") or {}).get("extendedResourceClaimStatus")
+            if by_claim and self._devices is not None and not state.admitted:
+                try:
+                    self._devices.admit(without_claim(pod))
+                except AdmissionRefused as error:
+                    self._reject(pod, state, error)
+                    return
+                state.admitted = True
+            original(self, pod, state)
+
+        return write
+
+    patch.wrap("dra_conformance.kubelet.pods:PodWorkers._write_running", make)

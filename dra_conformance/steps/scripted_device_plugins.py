@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +17,8 @@ _OPTIONS: Mapping[str, str] = {
     "PreStartContainer": "pre_start_required",
     "GetPreferredAllocation": "get_preferred_allocation_available",
 }
+
+_MANY = re.compile(r"(?P<count>\d+) devices(?: with ids of (?P<length>\d+) characters)?")
 
 
 @dataclass(slots=True)
@@ -186,10 +189,10 @@ def _(world: World, plugin: str, behaviour: str) -> None:
     """The plugin does this now, or behaves like this from now on.
 
     `registers`, also `with version "V"`, `with resource "NAME"` or `with options "CALLS"`; `lists "id health, …"`, with
-    the NUMA nodes of a device as in `gpu-0 Healthy 0+1`, or `lists nothing`; `fails the next METHOD`, `fails each
-    METHOD`, `fails no METHOD`; `answers the next Allocate with nothing`; `prefers "ids"`; `also gives "name"`; `ends`;
-    `ends its streams`; `starts again`; `appears in plugins_registry`, also `with version "V"` or `with resource
-    "NAME"`; `disappears from plugins_registry`.
+    the NUMA nodes of a device as in `gpu-0 Healthy 0+1`, `lists nothing` or `lists N devices`, also `with ids of N
+    characters`; `fails the next METHOD`, `fails each METHOD`, `fails no METHOD`; `answers the next Allocate with
+    nothing`; `prefers "ids"`; `also gives "name"`; `ends`; `ends its streams`; `starts again`; `appears in
+    plugins_registry`, also `with version "V"` or `with resource "NAME"`; `disappears from plugins_registry`.
     """
     scripted = plugin_of(world, plugin)
     what, _, rest = behaviour.partition(" ")
@@ -198,7 +201,11 @@ def _(world: World, plugin: str, behaviour: str) -> None:
         case "registers":
             world.state(ScriptedPlugins).answers[plugin] = _register_with(world, scripted, rest.removeprefix("with "))
         case "lists":
-            scripted.offer([] if rest == "nothing" else [_device(one) for one in words(quoted)])
+            many = _MANY.fullmatch(rest)
+            if many:
+                scripted.offer(_many_devices(plugin, int(many["count"]), int(many["length"] or 0)))
+            else:
+                scripted.offer([] if rest == "nothing" else [_device(one) for one in words(quoted)])
         case "fails":
             _fail(scripted, rest)
         case "answers":
@@ -224,6 +231,11 @@ def _(world: World, plugin: str, behaviour: str) -> None:
         case _:
             raise SpecificationError(f"{world.scenario.where}: a device plugin cannot {behaviour!r}")
     world.settle()
+
+
+def _many_devices(alias: str, count: int, length: int) -> list[PluginDevice]:
+    """Return Healthy devices that are called by the plugin's name and a number, filled up to a length."""
+    return [PluginDevice(f"{alias}-{number}".ljust(length, "x")) for number in range(count)]
 
 
 def _device(described: str) -> PluginDevice:

@@ -95,3 +95,30 @@ Feature: The node shows the devices of plugins
     Then node "n1" has 3 of "example.com/gpu", 0 allocatable [DP-034]
     When 60 seconds pass
     Then the scripted device plugin "gpu" has received 1 ListAndWatch calls [DP-037]
+
+  @DP-152
+  Scenario Outline: A plugin that <what> does not affect another plugin
+    Given pod "first" with 1 of "example.com/gpu" is bound by hand to "n1"
+    And a scripted device plugin "bad" on "n1" with 1 devices of "example.com/bad"
+    Then pod "first" reaches phase Running
+    When the scripted device plugin "bad" <behaviour>
+    And pod "other" with 1 of "example.com/bad" is bound by hand to "n1"
+    Then node "n1" keeps 3 of "example.com/gpu", 3 allocatable
+    When the scripted device plugin "gpu" lists "gpu-0 Healthy, gpu-1 Healthy, gpu-2 Healthy, gpu-3 Healthy"
+    Then node "n1" has 4 of "example.com/gpu", 4 allocatable
+    When pod "second" with 3 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "second" reaches phase Running
+    And pods "first, second" on "n1" share no device of "gpu"
+    And the Pod "first" keeps "status.phase" Running
+    And the scripted device plugin "gpu" has received 2 Allocate calls
+    And the scripted device plugin "gpu" has received 1 ListAndWatch calls
+
+    Examples:
+      | what                             | behaviour                                                 |
+      | lists health in other words      | lists "bad-0 healthy, bad-1 , bad-2 OK"                   |
+      | lists an id twice                | lists "bad-0 Healthy, bad-0 Unhealthy, bad-1 Healthy"     |
+      | lists 10000 devices              | lists 10000 devices                                       |
+      | lists ids of a MiB               | lists 1024 devices with ids of 1024 characters            |
+      | ends its streams                 | ends its streams                                          |
+      | fails each Allocate              | fails each Allocate                                       |
+      | answers Allocate with nothing    | answers the next Allocate with nothing                    |

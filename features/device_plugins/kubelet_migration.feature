@@ -1,7 +1,7 @@
 @profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
-Feature: Pods that a claim serves run on a node that had a device plugin
-  A node moves from a device plugin to a DRA driver. The plugin of the resource has ended, and a claim serves the
-  resource for a new pod.
+Feature: Pods that a claim serves run on a node that had or has a device plugin
+  A node moves from a device plugin to a DRA driver, or back. A claim serves a resource for one pod, and a plugin has
+  ended, or registers, for the same resource.
 
   Scenario Outline: A pod that a claim serves starts if the plugin ended <when>
     Given node "n1" with a kubelet that serves device plugins
@@ -48,3 +48,30 @@ Feature: Pods that a claim serves run on a node that had a device plugin
     When the scripted device plugin "gpu" ends
     And pod "claimed" is bound by hand to "n1"
     Then pod "claimed" reaches phase Running
+
+  @DP-156
+  Scenario: A pod that a claim serves runs on when the kubelet restarts after a plugin has registered
+    Given node "n1" with a kubelet that serves device plugins
+    And a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "claimed" with the reserved claims "a" and the containers:
+      | name | claims | resources       |
+      | main |        | example.com/gpu |
+    And pod "claimed" uses the claim "a" for extended resources:
+      | container | resource        | request |
+      | main      | example.com/gpu | main    |
+    And pod "claimed" is bound by hand to "n1"
+    Then pod "claimed" reaches phase Running
+    # kubelet 1.37.2 counts the devices of claims as well when it compares a pod with its node.
+    Given a scripted device plugin "gpu" on "n1" with 2 devices of "example.com/gpu"
+    Then node "n1" has 2 of "example.com/gpu", 2 allocatable
+    When pod "plain" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "plain" reaches phase Running
+    When the kubelet of "n1" is stopped
+    And a kubelet starts on "n1"
+    Then node "n1" has 0 of "example.com/gpu", 0 allocatable
+    And the Pod "claimed" keeps "status.phase" Running
+    When the scripted device plugin "gpu" starts again
+    Then node "n1" has 2 of "example.com/gpu", 2 allocatable
+    And the Pod "claimed" keeps "status.phase" Running
+    And the scripted device plugin "gpu" has received 1 Allocate calls
