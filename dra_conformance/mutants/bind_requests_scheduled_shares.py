@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -112,6 +114,36 @@ def _(patch: Patch) -> None:
     def wrapped(original: Any) -> Any:
         def amount(self: ShareRequest, gpu_memory: int) -> Fraction | None:
             return original(self, gpu_memory) or (Fraction(1) if gpu_memory else None)
+
+        return amount
+
+    patch.wrap(f"{_SHARES}:ShareRequest.amount", wrapped)
+
+
+@mutant("scheduler-rounds-gpu-memory-to-nearest", rule="KAI-312")
+def _(patch: Patch) -> None:
+    """The portion of a share by memory is rounded to the nearest hundredth."""
+    _round_portions(patch, round)
+
+
+@mutant("scheduler-rounds-gpu-memory-down", rule="KAI-312")
+def _(patch: Patch) -> None:
+    """The portion of a share by memory is rounded down to hundredths."""
+    _round_portions(patch, math.floor)
+
+
+@mutant("scheduler-adds-a-hundredth-to-gpu-memory", rule="KAI-312")
+def _(patch: Patch) -> None:
+    """A portion that is a number of hundredths already is rounded up to the next one."""
+    _round_portions(patch, lambda hundredths: math.floor(hundredths) + 1)
+
+
+def _round_portions(patch: Patch, rounded: Callable[[Fraction], int]) -> None:
+    def wrapped(original: Any) -> Any:
+        def amount(self: ShareRequest, gpu_memory: int) -> Fraction | None:
+            exact = original(self, gpu_memory)
+            by_memory = self.memory and exact is not None
+            return Fraction(rounded(Fraction(self.memory * 100, gpu_memory)), 100) if by_memory else exact
 
         return amount
 

@@ -96,6 +96,21 @@ Feature: The scheduler gives pods shares of GPUs
       | 50000  |
       | 80000  |
 
+  @KAI-312
+  Scenario Outline: The portion of a share by memory is rounded up to hundredths (<memory> of <gpu> MiB)
+    Given node "n1" has {nvidia.com/gpu: 1} of a device plugin
+    And "metadata.labels['nvidia.com/gpu.memory']" of the Node "n1" is set to "<gpu>"
+    When a pod "memory" that shares GPUs by {gpu-memory: "<memory>"} is created
+    Then the BindRequest of pod "memory" has "spec.receivedGPU" {count: 1, portion: "<portion>"}
+
+    Examples:
+      | memory | gpu   | portion |
+      | 10000  | 30000 | 0.34    |
+      | 20001  | 40000 | 0.51    |
+      | 1      | 40000 | 0.01    |
+      | 15000  | 30000 | 0.50    |
+      | 29999  | 30000 | 1.00    |
+
   @KAI-386
   Scenario Outline: A pod whose gpu-fraction is <text> is no share
     Given node "n1" has {nvidia.com/gpu: 1} of a device plugin
