@@ -261,6 +261,12 @@ def _(patch: Patch) -> None:
 @mutant("scheduler-keeps-a-pod-for-its-lost-node", rule="KAI-457")
 def _(patch: Patch) -> None:
     """A pod with claims whose BindRequest was deleted is offered no other node, as in KAI 0.12."""
+@mutant("scheduler-uses-claims-of-other-pods", rule="KAI-453")
+def _(patch: Patch) -> None:
+    """The claim that a pod's status names for a template is used, whoever owns it."""
+    patch.replace("reference_impl.scheduler.pod_claims:belongs_to", lambda claim, pod: True)
+
+
     stuck: set[Any] = set()
 
     def cleaning(original: Any) -> Any:

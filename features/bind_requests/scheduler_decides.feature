@@ -160,6 +160,21 @@ Feature: Devices in BindRequests are in use
     Then the BindRequest of pod "plain" gives claim "plain" 1 devices on its node
     And pod "late" gets no BindRequest
 
+  @KAI-453
+  Scenario: A claim that was not created for the pod is not used for its template
+    Given the claim-controller is stopped
+    And node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "foreign" for 1 of "accelerator"
+    And a ResourceClaim "plain" for 1 of "accelerator"
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And a pod "late" using template "one"
+    And "status.resourceClaimStatuses" of the Pod "late" is set to [{name: gpu, resourceClaimName: foreign}]
+    And a pod "plain" using claim "plain"
+    # The scheduler has tried the pod that was created before.
+    Then the BindRequest of pod "plain" gives claim "plain" 1 devices on its node
+    And pod "late" gets no BindRequest
+
   @KAI-042
   Scenario: A pod is scheduled once its claim exists
     Given node "n1" with 2 devices
