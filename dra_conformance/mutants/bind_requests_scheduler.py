@@ -10,6 +10,7 @@ from reference_impl.scheduler.cycle import Decision, Refusal
 from reference_impl.scheduler.pod_claims import NotReady
 
 _SCHEDULER = "reference_impl.scheduler.scheduler:Scheduler"
+_NODE_FILTER = "reference_impl.scheduler.node_filter"
 
 
 @mutant("scheduler-schedules-claims-with-gate-off", rule="KAI-040")
@@ -258,15 +259,15 @@ def _(patch: Patch) -> None:
     resolve_leniently(patch, "is being deleted")
 
 
-@mutant("scheduler-keeps-a-pod-for-its-lost-node", rule="KAI-457")
-def _(patch: Patch) -> None:
-    """A pod with claims whose BindRequest was deleted is offered no other node, as in KAI 0.12."""
 @mutant("scheduler-uses-claims-of-other-pods", rule="KAI-453")
 def _(patch: Patch) -> None:
     """The claim that a pod's status names for a template is used, whoever owns it."""
     patch.replace("reference_impl.scheduler.pod_claims:belongs_to", lambda claim, pod: True)
 
 
+@mutant("scheduler-keeps-a-pod-for-its-lost-node", rule="KAI-457")
+def _(patch: Patch) -> None:
+    """A pod with claims whose BindRequest was deleted is offered no other node, as in KAI 0.12."""
     stuck: set[Any] = set()
 
     def cleaning(original: Any) -> Any:
@@ -301,3 +302,46 @@ def _(patch: Patch) -> None:
             self.nodes.pop(name, None)
 
     patch.replace("reference_impl.scheduler.cluster_view:ClusterView._node_deleted", node_deleted)
+
+
+@mutant("scheduler-looks-at-no-condition", rule="KAI-317")
+def _(patch: Patch) -> None:
+    """Conditions of nodes are ignored, as in kube-scheduler."""
+    patch.replace(f"{_NODE_FILTER}:unhealthy", lambda node: "")
+
+
+@mutant("scheduler-looks-at-ready-only", rule="KAI-317")
+def _(patch: Patch) -> None:
+    """A node under pressure gets pods."""
+    patch.replace(f"{_NODE_FILTER}:_HEALTHY", {"Ready": "True"})
+
+
+@mutant("scheduler-takes-unknown-for-healthy", rule="KAI-317")
+def _(patch: Patch) -> None:
+    """A condition whose status is Unknown keeps no pods away."""
+
+    def wrapped(original: Any) -> Any:
+        def unhealthy(node: Obj) -> str:
+            status = node.get("status") or {}
+            known = [one for one in status.get("conditions") or () if one.get("status") != "Unknown"]
+            found: str = original({**node, "status": {**status, "conditions": known}})
+            return found
+
+        return unhealthy
+
+    patch.wrap(f"{_NODE_FILTER}:unhealthy", wrapped)
+
+
+@mutant("scheduler-misses-a-healed-node", rule="KAI-317")
+def _(patch: Patch) -> None:
+    """Waiting pods are not tried again when a condition of a node changes."""
+    compare = "reference_impl.scheduler.cluster_view:_same_for_pods"
+    patch.wrap(
+        compare,
+        lambda original: (
+            lambda before, after: original(
+                {**before, "status": {**before["status"], "conditions": []}},
+                {**after, "status": {**after["status"], "conditions": []}},
+            )
+        ),
+    )

@@ -239,3 +239,26 @@ Feature: Devices in BindRequests are in use
     And a pod "without" without claims
     Then the BindRequest of pod "without" has "spec.selectedNode" $(node:n1)
     And pod "with" gets no BindRequest
+
+  @KAI-317
+  Scenario Outline: A node whose condition <condition> is <status> gets no pods
+    Given node "n1"
+    And node "n2"
+    And node "n1" has {nvidia.com/gpu: 1} of a device plugin
+    And "status.conditions" of the Node "n1" is set to [{type: <condition>, status: "<status>"}]
+    And a pod "gpu" requesting {nvidia.com/gpu: 1}
+    And a pod "plain" without claims
+    # The scheduler has tried the pod that was created before.
+    Then the BindRequest of pod "plain" has "spec.selectedNode" $(node:n2)
+    And pod "gpu" gets no BindRequest
+    When "status.conditions" of the Node "n1" is set to [{type: <condition>, status: "<healthy>"}]
+    Then the BindRequest of pod "gpu" has "spec.selectedNode" $(node:n1)
+
+    Examples:
+      | condition          | status  | healthy |
+      | Ready              | False   | True    |
+      | Ready              | Unknown | True    |
+      | MemoryPressure     | True    | False   |
+      | DiskPressure       | Unknown | False   |
+      | PIDPressure        | True    | False   |
+      | NetworkUnavailable | True    | False   |

@@ -17,7 +17,7 @@ from dra_api.informer import Change
 from dra_api.objects import Obj, key_of, meta, name_of, uid_of
 from reference_impl import gpu_groups
 from reference_impl.node_selector import NodeFacts
-from reference_impl.scheduler import bind_requests, extended_resources, gpu_shares, pod_resources
+from reference_impl.scheduler import bind_requests, extended_resources, gpu_shares, node_filter, pod_resources
 from reference_impl.scheduler.allocator import DeviceClass
 from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.claim_ledger import ClaimKey, ClaimLedger
@@ -440,4 +440,5 @@ def _same_for_pods(before: Obj, after: Obj) -> bool:
         before.get("spec") == after.get("spec")
         and meta(before).get("labels") == meta(after).get("labels")
         and (before.get("status") or {}).get("allocatable") == (after.get("status") or {}).get("allocatable")
+        and node_filter.unhealthy(before) == node_filter.unhealthy(after)
     )

@@ -291,8 +291,10 @@ class Cycle:
         if extended:
             instead = extended_resources.by_devices(extended, state.allocatable)
             needs = {name: value for name, value in needs.items() if name not in instead}
-        return node_filter.refusal(pod, state.node, state.facts) or node_filter.full(
-            needs, self._view.used(state.facts.name), state.allocatable
+        return (
+            ("" if self._makes_claims else node_filter.unhealthy(state.node))
+            or node_filter.refusal(pod, state.node, state.facts)
+            or node_filter.full(needs, self._view.used(state.facts.name), state.allocatable)
         )
 
     # -- outcome ---------------------------------------------------------------------------------------------------

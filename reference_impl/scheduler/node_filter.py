@@ -3,6 +3,7 @@
 Pure functions over the API's dicts. The reasons have kube-scheduler's wording.
 
 Source: kube-scheduler plugins NodeUnschedulable, TaintToleration, NodeAffinity, NodeResourcesFit (v1.36).
+`unhealthy`: KAI-Scheduler 0.12.0 and 0.17 pkg/scheduler/scheduler_util/scheduler_utils.go.
 """
 
 from __future__ import annotations
@@ -15,6 +16,14 @@ from reference_impl.scheduler.allocator import taints
 from reference_impl.scheduler.allocator.model import Taint
 from reference_impl.scheduler.pod_resources import Amounts
 
+# Conditions that keep pods away, each with the status of a healthy node (KAI-317).
+_HEALTHY = {
+    "Ready": "True",
+    "MemoryPressure": "False",
+    "DiskPressure": "False",
+    "PIDPressure": "False",
+    "NetworkUnavailable": "False",
+}
 _CORDONED = Taint("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 
@@ -27,6 +36,18 @@ def cordoned(pod: Obj, node: Obj) -> str:
     """Return the reason if the node accepts no new pods."""
     if (node.get("spec") or {}).get("unschedulable") and not tolerates(pod, _CORDONED):
         return "node(s) were unschedulable"
+    return ""
+
+
+def unhealthy(node: Obj) -> str:
+    """Return the reason if a condition of the node keeps pods away; a condition that is missing does not (KAI-317).
+
+    KAI-Scheduler looks at conditions; kube-scheduler only at the taints that the node controller derives from them.
+    """
+    for condition in (node.get("status") or {}).get("conditions") or ():
+        kind = str(condition.get("type"))
+        if kind in _HEALTHY and condition.get("status") != _HEALTHY[kind]:
+            return f"node(s) had condition {kind}={condition.get('status')}"
     return ""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from itertools import count
 
 import pytest
@@ -142,6 +143,11 @@ def test_a_seed_orders_equal_nodes_repeatably():
     assert len(orders) > 1
 
 
+def with_conditions(**status: str) -> Obj:
+    conditions = [{"type": name, "status": value} for name, value in status.items()]
+    return {**node("node-a"), "status": {"conditions": conditions}}
+
+
 @pytest.mark.parametrize(
     ("unfit", "spec", "reason"),
     [
@@ -173,12 +179,32 @@ def test_a_seed_orders_equal_nodes_repeatably():
             "Insufficient cpu",
         ),
         ({**node("node-a"), "status": {"allocatable": {"pods": "0"}}}, {}, "Too many pods"),
+        (with_conditions(Ready="False"), {}, "node(s) had condition Ready=False"),
+        (with_conditions(Ready="True", PIDPressure="Unknown"), {}, "node(s) had condition PIDPressure=Unknown"),
     ],
 )
 def test_unfit_nodes_are_named_by_reason(unfit, spec, reason):
     cluster = Cluster(unfit, gpus(1), claim(request()))
     message = refused(cluster.decide(pod("p", "c", **spec)))
     assert message == f"0/1 nodes are available: 1 {reason}."
+
+
+def test_a_node_whose_condition_changes_has_room_again():
+    cluster = Cluster(with_conditions(Ready="Unknown"), gpus(1), claim(request()))
+    refused(cluster.decide(pod("p", "c")))
+    cluster.heard.clear()
+    cluster.apply(with_conditions(Ready="Unknown", DiskPressure="True"))
+    assert cluster.heard == []
+    cluster.apply(with_conditions(Ready="True", DiskPressure="False", Other="True"))
+    assert cluster.heard == ["room node-a"]
+    assert devices_of(cluster.decide(pod("p", "c"))) == ["node-a/d0"]
+
+
+def test_conditions_do_not_matter_to_a_scheduler_that_binds_itself():
+    cluster = Cluster(with_conditions(Ready="False"))
+    direct = Cycle(cluster.view, features=Features(), max_steps=20_000, now=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+    with cluster.view.lock:
+        assert isinstance(direct.decide(pod("p")), Decision)
 
 
 def test_tolerated_taints_do_not_matter():
