@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from dra_api.allocations import results_of_allocation
 from dra_api.objects import BIND_REQUESTS, Obj, name_of, namespace_of
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.scheduler.cycle import Decision, Refusal
 from reference_impl.scheduler.pod_claims import NotReady
 
 _SCHEDULER = "reference_impl.scheduler.scheduler:Scheduler"
+_LEDGER = "reference_impl.scheduler.claim_ledger:ClaimLedger"
 _NODE_FILTER = "reference_impl.scheduler.node_filter"
 
 
@@ -345,3 +347,54 @@ def _(patch: Patch) -> None:
             )
         ),
     )
+
+
+@mutant("scheduler-never-frees-what-others-promised", rule="KAI-455")
+def _(patch: Patch) -> None:
+    """A device of a BindRequest that this process did not write is marked for ever, as in KAI 0.12."""
+
+    def wrapped(original: Any) -> Any:
+        def promise(self: Any, source: str, key: Any, allocation: Obj) -> None:
+            if key not in self._entries:
+                self.taken.add(results_of_allocation(allocation))
+            original(self, source, key, allocation)
+
+        return promise
+
+    patch.wrap(f"{_LEDGER}.promise", wrapped)
+
+
+@mutant("scheduler-forgets-promises-of-changed-claims", rule="KAI-458")
+def _(patch: Patch) -> None:
+    """Each update of a claim without an allocation makes its devices free."""
+
+    def wrapped(original: Any) -> Any:
+        def set_status(self: Any, key: Any, allocation: Obj | None) -> bool:
+            entry = self._entries.get(key)
+            if entry is not None and allocation is None:
+                entry.pending.clear()
+                entry.assumed.clear()
+            freed: bool = original(self, key, allocation)
+            return freed
+
+        return set_status
+
+    patch.wrap(f"{_LEDGER}.set_status", wrapped)
+
+
+@mutant("scheduler-never-frees-changed-claims", rule="KAI-458")
+def _(patch: Patch) -> None:
+    """The devices that a BindRequest promised a claim are marked for ever when the claim changes before the binding."""
+
+    def wrapped(original: Any) -> Any:
+        def set_status(self: Any, key: Any, allocation: Obj | None) -> bool:
+            entry = self._entries.get(key)
+            if entry is not None and entry.pending and allocation is None:
+                for promised in entry.pending.values():
+                    self.taken.add(results_of_allocation(promised))
+            freed: bool = original(self, key, allocation)
+            return freed
+
+        return set_status
+
+    patch.wrap(f"{_LEDGER}.set_status", wrapped)

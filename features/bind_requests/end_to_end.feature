@@ -80,6 +80,53 @@ Feature: From a claim to a running container
     Then pod "second" is bound to "n1"
     And claim "shared" is reserved for exactly the pods "first, second"
 
+  @KAI-455
+  Scenario: Devices that were promised when the scheduler started are free after their pod has ended
+    Given the binder is stopped
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "pair" for 2 of "accelerator"
+    And a pod "former" using claim "one"
+    Then the BindRequest of pod "former" gives claim "one" 1 devices on its node
+    When the scheduler is started again
+    # The scheduler has observed the BindRequest that is not bound yet.
+    Given a pod "plain" without claims
+    Then pod "plain" gets exactly one BindRequest
+    When the binder is started
+    Then pod "former" is bound to "n1"
+    When pod "former" is force-deleted
+    And the ResourceClaim "one" is deleted
+    And a pod "next" using claim "pair" is created
+    Then pod "next" is bound to "n1"
+    And the BindRequest of pod "next" gives claim "pair" 2 devices on its node
+
+  @KAI-458
+  Scenario: A label on a claim that is not bound yet changes nothing about its devices
+    Given the binder is stopped
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "labelled" for 1 of "accelerator"
+    And a ResourceClaim "untouched" for 1 of "accelerator"
+    And a ResourceClaim "pair" for 2 of "accelerator"
+    And a pod "first" using claim "labelled"
+    Then the BindRequest of pod "first" gives claim "labelled" 1 devices on its node
+    When "metadata.labels" of the ResourceClaim "labelled" is set to {team: a}
+    And a pod "second" using claim "untouched" is created
+    Then 2 pods get BindRequests, with 2 distinct devices
+    When the binder is started
+    Then pod "first" is bound to "n1"
+    And pod "second" is bound to "n1"
+    And claim "labelled" has the allocation of entry "labelled" in the BindRequest of pod "first"
+    And every allocation is valid, and no device is allocated twice
+    When pod "first" is force-deleted
+    And pod "second" is force-deleted
+    And the ResourceClaim "labelled" is deleted
+    And the ResourceClaim "untouched" is deleted
+    And a pod "next" using claim "pair" is created
+    Then pod "next" is bound to "n1"
+    And the BindRequest of pod "next" gives claim "pair" 2 devices on its node
+
   @KAI-079
   Scenario: A BindRequest is deleted with its pod
     Given node "n1"
