@@ -56,6 +56,27 @@ def test_lists_and_mappings_are_indented_as_in_kubernetes_documents() -> None:
     assert documents.dump(value) == ("spec:\n  devices:\n  - name: a\n    tags:\n    - x\n    - y z\n  count: 2\n")
 
 
+def test_the_text_is_that_of_the_serializer_of_pyyaml() -> None:
+    value = {
+        "texts": list(_TEXTS),
+        "of": {text: [text, {}] for text in _TEXTS},
+        "others": [None, True, 1, 1.0, 1e-7, b"a"],
+    }
+    expected = yaml.dump(value, Dumper=yaml.CSafeDumper, sort_keys=False, allow_unicode=True, width=110)
+    assert documents.dump(value) == expected
+
+
+def test_an_object_that_occurs_twice_is_written_twice() -> None:
+    same = ["x"]
+    assert documents.dump([same, same]) == "- - x\n- - x\n"
+
+
+@pytest.mark.parametrize("value", [object(), {1}])
+def test_a_value_that_yaml_text_of_a_report_does_not_have_is_refused(value: object) -> None:
+    with pytest.raises((TypeError, yaml.YAMLError)):
+        documents.dump({"a": value})
+
+
 @pytest.mark.parametrize(
     "value",
     ["2026-13-45", "9" * 5000, "!!bool x", "!!int ''", "!!float x", "!!timestamp x", "\ud800", "[", "*a"],
