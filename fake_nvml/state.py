@@ -189,9 +189,7 @@ def _nameless(spec: GpuSpec) -> bytes:
 @lru_cache(maxsize=64)
 def _mig_uuids(gpu: str) -> bytes:
     """The UUIDs of all MIG devices that a GPU may ever have, as they lie in its state."""
-    return b"".join(
-        mig_uuid(gpu, gi, ci).bytes for gi in range(MAX_GPU_INSTANCES) for ci in range(MAX_COMPUTE_INSTANCES)
-    )
+    return b"".join(mig_uuid(gpu, gi, ci) for gi in range(MAX_GPU_INSTANCES) for ci in range(MAX_COMPUTE_INSTANCES))
 
 
 def read_first(directory: Path) -> bytes:
