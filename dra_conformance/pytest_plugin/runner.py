@@ -308,7 +308,7 @@ def _describe(item: pytest.Item, scenario: features.Scenario) -> None:
 
 
 def _key_of(scenario: features.Scenario) -> tuple[str, str, tuple[str, ...]]:
-    return (str(scenario.path.resolve()), scenario.outline, scenario.example)
+    return (_resolved(scenario.path), scenario.outline, scenario.example)
 
 
 def _item_key(item: pytest.Item) -> tuple[str, str, tuple[str, ...]]:
@@ -318,7 +318,13 @@ def _item_key(item: pytest.Item) -> tuple[str, str, tuple[str, ...]]:
         return ("", "", ())
     example = getattr(item, "callspec", None)
     values = tuple(example.params["_pytest_bdd_example"].values()) if example else ()
-    return (str(Path(template.feature.filename).resolve()), template.name, values)
+    return (_resolved(template.feature.filename), template.name, values)
+
+
+@cache
+def _resolved(path: str | Path) -> str:
+    # Each file has several scenarios, and each call needs a system call for every folder of the path.
+    return str(Path(path).resolve())
 
 
 # -- running -------------------------------------------------------------------------------------------------------
