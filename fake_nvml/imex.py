@@ -11,21 +11,26 @@ Names are resolved by the file of the variable SIMULATED_IMEX_HOSTS, else by the
 within a second after its parent. One thread; the module needs the standard library only, and can be run as a file. It
 imports no dataclasses, argparse or pathlib, which take longer than all the rest: every daemon pod starts it.
 
+A daemon sends one line to its control port, READY or NOT_READY, and then its state as JSON.
+
 Source: NVIDIA IMEX service for NVLink networks (configuration file and nvidia-imex-ctl).
 """
 
 from __future__ import annotations
 
-import contextlib
-import getopt
-import json
+import _socket
 import os
-import re
-import selectors
-import signal
-import socket
 import sys
 import time
+
+# Each probe of a pod starts the control command, and these modules take two thirds of its time.
+if __name__ != "__main__" or sys.argv[1:2] != ["control"]:
+    import contextlib
+    import json
+    import re
+    import selectors
+    import signal
+    import socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,6 +48,7 @@ _RETRY_SECONDS = 0.1
 _TICK_SECONDS = 0.5
 _CONTROL_TIMEOUT = 5.0
 _LARGEST_ANSWER = 1 << 20
+_READY, _NOT_READY = b"READY", b"NOT_READY"
 
 
 class Settings:
@@ -276,7 +282,8 @@ class Daemon:
             connection, _ = server.accept()
             with connection:
                 connection.settimeout(_CONTROL_TIMEOUT)
-                connection.sendall(json.dumps(self.state()).encode())
+                state = self.state()
+                connection.sendall((_READY if state["ready"] else _NOT_READY) + b"\n" + json.dumps(state).encode())
 
     @staticmethod
     def _say(text: str) -> None:
@@ -285,44 +292,71 @@ class Daemon:
 
 def query(address: str, port: int, *, timeout: float = _CONTROL_TIMEOUT) -> dict[str, object]:
     """Return the state of a simulated daemon. Raises OSError if none serves there, ValueError for another program."""
-    with socket.create_connection((address or "127.0.0.1", port), timeout=timeout) as connection:
-        received = b""
-        while (part := connection.recv(65536)) and len(received) < _LARGEST_ANSWER:
-            received += part
-    found = json.loads(received)
+    found = json.loads(_received(address, port, timeout)[1])
     if not isinstance(found, dict) or not found.get("simulated"):
         raise ValueError("the program that answers is no simulated IMEX daemon")
     return found
 
 
+def _received(address: str, port: int, timeout: float) -> tuple[bytes, bytes]:
+    """Return the first line and the rest of what a daemon sends. Raises OSError, and ValueError for another program."""
+    # Not `socket`, whose import takes longer than all of the control command.
+    connection = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    received = b""
+    try:
+        connection.settimeout(timeout)
+        connection.connect((address or "127.0.0.1", port))
+        while (part := connection.recv(65536)) and len(received) < _LARGEST_ANSWER:
+            received += part
+    finally:
+        connection.close()
+    line, end, rest = received.partition(b"\n")
+    if not end or line not in (_READY, _NOT_READY):
+        raise ValueError("the program that answers is no simulated IMEX daemon")
+    return line, rest
+
+
 def control(settings: Settings, *, nodes: bool) -> int:
     """Print the state of the daemon, and of its nodes if `nodes`. Return the exit code."""
     try:
-        state = query(settings.address, settings.control_port)
+        line, rest = _received(settings.address, settings.control_port, _CONTROL_TIMEOUT)
     except (OSError, ValueError) as error:
         print(f"{NAME}-ctl: no daemon answers: {error}", file=sys.stderr)
         return 1
     if nodes:
+        import json
+
         print(f"{NAME}: nodes of the domain")
-        for name, found in sorted(dict(state["nodes"]).items()):  # type: ignore[call-overload]
+        for name, found in sorted(json.loads(rest)["nodes"].items()):
             print(f"{name}\t{found}")
         return 0
     # Exactly this line: a daemon of ComputeDomains accepts no other.
-    print("READY" if state["ready"] else "NOT_READY")
+    print(line.decode())
     return 0
+
+
+def _options(words: Sequence[str]) -> dict[str, str]:
+    """Return the options by name. Raises ValueError for others than -c FILE, -q and -N."""
+    found: dict[str, str] = {}
+    left = list(words)
+    while left:
+        word = left.pop(0)
+        if word not in ("-c", "-q", "-N") or (word == "-c" and not left):
+            raise ValueError(word)
+        found[word] = left.pop(0) if word == "-c" else ""
+    return found
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the daemon or the control command. Return the exit code, 2 for wrong arguments."""
     program, *rest = arguments or [""]
     try:
-        given, extra = getopt.getopt(rest, "c:qN")
-    except getopt.GetoptError as error:
-        given, extra = [], [str(error)]
-    if program not in ("daemon", "control") or extra:
+        options = _options(rest)
+    except ValueError:
+        program, options = "", {}
+    if program not in ("daemon", "control"):
         print(f"usage: {NAME} daemon [-c FILE] | control [-c FILE] [-q | -N]", file=sys.stderr)
         return 2
-    options = dict(given)
     try:
         settings = Settings(options.get("-c", "/etc/nvidia-imex/config.cfg"))
         if program == "control":

@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -145,3 +147,28 @@ def test_the_output_of_each_program_says_that_it_is_simulated(rack: Callable[...
     process.terminate()
     process.wait(60)
     assert first.startswith("simulated nvidia-imex: listens on ")
+
+
+@pytest.mark.parametrize("words", [("-x",), ("-q", "more"), ("-c",)])
+def test_the_control_command_refuses_other_options(rack: Callable[..., Rack], words: tuple[str, ...]) -> None:
+    assert rack().control(0, *words) == (2, "")
+
+
+@pytest.mark.parametrize("answer", [b"", b"READY", b'READY \n{"simulated": true}', b'{"simulated": true}'])
+def test_another_program_on_the_port_is_no_daemon(rack: Callable[..., Rack], answer: bytes) -> None:
+    found = rack()
+
+    def serve(server: socket.socket) -> None:
+        for _ in range(2):
+            connection, _ = server.accept()
+            with connection:
+                connection.sendall(answer)
+
+    with socket.create_server((found.addresses[0], imex.CONTROL_PORT)) as server:
+        thread = threading.Thread(target=serve, args=(server,))
+        thread.start()
+        with pytest.raises(ValueError, match="no simulated IMEX daemon"):
+            imex.query(found.addresses[0], imex.CONTROL_PORT)
+        said = found.control(0, "-q")
+        thread.join()
+    assert said == (1, "")
