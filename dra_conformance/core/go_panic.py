@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import islice, pairwise
 
-_HEADS = ("panic: ", "fatal error: ")
+HEADS = ("panic: ", "fatal error: ")
 _FRAMES = 2
 """Frames of the stack, at most; each has two lines."""
+_FIRST_PLACE = 2
+"""The line of an excerpt with the place of its first frame."""
 
 
 def excerpt(lines: Sequence[str]) -> list[str]:
@@ -17,7 +19,7 @@ def excerpt(lines: Sequence[str]) -> list[str]:
     line with the place. Those before the frame `panic(...)` belong to handlers that ran because of the panic, such as
     the gRPC interceptor of Kubernetes' helper for drivers; those after it caused it.
     """
-    start = next((at for at in reversed(range(len(lines))) if lines[at].startswith(_HEADS)), None)
+    start = next((at for at in reversed(range(len(lines))) if lines[at].startswith(HEADS)), None)
     if start is None:
         return []
     frames = list(_frames(lines[start + 1 :]))
@@ -25,6 +27,13 @@ def excerpt(lines: Sequence[str]) -> list[str]:
     causes = frames[panicked[-1] + 1 :] if panicked else frames
     own = (frame for frame in causes if not frame[0].startswith(("runtime.", "internal/")))
     return [lines[start], *(line for frame in islice(own, _FRAMES) for line in frame)]
+
+
+def place(lines: Sequence[str]) -> str:
+    """Return file and line of the frame that caused the last panic, such as `v1/validate.go:69`; empty without one."""
+    found = excerpt(lines)
+    # The name of the function, then the path, the line and an offset. The folders above the last differ by build.
+    return "/".join(found[_FIRST_PLACE].split()[0].split("/")[-2:]) if len(found) > _FIRST_PLACE else ""
 
 
 def _frames(lines: Sequence[str]) -> Iterator[tuple[str, str]]:

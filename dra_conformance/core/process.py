@@ -161,10 +161,15 @@ class ManagedProcess:
         return (go_panic.excerpt(lines) if self.exit_code else [])[:count] or lines[-count:]
 
     def last_words(self) -> str:
-        """Return the last line of the output that reports a panic or an error, or else the last line."""
+        """Return the last line of the output that reports a panic or an error, or else the last line.
+
+        A Go panic has its place: panics with one message can have several causes.
+        """
         lines = self.last_lines(_LAST_LINES).splitlines()
         found = [line for line in lines if line.startswith(_LAST_WORDS)]
-        return (found or lines or ["no output"])[-1].strip()
+        words = (found or lines or ["no output"])[-1].strip()
+        place = go_panic.place(lines) if words.startswith(go_panic.HEADS) else ""
+        return f"{words} at {place}" if place else words
 
     def _environment(self, mark: ProgramMark) -> dict[str, str]:
         variables = {**self._env, VARIABLE: mark.text}

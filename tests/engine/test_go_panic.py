@@ -57,6 +57,12 @@ def test_the_last_panic_counts_and_the_runtime_is_left_out() -> None:
     ]
 
 
+def test_the_place_of_a_panic_is_its_first_frame() -> None:
+    assert go_panic.place(PANIC.splitlines()) == "driver/main.go:119"
+    assert go_panic.place((PANIC + FATAL).splitlines()) == "driver/watch.go:12"
+    assert go_panic.place(["panic: out of memory"]) == ""
+
+
 def test_output_without_a_panic_or_without_a_stack() -> None:
     assert go_panic.excerpt(["no panic", "goroutine 1 [running]:"]) == []
     assert go_panic.excerpt(["panic: out of memory"]) == ["panic: out of memory"]
