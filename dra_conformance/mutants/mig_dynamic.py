@@ -8,6 +8,7 @@ from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.kubelet_plugin.devices import slots_of
+from reference_impl.kubelet_plugin.mig_profiles import FILLING
 from reference_impl.kubelet_plugin.slices import layout
 
 DEVICES = "reference_impl.kubelet_plugin.devices"
@@ -412,6 +413,12 @@ def _(patch: Patch) -> None:
         return create
 
     patch.wrap(f"{INSTANCES}.create", make)
+
+
+@mutant("compute-profile-that-the-gpu-lacks", rule="NV-117")
+def _(patch: Patch) -> None:
+    """The compute instance of a device of seven slices gets the profile of eight (upstream issue 1480 is alike)."""
+    patch.replace("reference_impl.kubelet_plugin.mig:FILLING", {**FILLING, 7: FILLING[8]})
 
 
 @mutant("capabilities-of-the-first-instance", rule="NV-097b")

@@ -129,22 +129,17 @@ Feature: The driver gpu.nvidia.com sets time slices
     When claim "train" is unprepared on "n1"
     Then the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "train" is 0 [NV-111]
 
-  @NV-086 @NV-088
-  Scenario: The default interval applies if none is given
-    Given a ResourceClaim "none" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing}}
-    And a ResourceClaim "empty" allocated on "n1" with:
-      """
-      results: [{request: gpu, device: free}]
-      config:
-        - requests: [gpu]
-          parameters:
-            apiVersion: resource.nvidia.com/v1beta1
-            kind: GpuConfig
-            sharing: {strategy: TimeSlicing, timeSlicingConfig: {}}
-      """
-    When claims "none, empty" are prepared on "n1" in one call
-    Then nvidia-smi on "n1" was run for the GPU of claim "none" with "-c DEFAULT, --set-timeslice 0" [NV-086]
-    And nvidia-smi on "n1" was run for the GPU of claim "empty" with "-c DEFAULT, --set-timeslice 0" [NV-088]
+  @NV-086
+  Scenario: The default interval applies if there is no timeSlicingConfig
+    Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing}}
+    When claim "train" is prepared on "n1"
+    Then nvidia-smi on "n1" was run for the GPU of claim "train" with "-c DEFAULT, --set-timeslice 0"
+
+  @NV-088
+  Scenario: The default interval applies if timeSlicingConfig is empty
+    Given a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: TimeSlicing, timeSlicingConfig: {}}}
+    When claim "train" is prepared on "n1"
+    Then nvidia-smi on "n1" was run for the GPU of claim "train" with "-c DEFAULT, --set-timeslice 0"
 
   @NV-084 @NV-087
   Scenario: Invalid sharing settings are refused with the reason

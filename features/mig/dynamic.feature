@@ -33,23 +33,43 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
     Then claim "lost" is unprepared
     And NVML on "n1" lists exactly the instances "19-0" on GPU 0
 
+  @NV-113
+  Scenario: A device is destroyed although another claim has a device of the GPU
+    Given a ResourceClaim "train" allocated the devices "gpu-0-mig-1g10gb-19-0" on "n1"
+    And a ResourceClaim "infer" allocated the devices "gpu-0-mig-1g10gb-19-2" on "n1"
+    And claims "train, infer" are prepared on "n1"
+    When claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared
+    And NVML on "n1" lists exactly the instances "19-2" on GPU 0
+
+  @NV-117
+  Scenario: A device of all slices of a GPU can be created
+    Given a ResourceClaim "train" allocated the devices "gpu-0-mig-7g80gb-0-0" on "n1"
+    When claim "train" is prepared on "n1"
+    Then claim "train" is prepared
+    And NVML on "n1" lists exactly the instances "0-0" on GPU 0
+
   @NV-117
   Scenario: Every placement of every profile can be created and destroyed
     Then preparing and unpreparing each MIG device of GPU 2 on "n1" creates and destroys its instance
 
   @NV-060c
-  Scenario: A GPU is either whole or partitioned, and a memory slice is in one instance only
+  Scenario: A GPU that a claim has as a whole is not partitioned for another
     Given a ResourceClaim "whole" allocated the devices "gpu-0" on "n1"
     And a ResourceClaim "slice" allocated the devices "gpu-0-mig-2g20gb-14-2" on "n1"
-    And a ResourceClaim "over" allocated the devices "gpu-0-mig-1g10gb-19-3" on "n1"
-    And a ResourceClaim "beside" allocated the devices "gpu-0-mig-1g10gb-19-4" on "n1"
-    And a ResourceClaim "elsewhere" allocated the devices "gpu-3-mig-2g20gb-14-2" on "n1"
-    When claim "whole" is prepared on "n1"
-    And claim "slice" is prepared on "n1"
+    And claim "whole" is prepared on "n1"
+    When claim "slice" is prepared on "n1"
     Then claim "slice" is refused, naming "$(uid:whole)"
     And NVML on "n1" reports MIG off on GPU 0
-    When claim "whole" is unprepared on "n1"
-    And claims "slice, beside, over, whole, elsewhere" are prepared on "n1" in one call
+
+  @NV-060c
+  Scenario: A memory slice is in one instance only, and a GPU with instances is not given as a whole
+    Given a ResourceClaim "slice" allocated the devices "gpu-0-mig-2g20gb-14-2" on "n1"
+    And a ResourceClaim "over" allocated the devices "gpu-0-mig-1g10gb-19-3" on "n1"
+    And a ResourceClaim "beside" allocated the devices "gpu-0-mig-1g10gb-19-4" on "n1"
+    And a ResourceClaim "whole" allocated the devices "gpu-0" on "n1"
+    And a ResourceClaim "elsewhere" allocated the devices "gpu-3-mig-2g20gb-14-2" on "n1"
+    When claims "slice, beside, over, whole, elsewhere" are prepared on "n1" in one call
     Then claim "slice" is prepared
     And claim "beside" is prepared
     And claim "elsewhere" is prepared
