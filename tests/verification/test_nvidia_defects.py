@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from itertools import pairwise
+
 import pytest
 
 from dra_conformance.core import features
@@ -48,3 +51,18 @@ def test_a_should_rule_that_nvidia_breaks_says_what_nvidia_does() -> None:
     broken = {one.rule for program in PROGRAMS for one in program.breaks if one.status == "failed"}
     silent = [name for name in sorted(broken) if rules[name].level == "SHOULD" and "NVIDIA's" not in rules[name].text]
     assert silent == []
+
+
+@pytest.mark.parametrize("release", ["v0.5.0", "v0.4.1"])
+def test_a_verdict_about_nvidias_driver_has_no_scenarios_without_it(release: str) -> None:
+    """They judge the reference, and would be counted as rules that NVIDIA's driver keeps."""
+    (program,) = [one for one in PROGRAMS if one.name == f"nvidia-driver-{release}"]
+    pairs = list(pairwise(program.options))
+    profiles = {value for name, value in pairs if name == "--profile"}
+    skipped = [re.compile(value) for name, value in pairs if name == "--skip"]
+    chosen = [one for one in features.read_all() if profiles & set(one.tags.profiles)]
+    assert chosen
+    foreign = [one.id for one in chosen if "driver" not in one.tags.components]
+    assert [name for name in foreign if not any(each.search(name) for each in skipped)] == []
+    lost = [one.id for one in chosen if one.id not in foreign and any(each.search(one.id) for each in skipped)]
+    assert lost == []
