@@ -9,8 +9,9 @@ from __future__ import annotations
 import codecs
 import functools
 import re
+import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin import cdi, checkpoint, command, configs
 from reference_impl.kubelet_plugin.checkpoint import Checkpoint, ClaimEntry
 from reference_impl.kubelet_plugin.claims import ClaimReader, ClaimRefusedError
+from reference_impl.kubelet_plugin.limiter import Limiter
 from reference_impl.kubelet_plugin.metadata import MetadataFiles
 from reference_impl.kubelet_plugin.mps import Mps
 from reference_impl.kubelet_plugin.nodelock import NodeLock
@@ -108,6 +110,12 @@ def _reserved_only(original: Callable[..., None]) -> Callable[..., None]:
     return check
 
 
+# -- HAMi-core ---------------------------------------------------------------------------------------------------------
+
+_LIBRARY = "/opt/other/libvgpu.so"
+_MEBIBYTES = re.compile(r"=(\d+)m$")
+_CACHE = re.compile(r"=\S+/usage\.cache$")
+
 # -- the checkpoint ----------------------------------------------------------------------------------------------------
 
 _MAGIC = b"claims\x00"
@@ -160,6 +168,7 @@ def change() -> None:
     _rename(Mps, lambda path: path.parent / "daemons" / "mps")
     _change_names()
     _change_metadata()
+    _change_limiter()
     _change_defaults()
 
 
@@ -229,6 +238,41 @@ def _change_metadata() -> None:
     for name, new in (("file", file), ("device_name", device_name), ("add_ids", add_ids)):
         setattr(MetadataFiles, name, new)
     MetadataFiles.kind, MetadataFiles._prefix = property(kind), property(prefix)  # type: ignore[method-assign,assignment]
+
+
+def _change_limiter() -> None:
+    """Use other folders and units, and load HAMi-core by a variable instead of /etc/ld.so.preload."""
+
+    def claim_folder(self: Limiter, claim_uid: str) -> Path:
+        return self.folder / "caches" / f"of-{claim_uid}"
+
+    def sweep(self: Limiter, claims: Collection[str]) -> Iterator[str]:
+        for path in sorted(self.folder.glob("caches/of-*")):
+            uid = path.name.removeprefix("of-")
+            if uid not in claims:
+                shutil.rmtree(path, ignore_errors=True)
+                yield uid
+
+    def edits(self: Limiter, planned: Obj) -> Obj:
+        found = original(self, planned)
+        if not found:
+            return found
+        env = [_MEBIBYTES.sub(lambda limit: f"={int(limit[1]) * 1024}k", one) for one in found["env"]]
+        env = [_CACHE.sub("=/var/cache/other/cache.bin", one) for one in env]
+        mounts = []
+        for mount in found["mounts"]:
+            if mount["containerPath"] == "/etc/ld.so.preload":
+                continue
+            if mount["containerPath"].endswith("/libvgpu.so"):
+                mount = {**mount, "containerPath": _LIBRARY}
+            elif "/claims/" in mount["containerPath"]:
+                mount = {**mount, "containerPath": "/var/cache/other"}
+            mounts.append(mount)
+        return {**found, "env": [*env, f"LD_PRELOAD={_LIBRARY}"], "mounts": mounts}
+
+    original = Limiter.edits
+    for name, new in (("claim_folder", claim_folder), ("sweep", sweep), ("edits", edits)):
+        setattr(Limiter, name, new)
 
 
 def _change_defaults() -> None:
