@@ -25,6 +25,7 @@ from dra_conformance.core.driver_presets import nvidia
 from dra_conformance.core.isolation import Isolation
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet import Kubelet, PluginHandle
+from dra_conformance.kubelet.errors import DriverNotRegistered
 from reference_impl.kubelet_plugin.options import FeatureGates, KubeletPluginOptions
 from reference_impl.kubelet_plugin.plugin import KubeletPlugin
 from verification.benchmarks.cluster import BIN
@@ -143,17 +144,24 @@ def nvidia_driver(
             "driver_root": str(node.driver_root),
         }
         preset = nvidia("driver", "")
-        mounts = [*preset.mounts, *fake_root.shown_mounts(node.driver_root)]
+        mounts = [(Path(fill(str(source), values)), target) for source, target in preset.mounts]
         program = ManagedProcess(
             "nvidia",
             [fill(word, values) for word in preset.command if word != FLAGS],
             log_path=root / "driver.log",
             env={**node.env(), **fake_root.environment(node.driver_root), "NAMESPACE": "default"},
-            isolation=Isolation(reason="a measurement").with_mounts(mounts, view=view, root=True),
+            isolation=Isolation(reason="a measurement").with_mounts(
+                [*mounts, *fake_root.shown_mounts(node.driver_root)], view=view, root=True
+            ),
         )
         program.start()
         try:
-            yield kubelet.wait_registered(GPU, 30.0)
+            try:
+                plugin = kubelet.wait_registered(GPU, 30.0)
+            except DriverNotRegistered as error:
+                error.add_note(program.last_lines())
+                raise
+            yield plugin
         finally:
             program.stop()
 
