@@ -291,9 +291,15 @@ class Daemon:
 
 
 def query(address: str, port: int, *, timeout: float = _CONTROL_TIMEOUT) -> dict[str, object]:
-    """Return the state of a simulated daemon. Raises OSError if none serves there, ValueError for another program."""
-    found = json.loads(_received(address, port, timeout)[1])
-    if not isinstance(found, dict) or not found.get("simulated"):
+    """Return the state of a simulated daemon. Raises OSError if none serves there, ValueError for another program.
+
+    Another program may answer there: `timeout` is the time for the whole answer.
+    """
+    try:
+        found = json.loads(_received(address, port, timeout)[1])
+    except RecursionError:
+        raise ValueError("the answer is nested too deeply") from None
+    if not isinstance(found, dict) or not found.get("simulated") or not isinstance(found.get("nodes"), dict):
         raise ValueError("the program that answers is no simulated IMEX daemon")
     return found
 
@@ -302,12 +308,16 @@ def _received(address: str, port: int, timeout: float) -> tuple[bytes, bytes]:
     """Return the first line and the rest of what a daemon sends. Raises OSError, and ValueError for another program."""
     # Not `socket`, whose import takes longer than all of the control command.
     connection = _socket.socket(_socket.AF_INET, _socket.SOCK_STREAM)
+    end = time.monotonic() + timeout
     received = b""
     try:
         connection.settimeout(timeout)
         connection.connect((address or "127.0.0.1", port))
         while (part := connection.recv(65536)) and len(received) < _LARGEST_ANSWER:
             received += part
+            if (left := end - time.monotonic()) <= 0:
+                raise TimeoutError("the answer does not end")
+            connection.settimeout(left)
     finally:
         connection.close()
     line, end, rest = received.partition(b"\n")

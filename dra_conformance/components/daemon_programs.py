@@ -71,6 +71,23 @@ class ContainerFiles:
         """Return one of the simulated programs."""
         return FakeExecutable(self.bin / name)
 
+    @property
+    def _module(self) -> Path:
+        return self.bin / "simulated_imex.pyc"
+
+    def imex_process(self, claimed: object) -> int | None:
+        """Return a process id if it is that of a simulated program of this container.
+
+        The id comes from what answers at the address of the pod, and may be a number that ends other processes.
+        """
+        if not isinstance(claimed, int) or isinstance(claimed, bool) or claimed <= 1:
+            return None
+        try:
+            words = Path(f"/proc/{claimed}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return None
+        return claimed if bytes(self._module) in words else None
+
     def write(self, pod_ip: str, pod_name: str) -> None:
         """Write what a kubelet and the plugin write before the container starts."""
         self.imexd.mkdir(parents=True, exist_ok=True, mode=0o755)
@@ -82,7 +99,7 @@ class ContainerFiles:
         """Write the simulated programs, except those in `without`."""
         self.bin.mkdir(parents=True, mode=0o755)
         # A copy: another user may not be able to read the harness's own files.
-        module = self.bin / "simulated_imex.pyc"
+        module = self._module
         module.write_bytes(_imex_program())
         for name, part in (("nvidia-imex", "daemon"), ("nvidia-imex-ctl", "control")):
             if name not in without:

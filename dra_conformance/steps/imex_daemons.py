@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from dra_api import regular_file
 from dra_api.client import Conflict, NotFound
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, NODES, PODS, Obj, meta, name_of, namespace_of, uid_of
 from dra_conformance.components.daemon_containers import DaemonContainer
@@ -134,8 +135,8 @@ def peer_names(text: str) -> dict[str, list[str]]:
 def hosts_of(world: World, node: str, name: str) -> str:
     """Return the hosts file of a node's daemon; empty if it cannot be read."""
     try:
-        return container_of(world, node, name).files.hosts.read_text()
-    except OSError:
+        return regular_file.read_text(container_of(world, node, name).files.hosts)
+    except (OSError, UnicodeDecodeError):
         return ""
 
 
@@ -289,10 +290,10 @@ def _(world: World, nodes: str, name: str, count: int) -> None:
     for node in words(nodes):
         folder = container_of(world, node, name).files.imexd
         try:
-            pairs = [line.partition("=") for line in (folder / "imexd.cfg").read_text().splitlines()]
+            pairs = [line.partition("=") for line in regular_file.read_text(folder / "imexd.cfg").splitlines()]
             path = next(value.strip() for key, _, value in pairs if key.strip() == "IMEX_NODE_CONFIG_FILE")
-            found = imex.node_names((folder / path.rpartition("/")[2]).read_text())
-        except (OSError, StopIteration) as error:
+            found = imex.node_names(regular_file.read_text(folder / path.rpartition("/")[2]))
+        except (OSError, UnicodeDecodeError, StopIteration) as error:
             found = [f"no nodes file: {error}"]
         world.check(found == wanted, f"nodes file of {node}", expected=wanted, observed=found)
 
@@ -304,7 +305,10 @@ def _(world: World, node: str, name: str) -> None:
     if not state:
         raise Untestable(f"the daemon of {node} runs no IMEX process")
     world.state(Daemons).remembered[name, node] = state
-    os.kill(int(state["pid"]), signal.SIGKILL)
+    process = container_of(world, node, name).files.imex_process(state.get("pid"))
+    if process is None:
+        raise Untestable(f"what answers for the IMEX process of {node} is not the simulated nvidia-imex")
+    os.kill(process, signal.SIGKILL)
 
 
 @then('the IMEX process of "{node}" in ComputeDomain "{name}" is started again in the same container')

@@ -5,14 +5,20 @@ The programs are the reference's in processes of their own, so they pass these r
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
+import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from command_line import CommandLine
+from polling import wait_until
 
+from dra_conformance.components.daemon_programs import ContainerFiles
 from dra_conformance.core import assets, features
 from dra_conformance.core.component_spec import ComponentSpec
 from dra_conformance.core.errors import ExitCode, UsageError
@@ -20,7 +26,9 @@ from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue
 from dra_conformance.doctor import components as doctor
 from dra_conformance.engine import preflight, supported_features
+from dra_conformance.engine.world import World
 from dra_conformance.pytest_plugin.dry_run import dry_run
+from dra_conformance.steps import imex_daemons
 
 REFERENCE = [sys.executable, "-m", "reference_impl"]
 CONTROLLER = f"exec:{shlex.join([*REFERENCE, 'compute-domain'])} --kubeconfig {{kubeconfig}}"
@@ -188,3 +196,34 @@ def test_rules_of_daemons_are_judged_by_scenarios_that_run_the_program() -> None
         assert not [step for step in scenario.steps if "daemons of ComputeDomains are simulated" in step.text], (
             scenario.id
         )
+
+
+def test_a_process_of_another_program_is_not_that_of_a_container(tmp_path: Path) -> None:
+    """The id is in an answer of the target: -1 would end every process."""
+    ours, theirs = ContainerFiles(tmp_path / "ours"), ContainerFiles(tmp_path / "theirs")
+    for each in (ours, theirs):
+        each.root.mkdir()
+        each.install(without=frozenset())
+    words = [sys.executable, "-I", "-S", "-c", "input()", str(ours.bin / "simulated_imex.pyc"), "daemon"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE) as process:
+        wait_until(lambda: ours.imex_process(process.pid) == process.pid)
+        assert theirs.imex_process(process.pid) is None
+        for claimed in (os.getpid(), 1, 0, -1, -process.pid, True, None, str(process.pid), [process.pid], 1 << 80):
+            assert ours.imex_process(claimed) is None
+        process.communicate(b"\n")
+
+
+@pytest.mark.parametrize("hostile", ["fifo", "device", "no text"])
+def test_hosts_files_of_daemons_are_read_as_regular_files(
+    hostile: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = ContainerFiles(tmp_path)
+    match hostile:
+        case "fifo":
+            os.mkfifo(files.hosts)
+        case "device":
+            files.hosts.symlink_to("/dev/zero")
+        case _:
+            files.hosts.write_bytes(b"\xff")
+    monkeypatch.setattr(imex_daemons, "container_of", lambda *_: SimpleNamespace(files=files))
+    assert imex_daemons.hosts_of(cast(World, None), "n1", "domain") == ""

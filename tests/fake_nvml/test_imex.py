@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import signal
@@ -172,3 +173,44 @@ def test_another_program_on_the_port_is_no_daemon(rack: Callable[..., Rack], ans
         said = found.control(0, "-q")
         thread.join()
     assert said == (1, "")
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (b"READY\n" + b"[" * 200_000, "nested|Expecting"),
+        (b'READY\n{"simulated": true, "nodes": ["node-0"]}', "no simulated"),
+        (b"READY\n[]", "no simulated"),
+        (b"READY\n\xff", "decode"),
+    ],
+)
+def test_an_answer_of_another_program_is_an_error(answer: bytes, message: str) -> None:
+    with serving(lambda connection: connection.sendall(answer)) as port, pytest.raises(ValueError, match=message):
+        imex.query("127.0.0.1", port)
+
+
+def test_an_answer_that_does_not_end_has_a_time_limit() -> None:
+    never = threading.Event()
+
+    def drip(connection: socket.socket) -> None:
+        while not never.wait(0.05):  # until the other end is closed
+            connection.sendall(b" ")
+
+    with serving(drip) as port, pytest.raises(TimeoutError):
+        imex.query("127.0.0.1", port, timeout=0.5)
+
+
+@contextlib.contextmanager
+def serving(answer: Callable[[socket.socket], None]) -> Iterator[int]:
+    """Yield the port of a program that answers one connection."""
+
+    def serve() -> None:
+        connection, _ = listener.accept()
+        with connection, contextlib.suppress(OSError):
+            answer(connection)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield listener.getsockname()[1]
+        thread.join()
