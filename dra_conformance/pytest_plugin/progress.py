@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 _NAME, _BAR, _NOW = 20, 20, 40
 """Columns of the name of a chapter, of a bar, and of the name of the scenario that runs, at most."""
 _NARROWEST, _WIDEST = 40, 120
+_LISTED = 5
+"""Scenarios that do not pass which a terminal names during a run, a row each, or two with a reason."""
 
 
 class Progress:
@@ -39,6 +41,7 @@ class Progress:
         self._chapter = ""  # the chapter of the current line
         self._closed: set[str] = set()
         self._shown = 0.0
+        self._bad = 0
 
     def begin(self, run: Run, plan: Plan) -> None:
         """Show the target and the plan."""
@@ -67,15 +70,27 @@ class Progress:
         self._time[scenario.chapter] += duration
         self._chapter = scenario.chapter
         if status is not Status.PASSED:
-            self._clear()
-            self._say(f"  {self._paint(status.value.upper(), '31')} {scenario.id}")
-            # The report has the values of a failed check, once.
-            if status is not Status.FAILED:
-                self._say(f"    {printable(reason)}")
+            self._not_passed(scenario, status, reason)
         if len(self._done[scenario.chapter]) == self._planned[scenario.chapter]:
             self._close_line()
         else:
             self._line(now="")
+
+    def _not_passed(self, scenario: Scenario, status: Status, reason: str) -> None:
+        """Show a scenario that did not pass. On a terminal only the first ones, so that the report remains in sight."""
+        self._bad += 1
+        columns = self._columns()
+        if columns is not None and self._bad > _LISTED:
+            if self._bad == _LISTED + 1:
+                self._clear()
+                self._say("  (further ones are in the report)")
+            return
+        self._clear()
+        room = None if columns is None else columns - 1
+        self._say(f"  {self._paint(status.value.upper(), '31')} {scenario.id[: room and room - len(status.value) - 3]}")
+        # The report has the values of a failed check, once.
+        if status is not Status.FAILED:
+            self._say(f"    {printable(reason)}"[:room])
 
     def end(self, report: Report, folder: Path, *, durations: int = 0) -> None:
         """Show the verdict, and the slowest `durations` scenarios and rules."""

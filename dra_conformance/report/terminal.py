@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import msgspec
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.plain_text import printable
 from dra_conformance.core.status import ProfileStatus, Status, Verdict
-from dra_conformance.report.model import Report, RuleResult, ScenarioResult
+from dra_conformance.report.model import NotJudged, Report, RuleResult, ScenarioResult
 from dra_conformance.report.scenarios import broken_check, cause_of, further_reason
 
 _BAD = (Status.FAILED, Status.ERROR, Status.UNTESTABLE, Status.FLAKY)
@@ -26,6 +27,9 @@ _PROFILE_COLORS = {
 }
 _NAMED = 4  # rules that one line names
 _SHOWN = 6  # events of a timeline; the files of the report have all of them
+_LAST_EVENTS, _SUMMARY_ROWS = 2, 3
+"""Events of the failure that is repeated at the end, and rows of each of its values."""
+_CALLS = ("CALL", "API", "WATCH")
 _FREQUENT = ("WATCH", "CHECK", "THEN ", "END  ")
 _LOG_LINES = 5  # of each program
 _WARNINGS = 5  # about programs under test; report.json has all of them
@@ -87,6 +91,7 @@ def _lines(report: Report, folder: Path | None, color: bool, width: int | None) 
             shown.update(problem.scenarios)
         yield ""
     alike: dict[str, list[str]] = {}
+    failures: list[tuple[RuleResult, ScenarioResult, str]] = []
     # What makes the target not conformant comes first.
     for rule in sorted(report.rules, key=lambda one: (one.status is not Status.FAILED, one.level != "MUST")):
         not_passed = [name for name in rule.scenarios if by_id[name].status in _BAD]
@@ -106,6 +111,7 @@ def _lines(report: Report, folder: Path | None, color: bool, width: int | None) 
         yield from _rule(rule, color, width, explained={by_id[name].reason for name in new})
         for name in new:
             yield from _scenario(by_id[name], width)
+        failures += [(rule, by_id[name], cause) for name in new]
         yield ""
     for first, *others in alike.values():
         yield from _alike(first, others, color)
@@ -132,6 +138,9 @@ def _lines(report: Report, folder: Path | None, color: bool, width: int | None) 
     if folder is not None:
         written = [name for name in _FILES if (folder / name).is_file()]
         yield f"report     {folder}/" + (f"  ({' '.join(written)})" if written else "")
+    # The other failures have pushed it out of the screen.
+    if width is not None and len(failures) > 1:
+        yield from _first_failure(failures, alike, width)
     if report.exit_code:
         yield f"exit       {report.exit_code} ({ExitCode(report.exit_code).name.lower().replace('_', ' ')})"
 
@@ -145,10 +154,23 @@ def _profiles(report: Report, color: bool) -> Iterator[str]:
         counts = profile.all_rules
         bound = f"{counts.judged} of {counts.binding} rules judged" if counts.binding else "no rule binds the target"
         yield f"{'profiles' if number == 0 else '':<10} {profile.name:<{width}}  {status}  {bound}"
-        for group in profile.not_judged:
+        for group in _merged(profile.not_judged):
             names = ", ".join(group.rules[:_NAMED])
             more = f" and {len(group.rules) - _NAMED} more" if len(group.rules) > _NAMED else ""
             yield f"{'':<10}   {len(group.rules)} {group.status}: {group.reason} ({names}{more})"
+
+
+def _merged(groups: Sequence[NotJudged]) -> Iterator[NotJudged]:
+    """Yield the groups; those of one status whose rules are among the failures above are one, without the reasons."""
+    above: dict[Status, list[NotJudged]] = {}
+    for group in groups:
+        above.setdefault(group.status, []).append(group)
+    for status, found in above.items():
+        if status not in _BAD or len(found) == 1:
+            yield from found
+            continue
+        rules = tuple(sorted(rule for group in found for rule in group.rules))
+        yield NotJudged(status=status, reason=f"for {len(found)} reasons, see above", rules=rules)
 
 
 def _is_about(rule: RuleResult, scenario: ScenarioResult) -> bool:
@@ -176,6 +198,30 @@ def _alike(first: str, others: list[str], color: bool) -> Iterator[str]:
         yield ""
 
 
+def _first_failure(
+    failures: Sequence[tuple[RuleResult, ScenarioResult, str]], alike: Mapping[str, Sequence[str]], width: int
+) -> Iterator[str]:
+    """Yield the failure whose cause most rules have, or else the first one, in a few lines."""
+    rule, scenario, cause = max(failures, key=lambda one: max(len(alike.get(one[2], ())), 1))
+    more = len(alike.get(cause, ())) - 1
+    others = f", and {more} more rule{'s' * (more > 1)} for the same reason" if more > 0 else ""
+    yield ""
+    yield f"first failure: {rule.id} {rule.level} {rule.status}{others}"
+    yield from _row("scenario", f"{scenario.where}  {scenario.name}", width)
+    broken = broken_check(scenario)
+    values = {"reason": scenario.reason}
+    if broken is not None:
+        values = {"check": broken.message, "expected": broken.expected, "observed": broken.observed}
+    for label, text in values.items():
+        yield from itertools.islice(_row(label, text, width), _SUMMARY_ROWS)
+    calls = [line for line in _tail(scenario) if any(f"  {kind}  " in line for kind in _CALLS)]
+    for number, line in enumerate(calls[-_LAST_EVENTS:]):
+        yield from itertools.islice(_row("timeline" if number == 0 else "", line, width), _SUMMARY_ROWS)
+    for output in scenario.outputs:
+        yield from _row("log", f"{output.file} ({output.program})", width)
+    yield ""
+
+
 def _row(label: str, text: str, width: int | None) -> Iterator[str]:
     """Yield a labelled value, wrapped if there is a width."""
     lines = [text]
@@ -201,14 +247,17 @@ def _scenario(scenario: ScenarioResult, width: int | None) -> Iterator[str]:
         yield from _row("log", f"{output.file} ({output.program}){'' if output.lines else ', empty'}", width)
         for line in output.lines[-_LOG_LINES:]:
             yield from _row("", f"| {line}", width)
-    # Changes of objects and checks are frequent and would push the other events out of the few lines.
-    tail = [line for line in scenario.timeline if _is_shown(line)][-_SHOWN:]
-    for number, line in enumerate(tail):
+    for number, line in enumerate(_tail(scenario)):
         yield from _row("timeline" if number == 0 else "", line, width)
     if scenario.objects:
         yield from _row("objects", scenario.objects, None)
     # In one line, so that it can be copied.
     yield from _row("repeat", scenario.repeat, None)
+
+
+def _tail(scenario: ScenarioResult) -> list[str]:
+    """Return the last lines of a timeline, without events that are frequent: they would push out the others."""
+    return [line for line in scenario.timeline if _is_shown(line)][-_SHOWN:]
 
 
 def _is_shown(line: str) -> bool:

@@ -63,3 +63,14 @@ def test_a_reason_cannot_control_the_terminal(mode: str, monkeypatch: pytest.Mon
     text = shown(80, monkeypatch, mode=mode, reason="\x1b]0;owned\x07\x1b[2J\rmine\u202e")
     assert "owned" in text
     assert set(text.replace("\r\x1b[2K", "").replace("\n", "")) <= {c for c in text if c.isprintable()}
+
+
+def test_a_terminal_names_the_first_failures_and_a_file_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """34 scenarios do not pass: the report must not be pushed out of the screen by what it repeats."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    rows = [row for row in shown(80, monkeypatch, reason="no " * 200).replace("\r\x1b[2K", "\n").splitlines() if row]
+    listed = [row for row in rows if row.startswith(("  ERROR ", "    no ", "  (further"))]
+    assert len(listed) == 2 * 5 + 1
+    assert max(map(len, listed)) < 80
+    text = shown(80, monkeypatch, mode="plain", reason="no " * 200)
+    assert (text.count("  ERROR faults/"), text.count("no " * 199)) == (34, 34)

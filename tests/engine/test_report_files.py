@@ -17,7 +17,7 @@ import yaml
 from invented_runs import InventedRun
 
 from dra_conformance.core.errors import UsageError
-from dra_conformance.core.events import Event, EventLog, ProgramOutput, ScenarioFinished
+from dra_conformance.core.events import Event, EventLog, KubeletCall, ProgramOutput, ScenarioFinished
 from dra_conformance.report import Report, build, files, junit
 from dra_conformance.report.html import render as render_html
 from dra_conformance.report.model import to_plain
@@ -153,6 +153,45 @@ def test_the_cause_of_a_failure_is_printed_once() -> None:
     # The folded timelines end with it, too.
     assert page.count(f'<span class="soft">reason</span><span>{said}</span>') == 1
     assert page.count('the same as of <a href="#failure-1">failure 1</a>') == 1
+
+
+def test_the_last_screen_of_a_terminal_leads_to_the_first_failure() -> None:
+    """Whoever ran many scenarios sees the end of the text, not its begin."""
+    run = InventedRun()
+    crash = "panic: runtime error: index out of range [2]"
+    for number in range(3):
+        run.scenario(f"other{number}", [f"DRA-{100 + number}"], status="failed", reason=f"another {number}")
+    for number in range(30):
+        run.scenario(f"s{number}", [f"DRA-{200 + number}"], status="failed", reason=crash)
+        run.scenario(f"u{number}", [f"DRA-{300 + number}"], status="untestable", reason=f"claim {number}: {crash}")
+    events: list[Event] = []
+    for event in run.events():
+        if isinstance(event, ScenarioFinished) and event.reason == crash:
+            event = msgspec.structs.replace(event, crash=crash)
+            call = KubeletCall(
+                driver="d",
+                endpoint="/s",
+                service="v1.DRAPlugin",
+                method="NodePrepareResources",
+                request={"claims": [{"namespace": "ns", "name": "train", "uid": "1"}]},
+                response={},
+                code="UNAVAILABLE",
+                seconds=0.1,
+                node="n1",
+            )
+            output = ProgramOutput(program="driver on n1", file="logs/driver-n1.log", lines=(crash,))
+            events += [msgspec.structs.replace(one, scenario=event.scenario, time=event.time) for one in (call, output)]
+        events.append(event)
+    report = build(events)
+    rows = render_text(report, folder=Path("out"), width=80).splitlines()
+    assert len(rows) > 300
+    screen = "\n".join(rows[-40:])
+    assert "first failure: DRA-200 MUST failed, and 29 more rules for the same reason" in screen
+    for part in ("NodePrepareResources claim train", "index out of range", "logs/driver-n1.log", "NOT-CONFORMANT"):
+        assert part in screen
+    # The reasons of rules that were not judged are above.
+    assert "30 untestable: for 30 reasons, see above (DRA-300, DRA-301, DRA-302, DRA-303 and 26 more)" in screen
+    assert "first failure" not in render_text(report, folder=Path("out"))
 
 
 def test_a_failure_is_wrapped_in_a_terminal_and_its_command_is_not() -> None:
