@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -23,6 +25,7 @@ from dra_conformance.core.option_checks import CHECKS
 from dra_conformance.core.option_table import BY_NAME, GROUPS, OPTIONS, Option, kind_of
 from dra_conformance.core.options import RunOptions, Waiver
 
+ROOT = Path(__file__).parents[2]
 RUN_OPTIONS = [option for option in OPTIONS if option.in_file]
 # Options that some values need beside them.
 COMPANIONS = {
@@ -348,6 +351,40 @@ def test_the_script_of_each_shell_carries_the_completion_protocol(
     script = completed(capsys)
     assert [part for part in parts if part not in script] == []
     assert "dra-conformance" in script
+
+
+_SHELLS = {
+    "bash": """
+        source script
+        COMP_WORDS=($LINE) COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        _dra_conformance_completion dra-conformance
+        printf '%s\\n' "${COMPREPLY[@]}"
+    """,
+    "fish": "source script; complete -C $LINE | string replace -r '\\t.*' ''; true",
+}
+
+
+@pytest.mark.parametrize("shell", _SHELLS)
+def test_a_shell_completes_with_the_script(shell: str, tmp_path: Path) -> None:
+    program = shutil.which(shell)
+    if program is None:
+        pytest.skip(f"{shell} is not installed")
+    command = tmp_path / "dra-conformance"
+    command.write_text(
+        f'#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT))} exec {sys.executable} -m dra_conformance "$@"\n'
+    )
+    command.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path)}
+
+    def answer(words: list[str], **more: str) -> str:
+        done = subprocess.run(
+            words, cwd=tmp_path, env={**environment, **more}, capture_output=True, text=True, check=True, timeout=120
+        )
+        return done.stdout
+
+    (tmp_path / "script").write_text(answer([str(command)], _DRA_CONFORMANCE_COMPLETE=f"{shell}_source"))
+    for line, expected in (("list --component bi", "binder"), ("explain DRA-258", "DRA-258")):
+        assert answer([program, "-c", _SHELLS[shell]], LINE=f"dra-conformance {line}").split() == [expected]
 
 
 def test_a_choice_names_its_kind() -> None:
