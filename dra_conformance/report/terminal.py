@@ -29,7 +29,7 @@ _NAMED = 4  # rules that one line names
 _SHOWN = 6  # events of a timeline; the files of the report have all of them
 _LAST_EVENTS, _SUMMARY_ROWS = 2, 3
 """Events of the failure that is repeated at the end, and rows of each of its values."""
-_CALLS = ("CALL", "API", "WATCH")
+_WRITES = ("API", "WATCH")
 _FREQUENT = ("WATCH", "CHECK", "THEN ", "END  ")
 _LOG_LINES = 5  # of each program
 _WARNINGS = 5  # about programs under test; report.json has all of them
@@ -214,7 +214,9 @@ def _first_failure(
         values = {"check": broken.message, "expected": broken.expected, "observed": broken.observed}
     for label, text in values.items():
         yield from itertools.islice(_row(label, text, width), _SUMMARY_ROWS)
-    calls = [line for line in _tail(scenario) if any(f"  {kind}  " in line for kind in _CALLS)]
+    # Calls of a driver say more than what the harness's components wrote after them.
+    calls = [line for line in scenario.timeline if "  CALL  " in line]
+    calls = calls or [line for line in _tail(scenario) if any(f"  {kind}  " in line for kind in _WRITES)]
     for number, line in enumerate(calls[-_LAST_EVENTS:]):
         yield from itertools.islice(_row("timeline" if number == 0 else "", line, width), _SUMMARY_ROWS)
     for output in scenario.outputs:
