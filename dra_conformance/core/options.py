@@ -234,7 +234,8 @@ def _without_secrets(value: Any) -> Any:
 _VALUE = r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)"
 _SECRETS = (
     # Before the rest: the word after Authorization is the scheme.
-    re.compile(rf"(?i)(\b(?:bearer|authorization:\s*(?:basic|bearer))\s+){_VALUE}"),
+    re.compile(rf"(?i)(\b(?:bearer|authorization[=: ]\s*['\"]?(?:basic|bearer))\s+){_VALUE}"),
+    re.compile(rf"(?i)(\bx-[\w-]*(?:token|key|secret|auth)[\w-]*:\s*){_VALUE}"),
     re.compile(r"(?i)((?:token|password|passwd|passphrase|secret|api-?key)[\w-]*[= ]\s*)(?:'[^']*'|\"[^\"]*\"|\S+)"),
     re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"),
     # A number is a port or a process.
@@ -246,7 +247,7 @@ def redact(text: str) -> str:
     """Replace secrets in a command line.
 
     These are the values of names that contain token, password, passphrase, secret or API key, of `-p`, of
-    Authorization headers, and the passwords of URLs.
+    Authorization and `X-...-Key` headers, and the passwords of URLs.
     """
     for secret in _SECRETS:
         text = secret.sub(r"\1***", text)
