@@ -117,15 +117,18 @@ class Settling:
         nodes = self._nodes()
         observable = self._run.observes_idle and all(node.observes_idle for node in nodes)
         quiet = (_QUIET_WITH_NODES if nodes else _QUIET_WITHOUT_NODES) if observable else self._run.quiet
+        before, pause = self._log.activity, quiet
+
+        def changed() -> bool:
+            return self._log.activity != before
+
         while self._clock.monotonic() < deadline:
-            before = self._log.activity
-
-            # Bound as a default, because the loop assigns `before` again.
-            def changed(before: int = before) -> bool:
-                return self._log.activity != before
-
-            if self._log.wait_for(changed, quiet):
+            if self._log.wait_for(changed, pause):
+                before, pause = self._log.activity, quiet
                 continue
+            # Work without an event, such as the renewal of a Lease, does not begin the quiet time again. With a period
+            # of that time it would be in progress at each observation.
+            pause = min(quiet, _QUIET_WITH_NODES)
             if self._run.is_idle():
                 if not self._busy_threads(nodes) and not changed():
                     return

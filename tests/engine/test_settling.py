@@ -282,6 +282,59 @@ def test_the_renewal_of_a_lease_is_no_work() -> None:
     assert (log.count, log.activity) == (5, 2)
 
 
+class Stepped(RealClock):
+    """A clock on which only waits take time."""
+
+    def __init__(self) -> None:
+        self.time = 0.0
+
+    def monotonic(self) -> float:
+        return self.time
+
+    def condition_wait(self, condition: threading.Condition, timeout: float | None) -> bool:
+        self.time += timeout or 0.0
+        return False
+
+
+class Electing(Idleness):
+    """A run whose leader renews its Lease for a tenth of each second, without an event."""
+
+    quiet = 1.0
+
+    def __init__(self, clock: Stepped) -> None:
+        super().__init__(busy=0, in_process=False)
+        self._clock = clock
+
+    def is_idle(self) -> bool:
+        return self._clock.time % 1.0 > 0.1
+
+
+def test_settles_beside_work_that_recurs_after_each_quiet_time() -> None:
+    clock = Stepped()
+    Settling(Electing(clock), EventLog(clock=clock), nodes=list, wait_for_watches=True).settle()
+    assert 1.0 <= clock.time < 1.5
+
+
+def test_the_quiet_time_begins_again_with_an_event() -> None:
+    clock = Stepped()
+    log = EventLog(clock=clock)
+
+    class Writing(Electing):
+        """Writes once when it is observed, and is idle afterwards."""
+
+        written = False
+
+        def is_idle(self) -> bool:
+            if not self.written:
+                self.written = True
+                log.emit(ApiWrite(agent="controller", method="PUT", path="/api/v1/namespaces/one/pods/one", status=200))
+                return False
+            return True
+
+    Settling(Writing(clock), log, nodes=list, wait_for_watches=True).settle()
+    assert clock.time >= 2.0
+
+
 def test_settles_beside_a_driver_that_does_not_respond() -> None:
     run = Idleness(busy=3, drivers=True)
     Settling(run, EventLog(), nodes=lambda: [Node()], wait_for_watches=True).settle()
