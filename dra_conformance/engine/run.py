@@ -252,6 +252,10 @@ class Run:
         worker = self.worker.removeprefix("gw")
         return f"{self.run_id[:4]}{f'w{worker}' if worker else ''}-{self._scenarios}"
 
+    def has_made_namespace(self, name: str) -> bool:
+        """Return whether this process has created a namespace on an existing cluster."""
+        return self._ledger.holds("", "namespaces", "", name)
+
     def judges_emulated_kubelet(self, scenario: Scenario) -> bool:
         """Return whether the emulated kubelet is the target of a scenario: its errors are not the harness's then."""
         return judges_emulated_kubelet(scenario.rules, self.catalogue, self.options.components())

@@ -24,6 +24,7 @@ from dra_conformance.core.process import ManagedProcess
 from dra_conformance.core.thread_failures import is_raised_by
 from dra_conformance.engine import evidence, namespace, program_outputs
 from dra_conformance.engine.checks import Checks, Seen, Value, in_words, show
+from dra_conformance.engine.concerns import Concerns
 from dra_conformance.engine.names import Names
 from dra_conformance.engine.objects import ScenarioObjects
 from dra_conformance.engine.run import Run
@@ -248,6 +249,13 @@ class World:
 
     def begin(self) -> None:
         """Create the scenario's namespace and start the components that its tags name."""
+        if self.run.control_plane is not None and not self.run.control_plane.own:
+            self.observer.concerns = Concerns(
+                suffix=self.suffix,
+                run_id=self.run.run_id,
+                made=self.run.has_made_namespace,
+                nodes=lambda: {node.name for node in self.nodes()},
+            )
         namespace.create(self.client, self.namespace, run_id=self.run.run_id)
         # Cleanups run in reverse order: components stop, then objects are deleted, then the namespace.
         self.cleanup.callback(namespace.delete, self.client, self.namespace, self.observer)

@@ -112,7 +112,10 @@ class EventLog:
 
     @property
     def activity(self) -> int:
-        """The number of events so far that show work: the renewal of a Lease goes on while a component is idle."""
+        """The number of events so far that show work: the renewal of a Lease goes on while a component is idle.
+
+        Changes of objects that others use on an existing cluster show none either.
+        """
         return self._activity
 
     def begin_scenario(self, scenario: str) -> None:
@@ -127,13 +130,16 @@ class EventLog:
         with self.changed:
             self._scenario = ""
 
-    def emit(self, event: Event) -> None:
-        """Append an event under the next number and wake all waiters. Raises TypeError if it is not an event."""
+    def emit(self, event: Event, *, shows_work: bool = True) -> None:
+        """Append an event under the next number and wake all waiters. Raises TypeError if it is not an event.
+
+        `shows_work` False leaves `activity` as it is.
+        """
         if not isinstance(event, Event):
             raise TypeError(f"not an event: {event!r}")
         with self.changed:
             self._sequence += 1
-            self._activity += not _is_renewal(event)
+            self._activity += shows_work and not _is_renewal(event)
             # Under the lock, so that numbers, times and lines of the file have one order.
             stamped = msgspec.structs.replace(
                 event,

@@ -29,6 +29,8 @@ class Observer:
 
     def __init__(self, client: KubeClient, resources: Iterable[Resource], *, clock: Clock, log: EventLog) -> None:
         self._log = log
+        self.concerns: Callable[[Resource, Obj], bool] = _any_object
+        """Whether a change of an object shows work of the system under test; on an existing cluster not all do."""
         self._informers: dict[tuple[str, str], Informer] = {}
         for resource in resources:
             informer = Informer(
@@ -85,10 +87,15 @@ class Observer:
                     name=f"{namespace}/{name}" if namespace else name,
                     version=str((change.object.get("metadata") or {}).get("resourceVersion") or ""),
                     summary=summary(resource, change.object),
-                )
+                ),
+                shows_work=self.concerns(resource, change.object),
             )
 
         return emit
+
+
+def _any_object(_resource: Resource, _obj: Obj) -> bool:
+    return True
 
 
 def summary(resource: Resource, obj: Obj) -> dict[str, Any]:
