@@ -15,7 +15,7 @@ Feature: A driver next to other drivers of its node
     And the driver "fpga.dra.test" still publishes "board-0, board-0-a, board-0-b" on "n1" [DRA-358b]
     And the driver on "n1" publishes the same devices as before [DRA-358]
 
-  @DRA-358c @needs:own-control-plane
+  @DRA-358c @needs:process-driver
   Scenario: A driver publishes in its own name and for its own node only
     Given node "n1" with a kubelet
     And node "n2" with a kubelet

@@ -3,7 +3,8 @@
 Faults: `exits` ends at once; `silent` never registers; `other-name` registers under another name; `twice` registers on
 two sockets; `needs-path` needs a device that is not there; `dies` is killed in the middle of Prepare; `panics` ends in
 Prepare with the stack of a Go program; `garbage` answers Prepare with bytes that are no message; `no-spec` answers CDI
-ids that no specification declares. It publishes one slice with two devices, like a working driver.
+ids that no specification declares; `for-another-node` and `in-another-name` publish a second slice, for a node that
+does not exist or in the name of another driver. It publishes one slice with two devices, like a working driver.
 """
 
 from __future__ import annotations
@@ -45,16 +46,20 @@ class Broken:
         return {claim.uid: "" for claim in claims}
 
 
-def publish(kubeconfig: str, node: str) -> None:
-    """Write the node's slice."""
+def publish(kubeconfig: str, node: str, *, driver: str = DRIVER, host: str = "") -> None:
+    """Write the node's slice, or a copy of it with another name or for another node."""
     client = KubeClient(HttpTransport.from_kubeconfig(kubeconfig), user_agent="broken-driver")
     spec = {
-        "driver": DRIVER,
-        "nodeName": node,
+        "driver": driver,
+        "nodeName": host or node,
         "pool": {"name": node, "generation": 1, "resourceSliceCount": 1},
         "devices": [{"name": "dev-0"}, {"name": "dev-1"}],
     }
-    slice_ = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": {"name": f"{node}-broken"}}
+    slice_ = {
+        "apiVersion": "resource.k8s.io/v1",
+        "kind": "ResourceSlice",
+        "metadata": {"name": f"{host or node}-{driver}"},
+    }
     client.create(RESOURCE_SLICES, {**slice_, "spec": spec})
 
 
@@ -90,6 +95,10 @@ def main() -> int:
     for server in servers:
         server.start()
     publish(kubeconfig, node)
+    if fault == "for-another-node":
+        publish(kubeconfig, node, host=f"not-{node}")
+    if fault == "in-another-name":
+        publish(kubeconfig, node, driver="other.dra.test")
     stop.wait()
     for server in servers:
         server.stop()

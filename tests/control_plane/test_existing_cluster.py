@@ -5,6 +5,8 @@ Scenarios see what the harness adds to its objects on such a cluster; on a contr
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,8 +14,13 @@ import orjson
 import pytest
 
 from apiserver_emulator import ApiServerEmulator
+from dra_api.client import KubeClient
+from dra_api.objects import NODES, RESOURCE_SLICES
+from dra_api.transport import HttpTransport
 from dra_conformance.cli import call
 from dra_conformance.control_plane.binaries import BinariesControlPlane
+
+DRIVER = Path(__file__).parents[1] / "broken_drivers/broken_driver.py"
 
 
 @pytest.fixture
@@ -41,3 +48,34 @@ def test_a_real_cluster_passes(real: BinariesControlPlane, tmp_path: Path) -> No
     # All of it takes two minutes; these scenarios read labels, or send what no JSON library writes.
     focus = "claims/api_(machinery|requests|validation|taint_rules)"
     assert results(real.kubeconfig, tmp_path, "--focus", focus)[0] == {}
+
+
+def slice_for(node: str, driver: str) -> dict[str, object]:
+    pool = {"name": node, "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": driver, "nodeName": node, "pool": pool, "devices": [{"name": "dev-0"}]}
+    return {"metadata": {"name": f"{node}-{driver}"}, "spec": spec}
+
+
+@pytest.mark.parametrize(
+    ("fault", "wrong"),
+    [("none", {}), ("for-another-node", {"DRA-358c": "failed"}), ("in-another-name", {"DRA-358c": "failed"})],
+)
+def test_slices_of_others_are_not_those_of_the_driver(
+    emulated: ApiServerEmulator, tmp_path: Path, fault: str, wrong: dict[str, str]
+) -> None:
+    client = KubeClient(HttpTransport.from_kubeconfig(emulated.kubeconfig))
+    client.create(NODES, {"metadata": {"name": "worker"}})
+    for driver in ("nic.example.com", "broken.dra.test"):
+        client.create(RESOURCE_SLICES, slice_for("worker", driver))
+    before = {obj["metadata"]["uid"] for obj in client.list(RESOURCE_SLICES).items}
+    command = shlex.join([sys.executable, str(DRIVER), fault])
+    words = ["run", "--control-plane", f"kubeconfig:{emulated.kubeconfig}", "--driver-name", "broken.dra.test"]
+    words += ["--driver", f"exec:{command} {{kubeconfig}} {{node}} {{plugins}} {{registrar}}", "--rule", "DRA-358c"]
+    call([*words, "--report", "json", "--progress", "none", "--out", str(tmp_path / "out")])
+    report = orjson.loads((tmp_path / "out/report.json").read_bytes())
+    assert {row["id"]: row["status"] for row in report["rules"] if row["id"] == "DRA-358c"} == (
+        wrong or {"DRA-358c": "passed"}
+    )
+    # A program of the user writes without the run's label: what it publishes for other nodes is not the run's.
+    left = [obj for obj in client.list(RESOURCE_SLICES).items if obj["metadata"]["uid"] not in before]
+    assert len(left) == (1 if fault == "for-another-node" else 0)
