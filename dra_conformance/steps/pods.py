@@ -38,7 +38,7 @@ def pod_object(
     }
     if scheduler:
         spec["schedulerName"] = scheduler
-    if not claims and scheduler != BY_HAND and _shares_cluster(world):
+    if scheduler != BY_HAND and _shares_cluster(world):
         spec["nodeSelector"] = {SCENARIO_LABEL: world.suffix}
     return {
         "apiVersion": "v1",
@@ -49,7 +49,9 @@ def pod_object(
 
 
 def _shares_cluster(world: World) -> bool:
-    """Return whether the cluster has other nodes on which a pod without claims fits: its own, or another worker's.
+    """Return whether the cluster has other nodes on which a pod fits: its own, or those of another worker.
+
+    A pod without claims fits on each of them, and so does one whose claims are for devices of all nodes.
 
     The nodes of a driver that runs already have no label of the scenario.
     """

@@ -48,10 +48,20 @@ def add_node(cluster: ApiServerEmulator, name: str, labels: dict[str, str]) -> N
     admin.patch(NODES, name, {"status": node["status"]}, subresource="status")
 
 
-def test_pods_without_claims_come_to_nodes_of_their_scenario(cluster: ApiServerEmulator, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("focus", "scenarios"),
+    [
+        ("^allocation/alternatives#a-constraint-on-", 3),
+        # Its devices are for all nodes.
+        ("^allocation/binding_conditions#a-device-that-binds-to-its-node-is-allocated", 1),
+    ],
+)
+def test_pods_come_to_nodes_of_their_scenario(
+    cluster: ApiServerEmulator, tmp_path: Path, focus: str, scenarios: int
+) -> None:
     # Before and after the nodes of scenarios by name: one of the cluster, and one of another worker's scenario.
     add_node(cluster, "a-node", {})
     add_node(cluster, "zz-node", {SCENARIO_LABEL: "0a1b2c3d-7"})
-    found = statuses(cluster, tmp_path, "^allocation/alternatives#a-constraint-on-")
-    assert len(found) == 3
+    found = statuses(cluster, tmp_path, focus)
+    assert len(found) == scenarios
     assert set(found.values()) == {"passed"}
