@@ -41,11 +41,12 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     or with `build --all`, not by `make third-party`. A description without `package` and `parts` uses a program that
     another one builds. `program` is the executable that must exist before the suite runs. `takes` is the measured
     duration in seconds on two cores, for the order of the jobs. `ci` is the program's part in the fixed subset that CI
-    verifies: all of its scenarios, none, or those that these additional options select. `running` starts the program
-    beside `serve`, a served control plane, instead of through `--driver exec:`; `socket` is the file that appears when
-    it is ready. `copies` has directories that the program reads when it runs, by their place in BIN: the module, and
-    the path in it. `compares` names a program that other descriptions name too, each in another release: their verdicts
-    are shown side by side (`verification.releases`).
+    verifies: all of its scenarios, none, or those that these additional options select. `cluster` is a cluster that is
+    started before the suite, as `verification.third_party.existing_cluster` describes; its kubeconfig is at
+    `{dir}/cluster/kubeconfig`. `running` starts the program beside `serve`, a served control plane, instead of through
+    `--driver exec:`; `socket` is the file that appears when it is ready. `copies` has directories that the program
+    reads when it runs, by their place in BIN: the module, and the path in it. `compares` names a program that other
+    descriptions name too, each in another release: their verdicts are shown side by side (`verification.releases`).
     """
 
     name: str
@@ -68,6 +69,7 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     takes: float = 0.0
     ci: Literal["all", "none"] | tuple[str, ...] = "all"
     options: tuple[str, ...] = ()
+    cluster: Literal["", "emulated", "kubernetes"] = ""
     serve: tuple[str, ...] = ()
     running: tuple[str, ...] = ()
     socket: str = ""

@@ -19,6 +19,7 @@ import orjson
 from dra_api.clock import RealClock
 from verification.jobs import Job, Outcome
 from verification.third_party.catalogue import Breaks, ThirdParty
+from verification.third_party.existing_cluster import existing_cluster, objects_of
 
 EVERYTHING = "*"
 """Stands for all rules when a program got no verdict at all."""
@@ -164,6 +165,11 @@ def report_of(
         out = Path(folder) / "report"
         if program.running:
             stack.enter_context(_running(program, Path(folder), bin_dir))
+        before: dict[str, str] = {}
+        kubeconfig = None
+        if program.cluster:
+            kubeconfig = stack.enter_context(existing_cluster(program.cluster, Path(folder) / "cluster", bin_dir))
+            before = objects_of(kubeconfig)
         words = [word.replace("{bin}", str(bin_dir)).replace("{dir}", folder) for word in program.options]
         words += [*more, *(["--workers", str(workers)] if workers else [])]
         command = [sys.executable, "-m", "dra_conformance", "run", "--out", str(out), "--progress", "none", *words]
@@ -173,7 +179,15 @@ def report_of(
         report: dict[str, Any] = orjson.loads((out / "report.json").read_bytes())
         if result.returncode not in _WITH_VERDICT:  # nothing selected, objects left behind, or a harness error
             return f"{program.name}: exit code {result.returncode}\n{_errors(report)}{_ends(result)}"
+        if kubeconfig is not None and (left := _left(before, objects_of(kubeconfig))):
+            return f"{program.name}: objects left on the cluster: {left}"
         return report
+
+
+def _left(before: Mapping[str, str], after: Mapping[str, str]) -> str:
+    """Return the objects that are on a cluster after a run and were not there before it, or the other way around."""
+    changed = {**before, **after}
+    return ", ".join(sorted(changed[uid] for uid in set(before) ^ set(after)))
 
 
 def _errors(report: Mapping[str, Any]) -> str:
