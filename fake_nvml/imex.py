@@ -320,8 +320,8 @@ def _received(address: str, port: int, timeout: float) -> tuple[bytes, bytes]:
             connection.settimeout(left)
     finally:
         connection.close()
-    line, end, rest = received.partition(b"\n")
-    if not end or line not in (_READY, _NOT_READY):
+    line, newline, rest = received.partition(b"\n")
+    if not newline or line not in (_READY, _NOT_READY):
         raise ValueError("the program that answers is no simulated IMEX daemon")
     return line, rest
 
