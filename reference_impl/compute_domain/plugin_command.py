@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import importlib
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
@@ -12,6 +11,7 @@ from reference_impl.compute_domain.objects import DRIVER, DRIVER_NAMESPACE
 from reference_impl.compute_domain.options import HOST_SOCKET, FabricGates, add_imex_arguments, imex_options
 from reference_impl.compute_domain.plugin import ComputeDomainPlugin, ComputeDomainPluginOptions
 from reference_impl.kubelet_plugin.command import add_node_arguments, node_options
+from reference_impl.kubelet_plugin.nvml_library import pynvml_with
 from reference_impl.kubelet_plugin.options import FeatureGates
 
 
@@ -61,5 +61,5 @@ def plugin_options(args: argparse.Namespace) -> ComputeDomainPluginOptions:
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Return the component, not yet started."""
     options = plugin_options(args)
-    nvml = importlib.import_module("pynvml") if args.clique_id is None else None
+    nvml = pynvml_with(args.container_driver_root) if args.clique_id is None else None
     return ComputeDomainPlugin(client, clock=clock, nvml=nvml, options=options)

@@ -7,7 +7,6 @@ kubeconfig.
 from __future__ import annotations
 
 import argparse
-import importlib
 from pathlib import Path
 from typing import get_args
 
@@ -21,6 +20,7 @@ from reference_impl.device_plugin.options import (
     list_strategies,
 )
 from reference_impl.device_plugin.plugin import GpuDevicePlugin
+from reference_impl.kubelet_plugin.nvml_library import pynvml_with
 
 _TRUTH = {"true": True, "false": False}
 
@@ -59,5 +59,4 @@ def plugin_options(args: argparse.Namespace) -> DevicePluginOptions:
 def build_alone(args: argparse.Namespace, clock: Clock) -> Component:
     """Return the plugin that the options describe, not yet started."""
     options = plugin_options(args)
-    # The library itself is loaded at start, by the loader's own search: LD_LIBRARY_PATH decides which one that is.
-    return GpuDevicePlugin(clock=clock, nvml=importlib.import_module("pynvml"), options=options)
+    return GpuDevicePlugin(clock=clock, nvml=pynvml_with(args.container_driver_root), options=options)

@@ -6,13 +6,13 @@ The options have the names of upstream's gpu-kubelet-plugin if it has them.
 from __future__ import annotations
 
 import argparse
-import importlib
 from dataclasses import replace
 from pathlib import Path
 
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.component import Component
+from reference_impl.kubelet_plugin.nvml_library import pynvml_with
 from reference_impl.kubelet_plugin.options import GPU_DRIVER, FeatureGates, KubeletPluginOptions, OptionError
 from reference_impl.kubelet_plugin.plugin import KubeletPlugin
 from reference_impl.kubelet_plugin.shares import ShareMode
@@ -99,5 +99,4 @@ def plugin_options(args: argparse.Namespace) -> KubeletPluginOptions:
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Return the component, not yet started."""
     options = plugin_options(args)
-    # The library itself is loaded at start, by the loader's own search: LD_LIBRARY_PATH decides which one that is.
-    return KubeletPlugin(client, clock=clock, nvml=importlib.import_module("pynvml"), options=options)
+    return KubeletPlugin(client, clock=clock, nvml=pynvml_with(args.container_driver_root), options=options)

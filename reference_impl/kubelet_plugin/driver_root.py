@@ -22,6 +22,17 @@ from dra_api.objects import Obj
 from fake_nvml.driver_root import STATE
 from reference_impl.kubelet_plugin.devices import Device, Mig, MigInstance, full_gpu
 
+LIBRARY_FOLDERS = (
+    "",
+    "usr/lib64",
+    "usr/lib/x86_64-linux-gnu",
+    "usr/lib/aarch64-linux-gnu",
+    "lib64",
+    "lib/x86_64-linux-gnu",
+    "lib/aarch64-linux-gnu",
+)
+"""Where a driver root may have its libraries, in the order of the search."""
+
 _NVIDIA_MAJOR = 195
 _MOUNT_OPTIONS = ["ro", "nosuid", "nodev", "rbind", "rprivate"]
 
@@ -160,17 +171,8 @@ class DriverRoot:
 
     def libraries(self, driver_version: str) -> list[Path]:
         """Return the versioned driver libraries that exist."""
-        folders = (
-            "",
-            "usr/lib64",
-            "usr/lib/x86_64-linux-gnu",
-            "usr/lib/aarch64-linux-gnu",
-            "lib64",
-            "lib/x86_64-linux-gnu",
-            "lib/aarch64-linux-gnu",
-        )
         names = (f"libcuda.so.{driver_version}", f"libnvidia-ml.so.{driver_version}")
-        return [path for name in names if (path := self.find(folders, name)) is not None]
+        return [path for name in names if (path := self.find(LIBRARY_FOLDERS, name)) is not None]
 
     def nvidia_smi(self) -> Path | None:
         """Return the nvidia-smi command."""
