@@ -319,6 +319,12 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_SCHEDULER}.cycle:preference", lambda allocations: 0)
 
 
+@mutant("alternatives-of-the-first-claim-count", rule="DRA-140")
+def _(patch: Patch) -> None:
+    """Only the alternatives of the pod's first claim affect the choice of a node."""
+    patch.wrap(f"{_SCHEDULER}.cycle:preference", lambda original: lambda allocations: original(allocations[:1]))
+
+
 @mutant("unsatisfied-alternatives-are-an-error", rule="DRA-183")
 def _(patch: Patch) -> None:
     """A claim is reported as an error if no alternative can be allocated."""

@@ -638,3 +638,17 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A device with admin access counts as in use, with its counters."""
     patch.replace(f"{_ALLOCATOR}.taken:counts", lambda result: True)
+
+
+@mutant("earlier-shares-and-own-shares-not-added-up", rule="DRA-212")
+def _(patch: Patch) -> None:
+    """Of the shares of earlier claims and those of the same pod, the larger counts."""
+
+    def wrapped(original: Callable[..., Any]) -> Callable[..., Any]:
+        def _committed(self: Any, position: int) -> dict[str, int]:
+            own = self._extra[position].amounts if position in self._extra else {}
+            return {name: max(amount - own.get(name, 0), 0) for name, amount in original(self, position).items()}
+
+        return _committed
+
+    patch.wrap("reference_impl.scheduler.allocator.search:Search._committed", wrapped)

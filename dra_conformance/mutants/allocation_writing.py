@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from dra_api.clock import timestamp
 from dra_api.objects import controller_of, uid_of
 from dra_conformance.engine.mutation import Patch, mutant
 
@@ -126,3 +127,44 @@ def _(patch: Patch) -> None:
         return matters
 
     patch.wrap(f"{_SCHEDULER}.cluster_view:_matters", make)
+
+
+@mutant("claim-of-a-former-pod-used", rule="DRA-106")
+def _(patch: Patch) -> None:
+    """The owner of a claim is compared by kind and name."""
+
+    def belongs_to(claim: Obj, pod: Obj) -> bool:
+        owner = controller_of(claim) or {}
+        return (owner.get("kind"), owner.get("name")) == ("Pod", pod["metadata"]["name"])
+
+    patch.replace(f"{_SCHEDULER}.pod_claims:belongs_to", belongs_to)
+
+
+@mutant("scheduler-replaces-finalizers", rule="DRA-128c")
+def _(patch: Patch) -> None:
+    """The list of finalizers is written as a whole."""
+
+    def wrapped(original: Any) -> Any:
+        def protect(self: Any, claim: Obj) -> Obj:
+            bare: Obj = {**claim, "metadata": {**claim["metadata"], "finalizers": []}}
+            return original(self, bare)  # type: ignore[no-any-return]
+
+        return protect
+
+    patch.wrap(f"{_PUBLISHER}.protect", wrapped)
+
+
+@mutant("condition-time-moves-with-its-message", rule="DRA-124b")
+def _(patch: Patch) -> None:
+    """Each condition PodScheduled has the present time."""
+    patch.replace(f"{_SCHEDULER}.pod_condition:transition_time", lambda pod, now: timestamp(now))
+
+
+@mutant("consumers-counted-only", rule="DRA-130d")
+def _(patch: Patch) -> None:
+    """A claim with 256 consumers is full also for a pod that is one of them."""
+
+    def consumers_left(claim: Obj, pod: Obj) -> bool:
+        return len((claim.get("status") or {}).get("reservedFor") or ()) < 256
+
+    patch.replace(f"{_SCHEDULER}.pod_claims:consumers_left", consumers_left)

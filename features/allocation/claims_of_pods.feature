@@ -192,3 +192,56 @@ Feature: Pods with several claims
     And the ResourceClaim "configured" has: [DRA-179]
       | field                                                                      | value |
       | status.allocation.devices.config[opaque.parameters.by=for-any][*].requests | [[c]] |
+
+  @DRA-124b
+  Scenario: A pod that waits for another reason has been waiting since the same time
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "plain" for 1 of "accelerator"
+    And a ResourceClaim "mine" for 1 of "late"
+    And a pod "train" using claim "mine"
+    Then the message of condition PodScheduled of the Pod "train" contains "$(class:late)"
+    When "status.conditions[0].lastTransitionTime" of the Pod "train" is set to "2026-01-01T00:00:00Z"
+    And a DeviceClass "late" selecting 'device.driver == "none"' is created
+    Then the Pod "train" has "status.conditions[type=PodScheduled][0].message" without $(class:late)
+    And the Pod "train" keeps "status.conditions[type=PodScheduled][0].lastTransitionTime" "2026-01-01T00:00:00Z"
+    When a pod "other" using claim "plain" is created
+    Then pod "other" is bound to "n1"
+
+  @DRA-130d
+  Scenario: A pod that is one of the 256 consumers of a claim is bound
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "full" for 1 of "accelerator"
+    And a ResourceClaim "own" for 1 of "accelerator"
+    And claim "full" holds the devices "dev-1" of "n1"
+    When a pod "train" using claim "own, full" is created with:
+      """
+      schedulingGates: [{name: dra.test/hold}]
+      """
+    Given claim "full" is reserved by hand for pods "train"
+    And claim "full" is also reserved for a list of 255 {apiGroup: batch.example.com, resource: workers, name: w$n, uid: uid-$n}
+    When "spec.schedulingGates" of the Pod "train" is set to null
+    Then pod "train" is bound to "n1"
+    And claim "own" is allocated the devices "dev-0"
+    When a pod "late" using claim "full" is created
+    Then pod "late" stays unbound
+
+  @DRA-140 @gate:DRAPrioritizedList
+  Scenario: The alternatives of all claims count for the choice of the node
+    Given node "n1" with 3 devices
+    And node "n2" with 4 devices
+    And node "n3" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "left" with:
+      """
+      requests: [{name: gpu, firstAvailable: [{name: two, deviceClassName: $(class:accelerator), count: 2}, {name: one, deviceClassName: $(class:accelerator)}]}]
+      """
+    And a ResourceClaim "right" with:
+      """
+      requests: [{name: gpu, firstAvailable: [{name: two, deviceClassName: $(class:accelerator), count: 2}, {name: one, deviceClassName: $(class:accelerator)}]}]
+      """
+    When a pod "train" using claim "left, right" is created
+    Then pod "train" is bound to "n2"
+    And the ResourceClaim "left" has "status.allocation.devices.results[*].request" [gpu/two, gpu/two]
+    And the ResourceClaim "right" has "status.allocation.devices.results[*].request" [gpu/two, gpu/two]

@@ -118,22 +118,29 @@ Feature: Schedulers that bind pods themselves
   @DRA-106 @DRA-128
   Scenario: A pod does not use a claim that it does not own
     Given the scheduler binds pods itself
-    And node "n1" with 3 devices
+    And node "n1" with 4 devices
     And a DeviceClass "accelerator" for those devices
     And a ResourceClaim "foreign" for 1 of "accelerator"
     And a ResourceClaim "others" for 1 of "accelerator"
+    And a ResourceClaim "former" for 1 of "accelerator"
     And a ResourceClaim "own" for 1 of "accelerator"
     And a pod "train" using template "unused"
     And a pod "serve" using template "unused"
+    And a pod "again" using template "unused"
     And "metadata.ownerReferences" of the ResourceClaim "others" is set to [{apiVersion: v1, kind: Pod, name: train, uid: $(uid:train), controller: true}]
+    # An owner with the pod's name and another uid. The garbage collector keeps an object with an owner of an unknown group.
+    And "metadata.ownerReferences" of the ResourceClaim "former" is set to [{apiVersion: dra.test/v1, kind: Pod, name: again, uid: $(uid:train), controller: true}]
     And "status.resourceClaimStatuses" of the Pod "train" is set to [{name: gpu, resourceClaimName: foreign}]
     And "status.resourceClaimStatuses" of the Pod "serve" is set to [{name: gpu, resourceClaimName: others}]
+    And "status.resourceClaimStatuses" of the Pod "again" is set to [{name: gpu, resourceClaimName: former}]
     When a pod "later" using claim "own" is created
     Then claim "own" is reserved for pod "later" [DRA-128]
     And pod "train" stays unbound [DRA-106]
     And claim "foreign" stays unallocated [DRA-106]
     And pod "serve" stays unbound [DRA-106]
     And claim "others" stays unallocated [DRA-106]
+    And pod "again" stays unbound [DRA-106]
+    And claim "former" stays unallocated [DRA-106]
 
   @DRA-128 @DRA-139 @needs:faults
   Scenario Outline: Pods with two claims are bound when the API server <does> <what>
@@ -256,3 +263,16 @@ Feature: Schedulers that bind pods themselves
     Then pod "train" is bound to "n1"
     And claim "other" is reserved for exactly the pods "train"
     And claim "mine" is reserved for pod "train"
+
+  @DRA-128c
+  Scenario: The finalizers that others have added to a claim are kept
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    And a ResourceClaim "other" for 1 of "accelerator"
+    And "metadata.finalizers" of the ResourceClaim "other" is set to [dra.test/first, dra.test/last]
+    When a pod "train" using claim "mine, other" is created
+    Then pod "train" is bound to "n1"
+    And the ResourceClaim "other" has "metadata.finalizers" in any order [dra.test/first, dra.test/last, resource.kubernetes.io/delete-protection]
+    And the ResourceClaim "mine" has "metadata.finalizers" [resource.kubernetes.io/delete-protection]

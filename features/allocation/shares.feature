@@ -539,6 +539,35 @@ Feature: Consumable capacity
     When a pod "fourth" using claim "none" is created
     Then claim "none" stays unallocated
 
+  @DRA-212
+  Scenario: Requests of one claim and the shares of other claims do not exceed the capacity of a device together
+    Given node "n1"
+    And a ResourceSlice "nics" with:
+      """
+      nodeName: $(node:n1)
+      devices: [{name: a, allowMultipleAllocations: true, capacity: {bandwidth: {value: 10}, queues: {value: 9}}}]
+      """
+    And a DeviceClass "nic" for those devices
+    And a ResourceClaim "held" for 1 of "nic" with capacity {bandwidth: 4, queues: 1}
+    And a ResourceClaim "large" with:
+      """
+      requests:
+        - {name: x, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 4, queues: 1}}}}
+        - {name: y, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 3, queues: 1}}}}
+      """
+    And a ResourceClaim "small" with:
+      """
+      requests:
+        - {name: x, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 3, queues: 1}}}}
+        - {name: y, exactly: {deviceClassName: $(class:nic), capacity: {requests: {bandwidth: 3, queues: 1}}}}
+      """
+    When a pod "first" using claim "held" is created
+    Then claim "held" is allocated the devices "a"
+    When a pod "second" using claim "large" is created
+    Then claim "large" stays unallocated
+    When a pod "third" using claim "small" is created
+    Then claim "small" is allocated the devices "a, a"
+
   @DRA-133c
   Scenario: A smaller request of a claim uses a device that has not enough left for the larger one
     Given node "n1"
