@@ -279,3 +279,17 @@ def _(patch: Patch) -> None:
 
     patch.wrap(f"{REPORTER}.record", recording)
     skip_attempts(patch, lambda binder, request: request["metadata"]["uid"] in dropped)
+
+
+@mutant("binder-keeps-the-reason", rule="KAI-178b")
+def _(patch: Patch) -> None:
+    """The reason of a failure stays in the status of a BindRequest that succeeds later, as in KAI 0.12 and 0.17."""
+
+    def wrapped(original: Any) -> Any:
+        def new_status(self: Any, request: Obj, outcome: Outcome) -> Obj:
+            status: Obj = original(self, request, outcome)
+            return {key: value for key, value in status.items() if value is not None}
+
+        return new_status
+
+    patch.wrap(f"{REPORTER}.new_status", wrapped)

@@ -398,3 +398,51 @@ def _(patch: Patch) -> None:
         return set_status
 
     patch.wrap(f"{_LEDGER}.set_status", wrapped)
+
+
+@mutant("scheduler-counts-own-consumer", rule="KAI-049b")
+def _(patch: Patch) -> None:
+    """A claim with 256 consumers is full also for a pod that is one of them, as in KAI 0.12."""
+
+    def consumers_left(claim: Obj, pod: Obj) -> bool:
+        return len((claim.get("status") or {}).get("reservedFor") or ()) < 256
+
+    patch.replace("reference_impl.scheduler.pod_claims:consumers_left", consumers_left)
+
+
+@mutant("scheduler-forgets-all-requests-of-a-claim", rule="KAI-052")
+def _(patch: Patch) -> None:
+    """When a BindRequest is gone, the devices of its claims are free, although another BindRequest has them too."""
+
+    def wrapped(original: Any) -> Any:
+        def withdraw(self: Any, source: str, keys: Any, **named: Any) -> Any:
+            for key in keys:
+                entry = self._entries.get(key)
+                if entry is not None and source in entry.pending:
+                    entry.pending = {source: entry.pending[source]}
+            return original(self, source, keys, **named)
+
+        return withdraw
+
+    patch.wrap("reference_impl.scheduler.claim_ledger:ClaimLedger.withdraw", wrapped)
+
+
+@mutant("scheduler-prefers-requests-to-node-names", rule="KAI-076b")
+def _(patch: Patch) -> None:
+    """A bound pod counts on the node of its BindRequest."""
+
+    def wrapped(original: Any) -> Any:
+        def _node_of(self: Any, pod: Any, seen: Obj) -> str:
+            found: str = original(self, pod, seen)
+            promised = [request["spec"]["selectedNode"] for request in self.bind_requests_of(pod)]
+            return promised[0] if found and promised else found
+
+        return _node_of
+
+    patch.wrap("reference_impl.scheduler.cluster_view:ClusterView._node_of", wrapped)
+
+
+@mutant("scheduler-takes-any-request-of-the-name", rule="KAI-028")
+def _(patch: Patch) -> None:
+    """After a creation without a response, any BindRequest of the name is taken for the own one."""
+    patch.replace("reference_impl.scheduler.bind_requests:same_decision", lambda one, other: True)

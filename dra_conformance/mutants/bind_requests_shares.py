@@ -256,3 +256,18 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The visible devices are indices in spite of CDI."""
     patch.replace("reference_impl.binder.fractions:cdi_devices", lambda indices: indices)
+
+
+@mutant("binder-start-forgets-reservations-without-pods", rule="KAI-212b")
+def _(patch: Patch) -> None:
+    """A binder that starts looks at the groups of the pods that exist, and not at those of reservation pods."""
+
+    def wrapped(original: Any) -> Any:
+        def start(self: Any) -> None:
+            namespace, self.options = self.options, replace(self.options, reservation_namespace="none")
+            original(self)
+            self.options = namespace
+
+        return start
+
+    patch.wrap("reference_impl.binder.reconcile:Binder.start", wrapped)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 from dra_api.allocations import results_of_allocation
@@ -22,6 +23,14 @@ from dra_conformance.steps.bind_requests import Written
 from dra_conformance.steps.claims import allocation_of, consumers
 from dra_conformance.steps.pods import look_bound
 from dra_conformance.steps.references import claim_name, reference, requests_of
+
+
+@dataclass(slots=True)
+class Failures:
+    """The reasons of failed BindRequests that the scenario has checked, by name."""
+
+    reasons: dict[str, str] = field(default_factory=dict)
+
 
 _STEP = 0.25  # seconds of the components' clock
 _LOOK = 0.02  # seconds of real time
@@ -177,6 +186,8 @@ def check_failed(world: World, name: str, text: str) -> None:
 
     expected = {"phase": "Failed", "reason": f"…{text}…" if text else "set"}
     world.eventually(f"BindRequest {name} fails", look, expected=expected)
+    reason = status_of(world.seen(BIND_REQUESTS, name)).get("reason")
+    world.state(Failures).reasons[name] = str(reason or "")
 
 
 @then('BindRequest "{name}" fails with a reason')
@@ -189,6 +200,20 @@ def _(world: World, name: str) -> None:
 def _(world: World, name: str, text: str) -> None:
     """The BindRequest comes to phase Failed, and its reason contains this text."""
     check_failed(world, name, world.text(text))
+
+
+@then('BindRequest "{name}" succeeds without the reason of its failure')
+def _(world: World, name: str) -> None:
+    """The BindRequest comes to phase Succeeded, with another reason than that of the failure, or none."""
+    former = world.state(Failures).reasons[name]
+
+    def look() -> Seen[dict[str, str]]:
+        seen = status_of(world.seen(BIND_REQUESTS, name))
+        phase, reason = str(seen.get("phase") or "not set"), str(seen.get("reason") or "")
+        return phase == "Succeeded" and reason != former, {"phase": phase, "reason": reason or "not set"}
+
+    expected = {"phase": "Succeeded", "reason": f"not set, or other than: {former}"}
+    world.eventually(f"BindRequest {name} succeeds without the reason of its failure", look, expected=expected)
 
 
 @then('BindRequest "{name}" fails, or succeeds with annotation "{key}" on pod "{pod}"')

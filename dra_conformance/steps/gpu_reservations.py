@@ -54,6 +54,12 @@ def _(world: World) -> None:
     start_binder(world)
 
 
+@when("the binder that reserves GPUs is started")
+def _(world: World) -> None:
+    """Start the stopped binder with the reservation namespace of this scenario."""
+    start_binder(world)
+
+
 @given("the binder waits {seconds:d} seconds for a reservation")
 def _(world: World, seconds: int) -> None:
     """Restart the binder that reserves GPUs with another timeout."""

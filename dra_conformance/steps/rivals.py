@@ -10,6 +10,7 @@ from dra_conformance.engine.vocabulary import given, when
 from dra_conformance.engine.world import World
 from dra_conformance.faults import Aim, Fault
 from dra_conformance.steps import faults
+from dra_conformance.steps.bind_requests import request_object
 from dra_conformance.steps.claim_holders import hold, reserve
 from dra_conformance.steps.claims import claim_spec, pod_consumer
 from dra_conformance.steps.fields import write_field
@@ -34,6 +35,49 @@ def _(world: World, pod: str, claim: str) -> None:
 def _(world: World, pod: str, claim: str) -> None:
     """Delete the pod and create it again by its name, just before the binder's next status update of the claim."""
     faults.before_status_update(world, claim=claim, act=replacement(world, pod))
+
+
+@given('pod "{pod}" is replaced by another of its name, bound to "{node}", while the binder writes claim "{claim}"')
+def _(world: World, pod: str, node: str, claim: str) -> None:
+    """Replace the pod and bind the new one by hand, just before the binder's next status update of the claim."""
+    replace = replacement(world, pod)
+
+    def act() -> None:
+        replace()
+        world.client.bind(world.client.get(PODS, pod, world.namespace), world.name(node))
+
+    faults.before_status_update(world, claim=claim, act=act)
+
+
+@given('pod "{pod}" is replaced by another of its name before the binder reads it, if it reads it')
+def _(world: World, pod: str) -> None:
+    """Replace the pod just before the binder's next GET of it. A binder may take pods from its watch instead."""
+    aim = Aim.at("readings", PODS, components=("binder",), namespace=world.namespace, name=pod)
+    faults.before_request(world, aim.meets, replacement(world, pod))
+    # It changes nothing, and records that there was such a request.
+    faults.arrange(world, Fault(), count=1, what="readings", kind=PODS.kind, name=pod, optional=True)
+
+
+@given('the BindRequest "{name}" is replaced by one of pod "{pod}" to "{node}" while the binder writes its status')
+def _(world: World, name: str, pod: str, node: str) -> None:
+    """Replace the BindRequest by one for another pod, just before the binder's next status update of it."""
+
+    def replace() -> None:
+        world.client.delete(BIND_REQUESTS, name, world.namespace)
+        world.client.create(BIND_REQUESTS, request_object(world, name, pod, node))
+
+    aim = Aim.at("status updates", BIND_REQUESTS, components=("binder",), namespace=world.namespace, name=name)
+    faults.before_request(world, aim.meets, replace)
+
+
+@given('the creation of the next BindRequest is lost, and one "{name}" of pod "{pod}" to "{node}" is there')
+def _(world: World, name: str, pod: str, node: str) -> None:
+    """Break the connection before the scheduler's next creation of a BindRequest, and create one by hand instead."""
+
+    def make() -> None:
+        world.client.create(BIND_REQUESTS, request_object(world, name, pod, node))
+
+    faults.arrange(world, Fault(lost="request", then=make), count=1, what="creations", kind=BIND_REQUESTS.kind)
 
 
 def select_node(world: World, request: str, node: str) -> None:

@@ -171,6 +171,29 @@ Feature: Failed BindRequests
     And claim "shared" is reserved for exactly the pods "first"
     And the ResourceClaim "shared" keeps "status.allocation.devices.results[*].device" [dev-0]
 
+  @KAI-160b @needs:faults
+  Scenario: The reservation of a pod is released although another pod of its name is bound
+    Given the binder is stopped
+    And node "n1" with 2 devices
+    And node "n2" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "two" for 1 of "accelerator"
+    And a pod "train" using claim "one, two"
+    And pod "train" is replaced by another of its name, bound to "n2", while the binder writes claim "two"
+    And a BindRequest "train" of pod "train" to "n1" giving:
+      """
+      one: dev-1
+      two: dev-0
+      """
+    And "metadata.ownerReferences" of the BindRequest "train" is set to null
+    When the binder is started
+    Then the Pod "train" is replaced
+    And claim "one" is reserved for exactly the pods ""
+    And claim "two" is reserved for exactly the pods ""
+    And claim "one" is deallocated
+    And claim "two" is deallocated
+
   @KAI-181
   Scenario: A request for a share of a GPU with a group and no amount does not stop the binder
     Given node "n1"
@@ -233,6 +256,22 @@ Feature: Failed BindRequests
     When a BindRequest "plain" of pod "plain" to "n1" giving claim "claim" the devices "dev-1" is created
     Then the Pod "plain" is replaced
     And pod "plain" stays unbound
+
+  @KAI-139c @needs:faults
+  Scenario: A BindRequest whose pod was created again is not carried out for the new pod
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "plain" using claim "claim"
+    And a pod "other" without claims
+    And pod "plain" is replaced by another of its name before the binder reads it, if it reads it
+    When a BindRequest "plain" of pod "plain" to "n1" giving claim "claim" the devices "dev-1" is created
+    And every fault has affected a request
+    And a BindRequest "other" of pod "other" to "n1" is created
+    Then pod "other" is bound to "n1"
+    And the Pod "plain" is replaced
+    And pod "plain" stays unbound
+    And claim "claim" stays unallocated
 
   @KAI-150 @KAI-152 @KAI-151 @KAI-164
   Scenario: Entries that match no claim make the BindRequest fail
@@ -443,6 +482,20 @@ Feature: Failed BindRequests
     When the binder is started again
     Then pod "plain" is bound to "n1" [KAI-184]
     And the BindRequest "plain" has "status.phase" Succeeded [KAI-178]
+
+  @KAI-178b
+  Scenario: The reason of a failure does not stay when a retry succeeds
+    Given node "n1"
+    And a pod "plain" without claims
+    And a pod "lost" without claims
+    And a BindRequest "lost" of pod "lost" to "never-was"
+    And a BindRequest "plain" of pod "plain" to "never-was"
+    Then BindRequest "plain" fails with a reason
+    And BindRequest "lost" fails with a reason
+    When "spec.selectedNode" of the BindRequest "plain" is set to $(node:n1)
+    Then pod "plain" is bound to "n1"
+    And BindRequest "plain" succeeds without the reason of its failure
+    And BindRequest "lost" fails with a reason
 
   @KAI-177
   Scenario Outline: A pod that stays unbound is not reported as bound (<retries>)

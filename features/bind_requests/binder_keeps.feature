@@ -189,3 +189,18 @@ Feature: The binder keeps what others wrote
     Then pod "other" is bound to "n1"
     And every BindRequest is Succeeded or Failed
     And every bound pod has its devices
+
+  @KAI-142b @needs:faults
+  Scenario: The outcome of a BindRequest is not that of another one with its name
+    Given node "n1"
+    And node "n2"
+    And a pod "train" without claims
+    And the BindRequest "train" is replaced by one of pod "other" to "n2" while the binder writes its status
+    When a BindRequest "train" of pod "train" to "n1" is created
+    Then pod "train" is bound to "n1"
+    And the BindRequest "train" has "spec.podName" other
+    # The new one is carried out only now: until then its pod is missing.
+    Given a pod "other" without claims
+    When "metadata.annotations" of the BindRequest "train" is set to {touched: "yes"}
+    Then pod "other" is bound to "n2"
+    And the BindRequest "train" has "status.phase" Succeeded

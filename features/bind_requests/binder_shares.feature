@@ -272,3 +272,23 @@ Feature: The binder gives pods shares of GPUs
     Then pod "next" is bound to "n1"
     And GPU group "a" has no reservation pod
     And GPU group "b" has one reservation pod, on "n1"
+
+  @KAI-212b
+  Scenario: A reservation pod whose last pod ended while the binder was stopped is deleted
+    Given a pod "first" that shares 1 GPUs
+    And a pod "other" that shares 1 GPUs
+    And a pod "next" that shares 1 GPUs
+    And a BindRequest "first" of pod "first" to "n1" for GPU groups "a"
+    And the reservation pod of GPU group "a" reports GPU 0
+    Then pod "first" is bound to "n1"
+    Given a BindRequest "other" of pod "other" to "n1" for GPU groups "b"
+    And the reservation pod of GPU group "b" reports GPU 1
+    Then pod "other" is bound to "n1"
+    And GPU group "a" has one reservation pod, on "n1"
+    Given the binder is stopped
+    When pod "first" is deleted
+    And the binder that reserves GPUs is started
+    And a BindRequest "next" of pod "next" to "n1" for GPU groups "b" is created
+    Then pod "next" is bound to "n1"
+    And GPU group "a" has no reservation pod
+    And GPU group "b" has one reservation pod, on "n1"

@@ -182,3 +182,30 @@ Feature: Extended resources in BindRequests
     Examples:
       | what                                | field                              |
       | the pod has no node                 | spec.nodeName                      |
+
+  @KAI-119c @component:binder
+  Scenario: The claim of a pod from a template is not taken for that of its extended resources
+    Given the binder is stopped
+    And node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a ResourceClaim "own" for 1 of "accelerator"
+    When a pod "train" using claim "own" is created with:
+      """
+      resourceClaims: [{name: own, resourceClaimTemplateName: unused}]
+      containers: [{name: main, image: example.com/pause, resources: {requests: {$(suffix).dra.test/gpu: 1}, limits: {$(suffix).dra.test/gpu: 1}}}]
+      """
+    Given "metadata.ownerReferences" of the ResourceClaim "own" is set to [{apiVersion: v1, kind: Pod, name: train, uid: $(uid:train), controller: true}]
+    And "status.resourceClaimStatuses" of the Pod "train" is set to [{name: own, resourceClaimName: own}]
+    And a BindRequest "train" of pod "train" to "n1" with:
+      """
+      resourceClaimAllocations: [{name: own, allocation: {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n1), device: dev-0}]}}}]
+      extendedResourceClaimAllocation:
+        deviceRequests: [{name: container-0-request-0, exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}}]
+        containerMappings: [{containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}]
+        allocation: {devices: {results: [{request: container-0-request-0, driver: $(sim), pool: $(node:n1), device: dev-1}]}}
+      """
+    When the binder is started
+    Then the extended resource claim of pod "train" is allocated the devices "dev-1"
+    And pod "train" is bound to "n1"
+    And claim "own" is allocated the devices "dev-0"
+    And claim "own" is reserved for exactly the pods "train"

@@ -35,3 +35,17 @@ Feature: Revisions of the BindRequest protocol
     Then pod "plain" gets a Warning event "FailedBinding"
     And the Pod "plain" has "status.conditions[type=PodScheduled][0].status" "False"
     And the BindRequest "plain" has "spec.podName" other
+
+  @KAI-028 @needs:faults
+  Scenario: In release 0.17 another pod's BindRequest is not taken for the own one whose creation got no answer
+    Given the scheduler has the setting "revision" kai-0.17
+    And a pod "other" of scheduler "dra-conformance-by-hand" without claims
+    And the creation of the next BindRequest is lost, and one "plain" of pod "other" to "n1" is there
+    And a pod "plain" without claims
+    When every fault has affected a request
+    Then pod "plain" gets a Warning event "FailedBinding"
+    And the Pod "plain" has "status.conditions[type=PodScheduled][0].status" "False"
+    And the BindRequest "plain" has "spec.podName" other
+    And pod "plain" gets no event "Scheduled"
+    When the BindRequest "plain" is deleted
+    Then the BindRequest of pod "plain" has "spec.selectedNode" $(node:n1)

@@ -154,3 +154,19 @@ Feature: The scheduler cleans up failed BindRequests
     Then the BindRequest of pod "first" has "spec.selectedNode" $(node:n1)
     Given a pod "second" requesting {nvidia.com/gpu: 1}
     Then pod "second" gets no BindRequest
+
+  @KAI-076b
+  Scenario: A pod that another component bound counts on its node, and not on that of its BindRequest
+    Given the scheduler is stopped
+    And node "n1"
+    And node "n2"
+    And node "n1" has {nvidia.com/gpu: 1} of a device plugin
+    And node "n2" has {nvidia.com/gpu: 1} of a device plugin
+    And a pod "first" requesting {nvidia.com/gpu: 1}
+    And a BindRequest "first" of pod "first" to "n1"
+    And pod "first" is bound by hand to "n2"
+    When the scheduler is started
+    And a pod "second" requesting {nvidia.com/gpu: 1} is created
+    Then the BindRequest of pod "second" has "spec.selectedNode" $(node:n1)
+    When a pod "third" requesting {nvidia.com/gpu: 1} is created
+    Then pod "third" gets no BindRequest

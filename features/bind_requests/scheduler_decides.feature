@@ -81,6 +81,25 @@ Feature: Devices in BindRequests are in use
     Then the BindRequest of pod "train" gives claim "all" the devices "dev-0, dev-1, dev-2, extra-0, extra-1"
     And pod "train" gets exactly one BindRequest
 
+  @KAI-052
+  Scenario: Devices of a shared claim stay in use while one of its two BindRequests is left
+    Given the scheduler is stopped
+    And node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "shared" for 1 of "accelerator"
+    And a ResourceClaim "own" for 1 of "accelerator"
+    And a pod "first" using claim "shared"
+    And a pod "second" using claim "shared"
+    And a pod "third" using claim "own"
+    And a BindRequest "first" of pod "first" to "n1" giving claim "shared" the devices "dev-0"
+    And a BindRequest "second" of pod "second" to "n1" giving claim "shared" the devices "dev-0"
+    When the scheduler is started
+    And pod "first" is deleted
+    Then the BindRequest "first" is gone
+    And pod "third" gets no BindRequest
+    When pod "second" is deleted
+    Then the BindRequest of pod "third" gives claim "own" the devices "dev-0"
+
   @KAI-053
   Scenario: A pod that ended before it was bound releases its devices
     Given node "n1" with 1 devices
@@ -215,6 +234,22 @@ Feature: Devices in BindRequests are in use
     When claim "claim" is also reserved for {resource: pods, name: p255, uid: uid-255}
     And a pod "late" using claim "claim" is created
     Then pod "late" gets no BindRequest
+
+  @KAI-049b
+  Scenario: A pod that is one of the 256 consumers of a claim gets a BindRequest
+    Given the claim-controller is stopped
+    And the scheduler is stopped
+    And node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And claim "claim" holds the devices "dev-0" of "n1"
+    And a pod "train" using claim "claim"
+    And a pod "late" using claim "claim"
+    And claim "claim" is reserved by hand for pods "train"
+    And claim "claim" is also reserved for a list of 255 {resource: pods, name: p$n, uid: uid-$n}
+    When the scheduler is started
+    Then pod "train" gets exactly one BindRequest
+    And pod "late" gets no BindRequest
 
   @KAI-040 @needs:faults
   Scenario: Without dynamic resource allocation, pods with claims are not scheduled
