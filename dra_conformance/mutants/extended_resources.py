@@ -247,13 +247,3 @@ def _(patch: Patch) -> None:
         return remove
 
     patch.wrap(f"{_SCHEDULER}.publish:DirectPublisher.remove", make)
-
-
-@mutant("device-plugin-without-devices-counts", rule="DRA-241b")
-def _(patch: Patch) -> None:
-    """A device plugin that reports 0 devices provides the resource."""
-
-    def by_devices(resources: Any, allocatable: Any) -> frozenset[str]:
-        return frozenset(name for name in resources if name not in (allocatable or {}))
-
-    patch.replace(f"{_EXTENDED}:by_devices", by_devices)

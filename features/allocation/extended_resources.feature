@@ -300,14 +300,3 @@ Feature: Extended resources backed by devices
     And claim "kept" of pod "train" has its name
     Then the ResourceClaim "kept" is being deleted or gone
     And the ResourceClaim "kept" keeps "metadata.finalizers" [example.com/audit]
-
-  @DRA-241b
-  Scenario: A device plugin that has no devices left does not provide the resource
-    Given node "n1" with 1 devices
-    And node "n2"
-    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
-    And node "n1" has {$(suffix).dra.test/gpu: 0} of a device plugin
-    And node "n2" has {$(suffix).dra.test/gpu: 0} of a device plugin
-    When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
-    Then the extended resource claim of pod "train" is allocated the devices "dev-0"
-    And pod "train" is bound to "n1"
