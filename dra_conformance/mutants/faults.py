@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from dra_api.client import ApiError
-from dra_api.objects import BIND_REQUESTS, name_of, namespace_of, uid_of
+from dra_api.objects import BIND_REQUESTS, RESOURCE_CLAIMS, name_of, namespace_of, uid_of
 from dra_api.transport import TransportError
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.claim_controller.generate import is_claim_for
 
 CONTROLLER = "reference_impl.claim_controller.controller:ClaimController"
 SCHEDULER = "reference_impl.scheduler.scheduler:Scheduler"
@@ -299,3 +300,14 @@ def _(patch: Patch) -> None:
         return join
 
     patch.wrap(f"{MEMBERSHIP}.join", make)
+
+
+@mutant("claim-of-another-pod-found", rule="DRA-341")
+def _(patch: Patch) -> None:
+    """A claim for an entry of the same name is taken for the own one, whichever pod owns it."""
+
+    def find_stored(self: Any, pod: Any, claim_name: str) -> Any:
+        stored = self._client.list(RESOURCE_CLAIMS, pod["metadata"]["namespace"]).items
+        return next((claim for claim in stored if is_claim_for(claim, claim_name)), None)
+
+    patch.replace(f"{CONTROLLER}.find_stored", find_stored)

@@ -28,6 +28,9 @@ Feature: A claim controller whose requests fail
   @DRA-341 @profile:faults
   Scenario: A claim is created once when the response is lost and watches are interrupted
     Given the objects of the manifest "claims/labelled-template"
+    # Its entry has the same name, and its claim is older.
+    And a pod "serve" using template "labelled"
+    And pod "serve" has its claim "older"
     When the watches of ResourceClaim break and are not served
     Given the API server loses its answers to the next 1 creations of ResourceClaim
     When a pod "train" using template "labelled" is created
