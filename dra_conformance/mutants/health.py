@@ -592,3 +592,12 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A GPU without events is reported as Healthy."""
     patch.replace(f"{BOOK}.is_monitored", lambda self, device: True)
+
+
+@mutant("taint-keeps-first-xid", rule="NV-123")
+def _(patch: Patch) -> None:
+    """A taint that is in the slice stays as it is if key and effect are the same, whatever its value is."""
+    patch.replace(
+        "reference_impl.kubelet_plugin.slices:_without_time",
+        lambda taint: frozenset((key, taint[key]) for key in ("key", "effect")),
+    )

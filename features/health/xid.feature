@@ -99,6 +99,9 @@ Feature: NVML events become taints and health states
     # Not XID 79, which loses the GPU: its NVML functions fail then.
     When XID 63 happens on GPU 0 of "n1"
     Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=63:NoSchedule" only
+    # Of the same effect.
+    When XID 94 happens on GPU 0 of "n1"
+    Then the driver taints device "gpu-0" on "n1" with "gpu.nvidia.com/xid=94:NoSchedule" only
 
   @NV-124 @gate:DRADeviceTaints
   Scenario: An XID of a MIG device taints that MIG device only
