@@ -15,8 +15,8 @@ from pathlib import Path
 from dra_conformance.components.fake_executable import FakeExecutable
 from dra_conformance.core.isolation import Isolation
 
-NVIDIA_SMI = '#!/bin/sh\necho "$@" >> "$0.log"\n[ ! -e "$0.fails" ] || { echo refused; exit 3; }\n'
-"""A script that logs its arguments and changes no hardware."""
+NVIDIA_SMI = '#!/bin/sh\n[ ! -e "$0.fails" ] || { echo refused; exit 3; }\necho "$@" >> "$0.log"\n'
+"""A script that logs its arguments and changes no hardware. A run that fails sets nothing and is not logged."""
 
 BOOT_ID = "proc/sys/kernel/random/boot_id"
 """The kernel's id of this boot, which a step changes for a reboot of the fake node."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
@@ -661,3 +662,29 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Nothing of claims that are no longer in the checkpoint is removed at start."""
     patch.replace("reference_impl.kubelet_plugin.mps:Mps.sweep", lambda self, claims: [])
+
+
+@mutant("mps-record-removed-before-compute-mode", rule="NV-418b")
+def _(patch: Patch) -> None:
+    """The folder of a daemon is removed before its GPUs are reset, so that a later Unprepare finds no daemon."""
+
+    def make(original: Original) -> Original:
+        def end(self: Any, daemon: Any) -> None:
+            real = self._smi
+
+            def smi(arguments: Any) -> Any:
+                if "DEFAULT" in arguments:
+                    shutil.rmtree(self.folder / daemon["id"], ignore_errors=True)
+                return real(arguments)
+
+            self._smi = smi
+            try:
+                original(self, daemon)
+            except FileNotFoundError:
+                return
+            finally:
+                self._smi = real
+
+        return end
+
+    patch.wrap(f"{MPS_DAEMON}.end", make)

@@ -142,6 +142,22 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is DEFAULT
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "infer" is EXCLUSIVE_PROCESS
 
+  @NV-418b @needs:simulated-mps
+  Scenario: A compute mode that nvidia-smi fails to set is set by a later Unprepare
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" has a fake "nvidia-cuda-mps-control"
+    And node "n1" running the driver with "--feature-gates=MPSSupport=true"
+    And a ResourceClaim "train" allocated on "n1" with GpuConfig {sharing: {strategy: MPS}}
+    And claim "train" is prepared on "n1"
+    When node "n1" gets the fault "nvidia-smi fails"
+    And claim "train" is unprepared on "n1"
+    Then claim "train" is not unprepared
+    When node "n1" recovers from "nvidia-smi fails"
+    And claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared
+    And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is DEFAULT
+    And no MPS control daemon and no file of one is left on "n1"
+
   @NV-092d @needs:simulated-mps
   Scenario Outline: A claim fails while its control daemon does not start (<fault>)
     Given node "n1" has a fake "nvidia-smi"
