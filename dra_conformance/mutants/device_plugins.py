@@ -684,3 +684,30 @@ def _(patch: Patch) -> None:
         return listed
 
     patch.wrap(f"{OFFER}.listed", make)
+
+
+@mutant("device-plugin-first-resource-only", rule="DP-143a")
+def _(patch: Patch) -> None:
+    """After an XID only the first resource of the node has a new list."""
+    patch.replace(f"{PLUGIN}:GpuDevicePlugin._health_changed", lambda self: self._endpoints[0].service.refresh())
+
+
+@mutant("device-plugin-accepts-one-replica", rule="DP-135b")
+def _(patch: Patch) -> None:
+    """One replica is accepted."""
+    patch.replace("reference_impl.device_plugin.options:_FEWEST_REPLICAS", 1)
+
+
+@mutant("device-plugin-whole-gpu-in-mig-mode", rule="DP-134b")
+def _(patch: Patch) -> None:
+    """A GPU counts as whole if it has no MIG device, whatever its MIG mode is."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def by_name(found: Any, strategy: Any) -> Any:
+            parents = {device.parent.uuid for device in found.devices if hasattr(device, "parent")}
+            named = dict(original(found, strategy))
+            return {**named, "nvidia.com/gpu": [gpu for gpu in found.gpus if gpu.uuid not in parents]}
+
+        return by_name
+
+    patch.wrap(f"{OFFERS}:by_name", make)

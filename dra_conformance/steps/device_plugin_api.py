@@ -486,6 +486,21 @@ def _(world: World, node: str, amounts: str) -> None:
     world.eventually("the resources", look, expected=wanted, within=within(world, SECONDS))
 
 
+@then('the device plugin of "{node}" ends without an offer, or offers {amounts}')
+def _(world: World, node: str, amounts: str) -> None:
+    """The plugin refuses the GPUs and ends without a registration, or its resources are exactly these (YAML)."""
+    wanted = {str(name): int(count) for name, count in manifests.parse_value(amounts).items()}
+    plugin = slot(world, node)
+
+    def look() -> Seen[str]:
+        seen = {name: len(ids) for name, ids in resources(world, node).items()}
+        refused = plugin.has_ended and not plugin.manager.attempts
+        return seen == wanted or refused, f"{in_words(seen)}; {plugin.state()}"
+
+    expected = f"{in_words(wanted)}; or nothing, and the plugin ended"
+    world.eventually("the resources", look, expected=expected, within=within(world, SECONDS))
+
+
 # -- sockets -----------------------------------------------------------------------------------------------------------
 
 

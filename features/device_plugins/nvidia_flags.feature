@@ -48,6 +48,15 @@ Feature: Flags of NVIDIA's device plugin
     And the device plugin runs on node "n1" with "--mig-strategy=mixed"
     Then the device plugin of "n1" offers {nvidia.com/gpu: 2, nvidia.com/mig-3g.40gb: 1, nvidia.com/mig-1g.10gb: 1, nvidia.com/mig-1g.10gb.me: 1}
 
+  @DP-134b
+  Scenario: By the strategy mixed, a GPU in MIG mode without MIG devices is no whole GPU
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And MIG is on for GPU 3 of "n1", without instances
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--mig-strategy=mixed"
+    When the device plugin of "n1" is started
+    Then the device plugin of "n1" ends without an offer, or offers {nvidia.com/gpu: 6, nvidia.com/mig-3g.40gb: 1, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 1}
+
   @DP-135
   Scenario: Time-slicing offers each GPU several times
     Given the GPUs of "n1" are those of "dgx-h100"
@@ -61,6 +70,19 @@ Feature: Flags of NVIDIA's device plugin
     And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 2}, {name: nvidia.com/mig-3g.40gb, replicas: 4}, {name: nvidia.com/mig-1g.10gb, replicas: 3}]}}}
     And the device plugin runs on node "n1" with "--mig-strategy=mixed"
     Then the device plugin of "n1" offers {nvidia.com/gpu: 14, nvidia.com/mig-3g.40gb: 4, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 3}
+
+  @DP-135b
+  Scenario Outline: A resource with <replicas> replicas is refused
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: <replicas>}]}}}
+    And the device manager runs on node "n1"
+    When the device plugin of "n1" is started
+    Then the device plugin of "n1" does not offer anything, and ends
+
+    Examples:
+      | replicas |
+      | 0        |
+      | 1        |
 
   @DP-136
   Scenario: Shared GPUs can have a name of their own
@@ -112,6 +134,14 @@ Feature: Flags of NVIDIA's device plugin
     When GPU 1 of "n1" reports XID 48 until a list follows
     Then the devices of one GPU of "n1" become Unhealthy
     And only the devices of one GPU of "n1" are Unhealthy
+
+  @DP-143a
+  Scenario: An XID changes the list of the resource that its MIG device is of
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    # GPU 0 is the one with MIG devices.
+    When GPU 0 of "n1" reports XID 48 until a list follows
+    Then the devices of one GPU of "n1" become Unhealthy
 
   @DP-142
   Scenario Outline: Answers by the strategy <strategy> name devices by <fields>
