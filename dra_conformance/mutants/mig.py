@@ -170,3 +170,22 @@ def _(patch: Patch) -> None:
         return list(first)
 
     patch.wrap(NODES, _nodes_as(change))
+
+
+@mutant("mig-devices-up-to-a-gap", rule="NV-029")
+def _(patch: Patch) -> None:
+    """The MIG devices of a GPU are those up to the first index without one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def devices(self: Any, parent: Any, gpu: Any) -> Any:
+            nvml = self.module
+            for index in range(nvml.nvmlDeviceGetMaxMigDeviceCount(parent)):
+                try:
+                    nvml.nvmlDeviceGetMigDeviceHandleByIndex(parent, index)
+                except nvml.NVMLError:
+                    return original(self, parent, gpu)[:index]
+            return original(self, parent, gpu)
+
+        return devices
+
+    patch.wrap(f"{NVML}._mig_devices", make)

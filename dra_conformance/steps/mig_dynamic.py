@@ -116,6 +116,19 @@ def _(world: World, placement: str, gpu: int, node: str) -> None:
             raise Untestable(f"the MIG device {placement} cannot be created: {error}") from error
 
 
+@given('the MIG device "{placement}" is destroyed by hand on GPU {gpu:d} of "{node}"')
+def _(world: World, placement: str, gpu: int, node: str) -> None:
+    """Destroy a GPU instance and its compute instances through NVML; other MIG devices keep their indices."""
+    number = gpu_instance_id(world, node, gpu, placement)
+    with world.node(node).nvml_session() as nvml:
+        try:
+            instance = nvml.nvmlDeviceGetGpuInstanceById(nvml.nvmlDeviceGetHandleByIndex(gpu), number)
+            nvml.nvmlComputeInstanceDestroy(nvml.nvmlGpuInstanceGetComputeInstanceById(instance, 0))
+            nvml.nvmlGpuInstanceDestroy(instance)
+        except nvml.NVMLError as error:
+            raise Untestable(f"the MIG device {placement} cannot be destroyed: {error}") from error
+
+
 def whole_compute_profile(nvml: Any, instance: Any) -> int:
     """Return the id of the compute instance profile that takes most of a GPU instance."""
     found: dict[int, int] = {}

@@ -11,6 +11,20 @@ Feature: Existing MIG devices are published
     Then the devices of GPU 0 on "n1" are "1g.10gb, 2g.20gb, 3g.40gb"
     And every GPU of "n1" but GPU 0 is published whole
 
+  @NV-029
+  Scenario Outline: MIG devices are published whichever of them was destroyed before: <destroyed>
+    Given the GPUs of "n2" are those of "dgx-h100-mig"
+    # The others keep their indices in NVML, so that there is a gap.
+    And the MIG device "<destroyed>" is destroyed by hand on GPU 0 of "n2"
+    And node "n2" running the driver
+    Then the devices of GPU 0 on "n2" are "<left>"
+    And every GPU of "n2" but GPU 0 is published whole
+
+    Examples:
+      | destroyed | left             |
+      | 9-0       | 1g.10gb, 2g.20gb |
+      | 14-4      | 1g.10gb, 3g.40gb |
+
   @NV-031
   Scenario: A MIG device has a capacity for each of its memory slices
     Then the MIG devices on "n1" have these values
