@@ -533,3 +533,9 @@ def _(patch: Patch) -> None:
         return validate
 
     patch.wrap(f"{CONFIGS}:validate", make)
+
+
+@mutant("webhook-admits-kinds-without-configuration", rule="NV-133b")
+def _(patch: Patch) -> None:
+    """A ComputeDomain is admitted as configuration, although no device takes it."""
+    patch.replace(f"{REVIEW}:_RECOGNIZED", (object,))

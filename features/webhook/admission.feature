@@ -79,6 +79,9 @@ Feature: Claims with invalid configuration are not stored
       | A missing kind     | {apiVersion: resource.nvidia.com/v1beta1, sharing: {}}      | Object 'Kind' is missing |
       | A missing version  | {kind: GpuConfig}                                           | spec.devices.config[0]   |
       | An empty object    | {}                                                          | Object 'Kind' is missing |
+      # Kinds of the same group that are no configuration.
+      | A ComputeDomain    | {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomain}       | spec.devices.config[0] |
+      | A clique           | {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainClique} | spec.devices.config[0] |
 
   @NV-133c
   Scenario Outline: <what> is refused with the known strategies
