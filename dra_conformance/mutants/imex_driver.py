@@ -671,3 +671,19 @@ def _(patch: Patch) -> None:
         return lambda self, number, major: original(self, number, None)
 
     patch.wrap(f"{CHANNELS}.node", make)
+
+
+@mutant("unprepared-claims-are-aborted", rule="NV-166b")
+def _(patch: Patch) -> None:
+    """Every claim that is unprepared is recorded as aborted, prepared or not."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def unprepare(self: Any, uid: str) -> None:
+            entry = self._checkpoint.get(uid)
+            original(self, uid)
+            if entry is not None:
+                self.remember_aborted(uid, entry)
+
+        return unprepare
+
+    patch.wrap(f"{PREPARER}.unprepare", make)

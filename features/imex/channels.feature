@@ -200,6 +200,20 @@ Feature: Channel claims on the nodes of a ComputeDomain
     And Unprepare of claim "train" succeeds on the ComputeDomain driver of "n1"
     And the ComputeDomain label of node "n1" becomes "none"
 
+  @NV-166b
+  Scenario: A channel claim is prepared for one pod after the other
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 1 nodes
+    And a channel claim "train" on "n1" for ComputeDomain "job"
+    And the ComputeDomain driver on "n1" has prepared claim "train"
+    When Unprepare of claim "train" is called on the ComputeDomain driver of "n1"
+    # Its allocation is the same: the next pod uses the claim.
+    And Prepare of claim "train" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "train" returns "channel-0"
+    And claim "train" adds 1 channels on "n1"
+    And the ComputeDomain label of node "n1" becomes "job"
+
   @NV-164
   Scenario: A channel is prepared for one claim at a time
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
