@@ -430,3 +430,15 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A pod in any namespace is a daemon of the ComputeDomain that its label names."""
     _every_namespace(PODS)(patch)
+
+
+@mutant("entries-compared-with-cached-pods", rule="NV-151c")
+def _(patch: Patch) -> None:
+    """Entries are compared with the pods that the controller has received."""
+
+    def remove_dead_entries(self: Any, domain: Any) -> None:
+        for clique in self._cliques_of(domain):
+            if dead := dead_entries(clique, self._pods_of(domain)):
+                self._cliques_writer.leave(uid_of(domain), str(clique["metadata"]["labels"][CLIQUE_LABEL]), dead)
+
+    patch.replace(f"{CONTROLLER}.remove_dead_entries", remove_dead_entries)

@@ -296,6 +296,21 @@ Feature: The lifecycle of a ComputeDomain
     And the ComputeDomain "job" has "status.nodes" containing {name: $(node:third), index: 2, cliqueID: $(namespace).0}
     And the ComputeDomain "job" has "status.nodes" containing {name: $(node:fifth), index: 0, cliqueID: $(namespace).1}
 
+  @NV-151c @needs:faults
+  Scenario: An entry is kept while the controller does not receive its new daemon pod
+    Given a ComputeDomain "job" for 2 nodes
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n1   | Ready | 0      | Ready  |
+    Then the cliques of ComputeDomain "job" come to have the nodes "n1"
+    When the watches of Pod break and are not served
+    And the ComputeDomain "job" has the daemons:
+      | node | pod   | clique | status |
+      | n2   | Ready | 0      | Ready  |
+    Then the entry of "n2" in ComputeDomain "job" stays Ready
+    When watches are served again
+    Then the cliques of ComputeDomain "job" come to have the nodes "n1, n2"
+
   @NV-153
   Scenario: A ComputeDomain that is deleted leaves nothing behind
     Given a ComputeDomain "job" for 2 nodes
