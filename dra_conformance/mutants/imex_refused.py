@@ -8,6 +8,7 @@ from typing import Any
 from dra_api.client import AlreadyExists
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, PREPARER
+from reference_impl.compute_domain.objects import domain_of
 
 
 @mutant("taken-template-name-not-tried-again", rule="NV-330b")
@@ -99,3 +100,35 @@ def _(patch: Patch) -> None:
         return report_taken_name
 
     patch.wrap(f"{CONTROLLER}.report_taken_name", make)
+
+
+@mutant("template-of-any-domain-taken", rule="NV-447")
+def _(patch: Patch) -> None:
+    """A template of another ComputeDomain is taken for the own one: no event."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def report_taken_name(self: Any, domain: Any, resource: Any, there: Any) -> None:
+            if not domain_of(there):
+                original(self, domain, resource, there)
+
+        return report_taken_name
+
+    patch.wrap(f"{CONTROLLER}.report_taken_name", make)
+
+
+@mutant("template-of-any-domain-taken-for-good", rule="NV-447b")
+def _(patch: Patch) -> None:
+    """A template of another ComputeDomain is taken for the own one, which is not created later."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def ensure(self: Any, resource: Any, wanted: Any, domain: Any) -> None:
+            try:
+                original(self, resource, wanted, domain)
+            except AlreadyExists:
+                there = self._client.get(resource, wanted["metadata"]["name"], wanted["metadata"]["namespace"])
+                if not domain_of(there):
+                    raise
+
+        return ensure
+
+    patch.wrap(f"{CONTROLLER}._ensure", make)

@@ -28,6 +28,21 @@ Feature: ComputeDomains and claims that cannot work
     Then the ComputeDomain "job" gets a Warning event that contains "job-channel"
     And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
     And the ComputeDomain "other" gets no Warning event
+    # The template of another ComputeDomain has the name as well.
+    When a ComputeDomain "rival" is created with {numNodes: 2, channel: {resourceClaimTemplate: {name: other-channel}}}
+    Then the ComputeDomain "rival" gets a Warning event that contains "other-channel"
+    And the ComputeDomain "other" gets no Warning event
+
+  @NV-447b
+  Scenario: A ComputeDomain gets its claim template when another one that had the name is deleted
+    Given a ComputeDomain "other" for 2 nodes
+    Then the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
+    When a ComputeDomain "rival" is created with {numNodes: 2, channel: {allocationMode: All, resourceClaimTemplate: {name: other-channel}}}
+    Then the ComputeDomain "rival" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "other" has a claim template for its workloads with allocationMode Single
+    When the ComputeDomain "other" is deleted
+    Then nothing is left of the ComputeDomain "other"
+    And the ComputeDomain "rival" has a claim template for its workloads with allocationMode All
 
   @NV-370 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario: A claim whose domain is a path is not prepared
