@@ -356,3 +356,12 @@ def _(patch: Patch) -> None:
         return joined
 
     patch.wrap(f"{CLIQUES}:joined", make)
+
+
+@mutant("entry-of-successor-removed", rule="NV-401b")
+def _(patch: Patch) -> None:
+    """A daemon that ends removes the entry of its node, whatever address it has."""
+    patch.replace(
+        "reference_impl.compute_domain.cliques:without_own",
+        lambda daemons, *, node, ip: [daemon for daemon in daemons if daemon["nodeName"] != node],
+    )

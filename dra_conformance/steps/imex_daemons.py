@@ -558,6 +558,21 @@ def _(world: World, nodes: str, name: str) -> None:
     world.eventually(f"daemons of {nodes}", look, expected=expected, within=max(GRACE_SECONDS, world.run.patience))
 
 
+@then('the daemon of "{node}" in ComputeDomain "{name}" has ended, and left the entry with the address {address}')
+def _(world: World, node: str, name: str, address: str) -> None:
+    """On SIGTERM it ended within its grace period; then its node had an entry with this address."""
+    ends, uid = run_daemons(world).ends, uid_in(world, name)
+
+    def look() -> Seen[str]:
+        end = ends.get((world.name(node), uid))
+        if end is None:
+            return False, "no end"
+        return [entry.get("ipAddress") for entry in end.entries] == [address], f"entries {in_words(end.entries)}"
+
+    expected = f"one entry, with the address {address}"
+    world.eventually(f"daemon of {node}", look, expected=expected, within=max(GRACE_SECONDS, world.run.patience))
+
+
 @then('the check of "{node}" in ComputeDomain "{name}" fails')
 def _(world: World, node: str, name: str) -> None:
     """The check, called now, reports that the container is not ready."""

@@ -104,6 +104,18 @@ Feature: The daemon program of ComputeDomains
     And the hosts files of "n1" in ComputeDomain "job" have the addresses of all of them
     And the daemons of "n1" are ready in ComputeDomain "job"
 
+  @NV-401b @needs:faults
+  Scenario: A daemon that ends keeps an entry with the address of its successor
+    Given nodes "n1, n2" join ComputeDomain "job"
+    And the daemons of "n1, n2" have become ready in ComputeDomain "job"
+    # Otherwise it corrects the address (NV-444).
+    When the watches of ComputeDomainClique break and are not served
+    And the entries of the clique "rack.0" of ComputeDomain "job" are changed by hand:
+      | node | field     | value      |
+      | n2   | ipAddress | 192.0.2.99 |
+    And nodes "n2" leave their ComputeDomain
+    Then the daemon of "n2" in ComputeDomain "job" has ended, and left the entry with the address 192.0.2.99
+
   @NV-448
   Scenario: All daemons of a clique end at the same time
     Given node "n4"
