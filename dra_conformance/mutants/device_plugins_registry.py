@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from dra_api.objects import Obj
+from dra_api.quantity import Quantity
 from dra_api.rpc import DEVICE_PLUGIN_TYPE
 from dra_api.rpc.device_plugin import VERSION
 from dra_conformance.engine.mutation import Patch, mutant
@@ -87,3 +88,35 @@ def _(patch: Patch) -> None:
 
     patch.wrap(f"{ALLOCATOR}.release", release_of)
     patch.wrap(f"{ALLOCATOR}._free", free_of)
+
+
+@mutant("pod-that-fits-exactly-refused", rule="DP-061b")
+def _(patch: Patch) -> None:
+    """A pod needs less CPU than its node has left."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def check(pod: Obj, *, others: Iterable[Obj], allocatable: Mapping[str, Any]) -> None:
+            left = Quantity.parse(str(allocatable["cpu"])).milli_value - 1
+            original(pod, others=others, allocatable={**allocatable, "cpu": f"{left}m"})
+
+        return check
+
+    patch.wrap("dra_conformance.kubelet.node_fit:check", make)
+
+
+@mutant("claims-of-refused-pods-stay-prepared", rule="DRA-270b")
+def _(patch: Patch) -> None:
+    """The claims of a pod that ran before a reboot and is not admitted after it stay prepared."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def reject(self: Any, pod: Obj, state: Any, error: Any) -> None:
+            real = self._unprepare
+            self._unprepare = lambda pod, state: None
+            try:
+                original(self, pod, state, error)
+            finally:
+                self._unprepare = real
+
+        return reject
+
+    patch.wrap("dra_conformance.kubelet.pods:PodWorkers._reject", make)

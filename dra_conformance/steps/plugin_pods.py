@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dra_api.objects import NODES, PODS, Obj
-from dra_conformance.core.errors import SpecificationError
+from dra_api.quantity import Quantity
+from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.device_checkpoint import FILE_NAME
@@ -48,6 +49,21 @@ def _(world: World, pod: str, datatable: list[list[str]]) -> None:
     """A pod with containers. Columns: name; resources (`name: count, …`); optional: kind, `init` or `sidecar`."""
     header, *rows = datatable
     _create(world, pod, [dict(zip(header, row, strict=True)) for row in rows])
+
+
+@given('a pod "{pod}" with the CPU that "{node}" has left beside pods "{others}"')
+def _(world: World, pod: str, node: str, others: str) -> None:
+    """A pod that requests the allocatable CPU of the node without what these pods request."""
+    allocatable = (world.client.get(NODES, world.name(node)).get("status") or {}).get("allocatable") or {}
+    if "cpu" not in allocatable:
+        raise Untestable(f"node {node} has no allocatable CPU")
+    taken = sum(
+        Quantity.parse(container["resources"]["requests"]["cpu"]).milli_value
+        for other in words(others)
+        for container in world.get(PODS, other)["spec"]["containers"]
+    )
+    left = Quantity.parse(allocatable["cpu"]).milli_value - taken
+    _create(world, pod, [{"name": "main", "resources": f"cpu: {left}m"}])
 
 
 @given('pod "{pod}" with {count:d} of "{resource}" is bound by hand to "{node}"')

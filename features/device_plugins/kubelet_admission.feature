@@ -110,6 +110,22 @@ Feature: The kubelet allocates devices when it admits a pod
     When pod "next" with 1 of "example.com/gpu" is bound by hand to "n1"
     Then pod "next" reaches phase Running
 
+  @DP-061b
+  Scenario: A pod that requests exactly the CPU that its node has left is admitted
+    Given a pod "some" with resources of the containers:
+      | name | resources  |
+      | main | cpu: 500m  |
+    And a pod "rest" with the CPU that "n1" has left beside pods "some"
+    And a pod "more" with resources of the containers:
+      | name | resources |
+      | main | cpu: 1m   |
+    When pod "some" is bound by hand to "n1"
+    Then pod "some" reaches phase Running
+    When pod "rest" is bound by hand to "n1"
+    Then pod "rest" reaches phase Running
+    When pod "more" is bound by hand to "n1"
+    Then the Pod "more" has "status.reason" OutOfcpu
+
   @DP-067 @DP-068
   Scenario: Containers use the devices of ordinary init containers again
     Given a scripted device plugin "gpu" on "n1" with 2 devices of "example.com/gpu"

@@ -40,6 +40,27 @@ Feature: Devices of plugins over restarts of the kubelet
     When the kubelet of "n1" is rebooted
     Then pod "a" is not admitted
 
+  @DRA-270b @needs:virtual-clock
+  Scenario: The claims of a pod that is not admitted again after a reboot are unprepared
+    Given a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And a pod "train" with the reserved claims "a" and the containers:
+      | name | claims | resources       |
+      | main | a      | example.com/gpu |
+    And a pod "other" with the reserved claims "b"
+    When pod "train" is bound by hand to "n1"
+    And pod "other" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    And pod "other" reaches phase Running
+    # No plugin has listed devices then.
+    When the kubelet of "n1" is rebooted
+    Then pod "train" is not admitted
+    # A kubelet may look for claims of pods that have ended once a minute.
+    When 61 seconds pass
+    Then the scripted driver "sim" receives one Unprepare call for "a"
+    And every Unprepare call of the scripted driver "sim" is for "a"
+
   @DP-047
   Scenario Outline: The kubelet starts with a checkpoint that is <what>
     When the kubelet of "n1" is stopped
