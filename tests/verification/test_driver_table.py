@@ -28,7 +28,7 @@ def expected_rows() -> dict[str, list[str]]:
             profiles_of[rule] |= set(scenario.tags.profiles)
     rows = {}
     for program in load():
-        if not _values(program, "--driver"):
+        if program.cluster or not _values(program, "--driver"):
             continue
         cells = []
         for profile in PROFILES:
