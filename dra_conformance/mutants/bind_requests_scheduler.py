@@ -263,7 +263,7 @@ def _(patch: Patch) -> None:
 
 @mutant("scheduler-uses-claims-of-other-pods", rule="KAI-453")
 def _(patch: Patch) -> None:
-    """The claim that a pod's status names for a template is used, whoever owns it."""
+    """The claim that a pod's status names for a template is used, also if another pod owns it."""
     patch.replace("reference_impl.scheduler.pod_claims:belongs_to", lambda claim, pod: True)
 
 

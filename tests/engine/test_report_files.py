@@ -156,7 +156,7 @@ def test_the_cause_of_a_failure_is_printed_once() -> None:
 
 
 def test_the_last_screen_of_a_terminal_leads_to_the_first_failure() -> None:
-    """Whoever ran many scenarios sees the end of the text, not its begin."""
+    """After many scenarios a terminal shows the end of the text, not its beginning."""
     run = InventedRun()
     crash = "panic: runtime error: index out of range [2]"
     for number in range(3):
