@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dra_api.kubeconfig import KubeconfigError
 from dra_api.transport import HttpTransport, Transport, TransportError
 from dra_conformance.control_plane.base import ControlPlaneFailure, NotOurs
-from dra_conformance.control_plane.server_facts import version_in
+from dra_conformance.control_plane.server_facts import gates_of, version_in
 from dra_conformance.core.errors import TargetUnreachable, UsageError
 from dra_conformance.core.process import ManagedProcess
 
 _WAY_OUT = "`kubectl version` with the same kubeconfig must work."
-_GATE = re.compile(rb'^kubernetes_feature_enabled\{name="(\w+)",stage="[A-Z]*"\} ([01])', re.MULTILINE)
 
 
 class KubeconfigControlPlane:
@@ -50,11 +48,9 @@ class KubeconfigControlPlane:
         """The gates in the server's /metrics; empty if this user may not read them, which is usual."""
         if self._gates is None and self._transport is not None:
             try:
-                answer = self._transport.request("GET", "/metrics", headers={"Accept": "text/plain"}, timeout=10.0)
+                self._gates = gates_of(self._transport)
             except TransportError:
                 return {}
-            reported = _GATE.findall(answer.body) if answer.status == 200 else []
-            self._gates = {name.decode(): value == b"1" for name, value in reported}
         return self._gates or {}
 
     def start(self) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterator
 from dra_api.objects import NODES, Obj, Resource, meta, name_of, namespace_of
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.labels import RUN_LABEL
+from dra_conformance.engine import suffixes
 
 
 class Concerns:
@@ -25,7 +26,7 @@ class Concerns:
     ) -> None:
         # Without the look-ahead the suffix of scenario 1 would also match scenario 12.
         self._own = re.compile(rf"{re.escape(suffix)}(?!\d)")
-        self._other = re.compile(rf"{re.escape(run_id[:4])}(?:w\d+)?-\d")
+        self._other = suffixes.of_run(run_id)
         self._run_id = run_id
         self._made = made
         self._nodes = nodes

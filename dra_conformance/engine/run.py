@@ -44,7 +44,15 @@ from dra_conformance.core.isolation import Isolation
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue
 from dra_conformance.core.thread_failures import HarnessFailure, ThreadFailures
-from dra_conformance.engine import control_planes, crds, observed, run_metadata, target_discovery, target_isolation
+from dra_conformance.engine import (
+    control_planes,
+    crds,
+    observed,
+    run_metadata,
+    suffixes,
+    target_discovery,
+    target_isolation,
+)
 from dra_conformance.engine.plan import Plan
 from dra_conformance.engine.target import Target, judges_emulated_kubelet
 from dra_conformance.engine.waits import Waits
@@ -248,9 +256,12 @@ class Run:
         if self.options.control_plane != "embedded":
             # A real server does not follow the advances of earlier scenarios, so each begins at the real time.
             self.clock = AdvanceableClock()
-        # pytest-xdist calls its workers gw0, gw1 and so on.
-        worker = self.worker.removeprefix("gw")
-        return f"{self.run_id[:4]}{f'w{worker}' if worker else ''}-{self._scenarios}"
+        return suffixes.of_scenario(self.run_id, self.worker, self._scenarios)
+
+    @property
+    def on_existing_cluster(self) -> bool:
+        """Whether the control plane is a cluster that other users have too, and not one of the run."""
+        return self.control_plane is not None and not self.control_plane.own
 
     def has_made_namespace(self, name: str) -> bool:
         """Return whether this process has created a namespace on an existing cluster."""

@@ -249,7 +249,7 @@ class World:
 
     def begin(self) -> None:
         """Create the scenario's namespace and start the components that its tags name."""
-        if self.run.control_plane is not None and not self.run.control_plane.own:
+        if self.run.on_existing_cluster:
             self.observer.concerns = Concerns(
                 suffix=self.suffix,
                 run_id=self.run.run_id,

@@ -161,8 +161,9 @@ def _(patch: Patch) -> None:
 
 
 @mutant("consumers-counted-only", rule="DRA-130d")
+@mutant("scheduler-counts-own-consumer", rule="KAI-049b")
 def _(patch: Patch) -> None:
-    """A claim with 256 consumers is full also for a pod that is one of them."""
+    """A claim with 256 consumers is full also for a pod that is one of them, as in KAI 0.12."""
 
     def consumers_left(claim: Obj, pod: Obj) -> bool:
         return len((claim.get("status") or {}).get("reservedFor") or ()) < 256

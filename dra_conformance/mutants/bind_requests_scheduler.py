@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dra_api.allocations import results_of_allocation
@@ -368,46 +369,37 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Each update of a claim without an allocation makes its devices free."""
 
-    def wrapped(original: Any) -> Any:
-        def set_status(self: Any, key: Any, allocation: Obj | None) -> bool:
-            entry = self._entries.get(key)
-            if entry is not None and allocation is None:
-                entry.pending.clear()
-                entry.assumed.clear()
-            freed: bool = original(self, key, allocation)
-            return freed
+    def forget(_ledger: Any, entry: Any) -> None:
+        entry.pending.clear()
+        entry.assumed.clear()
 
-        return set_status
-
-    patch.wrap(f"{_LEDGER}.set_status", wrapped)
+    _before_updates_without_allocation(patch, forget)
 
 
 @mutant("scheduler-never-frees-changed-claims", rule="KAI-458")
 def _(patch: Patch) -> None:
     """The devices that a BindRequest promised a claim are marked for ever when the claim changes before the binding."""
 
+    def mark(ledger: Any, entry: Any) -> None:
+        for promised in entry.pending.values():
+            ledger.taken.add(results_of_allocation(promised))
+
+    _before_updates_without_allocation(patch, mark)
+
+
+def _before_updates_without_allocation(patch: Patch, act: Callable[[Any, Any], None]) -> None:
+    """Call `act(ledger, entry)` for the entry of a claim before an update of the claim without an allocation counts."""
+
     def wrapped(original: Any) -> Any:
-        def set_status(self: Any, key: Any, allocation: Obj | None) -> bool:
+        def set_status(self: Any, key: Any, allocation: Obj | None) -> Any:
             entry = self._entries.get(key)
-            if entry is not None and entry.pending and allocation is None:
-                for promised in entry.pending.values():
-                    self.taken.add(results_of_allocation(promised))
-            freed: bool = original(self, key, allocation)
-            return freed
+            if entry is not None and allocation is None:
+                act(self, entry)
+            return original(self, key, allocation)
 
         return set_status
 
     patch.wrap(f"{_LEDGER}.set_status", wrapped)
-
-
-@mutant("scheduler-counts-own-consumer", rule="KAI-049b")
-def _(patch: Patch) -> None:
-    """A claim with 256 consumers is full also for a pod that is one of them, as in KAI 0.12."""
-
-    def consumers_left(claim: Obj, pod: Obj) -> bool:
-        return len((claim.get("status") or {}).get("reservedFor") or ()) < 256
-
-    patch.replace("reference_impl.scheduler.pod_claims:consumers_left", consumers_left)
 
 
 @mutant("scheduler-forgets-all-requests-of-a-claim", rule="KAI-052")
@@ -424,7 +416,7 @@ def _(patch: Patch) -> None:
 
         return withdraw
 
-    patch.wrap("reference_impl.scheduler.claim_ledger:ClaimLedger.withdraw", wrapped)
+    patch.wrap(f"{_LEDGER}.withdraw", wrapped)
 
 
 @mutant("scheduler-prefers-requests-to-node-names", rule="KAI-076b")

@@ -138,6 +138,25 @@ def _(patch: Patch) -> None:
     patch.replace(f"{MANAGER}.serving", serving)
 
 
+def admit_running_pods(patch: Patch, admitted: Callable[[Any], Any]) -> None:
+    """Admit pods that run after a restart as what `admitted(pod)` returns; None leaves a pod alone."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def write(self: Any, pod: Any, state: Any) -> None:
+            if self._devices is not None and not state.admitted and (new := admitted(pod)) is not None:
+                try:
+                    self._devices.admit(new)
+                except AdmissionRefused as error:
+                    self._reject(pod, state, error)
+                    return
+                state.admitted = True
+            original(self, pod, state)
+
+        return write
+
+    patch.wrap(f"{PODS}._write_running", make)
+
+
 def after_change(patch: Patch, change: Callable[[Any, Any], None]) -> None:
     """Do something after each change of a plugin: `change(life, plugin)`."""
 
@@ -427,21 +446,7 @@ def _(patch: Patch) -> None:
 @mutant("running-pods-admitted-again", rule="DP-044")
 def _(patch: Patch) -> None:
     """After a restart, pods that run are admitted like new ones."""
-
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def write(self: Any, pod: Any, state: Any) -> None:
-            if self._devices is not None and not state.admitted:
-                try:
-                    self._devices.admit(pod)
-                except AdmissionRefused as error:
-                    self._reject(pod, state, error)
-                    return
-                state.admitted = True
-            original(self, pod, state)
-
-        return write
-
-    patch.wrap(f"{PODS}._write_running", make)
+    admit_running_pods(patch, lambda pod: pod)
 
 
 @mutant("pods-start-with-devices-from-before", rule="DP-046")

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
-from dra_conformance.kubelet.errors import AdmissionRefused, DeviceStartFailed
+from dra_conformance.kubelet.errors import DeviceStartFailed
+from dra_conformance.mutants.device_plugins_kubelet import admit_running_pods
 
 ALLOCATOR = "dra_conformance.kubelet.device_allocation:DeviceAllocator"
 
@@ -78,18 +79,8 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """After a restart, a pod that runs with devices of a claim is admitted as if a plugin served its resource."""
 
-    def make(original: Callable[..., Any]) -> Callable[..., Any]:
-        def write(self: Any, pod: Any, state: Any) -> None:
-            by_claim = (pod.get("status") or {}).get("extendedResourceClaimStatus")
-            if by_claim and self._devices is not None and not state.admitted:
-                try:
-                    self._devices.admit(without_claim(pod))
-                except AdmissionRefused as error:
-                    self._reject(pod, state, error)
-                    return
-                state.admitted = True
-            original(self, pod, state)
+    def admitted(pod: Mapping[str, Any]) -> dict[str, Any] | None:
+        by_claim = (pod.get("status") or {}).get("extendedResourceClaimStatus")
+        return without_claim(pod) if by_claim else None
 
-        return write
-
-    patch.wrap("dra_conformance.kubelet.pods:PodWorkers._write_running", make)
+    admit_running_pods(patch, admitted)

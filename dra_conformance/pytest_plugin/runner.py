@@ -502,7 +502,7 @@ def _report_missing_permissions(state: Session, report: pytest.TestReport) -> No
     denied = missing.message(refused)
     if status in (Status.FAILED, Status.ERROR, Status.UNTESTABLE):
         state.outcome = (status, f"{reason}; {denied}")
-    elif status is Status.PASSED and state.run.control_plane is not None and not state.run.control_plane.own:
+    elif status is Status.PASSED and state.run.on_existing_cluster:
         state.outcome = (Status.UNTESTABLE, f"a component of the run could not do its work; {denied}")
         report.outcome, report.longrepr = "failed", state.outcome[1]
 

@@ -6,7 +6,6 @@ They are instances of the reference's plugin for device lists, in this process; 
 from __future__ import annotations
 
 import contextlib
-import re
 from typing import Any
 
 from dra_api.client import Forbidden
@@ -14,6 +13,7 @@ from dra_api.objects import NODES, RESOURCE_SLICES, Obj
 from dra_conformance.components import start_check
 from dra_conformance.components.node import ScenarioNode
 from dra_conformance.core.events import ObjectChanged
+from dra_conformance.engine import suffixes
 from dra_conformance.engine.vocabulary import given, then, words
 from dra_conformance.engine.world import Seen, World
 
@@ -93,7 +93,6 @@ def _(world: World, node: str) -> None:
 def _foreign(world: World, node: str) -> dict[str, str]:
     """Return the slices that appeared in this scenario with another driver or node than those of `node`, by name."""
     component = world.node(node)
-    own_control_plane = world.run.control_plane is None or world.run.control_plane.own
     found = {}
     for event in world.log.kept(ObjectChanged):
         if event.resource != RESOURCE_SLICES.plural or event.type == "DELETED":
@@ -102,7 +101,7 @@ def _foreign(world: World, node: str) -> dict[str, str]:
         # In the first scenario of a process the driver was started once before, on a node that is gone by now.
         if where == world.name(start_check.ALIAS):
             continue
-        if not (own_control_plane or may_be_of(world, component, str(driver), str(where or ""))):
+        if world.run.on_existing_cluster and not may_be_of(world, component, str(driver), str(where or "")):
             continue
         # A slice without a node is for several, which a driver may publish.
         if driver != component.driver_name or where not in (None, component.name):
@@ -114,7 +113,6 @@ def may_be_of(world: World, tested: ScenarioNode, driver: str, node: str) -> boo
     """Return whether the driver that the scenario started can be the one that published a slice, on a cluster."""
     if node in {one.name for one in world.nodes()}:
         return True
-    of_worker = re.search(rf"{re.escape(world.run.run_id[:4])}(?:w\d+)?-\d", node)
-    if of_worker and world.suffix not in node:
+    if suffixes.of_run(world.run.run_id).search(node) and world.suffix not in node:
         return False
     return bool(node) and driver == tested.driver_name and world.client.find(NODES, node) is None

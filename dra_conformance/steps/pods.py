@@ -55,8 +55,7 @@ def _shares_cluster(world: World) -> bool:
 
     The nodes of a driver that runs already have no label of the scenario.
     """
-    run = world.run
-    return run.control_plane is not None and not run.control_plane.own and run.external_driver is None
+    return world.run.on_existing_cluster and world.run.external_driver is None
 
 
 def _for_scheduler(world: World, scheduler: str) -> Obj:

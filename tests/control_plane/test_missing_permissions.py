@@ -96,7 +96,7 @@ def test_a_pass_with_a_component_without_permissions_is_untestable(own: bool, st
     calls = Calls()
     said = {"message": 'User "u" cannot create resource "events" in API group "" in the namespace "n"'}
     calls.add_denied(Response(403, {}, orjson.dumps(said)), {"User-Agent": "reference-binder"})
-    run = SimpleNamespace(calls=calls, control_plane=SimpleNamespace(own=own))
+    run = SimpleNamespace(calls=calls, on_existing_cluster=not own)
     state = SimpleNamespace(run=run, outcome=(status, ""))
     report = SimpleNamespace(outcome="passed", longrepr=None)
     runner._report_missing_permissions(cast(Any, state), cast(Any, report))

@@ -159,19 +159,11 @@ def test_the_control_command_refuses_other_options(rack: Callable[..., Rack], wo
 def test_another_program_on_the_port_is_no_daemon(rack: Callable[..., Rack], answer: bytes) -> None:
     found = rack()
 
-    def serve(server: socket.socket) -> None:
-        for _ in range(2):
-            connection, _ = server.accept()
-            with connection:
-                connection.sendall(answer)
-
-    with socket.create_server((found.addresses[0], imex.CONTROL_PORT)) as server:
-        thread = threading.Thread(target=serve, args=(server,))
-        thread.start()
+    address = (found.addresses[0], imex.CONTROL_PORT)
+    with serving(lambda connection: connection.sendall(answer), address=address, connections=2):
         with pytest.raises(ValueError, match="no simulated IMEX daemon"):
-            imex.query(found.addresses[0], imex.CONTROL_PORT)
+            imex.query(*address)
         said = found.control(0, "-q")
-        thread.join()
     assert said == (1, "")
 
 
@@ -201,15 +193,18 @@ def test_an_answer_that_does_not_end_has_a_time_limit() -> None:
 
 
 @contextlib.contextmanager
-def serving(answer: Callable[[socket.socket], None]) -> Iterator[int]:
-    """Yield the port of a program that answers one connection."""
+def serving(
+    answer: Callable[[socket.socket], None], *, address: tuple[str, int] = ("127.0.0.1", 0), connections: int = 1
+) -> Iterator[int]:
+    """Yield the port of a program that answers so many connections."""
 
     def serve() -> None:
-        connection, _ = listener.accept()
-        with connection, contextlib.suppress(OSError):
-            answer(connection)
+        for _ in range(connections):
+            connection, _ = listener.accept()
+            with connection, contextlib.suppress(OSError):
+                answer(connection)
 
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    with socket.create_server(address) as listener:
         thread = threading.Thread(target=serve)
         thread.start()
         yield listener.getsockname()[1]
