@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from typing import Any
 
 from dra_api.client import ApiError
-from dra_api.objects import BIND_REQUESTS, PODS, Obj, uid_of
+from dra_api.objects import BIND_REQUESTS, PODS, Obj, name_of, uid_of
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binder.failure import BindFailure
 from reference_impl.binder.fractions import share_of
@@ -70,16 +71,27 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Each pod gets a reservation pod of its own."""
 
-    def wrapped(original: Any) -> Any:
-        def create(self: Any, node: str, group: str) -> Obj:
-            wanted = reservation_pod(node, group, self._options)
-            wanted["metadata"]["name"] += "-again"
-            return original(self, node, group) if not self._held(group) else dict(self._client.create(PODS, wanted))
+    def reserve(original: Any) -> Any:
+        def wrapped(self: Any, pod: Obj, node: str, share: Any) -> Any:
+            own = copy(self)
+            own.consumer = name_of(pod)
+            return original(own, pod, node, share)
 
-        return create
+        return wrapped
 
-    patch.wrap(f"{_RESERVATIONS}._create", wrapped)
-    patch.wrap(f"{_RESERVATIONS}._find_or_create", lambda original: lambda self, node, group: self._create(node, group))
+    def held(original: Any) -> Any:
+        return lambda self, group: [
+            one for one in original(self, group) if name_of(one).endswith(getattr(self, "consumer", ""))
+        ]
+
+    def create(self: Any, node: str, group: str) -> Obj:
+        wanted = reservation_pod(node, group, self._options)
+        wanted["metadata"]["name"] += f"-{self.consumer}"
+        return dict(self._client.create(PODS, wanted))
+
+    patch.wrap(f"{_RESERVATIONS}.reserve", reserve)
+    patch.wrap(f"{_RESERVATIONS}._held", held)
+    patch.replace(f"{_RESERVATIONS}._create", create)
 
 
 @mutant("binder-sorts-gpus", rule="KAI-207")

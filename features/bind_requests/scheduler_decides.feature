@@ -279,10 +279,12 @@ Feature: Devices in BindRequests are in use
   Scenario Outline: A node whose condition <condition> is <status> gets no pods
     Given node "n1"
     And node "n2"
-    And node "n1" has {nvidia.com/gpu: 1} of a device plugin
     And "status.conditions" of the Node "n1" is set to [{type: <condition>, status: "<status>"}]
+    # A scheduler that has seen the devices has seen the condition, which was written before.
+    And node "n1" has {nvidia.com/gpu: 1, example.com/nic: 1} of a device plugin
+    And node "n2" has {example.com/nic: 1} of a device plugin
     And a pod "gpu" requesting {nvidia.com/gpu: 1}
-    And a pod "plain" without claims
+    And a pod "plain" requesting {example.com/nic: 1}
     # The scheduler has tried the pod that was created before.
     Then the BindRequest of pod "plain" has "spec.selectedNode" $(node:n2)
     And pod "gpu" gets no BindRequest
