@@ -69,7 +69,8 @@ def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0, lim
     """Run every mutant with the scenarios of its rule, `jobs` at a time (default: three for two processors).
 
     First, the scenarios run without a mutant: a scenario that does not pass cannot kill a mutant. `limit` is the time
-    limit of one mutant in seconds; a mutant that exceeds it has survived. Survivors are retried alone.
+    limit of one mutant in seconds; a mutant that exceeds it has survived. Survivors are retried alone, with twice the
+    patience: on a busy machine a step that only prepares the fault can be too late.
     """
     survivors = []
     for outcome in _round(mutants, options, jobs=jobs, limit=limit):
@@ -79,7 +80,8 @@ def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0, lim
             survivors.append(outcome.id)
     if survivors:
         once_more = [one for one in mutants if one.id in survivors]
-        for outcome in _round(once_more, options, jobs=1, limit=limit):
+        patient = msgspec.structs.replace(options, patience=options.patience * 2)
+        for outcome in _round(once_more, patient, jobs=1, limit=limit):
             yield replace(outcome, again=True)
 
 
