@@ -40,8 +40,15 @@ class KubeconfigControlPlane:
 
     @property
     def kubeconfig(self) -> Path:
-        """The given or found file."""
-        return Path(self._path or os.environ.get("KUBECONFIG") or Path.home() / ".kube" / "config")
+        """The given or found file; with several files in KUBECONFIG, their list."""
+        return Path(self._path or os.environ.get("KUBECONFIG") or "~/.kube/config").expanduser()
+
+    @property
+    def files(self) -> Sequence[Path]:
+        """The files that are merged; more than one if KUBECONFIG lists several."""
+        if self._path:
+            return (self.kubeconfig,)
+        return tuple(Path(name).expanduser() for name in str(self.kubeconfig).split(os.pathsep) if name)
 
     @property
     def feature_gates(self) -> Mapping[str, bool]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import stat
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 
@@ -43,11 +43,11 @@ def look(options: RunOptions) -> Iterator[Finding]:
     if options.component("control-plane").kind != "kubeconfig":
         return
     plane = KubeconfigControlPlane(options.component("control-plane").argument)
-    yield from _file(plane.kubeconfig)
+    yield from _files(plane.files)
     try:
         plane.start()
     except UsageError as error:
-        if plane.kubeconfig.is_file():  # else it is reported already
+        if any(file.is_file() for file in plane.files):  # else it is reported already
             yield wrong(_AREA, "kubeconfig", error.message, error.hint)
         return
     except TargetUnreachable as error:
@@ -67,17 +67,22 @@ def look(options: RunOptions) -> Iterator[Finding]:
         plane.stop()
 
 
-def _file(path: Path) -> Iterator[Finding]:
-    if not path.is_file():
-        cause = f"there is no {path}"
-        yield missing(_AREA, "kubeconfig", cause, "--control-plane kubeconfig:FILE names one, or KUBECONFIG does.")
-        return
+def _files(paths: Sequence[Path]) -> Iterator[Finding]:
+    """Yield a finding for each file; files that do not exist are problems only if no other one does, as for kubectl."""
+    there = [path for path in paths if path.is_file()]
+    if not there:
+        cause = f"no such file: {', '.join(map(str, paths))}"
+        yield missing(_AREA, "kubeconfig", cause, "Use --control-plane kubeconfig:FILE, or set KUBECONFIG.")
+    for path in there:
+        yield _file(path)
+
+
+def _file(path: Path) -> Finding:
     mode = stat.S_IMODE(path.stat().st_mode)
     if mode & 0o077:
         cause = f"others can read it (mode {mode:04o}), and it may hold keys"
-        yield wrong(_AREA, "kubeconfig", cause, f"chmod 600 {path}", found=str(path), needed=False)
-    else:
-        yield ok(_AREA, "kubeconfig", str(path))
+        return wrong(_AREA, "kubeconfig", cause, f"chmod 600 {path}", found=str(path), needed=False)
+    return ok(_AREA, "kubeconfig", str(path))
 
 
 def _version(text: str) -> Finding:

@@ -55,6 +55,8 @@ def check(options: RunOptions) -> None:
         from dra_conformance.control_plane.kind import require
 
         require(options.kind_image)
+    if options.component("control-plane").kind == "kubeconfig":
+        _kubeconfig(options.component("control-plane").argument)
     if options.component("kubelet").kind == "kubelet":
         from dra_conformance.control_plane.binaries import Wanted, find
         from dra_conformance.kubelet.real import requirements
@@ -126,6 +128,19 @@ def _inventory(name: str) -> None:
         fake_nvml.Inventory.load(name)
     except InventoryError as error:
         raise UsageError(f"--inventory {name}: {error}") from None
+
+
+def _kubeconfig(path: str) -> None:
+    """Check that a file exists: without this check, the report of an earlier run would be replaced by an empty one."""
+    # Deferred: the client of an existing cluster is needed for this control plane only.
+    from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
+
+    files = KubeconfigControlPlane(path).files
+    if not any(file.exists() for file in files):
+        raise UsageError(
+            f"cannot use the kubeconfig {', '.join(map(str, files))}: no such file",
+            hint="Use --control-plane kubeconfig:FILE, or set KUBECONFIG.",
+        )
 
 
 def inventory_gpus(name: str) -> int:

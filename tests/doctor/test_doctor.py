@@ -110,6 +110,28 @@ def test_a_cluster_that_is_not_there(capsys: pytest.CaptureFixture[str], tmp_pat
     assert found["Cluster: kubeconfig"]["state"] == "missing"
 
 
+def test_a_kubeconfig_of_several_files(
+    cluster: ApiServerEmulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", f"{tmp_path}/none:{cluster.kubeconfig}")
+    _, found, ready = ask(capsys, "--control-plane", "kubeconfig", "--profile", "api")
+    assert ready
+    assert (found["Cluster: kubeconfig"]["state"], found["Cluster: kubeconfig"]["found"]) == (
+        "ok",
+        str(cluster.kubeconfig),
+    )
+
+
+def test_a_kubeconfig_below_the_home_directory(
+    cluster: ApiServerEmulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # No shell replaces ~ after a colon.
+    monkeypatch.setenv("HOME", str(cluster.kubeconfig.parent))
+    _, found, ready = ask(capsys, "--control-plane", f"kubeconfig:~/{cluster.kubeconfig.name}", "--profile", "api")
+    assert ready
+    assert found["Cluster: kubeconfig"]["state"] == "ok"
+
+
 def test_permissions_are_listed_by_role_and_are_sufficient(
     cluster: ApiServerEmulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -473,7 +473,8 @@ def test_an_unreachable_cluster(cli: CommandLine, tmp_path: Path) -> None:
 def test_a_kubeconfig_that_does_not_exist_is_a_usage_error(cli: CommandLine) -> None:
     ended = cli.suite(*cli.features("good"), "--control-plane", "kubeconfig:nowhere")
     assert ended.code == ExitCode.USAGE
-    assert "cannot use the kubeconfig nowhere: no such file" in ended.out + ended.err
+    assert "cannot use the kubeconfig nowhere: no such file" in ended.err
+    assert not (cli.folder / "dra-report").exists(), "the report of an earlier run stays"
 
 
 def test_a_cluster_behind_a_kubeconfig(cli: CommandLine, tmp_path: Path) -> None:

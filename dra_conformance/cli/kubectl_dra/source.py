@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import click
@@ -90,7 +89,7 @@ class Source:
             transport.close()
 
     def _context_namespace(self) -> str:
-        path = Path(KubeconfigControlPlane(self.kubeconfig).kubeconfig).expanduser()
+        path = KubeconfigControlPlane(self.kubeconfig).kubeconfig
         try:
             found: Any = plain_yaml.load(regular_file.read(path))
             chosen = self.context or found["current-context"]
