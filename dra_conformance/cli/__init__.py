@@ -118,6 +118,17 @@ def run_to_exit(group: click.Group, argv: Sequence[str] | None = None, *, name: 
     sys.exit(code)
 
 
+def _named(group: click.Group, argv: Sequence[str], name: str) -> str:
+    """Return the command that a command line names, with its groups, for an error that click raises without it."""
+    command: click.Command | None = group
+    for word in argv:
+        command = command.get_command(click.Context(command), word) if isinstance(command, click.Group) else None
+        if command is None:
+            break
+        name = f"{name} {word}"
+    return name
+
+
 def call(argv: list[str], group: click.Group = cli, *, name: str = NAME) -> int:
     """Run one command line and return its exit code. `name` is what the user typed before it."""
     try:
@@ -127,7 +138,7 @@ def call(argv: list[str], group: click.Group = cli, *, name: str = NAME) -> int:
         click.echo(error.ctx.get_help() if error.ctx else "")
         return ExitCode.USAGE
     except click.UsageError as error:
-        command = error.ctx.command_path if error.ctx else name
+        command = error.ctx.command_path if error.ctx else _named(group, argv, name)
         say(f"error: {error.format_message()}", err=True)
         click.echo(f"  Run `{command} --help` for the options.", err=True)
         return ExitCode.USAGE

@@ -23,7 +23,7 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@command.command("list", short_help="List the control planes on this machine.")
 @click.option("--bin-dir", default="", metavar="DIR", help="Look in this directory first.")
 def list_programs(bin_dir: str) -> int:
     """List the control planes on this machine, in the order of the search."""
@@ -68,7 +68,7 @@ def install(version: str, from_source: bool, containers: bool, index_url: str | 
     return ExitCode.OK
 
 
-@command.command("serve")
+@command.command("serve", short_help="Serve the embedded control plane for a driver that you start.")
 @click.option(
     "--dir",
     "folder",

@@ -317,7 +317,7 @@ class ScenarioNode:
                 if not process.running:
                     raise DriverEnded(
                         f"the {process.name.partition(' on ')[0]} ended with exit code {process.exit_code} before it "
-                        f"registered{_last_output(process) or ', without a word'}"
+                        f"registered{_last_output(process) or ', without output'}"
                     ) from None
                 if real.monotonic() >= deadline:
                     explanation = self.kubelet.plugins.explain(driver)

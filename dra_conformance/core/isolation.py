@@ -221,7 +221,10 @@ def _no_other_user(uid: int, programs: tuple[str, ...]) -> str:
         except (OSError, subprocess.SubprocessError) as error:
             return f"no program can be started as user {uid}: {error}"
         if done.returncode:
-            return f"the user {uid} may not execute {program}"
+            return (
+                f"the user {uid} may not execute {os.path.realpath(path)}: install it where all users can read it, or "
+                "do not run the suite as root"
+            )
     return ""
 
 

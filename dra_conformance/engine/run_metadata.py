@@ -108,7 +108,7 @@ def _nvml(options: RunOptions) -> str:
 
 
 def _kubelet(implementation: str, control_plane: ControlPlane | None) -> str:
-    harness = "harness kubelet (simulated)"
+    harness = "emulated kubelet (simulated)"
     if implementation == "kubelet":
         version = _version(control_plane)
         return f"kubelet {version} with containers in scenarios of the component kubelet, else {harness}"

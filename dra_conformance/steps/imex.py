@@ -276,7 +276,7 @@ def wait_end(world: World) -> str:
 
     # Polled: the program has nothing else to observe; one that starts correctly runs without a sign.
     if world.components.spec(CONTROLLER).kind == "exec" and world.poll(ended, END_WITHIN):
-        return said or "an end without a word"
+        return said or "an end without output"
     return ""
 
 

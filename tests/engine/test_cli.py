@@ -33,6 +33,14 @@ def run_command(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, st
             ["run", "extra"],
             "error: Got unexpected extra argument (extra)\n  Run `dra-conformance run --help` for the options.",
         ),
+        (
+            ["run", "--driver"],
+            "error: Option '--driver' requires an argument.\n  Run `dra-conformance run --help` for the options.",
+        ),
+        (
+            ["control-plane", "serve", "--dir"],
+            "error: Option '--dir' requires an argument.\n  Run `dra-conformance control-plane serve --help` for",
+        ),
         (["run", "-n", "-1"], "error: Invalid value for '-n' / '--workers': -1 is not in the range"),
         (
             ["run", "--driver", "exce:x"],

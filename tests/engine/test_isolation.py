@@ -172,7 +172,7 @@ def test_auto_does_not_isolate_a_program_that_the_other_user_may_not_execute(tmp
     program.chmod(0o700)
     found = isolation.choose("auto", run_id="00000001", programs=[str(program)])
     assert found.mode == "off"
-    assert "may not execute" in found.label
+    assert f"may not execute {program}: install it where all users can read it" in found.label
     with pytest.raises(UsageError, match="--isolation user: the user"):
         isolation.choose("user", run_id="00000001", programs=[str(program)])
 

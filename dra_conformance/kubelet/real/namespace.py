@@ -63,7 +63,7 @@ class NodeNamespace:
         while b"ready\n" not in (said := self._log.read_bytes()[begin:]):
             if not self._process.running or clock.monotonic() > deadline:
                 self.end()
-                message = said.decode(errors="replace").strip() or "without a word"
+                message = said.decode(errors="replace").strip() or "no output"
                 raise KubeletError(f"a node cannot have namespaces of its own here: {message}")
             clock.wait(never, _TURN)
         children = (
