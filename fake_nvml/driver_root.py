@@ -106,8 +106,10 @@ def create(root: Path, library: Path, state: State) -> None:
         + "\nBlock devices:\n",
         encoding="ascii",
     )
+    for links in _PCI_LINKS if state.gpu_count else ():
+        (root / "sys" / links).mkdir(parents=True)
     for index in range(state.gpu_count):
-        _sysfs_device(root / "sys", state, index)
+        _sysfs_device(f"{root}/sys", state, index)
     module = root / "sys" / "module" / "nvidia"
     module.mkdir(parents=True, exist_ok=True)
     (module / "version").write_text(f"{version}\n", encoding="ascii")
@@ -148,15 +150,22 @@ def modalias(device: int, subsystem: int, kind: int) -> str:
     return f"pci:{ids}bc{kind >> 16:02X}sc{kind >> 8 & 0xFF:02X}i{kind & 0xFF:02X}"
 
 
-def _sysfs_device(sys: Path, state: State, index: int) -> None:
-    """Write the sysfs files of a PCI device: ids, class, NUMA node, CPUs, link, and the root above it."""
+_PCI_DRIVER: Final = "bus/pci/drivers/nvidia"
+_PCI_LINKS: Final = ("bus/pci/devices", _PCI_DRIVER)
+"""Folders below sys with a link to each GPU."""
+
+
+def _sysfs_device(sys: str, state: State, index: int) -> None:
+    """Write the sysfs files of a PCI device: ids, class, NUMA node, CPUs, link, and the root above it.
+
+    The paths are texts: a node of eight GPUs has 150 of these files and folders.
+    """
     gpu = state.gpus[index]
     bus = f"{gpu.domain:04x}:{gpu.bus:02x}:{gpu.device:02x}.0"
-    folder = sys / "devices" / root_port(state, index) / bus
-    folder.mkdir(parents=True)
+    device = f"devices/{root_port(state, index)}/{bus}"
+    folder = f"{sys}/{device}"
+    os.makedirs(folder)
     numa, rc = get_field(gpu, "numa_node")
-    words = [(64 * number, int(word)) for number, word in enumerate(gpu.cpu_affinity) if word]
-    cpus = [first + bit for first, word in words for bit in range(64) if word >> bit & 1]
     speed, _ = get_field(gpu, "pcie_speed")
     texts = {
         "vendor": f"0x{gpu.pci_device_id & 0xFFFF:04x}",
@@ -165,7 +174,7 @@ def _sysfs_device(sys: Path, state: State, index: int) -> None:
         "subsystem_device": f"0x{gpu.pci_subsystem_id >> 16:04x}",
         "class": f"0x{gpu.pci_class:06x}",
         "numa_node": str(numa if rc == 0 else -1),
-        "local_cpulist": _cpu_list(cpus),
+        "local_cpulist": _cpu_list(tuple(gpu.cpu_affinity)),
         "enable": "1",
         "irq": str(get_field(gpu, "irq_number")[0]),
         "current_link_speed": f"{int(speed) / 1000:.1f} GT/s PCIe",
@@ -181,11 +190,14 @@ def _sysfs_device(sys: Path, state: State, index: int) -> None:
             _write_in(where, name, text + "\n")
     finally:
         os.close(where)
-    for above in (sys / "bus" / "pci" / "devices", sys / "bus" / "pci" / "drivers" / "nvidia"):
-        above.mkdir(parents=True, exist_ok=True)
-        (above / bus).symlink_to(os.path.relpath(folder, above))
-    driver = sys / "bus" / "pci" / "drivers" / "nvidia"
-    (folder / "driver").symlink_to(os.path.relpath(driver, folder))
+    for links in _PCI_LINKS:
+        os.symlink(f"{_up(links)}{device}", f"{sys}/{links}/{bus}")
+    os.symlink(f"{_up(device)}{_PCI_DRIVER}", f"{folder}/driver")
+
+
+def _up(folder: str) -> str:
+    """The way from a folder to the one that its relative path starts at."""
+    return "../" * (folder.count("/") + 1)
 
 
 def _write_in(folder: int, name: str, text: str) -> None:
@@ -197,8 +209,10 @@ def _write_in(folder: int, name: str, text: str) -> None:
         os.close(file)
 
 
-def _cpu_list(cpus: list[int]) -> str:
-    """CPU numbers as the kernel writes them: 0-55,112-167."""
+@lru_cache(maxsize=64)  # the same for every node of an inventory
+def _cpu_list(affinity: tuple[int, ...]) -> str:
+    """CPU numbers as the kernel writes them, of the words of an affinity mask: 0-55,112-167."""
+    cpus = [64 * number + bit for number, word in enumerate(affinity) for bit in range(64) if word >> bit & 1]
     spans: list[list[int]] = []
     for cpu in cpus:
         if spans and spans[-1][1] == cpu - 1:

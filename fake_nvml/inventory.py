@@ -111,16 +111,28 @@ def gpu_serial(node: str, which: int | str) -> str:
     return str(1650000000000 + int.from_bytes(hashlib.sha256(f"{node}/{which}".encode()).digest()[:4], "big"))
 
 
-def mig_uuid(gpu: str, gi: int, ci: int) -> bytes:
-    """The UUID of a MIG device: name-based, so that the same instance made again has it again.
+def mig_uuids(gpu: str, instances: int, compute_instances: int) -> bytes:
+    """The UUIDs of all MIG devices that a GPU may ever have, for each GPU instance those of its compute instances.
 
-    Computed as `uuid.uuid5` does, in half its time: a GPU has 120 of them.
+    They are name-based, so that the same instance made again has it again. Computed as `uuid.uuid5` does, in a fifth
+    of its time: a GPU has 120 of them.
     """
-    digest = hashlib.sha1(_NAMESPACE.bytes + f"{gpu}/{gi}/{ci}".encode(), usedforsecurity=False).digest()
+    of_gpu = hashlib.sha1(_NAMESPACE.bytes + f"{gpu}/".encode(), usedforsecurity=False)
+    digests = []
+    for gi in range(instances):
+        for ci in range(compute_instances):
+            one = of_gpu.copy()
+            one.update(b"%d/%d" % (gi, ci))
+            digests.append(one.digest()[:16])
+    every = bytearray(b"".join(digests))
     # Version 5 and the variant of RFC 9562.
-    return b"%b%c%b%c%b" % (digest[:6], digest[6] & 0x0F | 0x50, digest[7:8], digest[8] & 0x3F | 0x80, digest[9:16])
+    every[6::16] = every[6::16].translate(_VERSION_5)
+    every[8::16] = every[8::16].translate(_VARIANT)
+    return bytes(every)
 
 
+_VERSION_5: Final = bytes(byte & 0x0F | 0x50 for byte in range(256))
+_VARIANT: Final = bytes(byte & 0x3F | 0x80 for byte in range(256))
 _NODE_KEYS: Final = [
     "driver_version",
     "cuda_version",

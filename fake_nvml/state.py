@@ -23,7 +23,7 @@ from typing import Any, Final
 from fake_nvml.boards import NOT_SUPPORTED
 from fake_nvml.errors import StateError
 from fake_nvml.fields import SCALARS, STRINGS
-from fake_nvml.inventory import GpuSpec, Inventory, gpu_serial, gpu_uuid, mig_uuid
+from fake_nvml.inventory import GpuSpec, Inventory, gpu_serial, gpu_uuid, mig_uuids
 from fake_nvml.layout import (
     LAYOUT_VERSION,
     MAGIC,
@@ -189,7 +189,7 @@ def _nameless(spec: GpuSpec) -> bytes:
 @lru_cache(maxsize=64)
 def _mig_uuids(gpu: str) -> bytes:
     """The UUIDs of all MIG devices that a GPU may ever have, as they lie in its state."""
-    return b"".join(mig_uuid(gpu, gi, ci) for gi in range(MAX_GPU_INSTANCES) for ci in range(MAX_COMPUTE_INSTANCES))
+    return mig_uuids(gpu, MAX_GPU_INSTANCES, MAX_COMPUTE_INSTANCES)
 
 
 def read_first(directory: Path) -> bytes:

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 from click.testing import CliRunner
 
 import fake_nvml
+from fake_nvml import inventory as inventories
 from fake_nvml.cli import main
 from fake_nvml.layout import RING_SIZE, Event, Gpu, State
 
@@ -278,3 +280,14 @@ def test_command(tmp_path: Path) -> None:
     run("remove", folder)
     assert not Path(folder).exists()
     assert "does not exist" in run("list", status=2)
+
+
+def test_uuids_of_mig_devices_are_name_based() -> None:
+    names = [f"{SAME}/{gi}/{ci}" for gi in range(15) for ci in range(8)]
+    expected = b"".join(uuid.uuid5(inventories._NAMESPACE, name).bytes for name in names)
+    assert inventories.mig_uuids(SAME, 15, 8) == expected
+
+
+def test_a_node_without_gpus_has_no_pci_links(make_node: Make) -> None:
+    sysfs = make_node(Path(__file__).parents[2] / "fixtures/inventories/no-gpus.yaml").driver_root / "sys"
+    assert [path.name for path in sysfs.iterdir()] == ["module"]
