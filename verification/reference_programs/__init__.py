@@ -55,7 +55,7 @@ class Seat:
 
 
 SEATS = {
-    "binder": Seat(component="binder", words=_CLUSTER, profiles=("bind-requests",), takes=300),
+    "binder": Seat(component="binder", words=f"{_CLUSTER} {{flags}}", profiles=("bind-requests",), takes=600),
     "claim-controller": Seat(component="claim-controller", words=_CLUSTER, profiles=("claim-lifecycle",), takes=100),
     "compute-domain-controller": Seat(
         component="compute-domain-controller",
