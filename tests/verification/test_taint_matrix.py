@@ -66,8 +66,8 @@ def test_what_the_api_refuses_is_no_cell() -> None:
         ({"operator": "no toleration"}, "wait", "evicted"),
         ({"effect": "NoSchedule"}, "wait", "run"),
         ({"effect": "None", "operator": "no toleration"}, "run", "run"),
-        ({"seconds": 10}, "evicted after 10 s", "evicted after 10 s"),
-        ({"seconds": 10, "since": "2020"}, "evicted", "evicted"),
+        ({"seconds": 30}, "evicted after 30 s", "evicted after 30 s"),
+        ({"seconds": 30, "since": "2020"}, "evicted", "evicted"),
         ({"seconds": -5}, "evicted", "evicted"),
         ({"seconds": 3600}, "run", "run"),
         ({"tolerated_effect": ""}, "run or evicted", "run or evicted"),
@@ -75,9 +75,9 @@ def test_what_the_api_refuses_is_no_cell() -> None:
         ({"operator": "Equal", "tolerated_value": "fair"}, "wait", "evicted"),
         ({"operator": "Equal", "key": "", "tolerated_value": "bad"}, "run", "run"),
         ({"beside": "lease=bad:NoExecute"}, "wait", "evicted"),
-        ({"beside": "lease=bad:NoExecute", "key": "", "seconds": 10, "since": "2020"}, "evicted", "evicted"),
+        ({"beside": "lease=bad:NoExecute", "key": "", "seconds": 30, "since": "2020"}, "evicted", "evicted"),
         ({"source": "rule without selector", "operator": "no toleration"}, "run", "run"),
-        ({"seconds": 10, "other": "{key: health, operator: Exists, effect: NoExecute}"}, "run", "run"),
+        ({"seconds": 30, "other": "{key: health, operator: Exists, effect: NoExecute}"}, "run", "run"),
     ],
 )
 def test_verdicts(changes: dict[str, object], new: str, running: str) -> None:
@@ -96,7 +96,7 @@ def test_the_reference_and_the_judge_agree_on_combinations() -> None:
 
 def test_a_difference_is_reported_with_its_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reference, "evicts", lambda taint: False)
-    (found,) = reference.differences([replace(PLAIN, seconds=10)])
+    (found,) = reference.differences([replace(PLAIN, seconds=30)])
     assert "slice" in found
-    assert "expected 10, observed None" in found
-    assert evicted_after(replace(PLAIN, seconds=10), effect_required=True) == 10
+    assert "expected 30, observed None" in found
+    assert evicted_after(replace(PLAIN, seconds=30), effect_required=True) == 30

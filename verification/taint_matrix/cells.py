@@ -29,7 +29,7 @@ DIMENSIONS: Mapping[str, tuple[Any, ...]] = {
     "key": ("health", "lease", ""),
     "tolerated_value": ("", "bad", "fair"),
     "tolerated_effect": ("NoExecute", "NoSchedule", ""),
-    "seconds": (None, -5, 0, 10, 3600),
+    "seconds": (None, -5, 0, 30, 3600),
     "beside": (
         "",
         "health=fair:NoExecute",
@@ -151,7 +151,7 @@ GROUPS: Mapping[str, tuple[Any, ...]] = {
     "operator": ("no toleration", "Exists"),
     "key": ("health", "lease"),
     "tolerated_effect": ("NoExecute", ""),
-    "seconds": (None, 0, 10),
+    "seconds": (None, 0, 30),
 }
 """Values for the pods of a PodGroup, which need other feature gates than the rest of the matrix."""
 
@@ -182,7 +182,7 @@ DENSE: tuple[Mapping[str, tuple[Any, ...]], ...] = (
         "operator": ("Exists",),
         "key": ("health",),
         "tolerated_effect": ("NoExecute",),
-        "seconds": (None, 10, 3600),
+        "seconds": (None, 30, 3600),
     },
 )
 """Parts of the matrix with all their cells: one NoExecute taint with every toleration, two with some, one of long ago.

@@ -100,7 +100,7 @@ def scenario(group: Group, cells: Sequence[Cell], *, name: str = "") -> str:
         f"Scenario: {name or group.name}",
         '  When devices of "n1" are tainted while pods use them, and other pods request such devices:',
         *(f"    {line}" for line in table(rows)),
-        "  And 8 seconds pass",
+        "  And 28 seconds pass",
         "  And 4 seconds pass",
         f"  Then all pods end as their rows say [{', '.join(rules)}]",
     ]
