@@ -70,6 +70,10 @@ class ScenarioObjects:
         """The number of objects that the scenario has created or tracks so far."""
         return len(self._created)
 
+    def has_created(self, resource: Resource) -> bool:
+        """Return whether the scenario has created or tracks an object of this resource, in any version."""
+        return any((made.group, made.plural) == (resource.group, resource.plural) for made, _, _ in self._created)
+
     def track(self, resource: Resource, name: str, namespace: str = "") -> None:
         """Delete this object when the scenario ends, even if another component creates it."""
         self._created.append((resource, name, namespace))

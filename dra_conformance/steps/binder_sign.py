@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from dra_api.objects import BIND_REQUESTS, NODES, PODS, Obj
+from dra_conformance.core.component_spec import ComponentSpec
 from dra_conformance.engine.world import World
 from dra_conformance.steps.pods import BY_HAND, look_bound, pod_object
 
@@ -28,15 +29,24 @@ class Signs:
     created: int = 0
 
 
+def wanted(binder: ComponentSpec, *, control_plane: str, late_watches: bool) -> bool:
+    """Return whether only the binder itself can show what it has observed."""
+    if binder.in_process:
+        # The emulator knows which watches of this process have delivered, unless they are late on purpose.
+        return late_watches or control_plane != "embedded"
+    return binder.kind in ("exec", "reference")
+
+
 def wait_observed(world: World) -> None:
-    """Wait until a binder that is a program has observed all earlier creations of the scenario.
+    """Wait until the binder has observed all earlier creations of the scenario, if its watches may be late.
 
     Returns at once if nothing is new, for other binders, and in scenarios with faults, which would break the probe; and
     after the run's patience if the binder does not bind the probe: the steps that follow judge why.
     """
-    signs = world.state(Signs)
+    signs, options = world.state(Signs), world.run.options
+    control_plane = options.component("control-plane").kind
     if (
-        world.run.options.component("binder").kind != "exec"
+        not wanted(options.component("binder"), control_plane=control_plane, late_watches=bool(options.lag()))
         or "faults" in world.scenario.tags.needs
         or not world.components.running("binder")
         or signs.created == world.objects.created

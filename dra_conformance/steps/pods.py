@@ -13,7 +13,7 @@ from dra_conformance.core.kai_presets import QUEUE_LABEL, SCHEDULER_NAME
 from dra_conformance.core.labels import RUN_LABEL, SCENARIO_LABEL
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
-from dra_conformance.steps.scheduler_sign import wait_observed
+from dra_conformance.steps import scheduler_sign
 
 # No scheduler takes pods with this scheduler's name: the scenario binds them by hand.
 BY_HAND = "dra-conformance-by-hand"
@@ -104,6 +104,12 @@ def create_pod(world: World, pod: Obj) -> Obj:
     """Create a pod for the scheduler of the scenario, which has observed all earlier writes of the scenario."""
     wait_observed(world)
     return world.create(pod)
+
+
+def wait_observed(world: World) -> None:
+    """Wait until the scheduler of the scenario has observed all earlier writes of the scenario."""
+    scheduler = scheduler_of(world)
+    scheduler_sign.wait_observed(world, scheduler, _for_scheduler(world, scheduler))
 
 
 def look_bound(world: World, pod: str) -> Seen[str]:

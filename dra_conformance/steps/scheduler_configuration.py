@@ -25,6 +25,14 @@ class Configuration:
     arguments: dict[str, str] = field(default_factory=dict)
     refusal: str | None = None
 
+    @property
+    def without_claims(self) -> bool:
+        """Whether the scenario has turned dynamic resource allocation off in the scheduler."""
+        return (
+            self.settings.get("dynamic-resource-allocation") == "false"
+            or self.gates.get("DynamicResourceAllocation") is False
+        )
+
 
 def restart(world: World) -> None:
     """Restart the scheduler with the scenario's settings, gates and arguments; the end of the scenario stops it again.

@@ -10,6 +10,7 @@ import pytest
 from command_line import CommandLine
 
 from dra_conformance.core.component_spec import ComponentSpec
+from dra_conformance.steps import binder_sign
 from dra_conformance.steps.scheduler_sign import probe, wanted
 
 # The pause between both slices is longer than a scheduler needs for the first of them.
@@ -59,6 +60,42 @@ def test_a_scheduler_with_a_late_watch_of_slices_passes(cli: CommandLine, tmp_pa
     assert rows == [("passed", "")]
 
 
+def test_a_scheduler_with_a_late_watch_of_rules_passes(cli: CommandLine) -> None:
+    scenario = "^taints/rules#a-device-that-a-rule-taints-is-not-allocated"
+    ended = cli.suite("--watch-lag", "devicetaintrules=0.5,pods=0", "--focus", scenario, "--patience", "20")
+    rows = [(row["status"], row["reason"]) for row in ended.report["scenarios"] if row["status"] != "filtered"]
+    assert rows == [("passed", "")]
+
+
+# The scheduler observes the taint some time after the pod.
+BIND_REQUESTS = """
+@profile:bind-requests @component:scheduler @needs:kai
+Feature: A change of a node
+
+  @KAI-010
+  Scenario: A taint is put on a node shortly before a pod is created
+    Given node "n1"
+    And a pod "first" without claims
+    Then the BindRequest of pod "first" has "spec.selectedNode" $(node:n1)
+    When "spec.taints" of the Node "n1" is set to [{key: dra.test/for, value: tests, effect: NoSchedule}]
+    Given a pod "second" without claims
+    Then pod "second" gets no BindRequest
+    And 1 pods get BindRequests, with 0 distinct devices
+"""
+
+
+def test_a_scheduler_of_bind_requests_with_a_late_watch_of_nodes_passes(cli: CommandLine, tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "nodes.feature").write_text(BIND_REQUESTS)
+    ended = cli.suite(
+        *("--features", str(folder), "--focus", "put on a node"),
+        *("--watch-lag", "nodes=0.5,pods=0", "--patience", "20"),
+    )
+    rows = [(row["status"], row["reason"]) for row in ended.report["scenarios"] if row["status"] != "filtered"]
+    assert rows == [("passed", "")]
+
+
 SCHEDULER, KUBE = ComponentSpec("scheduler", "reference"), ComponentSpec("scheduler", "kube-scheduler")
 
 
@@ -71,7 +108,7 @@ SCHEDULER, KUBE = ComponentSpec("scheduler", "reference"), ComponentSpec("schedu
         (True, ComponentSpec("scheduler", "exec", "x"), "embedded", ("scheduler",), ()),
         (False, KUBE, "binaries", ("claim-controller",), ()),
         (False, KUBE, "binaries", ("scheduler",), ("faults",)),
-        (False, KUBE, "binaries", ("scheduler",), ("kai",)),
+        (True, KUBE, "binaries", ("scheduler",), ("kai",)),
         (False, ComponentSpec("scheduler", "cluster"), "kubeconfig", ("scheduler",), ()),
     ],
 )
@@ -93,8 +130,33 @@ def test_a_probe_is_placed_for_the_reference_if_its_watches_are_late() -> None:
 
 
 def test_a_probe_has_a_node_of_its_own_that_nothing_else_tolerates() -> None:
-    node, parts, pod = probe("sign-1", "here")
+    node, parts, pod = probe("sign-1", "here", driver="sign.dra.test")
     assert node["spec"]["taints"]
     assert pod["spec"]["tolerations"] == [{"operator": "Exists"}]
     assert {part["metadata"]["name"] for part in parts} == {"sign-1"}
     assert next(part for part in parts if part["kind"] == "ResourceSlice")["spec"]["nodeName"] == "sign-1"
+
+
+@pytest.mark.parametrize(
+    ("expected", "binder", "control_plane", "late"),
+    [
+        (False, ComponentSpec("binder", "reference"), "embedded", False),
+        (True, ComponentSpec("binder", "reference"), "embedded", True),
+        (True, ComponentSpec("binder", "reference"), "binaries", False),
+        (True, ComponentSpec("binder", "reference", settings={"process": "yes"}), "embedded", False),
+        (True, ComponentSpec("binder", "exec", "x"), "embedded", False),
+        (False, ComponentSpec("binder", "none"), "embedded", True),
+        (False, ComponentSpec("binder", "cluster"), "kubeconfig", True),
+    ],
+)
+def test_a_probe_is_bound_if_only_the_binder_knows_what_it_observed(
+    expected: bool, binder: ComponentSpec, control_plane: str, late: bool
+) -> None:
+    assert binder_sign.wanted(binder, control_plane=control_plane, late_watches=late) is expected
+
+
+def test_a_binder_with_a_late_watch_of_pods_passes(cli: CommandLine) -> None:
+    scenario = "^bind_requests/binder#a-bindrequest-that-fails-does-not-delay-others"
+    ended = cli.suite("--watch-lag", "pods=0.5,bindrequests=0", "--focus", scenario, "--patience", "20")
+    rows = [(row["status"], row["reason"]) for row in ended.report["scenarios"] if row["status"] != "filtered"]
+    assert rows == [("passed", "")]
