@@ -231,6 +231,11 @@ class Store:
         """The resource version of the last write."""
         return self._rv
 
+    def delivered_revision(self) -> int:
+        """Return a revision whose events, and all earlier ones, are in the queues of their watchers."""
+        with self.lock:  # a commit raises the revision first and offers its event then
+            return self._rv
+
     def on_commit(self, listener: Listener) -> None:
         """Call `listener(type key, event)` under the lock, in order of commit; it must not block."""
         self._listeners = (*self._listeners, listener)

@@ -77,6 +77,9 @@ class WatchStream:
         """Return all lines that are ready, without waiting; sets `ended` after the last one."""
         watcher = self._watcher
         lines: list[bytes] = []
+        now = self._clock.monotonic()
+        # Before the events are taken: a bookmark must not have the revision of an event that is still to be sent.
+        revision = self._revision() if self._bookmarks and now >= self._next_due() else 0
         # The list is empty: nothing precedes its end.
         if self._initial == 0:
             lines.append(self._initial_end())
@@ -91,16 +94,15 @@ class WatchStream:
                 self._initial -= 1
                 if self._initial == 0:
                     lines.append(self._initial_end())
-        now = self._clock.monotonic()
         if self._bookmarks and not closed and now >= self._next_bookmark:
             self._next_bookmark = now + BOOKMARK_INTERVAL_S
             # Events carry a revision as well: only an idle watch needs a bookmark.
             if not items and self._initial < 0:
-                lines.append(self._bookmark_line(None))
+                lines.append(self._bookmark_line(revision))
         if closed or now >= self._deadline:
             # The last bookmark lets the client of an idle watch resume from here.
             if not closed and self._bookmarks and self._initial < 0 and not items:
-                lines.append(self._bookmark_line(None))
+                lines.append(self._bookmark_line(revision))
             self.ended = True
             if not closed:
                 watcher.close()
@@ -111,8 +113,8 @@ class WatchStream:
         body = self._bookmark(self._initial_rv, {INITIAL_EVENTS_END: "true"})
         return b'{"type":"BOOKMARK","object":%b}' % body
 
-    def _bookmark_line(self, annotations: Obj | None) -> bytes:
-        return b'{"type":"BOOKMARK","object":%b}' % self._bookmark(self._revision(), annotations)
+    def _bookmark_line(self, revision: int) -> bytes:
+        return b'{"type":"BOOKMARK","object":%b}' % self._bookmark(revision, None)
 
     def __iter__(self) -> Iterator[bytes]:
         watcher = self._watcher

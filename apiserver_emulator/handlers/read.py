@@ -273,7 +273,7 @@ class Reader:
             watcher,
             encode=self._encoder(resource, info.version, view, request),
             bookmark=self._bookmarker(resource, info.version, view),
-            revision=lambda: self._core.store.revision,
+            revision=self._core.store.delivered_revision,
             clock=self._core.clock,
             timeout_s=timeout,
             bookmarks=bookmarks,

@@ -104,6 +104,29 @@ def test_events_after_the_initial_ones_follow_their_bookmark() -> None:
     assert [json.loads(line)["type"] for line in stream.poll()] == ["ADDED", "BOOKMARK", "ADDED"]
 
 
+def test_a_bookmark_is_not_newer_than_an_event_that_is_still_to_be_sent() -> None:
+    store, clock = Store(), AdvanceableClock()
+    watcher, _ = store.watch(("", "configmaps"))
+
+    def revision_and_write() -> int:
+        found = store.delivered_revision()
+        store.create(("", "configmaps"), ("default", "late"), config_map("late"))
+        return found
+
+    stream = WatchStream(
+        watcher,
+        encode=lambda record: record.raw,
+        bookmark=lambda rv, annotations: b"%d" % rv,
+        revision=revision_and_write,
+        clock=clock,
+        timeout_s=10.0,
+        bookmarks=True,
+    )
+    clock.advance(10.0)
+    # The watch ends here: a client that resumes from its last line must not miss the write.
+    assert [json.loads(line)["type"] for line in stream.poll()] == ["ADDED"]
+
+
 def test_an_empty_streaming_list_has_its_bookmark_at_once(any_client: KubeClient, transport: Transport) -> None:
     query = (("sendInitialEvents", "true"), ("resourceVersionMatch", "NotOlderThan"), ("allowWatchBookmarks", "true"))
     stream = open_watch(transport, *query)
