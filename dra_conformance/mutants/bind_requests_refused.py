@@ -244,6 +244,44 @@ def _(patch: Patch) -> None:
     patch.replace(f"{HOLDERS}.taking", lambda self, pod, allocations: contextlib.nullcontext())
 
 
+@mutant(
+    "binder-keeps-refused-devices",
+    rule="KAI-107b",
+    scenario="bind_requests/binder_claims#a-device-that-a-bindrequest-was-refused-is-given-to-another-claim-once-it-is-free",
+)
+def _(patch: Patch) -> None:
+    """The devices of a refused BindRequest count as being allocated until the binder restarts."""
+    kept: set[str] = set()
+
+    def make(original: Any) -> Any:
+        def check_stored(self: Any, device: str, uid: str, pod: Obj) -> None:
+            if device in kept:
+                raise BindFailure(f"device {device} is being allocated")
+            try:
+                original(self, device, uid, pod)
+            except BindFailure:
+                kept.add(device)
+                raise
+
+        return check_stored
+
+    patch.wrap(f"{HOLDERS}._check_stored", make)
+
+
+@mutant(
+    "binder-compares-no-extended-resources",
+    rule="KAI-107b",
+    scenario="bind_requests/binder_claims#a-device-of-a-claim-is-not-given-to-a-pod-s-extended-resources",
+)
+def _(patch: Patch) -> None:
+    """The devices of claims for extended resources are not compared with those of other claims."""
+
+    def make(original: Any) -> Any:
+        return lambda self, pod, allocations: original(self, pod, [one for one in allocations if one[0]])
+
+    patch.wrap(f"{HOLDERS}.taking", make)
+
+
 @mutant("binder-ignores-the-owner", rule="KAI-139b")
 def _(patch: Patch) -> None:
     """The pod is found by its name only, as by KAI 0.12 and 0.17."""

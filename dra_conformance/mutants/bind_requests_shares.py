@@ -61,6 +61,12 @@ def _(patch: Patch) -> None:
     patch.wrap("reference_impl.binder.fractions:share_of", wrapped)
 
 
+@mutant("binder-keeps-config-maps-of-other-pods", rule="KAI-204b")
+def _(patch: Patch) -> None:
+    """A ConfigMap with the right data is kept, whichever pod owns it."""
+    patch.replace("reference_impl.binder.shared_gpus:is_owned_by", lambda obj, pod: True)
+
+
 @mutant("binder-keeps-late-reservations", rule="KAI-205")
 def _(patch: Patch) -> None:
     """A reservation pod that does not report its GPU stays."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dra_api.client import NotFound
-from dra_api.objects import BIND_REQUESTS, CONFIG_MAPS, PODS, Obj, meta, name_of, uid_of
+from dra_api.objects import BIND_REQUESTS, CONFIG_MAPS, PODS, Obj, meta, name_of, owner_reference, uid_of
 from dra_conformance.core.rules import window
 from dra_conformance.engine import namespace
 from dra_conformance.engine.vocabulary import given, then, when, words
@@ -123,6 +123,25 @@ def _(world: World, pod: str, count: int) -> None:
     obj = pod_object(world, pod, [], scheduler=BY_HAND)
     obj["metadata"]["annotations"] = annotations
     create_pod(world, obj)
+
+
+@given('a ConfigMap "{name}" of pod "{pod}" for GPU {index:d}')
+def _(world: World, name: str, pod: str, index: int) -> None:
+    """Create a ConfigMap with the share of a GPU, as a binder creates it, whose owner is a pod of the scenario."""
+    owner = world.client.get(PODS, pod, world.namespace)
+    settings = {"GPU_PORTION": "0.50", "RUNAI_NUM_OF_GPUS": "0.50"}
+    world.create(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {
+                "name": name,
+                "namespace": world.namespace,
+                "ownerReferences": [owner_reference({"apiVersion": "v1", "kind": "Pod", **owner})],
+            },
+            "data": {"NVIDIA_VISIBLE_DEVICES": str(index)} if name.endswith("-evar") else settings,
+        }
+    )
 
 
 @given('a BindRequest "{name}" of pod "{pod}" to "{node}" for GPU groups "{groups}"')

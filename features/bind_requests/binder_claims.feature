@@ -226,6 +226,50 @@ Feature: The binder writes claims
     And pod "one" stays unbound
     And pod "two" stays unbound
 
+  @KAI-107b
+  Scenario: A device that a BindRequest was refused is given to another claim once it is free
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 1 of "accelerator"
+    And a ResourceClaim "third" for 1 of "accelerator"
+    And claim "first" holds the devices "dev-1" of "n1"
+    And a pod "two" using claim "second"
+    And a pod "three" using claim "third"
+    And a BindRequest "two" of pod "two" to "n1" giving claim "second" the devices "dev-1"
+    Then BindRequest "two" fails with a reason
+    # Before the device is free: a binder may try a failed BindRequest again.
+    When the BindRequest "two" is deleted
+    And the ResourceClaim "first" is deleted
+    And a BindRequest "three" of pod "three" to "n1" giving claim "third" the devices "dev-1" is created
+    Then pod "three" is bound to "n1"
+    And claim "third" is allocated the devices "dev-1"
+    And claim "second" stays unallocated
+
+  @KAI-107b @gate:DRAExtendedResource
+  Scenario: A device of a claim is not given to a pod's extended resources
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And claim "first" holds the devices "dev-1" of "n1"
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      extendedResourceClaimAllocation:
+        deviceRequests:
+          - {name: container-0-request-0,
+             exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}}
+        containerMappings:
+          - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
+        allocation:
+          devices:
+            results: [{request: container-0-request-0, driver: sim-$(suffix).dra.test, pool: $(node:n1), device: dev-1}]
+          nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+      """
+    Then BindRequest "train" fails with a reason
+    And pod "train" stays unbound
+    And every allocation is valid, and no device is allocated twice
+
   @KAI-111
   Scenario: A second consumer is added to the first
     Given node "n1" with 2 devices

@@ -28,6 +28,20 @@ Feature: The binder gives pods shares of GPUs
     And the ConfigMap "train-shares-0" has "metadata.ownerReferences[0].name" train [KAI-204]
     And the ConfigMap "other-shares-0-evar" has "data.NVIDIA_VISIBLE_DEVICES" "5" [KAI-204]
 
+  @KAI-204b
+  Scenario: A ConfigMap of another pod with the same data becomes the pod's own
+    Given a pod "former" that shares 1 GPUs
+    And a pod "train" that shares 1 GPUs
+    And a ConfigMap "train-shares-0" of pod "former" for GPU 3
+    And a ConfigMap "train-shares-0-evar" of pod "former" for GPU 3
+    When a BindRequest "train" of pod "train" to "n1" for GPU groups "a" is created
+    And the reservation pod of GPU group "a" reports GPU 3
+    Then pod "train" is bound to "n1"
+    And the ConfigMap "train-shares-0" has "metadata.ownerReferences[*].uid" [$(uid:train)]
+    And the ConfigMap "train-shares-0-evar" has "metadata.ownerReferences[*].uid" [$(uid:train)]
+    And the ConfigMap "train-shares-0" has "data.GPU_PORTION" "0.50"
+    And the ConfigMap "train-shares-0-evar" has "data.NVIDIA_VISIBLE_DEVICES" "3"
+
   @KAI-205
   Scenario: A reservation pod that does not report its GPU in time is deleted
     Given the binder waits 2 seconds for a reservation
