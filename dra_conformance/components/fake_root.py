@@ -15,8 +15,15 @@ from pathlib import Path
 from dra_conformance.components.fake_executable import FakeExecutable
 from dra_conformance.core.isolation import Isolation
 
-NVIDIA_SMI = '#!/bin/sh\n[ ! -e "$0.fails" ] || { echo refused; exit 3; }\necho "$@" >> "$0.log"\n'
-"""A script that logs its arguments and changes no hardware. A run that fails sets nothing and is not logged."""
+NVIDIA_SMI = """#!/bin/sh
+[ ! -e "$0.fails" ] || { echo refused; exit 3; }
+[ ! -e "$0.refuses" ] || case "$*" in *"$(cat "$0.refuses")"*) echo refused; exit 3;; esac
+echo "$@" >> "$0.log"
+"""
+"""A script that logs its arguments and changes no hardware. A run that fails sets nothing and is not logged.
+
+The file `$0.refuses` has the uuid of a GPU for which each run fails.
+"""
 
 BOOT_ID = "proc/sys/kernel/random/boot_id"
 """The kernel's id of this boot, which a step changes for a reboot of the fake node."""

@@ -664,6 +664,24 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.kubelet_plugin.mps:Mps.sweep", lambda self, claims: [])
 
 
+@mutant("mps-failure-leaves-earlier-gpus-exclusive", rule="NV-418c")
+def _(patch: Patch) -> None:
+    """If the compute mode of a GPU cannot be set, the daemon's folder is removed and its other GPUs stay exclusive."""
+
+    def make(original: Original) -> Original:
+        def reserve(self: Any, daemon: Any) -> None:
+            real = self.end
+            self.end = lambda failed: real({**failed, "gpus": []})
+            try:
+                original(self, daemon)
+            finally:
+                self.end = real
+
+        return reserve
+
+    patch.wrap(f"{MPS_DAEMON}.reserve", make)
+
+
 @mutant("mps-record-removed-before-compute-mode", rule="NV-418b")
 def _(patch: Patch) -> None:
     """The folder of a daemon is removed before its GPUs are reset, so that a later Unprepare finds no daemon."""

@@ -302,6 +302,33 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{BOOK}.lost", make)
 
 
+@mutant("error-ends-monitoring", rule="NV-121d")
+def _(patch: Patch) -> None:
+    """After an error that is not a lost GPU, no event is waited for any more."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def wait_for_events(self: Any) -> None:
+            module, real = self._nvml.module, self._nvml.module.nvmlEventSetWait_v2
+
+            def wait(*args: Any) -> Any:
+                try:
+                    return real(*args)
+                except module.NVMLError as error:
+                    if error.value not in (module.NVML_ERROR_TIMEOUT, module.NVML_ERROR_GPU_IS_LOST):
+                        raise SystemExit from error  # ends the thread that waits for events
+                    raise
+
+            module.nvmlEventSetWait_v2 = wait
+            try:
+                original(self)
+            finally:
+                module.nvmlEventSetWait_v2 = real
+
+        return wait_for_events
+
+    patch.wrap(f"{MONITOR}._wait_for_events", make)
+
+
 @mutant("mild-taint-hides-a-serious-one", rule="NV-121c")
 def _(patch: Patch) -> None:
     """A device with a taint of the effect None is healthy, whatever other taints it has."""

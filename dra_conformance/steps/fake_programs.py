@@ -114,6 +114,18 @@ def _(world: World, option: str, node: str, claim: str, value: str) -> None:
     world.check(good, f"last values of {option}", expected=dict.fromkeys(found, value), observed=last)
 
 
+@then('nvidia-smi on "{node}" left no GPU of claim "{claim}" in the compute mode {mode:word}')
+def _(world: World, node: str, claim: str, mode: str) -> None:
+    """For no GPU of the claim, the last run with `-c` had this mode."""
+    lines = nvidia_smi(world.node(node)).recorded()
+    last = {}
+    for uuid in uuids_of(world, node, claim).split(","):
+        modes = [line.partition("-c ")[2].split()[:1] for line in lines if uuid in selected(line) and "-c " in line]
+        last[uuid] = modes[-1][0] if modes and modes[-1] else None
+    expected = f"none is {mode}"
+    world.check(bool(last) and mode not in last.values(), "last values of -c", expected=expected, observed=last)
+
+
 @then('nvidia-smi on "{node}" left the time slice of the GPU of claim "{claim}" at its default')
 def _(world: World, node: str, claim: str) -> None:
     """No run for a GPU of the claim, or that of a MIG device, set another time slice than 0, which need not be set."""

@@ -198,6 +198,11 @@ def broken_imex_control(node: ScenarioNode) -> Path:
     return Path(f"{imex_control(node).path}.breaks")
 
 
+def refused_gpu(node: ScenarioNode) -> Path:
+    """Return the file with the uuid of the GPU for which the node's nvidia-smi fails."""
+    return Path(f"{nvidia_smi(node).path}.refuses")
+
+
 def dying_daemon(node: ScenarioNode) -> Path:
     """Return the file that lets each MPS control daemon of the node end right after its start."""
     return Path(f"{mps_control(node).path}.dies")
@@ -221,6 +226,10 @@ FAULTS: dict[str, NodeFault] = {
     "driver libraries missing": NodeFault(hide_libraries, restore_libraries),
     "nvidia-smi fails": NodeFault(
         lambda _world, node: nvidia_smi(node).fail(), lambda _world, node: nvidia_smi(node).work()
+    ),
+    r"nvidia-smi fails for GPU (\d+)": NodeFault(
+        lambda _world, node, gpu: refused_gpu(node).write_text(str(node.gpus.get(gpu, "uuid"))),
+        lambda _world, node, _gpu: refused_gpu(node).unlink(),
     ),
     "nvidia-smi missing": NodeFault(
         lambda _world, node: nvidia_smi(node).path.unlink(missing_ok=True),
@@ -262,6 +271,9 @@ FAULTS: dict[str, NodeFault] = {
         lambda _world, node, gpu: node.gpus.remove_gpu(gpu), lambda _world, node, gpu: node.gpus.restore_gpu(gpu)
     ),
     "NVML events not supported": NodeFault(inject("nvmlDeviceRegisterEvents", "NOT_SUPPORTED")),
+    "waiting for NVML events fails once": NodeFault(
+        lambda _world, node: node.gpus.inject_fault("nvmlEventSetWait_v2", error="UNKNOWN", times=1)
+    ),
     "NVML lost an unknown GPU": NodeFault(
         inject("nvmlEventSetWait_v2", "GPU_IS_LOST"), lambda _world, node: node.gpus.clear_faults()
     ),

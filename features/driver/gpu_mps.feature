@@ -158,6 +158,32 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And the last "-c" that nvidia-smi on "n1" set for the GPU of claim "train" is DEFAULT
     And no MPS control daemon and no file of one is left on "n1"
 
+  @NV-418c @needs:simulated-mps
+  Scenario Outline: A failed Prepare leaves no GPU of its claim in exclusive mode (nvidia-smi refuses GPU <gpu>)
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" has a fake "nvidia-cuda-mps-control"
+    And node "n1" running the driver with "--feature-gates=MPSSupport=true"
+    And a ResourceClaim "train" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: gpu-0}, {request: gpu, device: gpu-1}]
+      config:
+        - requests: [gpu]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: MPS}}
+      """
+    When node "n1" gets the fault "nvidia-smi fails for GPU <gpu>"
+    And claim "train" is prepared on "n1"
+    Then claim "train" is refused on its own
+    When node "n1" recovers from "nvidia-smi fails for GPU <gpu>"
+    And claim "train" is unprepared on "n1"
+    Then claim "train" is unprepared
+    And nvidia-smi on "n1" left no GPU of claim "train" in the compute mode EXCLUSIVE_PROCESS
+
+    # A driver sets the modes in an order of its own.
+    Examples:
+      | gpu |
+      | 0   |
+      | 1   |
+
   @NV-092d @needs:simulated-mps
   Scenario Outline: A claim fails while its control daemon does not start (<fault>)
     Given node "n1" has a fake "nvidia-smi"

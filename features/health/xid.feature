@@ -43,6 +43,19 @@ Feature: NVML events become taints and health states
     And XID 48 happens on GPU 2 of "n1"
     Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/gpu-lost:NoSchedule, gpu.nvidia.com/xid=48:NoSchedule" only
 
+  @NV-121d @gate:DRADeviceTaints
+  Scenario: XIDs are reported again after waiting for NVML events failed
+    Given node "n1" running the driver
+    When node "n1" gets the fault "waiting for NVML events fails once"
+    And XID 48 happens on GPU 1 of "n1"
+    Then the driver taints device "gpu-1" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    # The driver has met the error by now, or does with its next call.
+    When XID 48 happens on GPU 2 of "n1"
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    When XID 63 happens on GPU 3 of "n1"
+    Then the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/xid=63:NoSchedule" only
+    And the driver taints device "gpu-1" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+
   @NV-122 @gate:DRADeviceTaints
   Scenario: GPUs without NVML events get the taint unmonitored
     Given node "n1" has the fault "NVML events not supported"
