@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dra_api.client import ApiError
 from dra_api.objects import uid_of
 from dra_api.rpc import RpcError
 from dra_api.rpc.device_plugin import HEALTHY, UNHEALTHY, VERSION, ContainerAllocation, PluginDevice
@@ -476,6 +477,20 @@ def _(patch: Patch) -> None:
         return read
 
     patch.wrap("dra_conformance.kubelet.device_checkpoint:read", make)
+
+
+@mutant("node-status-not-written-again", rule="DP-019b")
+def _(patch: Patch) -> None:
+    """A write of the Node's status that fails is not repeated."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def write(self: Any, counts: Any) -> None:
+            with contextlib.suppress(ApiError):
+                original(self, counts)
+
+        return write
+
+    patch.wrap("dra_conformance.kubelet.node_resources:NodeResources._write", make)
 
 
 @mutant("node-keeps-its-devices-without-a-checkpoint", rule="DP-048")

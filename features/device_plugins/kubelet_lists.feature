@@ -24,6 +24,14 @@ Feature: The node shows the devices of plugins
     When the scripted device plugin "gpu" lists "gpu-0 Healthy, gpu-1 Healthy"
     Then node "n1" has 2 of "example.com/gpu", 2 allocatable [DP-027]
 
+  @DP-019b @needs:faults
+  Scenario: The counts of devices are written although the API server refuses them once
+    Then node "n1" has 3 of "example.com/gpu", 3 allocatable
+    Given the API server answers 500 to the next 1 status updates of Node
+    When the scripted device plugin "gpu" lists "gpu-0 Healthy, gpu-1 Unhealthy"
+    And every fault has affected a request
+    Then node "n1" has 2 of "example.com/gpu", 1 allocatable
+
   @DP-024 @DP-025 @DP-026 @DP-027
   Scenario: The pod status shows the health of its devices
     Given a scripted device plugin "nic" on "n1" with 1 devices of "example.com/nic"
