@@ -23,7 +23,7 @@ from apiserver_emulator.selectors import structured_selector
 from apiserver_emulator.store import Record
 from dra_api.clock import timestamp
 from dra_api.request import Request, RequestInfo
-from dra_api.status import bad_request, conflict, method_not_allowed, not_found, too_many_requests
+from dra_api.status import StatusError, bad_request, conflict, method_not_allowed, not_found, too_many_requests
 from dra_api.transport import Response
 
 Obj = dict[str, Any]
@@ -101,10 +101,16 @@ class PodSubresources:
 
     def _check_budgets(self, pod: Obj, info: RequestInfo) -> None:
         labels = pod["metadata"].get("labels") or {}
-        for budget in self._core.store.snapshot(("policy", "poddisruptionbudgets"), info.namespace)[0]:
-            selector = (budget.obj.get("spec") or {}).get("selector")
-            if selector is None or not structured_selector(selector)(labels):
-                continue
+        budgets = [
+            budget
+            for budget in self._core.store.snapshot(("policy", "poddisruptionbudgets"), info.namespace)[0]
+            if (selector := (budget.obj.get("spec") or {}).get("selector")) is not None
+            and structured_selector(selector)(labels)
+        ]
+        if len(budgets) > 1:
+            text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            raise StatusError(500, "", text)
+        for budget in budgets:
             status = budget.obj.get("status") or {}
             if int(status.get("disruptionsAllowed", 0)) > 0:
                 continue

@@ -95,6 +95,23 @@ def test_eviction_deletes_unless_a_budget_forbids(plane: ApiServerEmulator, clie
     assert client.find(PODS, "p", "default") is None
 
 
+def test_eviction_fails_for_a_pod_with_two_budgets(plane: ApiServerEmulator, client: KubeClient, pod: MakePod) -> None:
+    labelled = pod("p")
+    labelled["metadata"]["labels"] = {"app": "a"}
+    made = client.create(PODS, labelled)
+    client.patch(PODS, "p", {"status": {"phase": "Running"}}, "default", subresource="status")
+    for name in ("one", "two"):
+        plane.server.call(
+            "POST",
+            "/apis/policy/v1/namespaces/default/poddisruptionbudgets",
+            {"metadata": {"name": name}, "spec": {"minAvailable": 0, "selector": {"matchLabels": {"app": "a"}}}},
+        )
+    with pytest.raises(ApiError) as refused:
+        client.evict(made)
+    assert refused.value.status == 500
+    assert "more than one PodDisruptionBudget" in str(refused.value)
+
+
 def test_claims_of_a_pod_are_checked(client: KubeClient, pod: MakePod) -> None:
     def create(claims: list[Obj], references: list[Obj] | None = None) -> ApiError:
         body = pod("p", resourceClaims=claims)
