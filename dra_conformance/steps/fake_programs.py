@@ -122,8 +122,9 @@ def _(world: World, node: str, claim: str, mode: str) -> None:
     for uuid in uuids_of(world, node, claim).split(","):
         modes = [line.partition("-c ")[2].split()[:1] for line in lines if uuid in selected(line) and "-c " in line]
         last[uuid] = modes[-1][0] if modes and modes[-1] else None
-    expected = f"none is {mode}"
-    world.check(bool(last) and mode not in last.values(), "last values of -c", expected=expected, observed=last)
+    ok = bool(last) and mode not in last.values()
+    shown = in_words([f"{uuid}: {value or 'not set'}" for uuid, value in last.items()])
+    world.check(ok, "last values of -c", expected=f"none is {mode}", observed=shown)
 
 
 @then('nvidia-smi on "{node}" left the time slice of the GPU of claim "{claim}" at its default')
