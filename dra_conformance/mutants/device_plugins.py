@@ -657,6 +657,16 @@ def _(patch: Patch) -> None:
     change_answers(patch, lambda found: replace(found, envs=found.envs or {"NVIDIA_VISIBLE_DEVICES": "void"}))
 
 
+@mutant(
+    "device-plugin-no-device-files-beside-cdi",
+    rule="DP-142",
+    scenario="device_plugins/nvidia_flags#answers-by-the-strategy-strategy-name-devices-by-fields",
+)
+def _(patch: Patch) -> None:
+    """With CDI beside another strategy the device files are left out."""
+    change_answers(patch, lambda found: replace(found, devices=()) if found.cdi_devices else found)
+
+
 @mutant("device-plugin-always-device-files", rule="DP-142")
 def _(patch: Patch) -> None:
     """Answers have device files without --pass-device-specs."""

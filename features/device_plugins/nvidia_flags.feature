@@ -157,6 +157,7 @@ Feature: Flags of NVIDIA's device plugin
       | envvar         | true  | devices, envs              |
       | cdi-cri        | false | cdi_devices                |
       | envvar,cdi-cri | false | cdi_devices, envs          |
+      | envvar,cdi-cri | true  | cdi_devices, devices, envs |
 
   @DP-087
   Scenario: CDI devices that a flag selects are defined
