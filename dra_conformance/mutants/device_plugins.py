@@ -216,6 +216,24 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PLUGIN}:GpuDevicePlugin._health_changed", lambda self: None)
 
 
+@mutant(
+    "device-plugin-watches-mig-devices-in-place-of-their-gpu",
+    rule="DP-143a",
+    scenario="device_plugins/nvidia_flags#an-xid-changes-the-list-although-the-gpu-is-in-mig-mode-and-offered-as-a-whole",
+)
+def _(patch: Patch) -> None:
+    """The health of a GPU in MIG mode is not watched if the plugin offers it as a whole."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def watch_health(self: Any, found: Any, ending: Any) -> None:
+            watched = [one for one in found.devices if not getattr(one, "mig_enabled", False)]
+            original(self, replace(found, devices=tuple(watched)), ending)
+
+        return watch_health
+
+    patch.wrap(f"{PLUGIN}:GpuDevicePlugin._watch_health", make)
+
+
 @mutant("device-plugin-suspects-every-gpu", rule="DP-143b")
 def _(patch: Patch) -> None:
     """An XID of one GPU makes all devices Unhealthy."""

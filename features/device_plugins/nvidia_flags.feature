@@ -143,6 +143,14 @@ Feature: Flags of NVIDIA's device plugin
     When GPU 0 of "n1" reports XID 48 until a list follows
     Then the devices of one GPU of "n1" become Unhealthy
 
+  @DP-143a
+  Scenario: An XID changes the list although the GPU is in MIG mode and offered as a whole
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And the device plugin runs on node "n1" with "--mig-strategy=none"
+    # GPU 0 is the one with MIG devices.
+    When GPU 0 of "n1" reports XID 48 until a list follows
+    Then the devices of one GPU of "n1" become Unhealthy
+
   @DP-142
   Scenario Outline: Answers by the strategy <strategy> name devices by <fields>
     Given the GPUs of "n1" are those of "dgx-h100"
