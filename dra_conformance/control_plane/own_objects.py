@@ -2,8 +2,9 @@
 
 The transport adds the run's id as a label to every object that it creates. It rejects writes to other objects with 403
 without sending them. The run's own objects are those that it created, everything in namespaces that it created, objects
-with its label, and ResourceSlices of its nodes. With the labels `dra-conformance cleanup` finds the objects of a killed
-run.
+with its label, and ResourceSlices of its nodes. It creates objects only in its own namespaces and in the one of the
+ComputeDomain driver: reference components also receive the pods of others, and would create their claims and
+BindRequests. With the labels `dra-conformance cleanup` finds the objects of a killed run.
 
 External programs (`exec:`, `cluster`) have their own connections, which are not restricted.
 """
@@ -18,6 +19,7 @@ import orjson
 
 from dra_api.request import Request, RequestInfo, request_info
 from dra_api.transport import JSON, NO_HEADERS, Response, Transport, TransportAround
+from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.core.labels import RUN_LABEL
 
 CLEANER = "dra-conformance-cleanup"
@@ -96,11 +98,15 @@ class OwnObjectsTransport(TransportAround):
         if info.verb in _READS or not info.is_resource or info.group in _QUESTIONS:
             return send(body)
         if info.verb == "create" and not info.subresource:
+            if not self._may_create(info, body):
+                return self._refusal(info)
             answer = send(self._labelled(body))
             self._remember(info, answer, query)
             return answer
         own = self._own(info, headers)
         if own is False:
+            return self._refusal(info)
+        if own is None and content_type.startswith(_APPLY) and not self._may_create(info, body):
             return self._refusal(info)
         if own is None and (content_type.startswith(_APPLY) or info.verb == "update"):  # either may create it
             answer = send(self._labelled(body) if not info.subresource else body)
@@ -144,6 +150,14 @@ class OwnObjectsTransport(TransportAround):
         name = str((orjson.loads(answer.body).get("metadata") or {}).get("name") or info.name)
         self._ledger.add(*_key(info, name))
 
+    def _may_create(self, info: RequestInfo, body: bytes | None) -> bool:
+        """Whether a new object would be cluster-wide, in a namespace of the run, or an event that is in no other."""
+        if not info.namespace or info.resource == "namespaces" or info.namespace == DRIVER_NAMESPACE:
+            return True
+        if self._ledger.holds("", "namespaces", "", info.namespace):
+            return True
+        return info.resource == "events" and info.namespace == "default" and _is_about_the_cluster(body)
+
     def _own(self, info: RequestInfo, headers: Mapping[str, str]) -> bool | None:
         """Whether an object belongs to the run; None if it does not exist, so that the server reports that."""
         key = _key(info, info.name)
@@ -178,6 +192,8 @@ class OwnObjectsTransport(TransportAround):
 
     def _refusal(self, info: RequestInfo) -> Response:
         what = f"{info.resource}{f'.{info.group}' if info.group else ''} {info.name!r}"
+        if not info.name:  # of a new object
+            what = f"namespace {info.namespace!r}"
         status = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -202,6 +218,16 @@ def _fields(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len(fields) != len(pairs):
         raise ValueError("a field twice")
     return fields
+
+
+def _is_about_the_cluster(body: bytes | None) -> bool:
+    """Whether an event is about an object without a namespace; such events are in the namespace default."""
+    try:
+        event = orjson.loads(body or b"")
+    except orjson.JSONDecodeError:
+        return False
+    about = (event.get("regarding") or event.get("involvedObject")) if isinstance(event, dict) else None
+    return isinstance(about, dict) and not about.get("namespace")
 
 
 def _is_gone(answer: Response) -> bool:

@@ -9,16 +9,27 @@ import shlex
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import orjson
 import pytest
 
 from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
-from dra_api.objects import NODES, RESOURCE_SLICES
+from dra_api.objects import (
+    NAMESPACES,
+    NODES,
+    PODS,
+    RESOURCE_CLAIM_TEMPLATES,
+    RESOURCE_CLAIMS,
+    RESOURCE_SLICES,
+)
 from dra_api.transport import HttpTransport
 from dra_conformance.cli import call
 from dra_conformance.control_plane.binaries import BinariesControlPlane
+from dra_conformance.engine.world import World
+from dra_conformance.steps.fields import write_field
 
 DRIVER = Path(__file__).parents[1] / "broken_drivers/broken_driver.py"
 
@@ -79,3 +90,42 @@ def test_slices_of_others_are_not_those_of_the_driver(
     # A program of the user writes without the run's label: what it publishes for other nodes is not the run's.
     left = [obj for obj in client.list(RESOURCE_SLICES).items if obj["metadata"]["uid"] not in before]
     assert len(left) == (1 if fault == "for-another-node" else 0)
+
+
+def test_a_field_of_a_status_is_removed_although_a_controller_writes_the_claim_in_a_loop(
+    emulated: ApiServerEmulator,
+) -> None:
+    client = KubeClient(HttpTransport.from_kubeconfig(emulated.kubeconfig))
+    requests = [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]
+    meta = {"name": "used", "namespace": "default"}
+    claim = client.create(RESOURCE_CLAIMS, {"metadata": meta, "spec": {"devices": {"requests": requests}}})
+    claim["status"] = {"allocation": {}, "reservedFor": [{"resource": "pods", "name": "train", "uid": "1"}]}
+    client.update_status(RESOURCE_CLAIMS, claim)
+
+    def update(*_: object, **__: object) -> None:
+        raise AssertionError("an update is in conflict with each change of the controller")
+
+    world = SimpleNamespace(client=client, namespace="default", update=update)
+    write_field(cast(World, world), RESOURCE_CLAIMS, "used", "status.reservedFor", None)
+    stored = client.get(RESOURCE_CLAIMS, "used", "default")
+    assert "reservedFor" not in stored["status"]
+    assert "allocation" in stored["status"]
+
+
+def test_pods_of_others_get_no_claim_from_the_components_of_the_run(
+    emulated: ApiServerEmulator, tmp_path: Path
+) -> None:
+    client = KubeClient(HttpTransport.from_kubeconfig(emulated.kubeconfig))
+    client.create(NAMESPACES, {"metadata": {"name": "team"}})
+    requests = [{"name": "gpu", "exactly": {"deviceClassName": "gpu"}}]
+    meta = {"name": "train", "namespace": "team"}
+    client.create(RESOURCE_CLAIM_TEMPLATES, {"metadata": meta, "spec": {"spec": {"devices": {"requests": requests}}}})
+    entries = [{"name": "gpu", "resourceClaimTemplateName": "train"}]
+    spec = {"containers": [{"name": "main", "image": "i"}], "resourceClaims": entries}
+    client.create(PODS, {"metadata": meta, "spec": spec})
+    words = ["run", "--control-plane", f"kubeconfig:{emulated.kubeconfig}", "--claim-controller", "reference"]
+    words += ["--focus", "^claims/lifecycle#a-pod-that-names-a-template", "--report", "json", "--progress", "none"]
+    call([*words, "--out", str(tmp_path / "out")])
+    report = orjson.loads((tmp_path / "out/report.json").read_bytes())
+    assert [row["status"] for row in report["scenarios"] if row["status"] != "filtered"] == ["passed"]
+    assert client.list(RESOURCE_CLAIMS, "team").items == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from apiserver_emulator import ApiServerEmulator
 from dra_api.client import ApiError, Forbidden, KubeClient, NotFound
 from dra_api.objects import (
     DEVICE_CLASSES,
+    EVENTS,
     NAMESPACES,
     NODES,
     PODS,
@@ -80,6 +82,28 @@ def test_pods_of_other_namespaces_are_not_bound(clients: tuple[KubeClient, KubeC
     with pytest.raises(Forbidden):
         run.bind(pod, "n")
     assert "nodeName" not in admin.get(PODS, "p", "default")["spec"]
+
+
+@pytest.mark.parametrize("verb", ["create", "apply"])
+def test_nothing_is_created_in_namespaces_of_others(clients: tuple[KubeClient, KubeClient], verb: str) -> None:
+    admin, run = clients
+    admin.create(NAMESPACES, named("team"))
+    claim = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceClaim", "spec": {"devices": {}}}
+    claim["metadata"] = {"name": "c", "namespace": "team"}
+    with pytest.raises(Forbidden, match=r"'team' was not made by run|'c' was not made by run"):
+        run.create(RESOURCE_CLAIMS, claim) if verb == "create" else run.apply(RESOURCE_CLAIMS, claim)
+    assert not admin.list(RESOURCE_CLAIMS, "team").items
+
+
+@pytest.mark.parametrize(("about", "created"), [({"kind": "Node", "name": "n"}, 1), ({"namespace": "default"}, 0)])
+def test_of_events_in_the_namespace_default_only_those_of_the_cluster_are_created(
+    clients: tuple[KubeClient, KubeClient], about: Obj, created: int
+) -> None:
+    admin, run = clients
+    event = {"metadata": {"name": "e", "namespace": "default"}, "involvedObject": about, "reason": "Test"}
+    with suppress(Forbidden):
+        run.create(EVENTS, event)
+    assert len(admin.list(EVENTS, "default").items) == created
 
 
 def test_all_that_lies_in_a_namespace_of_the_run_is_its_own(clients: tuple[KubeClient, KubeClient]) -> None:
