@@ -232,6 +232,7 @@ def _without_secrets(value: Any) -> Any:
 
 
 _VALUE = r"(?:'[^']*'|\"[^\"]*\"|[^\s'\"]+)"
+_END = r"(?:['\"\s]|$)"
 _SECRETS = (
     # Before the rest: the word after Authorization is the scheme.
     re.compile(rf"(?i)(\b(?:bearer|authorization[=: ]\s*['\"]?(?:basic|bearer))\s+){_VALUE}"),
@@ -240,6 +241,16 @@ _SECRETS = (
     re.compile(r"(://[^/\s:@]*:)[^/\s@]+(?=@)"),
     # A number is a port or a process.
     re.compile(rf"((?<![\w-])-p[= ])(?!\d+\b|no:){_VALUE}"),
+    # MySQL has -pPASSWORD: if it has a digit or a sign, since -pretty, -plugin-v1 and -p80:80 are other options.
+    re.compile(
+        rf"((?<![\w-])-p)(?!no:|[a-z]+(?:-[a-z0-9]+)+{_END}|\d[\d:.,-]*{_END})"
+        rf"(?=[^\s'\"=/]*[\d!@#$%^&*+?])[^\s'\"=]{{4,}}(?={_END})"
+    ),
+    # The user of curl. A number after the colon is a group or a port, system:... a user of Kubernetes.
+    re.compile(
+        r"((?<![\w-])(?:-u[= ]?|--(?:[\w-]+-)?(?:user|basic-auth)[= ])(['\"])?(?!system:)[^\s'\":/]+:)"
+        rf"(?!\d+{_END}|/)(?(2)[^'\"]+|[^\s'\"]+)"
+    ),
 )
 
 
@@ -247,7 +258,7 @@ def redact(text: str) -> str:
     """Replace secrets in a command line.
 
     These are the values of names that contain token, password, passphrase, secret or API key, of `-p`, of
-    Authorization and `X-...-Key` headers, and the passwords of URLs.
+    Authorization and `X-...-Key` headers, and the passwords of URLs and of `-u USER:PASSWORD`.
     """
     for secret in _SECRETS:
         text = secret.sub(r"\1***", text)
