@@ -17,6 +17,7 @@ from dra_conformance.report import coverage, gpu_maps, pictures
 from dra_conformance.report.exchanges import SERVER
 from dra_conformance.report.model import Check, Exchange, Report, RuleResult, ScenarioResult
 from dra_conformance.report.page_templates import script, template
+from dra_conformance.report.priority import First, first_failure
 from dra_conformance.report.profiles import JUDGED
 from dra_conformance.report.scenarios import broken_check, cause_of, further_reason
 
@@ -55,7 +56,8 @@ def render(report: Report) -> str:
     chapters: dict[str, list[ScenarioResult]] = defaultdict(list)
     for scenario in report.scenarios:
         chapters[scenario.chapter].append(scenario)
-    cards = list(_grouped(sorted(_cards(report), key=_rank)))
+    first = first_failure(report)
+    cards = list(_grouped(sorted(_cards(report), key=lambda card: _rank(card, first))))
     components = coverage.rows(report)
     return template("report.html").render(
         report=report,
@@ -113,9 +115,10 @@ def _is_message(one: Exchange) -> bool:
     return one.source != one.target or (one.source == SERVER and " resourceslices " in one.text)
 
 
-def _rank(card: Card) -> tuple[bool, bool]:
-    """What makes the target not conformant comes first."""
-    return card.scenario.status is not Status.FAILED, "MUST" not in card.levels
+def _rank(card: Card, first: First | None) -> tuple[bool, bool, bool]:
+    """The failure to look at first, then what makes the target not conformant."""
+    leads = first is not None and card.scenario.id == first.scenario
+    return not leads, card.scenario.status is not Status.FAILED, "MUST" not in card.levels
 
 
 def _known(report: Report) -> Mapping[str, Rule]:

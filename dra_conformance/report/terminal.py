@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from dra_conformance.core.errors import ExitCode
 from dra_conformance.core.plain_text import printable
 from dra_conformance.core.status import ProfileStatus, Status, Verdict
 from dra_conformance.report.model import NotJudged, Report, RuleResult, ScenarioResult
+from dra_conformance.report.priority import first_failure
 from dra_conformance.report.scenarios import broken_check, cause_of, further_reason
 
 _BAD = (Status.FAILED, Status.ERROR, Status.UNTESTABLE, Status.FLAKY)
@@ -29,6 +30,8 @@ _NAMED = 4  # rules that one line names
 _SHOWN = 6  # events of a timeline; the files of the report have all of them
 _LAST_EVENTS, _SUMMARY_ROWS = 2, 3
 """Events of the failure that is repeated at the end, and rows of each of its values."""
+_SCREEN = 24
+"""Rows of failures from which on the text ends with the first one."""
 _WRITES = ("API", "WATCH")
 _FREQUENT = ("WATCH", "CHECK", "THEN ", "END  ")
 _LOG_LINES = 5  # of each program
@@ -91,9 +94,14 @@ def _lines(report: Report, folder: Path | None, color: bool, width: int | None) 
             shown.update(problem.scenarios)
         yield ""
     alike: dict[str, list[str]] = {}
-    failures: list[tuple[RuleResult, ScenarioResult, str]] = []
-    # What makes the target not conformant comes first.
-    for rule in sorted(report.rules, key=lambda one: (one.status is not Status.FAILED, one.level != "MUST")):
+    first = first_failure(report)
+    rows = 0  # those of failures
+
+    # What to look at first, then what makes the target not conformant.
+    def rank(one: RuleResult) -> tuple[bool, bool, bool]:
+        return first is None or one.id != first.rule, one.status is not Status.FAILED, one.level != "MUST"
+
+    for rule in sorted(report.rules, key=rank):
         not_passed = [name for name in rule.scenarios if by_id[name].status in _BAD]
         bad = [name for name in not_passed if _is_about(rule, by_id[name])]
         if rule.status not in _BAD or (bad and set(bad) <= shown and rule.status is Status.ERROR):
@@ -107,14 +115,15 @@ def _lines(report: Report, folder: Path | None, color: bool, width: int | None) 
         if cause:
             alike[cause] = [rule.id]
         new = [name for name in bad if name not in shown]
+        new.sort(key=lambda name: first is None or name != first.scenario)
         shown.update(new)
-        yield from _rule(rule, color, width, explained={by_id[name].reason for name in new})
-        for name in new:
-            yield from _scenario(by_id[name], width)
-        failures += [(rule, by_id[name], cause) for name in new]
+        found = [*_rule(rule, color, width, explained={by_id[name].reason for name in new})]
+        found += [line for name in new for line in _scenario(by_id[name], width)]
+        rows += len(found) + 1
+        yield from found
         yield ""
-    for first, *others in alike.values():
-        yield from _alike(first, others, color)
+    for named, *others in alike.values():
+        yield from _alike(named, others, color)
     for waiver in report.waivers:
         if waiver.state != "active":
             yield f"{waiver.state} waiver of {waiver.rule} by {waiver.owner} (expires {waiver.expires})"
@@ -138,9 +147,11 @@ def _lines(report: Report, folder: Path | None, color: bool, width: int | None) 
     if folder is not None:
         written = [name for name in _FILES if (folder / name).is_file()]
         yield f"report     {folder}/" + (f"  ({' '.join(written)})" if written else "")
-    # The other failures have pushed it out of the screen.
-    if width is not None and len(failures) > 1:
-        yield from _first_failure(failures, alike, width)
+    # The failures do not fit on a screen with the summary.
+    if width is not None and first is not None and rows > _SCREEN:
+        leading = next(rule for rule in report.rules if rule.id == first.rule)
+        same = next((len(rules) - 1 for rules in alike.values() if first.rule in rules), 0)
+        yield from _look_first_at(leading, by_id[first.scenario], _others(same, first.alike), width)
     if report.exit_code:
         yield f"exit       {report.exit_code} ({ExitCode(report.exit_code).name.lower().replace('_', ' ')})"
 
@@ -198,15 +209,19 @@ def _alike(first: str, others: list[str], color: bool) -> Iterator[str]:
         yield ""
 
 
-def _first_failure(
-    failures: Sequence[tuple[RuleResult, ScenarioResult, str]], alike: Mapping[str, Sequence[str]], width: int
-) -> Iterator[str]:
-    """Yield the failure whose cause most rules have, or else the first one, in a few lines."""
-    rule, scenario, cause = max(failures, key=lambda one: max(len(alike.get(one[2], ())), 1))
-    more = len(alike.get(cause, ())) - 1
-    others = f", and {more} more rule{'s' * (more > 1)} for the same reason" if more > 0 else ""
+def _others(same: int, alike: int) -> str:
+    """Return how many other rules failed for the same reason as the first failure, or else in a similar way."""
+    if not same and not alike:
+        return ""
+    more, how = (same, "for the same reason") if same else (alike, "in a similar way")
+    return f"; {more} more rule{'s' * (more > 1)} failed {how}"
+
+
+def _look_first_at(rule: RuleResult, scenario: ScenarioResult, others: str, width: int) -> Iterator[str]:
+    """Yield the failure to look at first, in a few lines."""
     yield ""
-    yield f"first failure: {rule.id} {rule.level} {rule.status}{others}"
+    yield from textwrap.wrap(f"look first at {rule.id} {rule.level} {rule.status}{others}", width)
+    yield from itertools.islice(_row("rule", rule.text, width), _SUMMARY_ROWS)
     yield from _row("scenario", f"{scenario.where}  {scenario.name}", width)
     broken = broken_check(scenario)
     values = {"reason": scenario.reason}

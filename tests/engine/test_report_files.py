@@ -186,12 +186,12 @@ def test_the_last_screen_of_a_terminal_leads_to_the_first_failure() -> None:
     rows = render_text(report, folder=Path("out"), width=80).splitlines()
     assert len(rows) > 300
     screen = "\n".join(rows[-40:])
-    assert "first failure: DRA-200 MUST failed, and 29 more rules for the same reason" in screen
+    assert "look first at DRA-200 MUST failed; 29 more rules failed for the same reason" in screen
     for part in ("NodePrepareResources claim train", "index out of range", "logs/driver-n1.log", "NOT-CONFORMANT"):
         assert part in screen
     # The reasons of rules that were not judged are above.
     assert "30 untestable: for 30 reasons, see above (DRA-300, DRA-301, DRA-302, DRA-303 and 26 more)" in screen
-    assert "first failure" not in render_text(report, folder=Path("out"))
+    assert "look first at" not in render_text(report, folder=Path("out"))
 
 
 def test_a_failure_is_wrapped_in_a_terminal_and_its_command_is_not() -> None:
