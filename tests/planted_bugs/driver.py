@@ -1,6 +1,7 @@
 """A small driver with one planted bug: `driver.py BUG KUBECONFIG NODE PLUGINS REGISTRAR CDI`; BUG `none` has none.
 
 It publishes two devices, prepares claims with a CDI specification each, and has a checkpoint. The bugs are in `bugs`.
+Without a bug it conforms to the profile driver-core.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dra_api.client import KubeClient
-from dra_api.objects import RESOURCE_CLAIMS, RESOURCE_SLICES
+from dra_api.clock import RealClock
+from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_api.rpc import ClaimRef, PluginServer, PreparedDevice, PrepareResult
 from dra_api.transport import HttpTransport
+from reference_impl.kubelet_plugin.slices import SliceContent, SlicePublisher
 
 DRIVER = "planted.dra.test"
 DEVICES = ("dev-0", "dev-1")
@@ -34,6 +37,7 @@ class Driver:
         self.prepared: dict[str, list[str]] = json.loads(state.read_text()) if state.exists() else {}
         self.restarted = state.exists()
         self.failed: set[str] = set()
+        self.lock = threading.Lock()
 
     def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
         """Prepare claims."""
@@ -41,6 +45,10 @@ class Driver:
             print("panic: runtime error: index out of range [2] with length 2", flush=True)
             print("main.(*driver).prepare(0xc000142000)", flush=True)
             os._exit(2)
+        with self.lock:
+            return self._prepare(claims)
+
+    def _prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
         answers = {}
         for claim in claims:
             try:
@@ -53,6 +61,10 @@ class Driver:
 
     def unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:
         """Unprepare claims; those that it does not know need nothing."""
+        with self.lock:
+            return self._unprepare(claims)
+
+    def _unprepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, str]:
         answers = {}
         for claim in claims:
             if self.bug == "unknown-claim" and claim.uid not in self.prepared:
@@ -79,7 +91,12 @@ class Driver:
         if not own or not all(one["device"] in DEVICES for one in own):
             raise Refused("the claim has no device of this driver")
         names = [one["device"] for one in own]
-        self.prepared[reference.uid] = names
+        # Admin access does not reserve a device, and does not need a free one.
+        reserved = [one["device"] for one in own if not one.get("adminAccess")]
+        others = {name for uid, held in self.prepared.items() if uid != reference.uid for name in held}
+        if used := others.intersection(reserved):
+            raise Refused(f"in use by another claim: {', '.join(sorted(used))}")
+        self.prepared[reference.uid] = reserved
         self._save()
         ids = [f"{DRIVER}/claim={reference.uid}-{name}" for name in names]
         self._declare(reference.uid, ids)
@@ -87,7 +104,7 @@ class Driver:
             names = [DEVICES[1 - DEVICES.index(name)] for name in names]
         pool = self.node
         return tuple(
-            PreparedDevice((one["request"],), pool, name, (device_id,))
+            PreparedDevice((one["request"].partition("/")[0],), pool, name, (device_id,))
             for one, name, device_id in zip(own, names, ids, strict=True)
         )
 
@@ -109,14 +126,14 @@ class Driver:
         self.state.write_text(json.dumps(self.prepared))
 
 
-def publish(client: KubeClient, node: str, *, bug: str) -> None:
-    """Create the slice of the node, unless it is there."""
-    pool = {"name": node, "generation": 1, "resourceSliceCount": 2 if bug == "slice-count" else 1}
-    spec = {"driver": DRIVER, "nodeName": node, "pool": pool, "devices": [{"name": name} for name in DEVICES]}
-    metadata = {"name": f"{node}-{DRIVER}"}
-    if not any(one["metadata"]["name"] == metadata["name"] for one in client.list(RESOURCE_SLICES).items):
-        obj = {"apiVersion": "resource.k8s.io/v1", "kind": "ResourceSlice", "metadata": metadata, "spec": spec}
-        client.create(RESOURCE_SLICES, obj)
+class Publisher(SlicePublisher):
+    """Publishes the slice of the node, with the bug."""
+
+    more = 0
+    """Slices that the pool announces and does not have."""
+
+    def _spec(self, content: SliceContent, generation: int, count: int) -> Obj:
+        return super()._spec(content, generation, count + self.more)
 
 
 def main() -> int:
@@ -131,8 +148,12 @@ def main() -> int:
     server = PluginServer(driver, DRIVER, folder / "dra.sock", Path(registrar) / f"{DRIVER}-reg.sock")
     server.start()
     print(f"{DRIVER} serves {len(DEVICES)} devices of {node}", flush=True)
-    publish(client, node, bug=bug)
+    publisher = Publisher(client, clock=RealClock(), driver=DRIVER, node_name=node, resync_delay=1.0)
+    publisher.more = int(bug == "slice-count")
+    publisher.publish([SliceContent(tuple({"name": name} for name in DEVICES))])
+    publisher.start()
     stop.wait()
+    publisher.stop()
     server.stop()
     return 0
 

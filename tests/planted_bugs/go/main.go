@@ -1,7 +1,8 @@
 // A small DRA driver with one planted bug: `driver BUG KUBECONFIG NODE PLUGINS REGISTRAR CDI`; BUG `none` has none.
 //
 // It uses Kubernetes' helper for drivers. It publishes two devices, prepares claims with a CDI specification each, and
-// has a checkpoint. Each bug is one that reviews of drivers find; `bugs.py` has what a report must name.
+// has a checkpoint. Each bug is one that reviews of drivers find; `bugs.py` has what a report must name. Without a bug the
+// driver conforms to the profile driver-core.
 package main
 
 import (
@@ -33,7 +34,7 @@ type driver struct {
 	node       string
 	cdi        string
 	checkpoint string
-	// prepared has the devices of each prepared claim.
+	// prepared has the devices that each prepared claim reserves.
 	prepared map[types.UID][]string
 	// owners has the claim that each device is prepared for.
 	owners map[string]string
@@ -83,7 +84,7 @@ func (d *driver) PrepareResourceClaims(_ context.Context, claims []*resourceapi.
 }
 
 func (d *driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Device, error) {
-	var names []string
+	var names, reserved []string
 	var found []kubeletplugin.Device
 	for _, one := range claim.Status.Allocation.Devices.Results {
 		if one.Driver != driverName {
@@ -92,8 +93,12 @@ func (d *driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 		if one.Device != devices[0] && one.Device != devices[1] {
 			return nil, fmt.Errorf("device %s does not exist", one.Device)
 		}
-		if owner := d.owners[one.Device]; owner != "" && owner != string(claim.UID) {
-			return nil, fmt.Errorf("device %s is in use by %s", one.Device, owner)
+		// Admin access does not reserve a device, and does not need a free one.
+		if one.AdminAccess == nil || !*one.AdminAccess {
+			if owner := d.owners[one.Device]; owner != "" && owner != string(claim.UID) {
+				return nil, fmt.Errorf("device %s is in use by %s", one.Device, owner)
+			}
+			reserved = append(reserved, one.Device)
 		}
 		id := string(claim.UID) + "-" + one.Device
 		device := kubeletplugin.Device{
@@ -113,8 +118,8 @@ func (d *driver) prepare(claim *resourceapi.ResourceClaim) ([]kubeletplugin.Devi
 		names = append(names, one.Device)
 		found = append(found, device)
 	}
-	d.prepared[claim.UID] = names
-	for _, name := range names {
+	d.prepared[claim.UID] = reserved
+	for _, name := range reserved {
 		d.owners[name] = string(claim.UID)
 	}
 	if err := d.writeSpecification(claim.UID, names); err != nil {
