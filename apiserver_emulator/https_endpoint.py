@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl, unquote
 
 import uvicorn
 
-from apiserver_emulator.limited_protocol import LimitedProtocol
+from apiserver_emulator.limited_protocol import LimitedListener, LimitedProtocol
 from apiserver_emulator.protobuf_responses import Answer, ProtobufStream
 from apiserver_emulator.server import MAX_BODY, ApiServer
 from apiserver_emulator.watch_stream import ErrorStream, WatchStream
@@ -179,8 +179,7 @@ class HttpsEndpoint:
 
     def start(self) -> None:
         """Listen on the given port, or on a free one. Return when connections are accepted."""
-        # The protocol must be named: asyncio disables Nagle's algorithm only for sockets created with IPPROTO_TCP.
-        sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        sock = LimitedListener()
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((self._host, self._port))
         sock.listen(512)

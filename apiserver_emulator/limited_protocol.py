@@ -1,11 +1,14 @@
-"""uvicorn's HTTP protocol with limits for slow and large requests, as Go's server has them.
+"""uvicorn's HTTP protocol with limits for slow and large requests, as Go's server has them, and for connections.
 
-uvicorn limits neither the size of a header nor the time that a client takes for a request.
+uvicorn limits neither the size of a header nor the time that a client takes for a request, and asyncio does not count
+connections.
 """
 
 from __future__ import annotations
 
 import asyncio
+import socket
+import weakref
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -17,6 +20,25 @@ REQUEST_TIMEOUT_S: Final = 32.0
 """For a request after the handshake or its first byte (k8s.io/apiserver, ReadHeaderTimeout)."""
 
 MAX_CONNECTIONS: Final = 1_000
+"""Open connections, also those whose TLS handshake is not complete."""
+
+
+class LimitedListener(socket.socket):
+    """A listening socket that closes new connections while the limit is reached."""
+
+    def __init__(self) -> None:
+        # The protocol must be named: asyncio disables Nagle's algorithm only for sockets created with IPPROTO_TCP.
+        super().__init__(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        self._accepted: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Return the next connection below the limit; raises BlockingIOError if there is none."""
+        while True:
+            connection, address = super().accept()
+            if sum(one.fileno() >= 0 for one in self._accepted) < MAX_CONNECTIONS:
+                self._accepted.add(connection)
+                return connection, address
+            connection.close()
 
 
 class LimitedProtocol(HttpToolsProtocol):
@@ -28,11 +50,8 @@ class LimitedProtocol(HttpToolsProtocol):
     _in_body = False
 
     def connection_made(self, transport: Any) -> None:
-        """Refuse a connection above the limit, and start the deadline of the first request."""
+        """Start the deadline of the first request."""
         super().connection_made(transport)
-        if len(self.connections) > MAX_CONNECTIONS:
-            transport.abort()
-            return
         self._start()
 
     def connection_lost(self, exc: Exception | None) -> None:
