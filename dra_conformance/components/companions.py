@@ -45,7 +45,7 @@ class CompanionPrograms:
             elif not held.running:
                 raise TargetUnreachable(
                     f"{program.name}, a companion of the {component}, ended with exit code {held.exit_code}",
-                    hint=f"Last output: {held.last_lines()}",
+                    hint=f"Last output: {held.last_output()}",
                 )
 
     def stop(self) -> None:

@@ -233,7 +233,7 @@ class ExternalProgram:
         """Return the exit code and the last output of a process that has ended; None while it runs."""
         if self._process.running:
             return None
-        return f"exit code {self._process.exit_code}: {self._process.last_lines(3)}"
+        return f"exit code {self._process.exit_code}: {self._process.last_output(3)}"
 
     def stop(self) -> None:
         """Send SIGTERM, and wait for a pod's usual grace period at most; its children are left to it."""

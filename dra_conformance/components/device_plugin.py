@@ -85,7 +85,7 @@ class NodeDevicePlugin:
         process = self.node.program(COMPONENT)
         if process is None:
             return f"the plugin ended at its start: {self.error}" if self.error else "the plugin runs"
-        said = f"; last output: {process.last_lines(3)}" if process.last_lines() else ""
+        said = f"; last output: {process.last_output(3)}" if process.last_lines() else ""
         return (
             f"the plugin ended with exit code {process.exit_code}" if not process.running else "the plugin runs"
         ) + said

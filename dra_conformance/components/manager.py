@@ -206,7 +206,7 @@ class ComponentManager:
                 return
             if not spec.is_kubernetes:
                 raise TargetUnreachable(
-                    f"the {component} ended with exit code {held.exit_code}", hint=f"Last output: {held.last_lines()}"
+                    f"the {component} ended with exit code {held.exit_code}", hint=f"Last output: {held.last_output()}"
                 )
             # The scenario in which it exited has reported that; a cluster would restart it too.
             self._run.log.emit(

@@ -36,12 +36,12 @@ def wait_ready(process: ManagedProcess, url: str, *, clock: Clock, patience: flo
         if not process.running:
             raise TargetUnreachable(
                 f"the {process.name} ended with exit code {process.exit_code} before it was ready",
-                hint=f"Last output: {process.last_lines()}",
+                hint=f"Last output: {process.last_output()}",
             )
         if clock.monotonic() > deadline:
             raise TargetUnreachable(
                 f"{url} of the {process.name} does not answer with 200 after {seconds:g} s",
-                hint=f"Last output: {process.last_lines()}",
+                hint=f"Last output: {process.last_output()}",
             )
         clock.wait(never, 0.05)
 
@@ -58,7 +58,7 @@ def wait_running(process: ManagedProcess, *, clock: Clock) -> None:
     if not process.running:
         raise TargetUnreachable(
             f"the {process.name} ended with exit code {process.exit_code} at its start",
-            hint=f"Last output: {process.last_lines()}",
+            hint=f"Last output: {process.last_output()}",
         )
 
 

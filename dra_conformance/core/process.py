@@ -18,7 +18,7 @@ from pathlib import Path
 
 from dra_api import regular_file
 from dra_api.private_file import private
-from dra_conformance.core import go_panic
+from dra_conformance.core import go_panic, usage_text
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.isolation import NONE, Isolation, of_kubernetes
 from dra_conformance.core.options import redact
@@ -156,9 +156,23 @@ class ManagedProcess:
         return "\n".join(lines[-count:])
 
     def why_it_ended(self, count: int) -> list[str]:
-        """Return the cause of the last Go panic in the output, or else its last lines, `count` at most."""
+        """Return the cause of the last Go panic in the output, or else its last lines, `count` at most.
+
+        The cause comes first if the program has printed its usage.
+        """
         lines = self.last_lines(_LAST_LINES).splitlines()
-        return (go_panic.excerpt(lines) if self.exit_code else [])[:count] or lines[-count:]
+        if self.exit_code and (panic := go_panic.excerpt(lines)):
+            return panic[:count]
+        said = usage_text.cause(lines) if self.exit_code else ""
+        if not said:
+            return lines[-count:]
+        others = [line for line in lines if line.strip() != said]
+        return [said, *others[max(len(others) - count + 1, 0) :]]
+
+    def last_output(self, count: int = 5) -> str:
+        """Return the last lines of the output for a message. Of a program that printed its usage it is the cause."""
+        said = usage_text.cause(self.last_lines(_LAST_LINES).splitlines()) if self.exit_code else ""
+        return said or self.last_lines(count)
 
     def last_words(self) -> str:
         """Return the last line of the output that reports a panic or an error, or else the last line.
@@ -167,6 +181,8 @@ class ManagedProcess:
         """
         lines = self.last_lines(_LAST_LINES).splitlines()
         found = [line for line in lines if line.startswith(_LAST_WORDS)]
+        if not found and (said := usage_text.cause(lines)):
+            return said
         words = (found or lines or ["no output"])[-1].strip()
         place = go_panic.place(lines) if words.startswith(go_panic.HEADS) else ""
         return f"{words} at {place}" if place else words

@@ -1,6 +1,7 @@
 """A driver that is broken in one way, for `dra-conformance run --driver 'exec:python broken_driver.py FAULT …'`.
 
-Faults: `exits` ends at once; `silent` never registers; `other-name` registers under another name; `twice` registers on
+Faults: `exits` ends at once, `flag-usage` and `cobra-usage` with their usage; `silent` never registers;
+`other-name` registers under another name; `twice` registers on
 two sockets; `needs-path` needs a device that is not there; `dies` is killed in the middle of Prepare; `panics` ends in
 Prepare with the stack of a Go program; `garbage` answers Prepare with bytes that are no message; `no-spec` answers CDI
 ids that no specification declares; `for-another-node` and `in-another-name` publish a second slice, for a node that
@@ -63,6 +64,14 @@ def publish(kubeconfig: str, node: str, *, driver: str = DRIVER, host: str = "")
     client.create(RESOURCE_SLICES, {**slice_, "spec": spec})
 
 
+_OPTIONS = "\n".join(f"  --option{number} string   an option" for number in range(30))
+USAGES = {
+    "flag-usage": f"flag provided but not defined: -node\nUsage of driver:\n{_OPTIONS}",
+    "cobra-usage": f"Usage:\n  driver [flags]\n\nFlags:\n{_OPTIONS}\n\nError: unknown flag: --node",
+}
+"""What programs with Go's package flag, and with cobra, print about an option that they do not have."""
+
+
 def main() -> int:
     """Run until SIGTERM."""
     fault, kubeconfig, node, plugins, registrar = sys.argv[1:6]
@@ -71,6 +80,9 @@ def main() -> int:
     if fault == "exits":
         print("cannot open /dev/broken: no such device", flush=True)
         return 3
+    if fault in USAGES:
+        print(USAGES[fault], flush=True)
+        return 2
     if fault == "silent":
         print("waiting for hardware", flush=True)
         stop.wait()

@@ -104,6 +104,16 @@ def test_a_driver_that_exits_at_once(tmp_path: Path, workers: tuple[str, ...]) -
         one_cause(again(ended, tmp_path), "exit code 3 before it registered", "cannot open /dev/broken")
 
 
+@pytest.mark.parametrize(
+    ("fault", "cause"),
+    [("flag-usage", "flag provided but not defined: -node"), ("cobra-usage", "Error: unknown flag: --node")],
+)
+def test_a_driver_that_prints_its_usage(tmp_path: Path, fault: str, cause: str) -> None:
+    ended = run(tmp_path, broken(fault), "--profile", "driver-core")
+    one_cause(ended, f"the driver ended with exit code 2 before it registered; last output: {cause}\n")
+    assert "an option" not in ended.text
+
+
 def test_a_driver_that_needs_a_path(tmp_path: Path) -> None:
     ended = run(tmp_path, broken("needs-path"), "--profile", "driver-core")
     one_cause(ended, "the driver ended with exit code 1", "cannot open /dev/broken0: No such file or directory")
