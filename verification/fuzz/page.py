@@ -39,8 +39,12 @@ UBSan (`make nvml-sanitized`). The parsers `fault-proxy`, `pod-resources`, `regi
 connection in memory; gRPC, TLS and sockets are not part of the run. The state files of the fake NVML, which only the
 harness writes, are not fuzzed.
 
+`make fuzz` repeats a run, with a seed and a number of inputs. `make explore` has a new seed in each of its rounds, and
+fuzzes all parsers with it if Atheris is installed (`make fuzz` installs it).
+
 ```console
 $ make fuzz INPUTS=50000 FUZZ_SEED=2
+$ make explore MINUTES=30
 ```
 """
 
