@@ -13,6 +13,7 @@ The commands:
   kind               verify --control-plane kind, and the manifests of deploy/ on a kind cluster
   interpreters       install and try the wheel on every supported Python that is found
   explore            test with fresh seeds for a given time, and save what fails
+  planted-bugs       run the profile driver-core with each driver of tests/planted_bugs (needs Go)
   taint-matrix       run every cell of the matrix of device taints (--part K/N: a part; --write: write its feature)
 
 Rules that a program is known to break are listed in verification/third_party/expected/*.yaml, each with the reason. Any
@@ -22,8 +23,11 @@ difference fails `verify`, better or worse. A missing prerequisite is reported; 
 from __future__ import annotations
 
 import argparse
+import os
+import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from dra_conformance.core.errors import ExitCode, SuiteError
 from dra_conformance.kubelet.real import requirements
@@ -40,6 +44,7 @@ CASES, OLDER_CASES, KARPENTER_CASES, KUBELET_CASES = 2000, 500, 3000, 3000
 _CI = frozenset({"fidelity", "differential", "differential 1.36"})
 """The checks of CI's fixed subset, beside the programs with `ci` in expected/*.yaml (.ci/README.md)."""
 _DIFFERENTIAL = "verification.differential"
+_PLANTED = Path(__file__).resolve().parents[1] / "tests/engine/test_planted_bugs.py"
 _MUTANT_PARTS = 6
 """CI runs the first of these parts."""
 
@@ -52,6 +57,7 @@ def _commands() -> dict[str, tuple[float, list[str]]]:
         "rbac": (300.0, ["verification", "rbac"]),
         "interpreters": (300.0, ["verification", "interpreters"]),
         "docker": (120.0, ["verification", "docker"]),
+        "planted bugs": (2400.0, ["verification", "planted-bugs"]),
     }
     for part in range(1, _MUTANT_PARTS + 1):
         shard = f"{part}/{_MUTANT_PARTS}"
@@ -131,6 +137,13 @@ def verify_all(names: Sequence[str] = (), *, subset: bool = False, write: bool =
     return max(jobs.worst([*ran, *skipped]), reports.report_differences(programs))
 
 
+def planted_bugs() -> int:
+    """Run the whole profile with each planted bug: the report must lead to it. Return the exit code."""
+    words = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", "-k", "profile"]
+    environment = {**os.environ, "DRA_PLANTED_BUGS": "all"}
+    return subprocess.run([*words, str(_PLANTED)], env=environment, check=False).returncode
+
+
 def _verify_options(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m verification verify",
@@ -163,6 +176,8 @@ def main(words: Sequence[str]) -> int:
             return 0
         case ["reports", "--check"]:
             return reports.report_differences(load())
+        case ["planted-bugs"]:
+            return planted_bugs()
         case ["interpreters", *rest]:
             return interpreters.main(rest)
         case ["explore", *rest]:
@@ -194,7 +209,7 @@ def main(words: Sequence[str]) -> int:
     print(
         "usage: python -m verification "
         "build [--all|NAME ...]|verify [NAME ...]|programs [NAME ...]|reports|fidelity|fuzz|rbac|docker|kind|"
-        "interpreters|explore|taint-matrix",
+        "interpreters|explore|planted-bugs|taint-matrix",
         file=sys.stderr,
     )
     return ExitCode.USAGE

@@ -40,6 +40,10 @@ SCREEN = 80 * 9
 """The width in pixels of a window with 80 columns; the browser of the tests is about 40 lines high."""
 ALL = [pytest.param("python", bug, id=f"python-{bug.name}") for bug in PYTHON]
 ALL += [pytest.param("go", bug, id=f"go-{bug.name}") for bug in GO]
+IN_CI = {("python", "other-device"), ("go", "leak")}
+"""The bugs that CI runs a whole profile for: each fails many rules. `make verify-all` runs all."""
+EVERY = "DRA_PLANTED_BUGS"
+PROFILE_S = 900.0
 
 Folders = Callable[[str], Mapping[str, Path]]
 
@@ -167,6 +171,41 @@ def test_the_first_screen_of_the_terminal_leads_to_the_bug(folders: Folders, lan
     assert f"\n✗ {bug.rule} MUST failed\n" in screen
     assert missing(bug, screen) == [], screen
     assert "  log       logs/driver-n1" in screen
+
+
+def run_profile(command: list[str], folder: Path) -> int:
+    """Run the whole profile as a vendor does, in a terminal; return the exit code."""
+    driver = f"exec:{shlex.join(command)} {{kubeconfig}} {{node}} {{plugins}} {{registrar}} {{cdi}}"
+    words = [sys.executable, "-m", "dra_conformance", "run", "--profile", "driver-core", "--driver", driver]
+    words += ["--driver-name", "planted.dra.test", "--isolation", "off", "--pass-env", "PYTHONPATH"]
+    words += ["-n", "4", "--report", "json", "--out", str(folder)]
+    environment = {**os.environ, "COLUMNS": str(COLUMNS), "PYTHONPATH": str(PROGRAMS.parents[1])}
+    folder.mkdir(parents=True)
+    with terminal(folder / "terminal"):
+        done = subprocess.run(words, stdout=sys.stdout, env=environment, check=False, timeout=PROFILE_S)
+    return done.returncode
+
+
+@pytest.mark.parametrize(("language", "bug"), ALL)
+def test_a_run_of_the_profile_leads_to_the_bug(tmp_path: Path, language: str, bug: Bug) -> None:
+    """The last screen of the terminal and the first failure of the page, among all that one bug breaks."""
+    if not os.environ.get(EVERY) and (language, bug.name) not in IN_CI:
+        pytest.skip(f"{EVERY} is not set: `make verify-all` runs it")
+    program = [sys.executable, str(PROGRAMS / "driver.py")] if language == "python" else [built_in_go(tmp_path)]
+    assert run_profile([*program, bug.name], tmp_path / "report") == 1
+    screen = "\n".join(rows_of(tmp_path / "report" / "terminal")[-ROWS:])
+    assert missing(bug.of_profile, screen) == [], screen
+    card = FirstCard()
+    card.feed(render_html(files.from_folder(tmp_path / "report")))
+    assert missing(bug.of_profile, card.text) == [], card.text
+
+
+@pytest.mark.parametrize("language", ["python", "go"])
+def test_without_a_bug_the_profile_passes(tmp_path: Path, language: str) -> None:
+    if not os.environ.get(EVERY):
+        pytest.skip(f"{EVERY} is not set: `make verify-all` runs it")
+    program = [sys.executable, str(PROGRAMS / "driver.py")] if language == "python" else [built_in_go(tmp_path)]
+    assert run_profile([*program, "none"], tmp_path / "report") == 0
 
 
 class FirstCard(HTMLParser):

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
 class Bug:
-    """One bug. `method` is the call that goes wrong, `object` what it is about, `cause` what is wrong with it."""
+    """One bug. `method` is the call that goes wrong, `object` what it is about, `cause` what is wrong with it.
+
+    `in_profile` is the rule, object and cause that a run of the whole profile leads to, if a smaller scenario than
+    `scenario` finds the bug, too.
+    """
 
     name: str
     scenario: str
@@ -15,6 +19,15 @@ class Bug:
     method: str
     object: str
     cause: str
+    in_profile: tuple[str, str, str] | None = None
+
+    @property
+    def of_profile(self) -> Bug:
+        """What a report of a whole profile must name."""
+        if self.in_profile is None:
+            return self
+        rule, about, cause = self.in_profile
+        return replace(self, rule=rule, object=about, cause=cause)
 
 
 _RESPONSE = "driver/prepare#the-response-for-a-claim-has-its-own-devices"
@@ -97,11 +110,13 @@ GO = (
         "unanswered",
         "driver/unprepare#unprepare-may-be-repeated-and-the-claim-can-be-prepared-again",
         *("NV-108", _UNPREPARE, "claim train", "no entry"),
+        in_profile=("DRA-279", "claim unknown", "no entry"),
     ),
     # Unprepare reads the claim from the API server.
     Bug(
         "look-up",
         "driver/unprepare#a-deleted-claim-can-be-unprepared",
         *("NV-110", _UNPREPARE, "claim train", '"train" not found'),
+        in_profile=("DRA-279", "claim unknown", '"unknown" not found'),
     ),
 )
