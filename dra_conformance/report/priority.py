@@ -15,8 +15,8 @@ from dra_conformance.core.status import Status
 from dra_conformance.report.model import Report, ScenarioResult
 from dra_conformance.report.scenarios import broken_check
 
-_OF_A_RUN = re.compile(r"/\S*/|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d+")
-"""What differs between two failures with the same cause: folders, UIDs, numbers."""
+_OF_A_RUN = re.compile(r"/\S*/|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\d+|(?<=claim )[\w-]+|\"[^\"]*\"")
+"""What differs between two failures with the same cause: folders, UIDs, numbers, names of claims, quoted names."""
 _CALL, _DRIVER = "  CALL  ", "  DRIVER"
 """Calls of a driver; its starts and ends."""
 
