@@ -231,7 +231,9 @@ def _look_first_at(rule: RuleResult, scenario: ScenarioResult, others: str, widt
         yield from itertools.islice(_row(label, text, width), _SUMMARY_ROWS)
     # Calls of a driver say more than what the harness's components wrote after them.
     calls = [line for line in scenario.timeline if "  CALL  " in line]
-    calls = calls or [line for line in _tail(scenario) if any(f"  {kind}  " in line for kind in _WRITES)]
+    calls = calls or [
+        line for line in filter(_is_shown, scenario.timeline) if any(f"  {kind}  " in line for kind in _WRITES)
+    ]
     for number, line in enumerate(calls[-_LAST_EVENTS:]):
         yield from itertools.islice(_row("timeline" if number == 0 else "", line, width), _SUMMARY_ROWS)
     for output in scenario.outputs:

@@ -74,6 +74,7 @@ PYTHON = (
         "slice-count",
         "driver/slices#the-slices-of-a-node-form-complete-pools",
         *("DRA-288", "ADDED resourceslices", "n1-", '"resourceSliceCount":[2]'),
+        in_profile=("NV-048", "n1-", '"resourceSliceCount":[2]'),
     ),
 )
 
