@@ -601,6 +601,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.check_overlap", lambda self, uid, results, held: None)
 
 
+@mutant("nothing-is-in-use-while-gpus-are-shared", rule="NV-060d")
+def _(patch: Patch) -> None:
+    """With ConsumableShares no device is refused, also none that cannot be shared."""
+
+    def make(original: Any) -> Any:
+        def check(self: Any, uid: str, results: Any, held: Any) -> None:
+            if not self._shares.enabled:
+                original(self, uid, results, held)
+
+        return check
+
+    patch.wrap(f"{PREPARER}.check_overlap", make)
+
+
 @mutant("admin-access-counts-as-use", rule="NV-061")
 def _(patch: Patch) -> None:
     """A claim with admin access is refused as if it were an ordinary one."""

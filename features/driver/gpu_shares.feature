@@ -139,7 +139,7 @@ Feature: Several claims share a GPU by consumable capacity
     When claim "other" is prepared on "n1"
     Then the response for claim "other" has the id of every share that the claim was allocated
 
-  @NV-060 @needs:fake-nvml
+  @NV-060d @needs:fake-nvml
   Scenario: A GPU for pass-through is refused to a second claim although GPUs can be shared
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false,ConsumableShares=true --consumable-shares=4"
