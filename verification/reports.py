@@ -41,6 +41,7 @@ Each program is pinned, built from source and unmodified.
 | `verdict` | not-conformant: `failed` has a MUST rule; partial: it has none, but scenarios are left out; conformant |
 | `rules` | number of judged rules by status |
 | `failed` | the rules that the program does not pass, each with its level, status and reason |
+| `by_chance` | rules whose result depends on a race in the program: `verdict` counts them as failed |
 | `date`, `commit` | when the run ended, and the commit of this repository that it judged with |
 | `repeat` | commands that build the program, run the suite and compare the rules with `failed` |
 
@@ -125,7 +126,9 @@ def _why_not(row: results.Row, program: ThirdParty) -> str:
     """
     if row.version and row.version != program.version:
         return f"the stored run is of {row.version}, the description of {program.version}"
-    expected = {rule: one.status for rule, one in program.broken_rules.items()}
+    expected = {
+        rule: one.status for rule, one in program.broken_rules.items() if rule in row.broken or not one.by_chance
+    }
     return "" if row.statuses and row.broken == expected else "the stored run does not fit the description"
 
 
@@ -144,12 +147,19 @@ def _values(program: ThirdParty, option: str) -> list[str]:
 
 
 def _verdict(program: ThirdParty, broken: Iterable[str], levels: Mapping[str, str]) -> str:
-    if any(levels.get(rule, "MUST") == "MUST" for rule in broken):
+    # A rule that the program breaks by chance counts as broken, or the verdict would be chance.
+    by_chance = [one.rule for one in program.breaks if one.by_chance]
+    if any(levels.get(rule, "MUST") == "MUST" for rule in (*broken, *by_chance)):
         return "not-conformant"
     return "partial" if _SELECTS & set(program.options) else "conformant"
 
 
 def _report(row: results.Row, program: ThirdParty, levels: Mapping[str, str]) -> dict[str, object]:
+    by_chance = [
+        {"rule": one.rule, "level": levels.get(one.rule, ""), "reason": one.reason}
+        for one in program.breaks
+        if one.by_chance
+    ]
     return {
         "program": program.name,
         "version": program.version,
@@ -162,6 +172,7 @@ def _report(row: results.Row, program: ThirdParty, levels: Mapping[str, str]) ->
             {"rule": rule, "level": levels.get(rule, ""), "status": status, "reason": program.broken_rules[rule].reason}
             for rule, status in sorted(row.broken.items())
         ],
+        **({"by_chance": by_chance} if by_chance else {}),
         "date": row.date,
         "commit": row.commit,
         "repeat": [

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import yaml
 
@@ -82,6 +83,16 @@ def test_a_run_that_is_not_as_described_is_not_published(rows: list[results.Row]
     assert found[reports.INDEX].endswith(f"\n| a, gates on | {reason} |\n")
 
 
+@pytest.mark.parametrize("broken", [(), ("DRA-126",)])
+def test_a_rule_that_a_program_breaks_by_chance_is_published_with_either_result(broken: tuple[str, ...]) -> None:
+    race = Breaks(rule="DRA-126", reason="a race", by_chance=True)
+    program = msgspec.structs.replace(_program(*_OLD), breaks=(race,))
+    report = _report(_row(*broken), program)
+    assert [row["rule"] for row in report["failed"]] == [*broken]
+    assert report["by_chance"] == [{"rule": "DRA-126", "level": "MUST", "reason": "a race"}]
+    assert report["verdict"] == "not-conformant", "the verdict does not depend on chance"
+
+
 def test_writing_replaces_the_folder(tmp_path: Path) -> None:
     (tmp_path / "old.yaml").write_text("")
     assert reports.differences([_row()], [_program()], folder=tmp_path) == [
@@ -110,13 +121,17 @@ _PUBLISHED = sorted(reports.FOLDER.rglob("*.yaml"))
 def test_every_published_file_has_the_format(path: Path, rules: Mapping[str, Rule]) -> None:
     report = yaml.safe_load(path.read_text())
     (program,) = (one for one in load() if one.name == report["program"])
-    assert list(report) == [*_FIELDS, "repeat"]
+    by_chance = {one.rule for one in program.breaks if one.by_chance}
+    fields = [name for name in report if name != "by_chance"]
+    assert fields == [*_FIELDS, "repeat"]
+    assert {row["rule"] for row in report.get("by_chance", ())} == by_chance
     assert path.parent.name == f"v{report['release']}"
     assert report["version"] == program.version
     assert report["verdict"] in {Verdict.CONFORMANT, Verdict.PARTIAL, Verdict.NOT_CONFORMANT}
     assert report["rules"].keys() <= {str(status) for status in Status}
-    assert {row["rule"]: row["status"] for row in report["failed"]} == {
-        rule: one.status for rule, one in program.broken_rules.items()
+    failed = {row["rule"]: row["status"] for row in report["failed"]}
+    assert failed == {
+        rule: one.status for rule, one in program.broken_rules.items() if rule in failed or not one.by_chance
     }, "CI compares with the description"
     assert all(row["reason"] and row["level"] == rules[row["rule"]].level for row in report["failed"])
     assert not report["commit"].endswith("-dirty")

@@ -44,6 +44,14 @@ def test_a_fault_that_is_gone_is_unexpected(status: str) -> None:
     assert unexpected({"DRA-1": row(status)}, EXPECTED) == {"DRA-1": "gone: DRA-1 is no longer broken (a known fault)"}
 
 
+def test_both_results_of_a_race_in_the_program_are_expected() -> None:
+    race = {"DRA-1": Breaks(rule="DRA-1", reason="a race", by_chance=True)}
+    for status in ("passed", "failed"):
+        assert unexpected({"DRA-1": row(status)}, race) == {}
+    for status in ("untestable", "not-applicable", "filtered"):
+        assert "DRA-1" in unexpected({"DRA-1": row(status)}, race)
+
+
 def test_another_status_is_unexpected() -> None:
     assert "DRA-1" in unexpected({"DRA-1": row("untestable")}, EXPECTED)
 

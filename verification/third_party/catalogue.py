@@ -16,11 +16,16 @@ KUBERNETES = "1.37"
 
 
 class Breaks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A rule that a program is known to break, and why."""
+    """A rule that a program is known to break, and why.
+
+    `by_chance`: the result depends on a race in the program that no scenario can force, so a pass is expected as well;
+    the published verdict counts the rule as broken in any case.
+    """
 
     rule: str
     reason: str
     status: str = "failed"
+    by_chance: bool = False
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
