@@ -80,7 +80,7 @@ def matrix(mutants: Sequence[Mutant], options: RunOptions, *, jobs: int = 0, lim
             survivors.append(outcome.id)
     if survivors:
         once_more = [one for one in mutants if one.id in survivors]
-        patient = msgspec.structs.replace(options, patience=options.patience * 2)
+        patient = msgspec.structs.replace(options, patience=options.patience and options.patience * 2)
         for outcome in _round(once_more, patient, jobs=1, limit=limit):
             yield replace(outcome, again=True)
 
