@@ -38,6 +38,8 @@ Feature: Attacked
   @DRA-100
   Scenario: A node is there
     Given node "n1"
+    # The program starts and attacks meanwhile.
+    When 3 seconds pass
     Then the Node "n1" still exists
 """
 
