@@ -154,6 +154,8 @@ def _lines(report: Report, folder: Path | None, color: bool, width: int | None) 
         yield from _look_first_at(leading, by_id[first.scenario], _others(same, first.alike), width)
     if report.exit_code:
         yield f"exit       {report.exit_code} ({ExitCode(report.exit_code).name.lower().replace('_', ' ')})"
+    if report.exit_code == ExitCode.NOTHING_SELECTED:
+        yield "hint       --dry-run says why each scenario is left out; `dra-conformance list scenarios` has them all"
 
 
 def _profiles(report: Report, color: bool) -> Iterator[str]:

@@ -185,3 +185,12 @@ def test_a_dry_run_starts_nothing_and_leaves_nothing(
     assert any(line.startswith("not-applicable") and "(" in line for line in out.splitlines())
     assert run_command(capsys, "run", "--dry-run", "--focus", "nothing is called so")[0] == ExitCode.NOTHING_SELECTED
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_selects_nothing_says_how_to_find_out(tmp_path: Path) -> None:
+    words = ["run", "--focus", "no-such-scenario", "--out", str(tmp_path / "report")]
+    done = subprocess.run(
+        [sys.executable, "-m", "dra_conformance", *words], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert done.returncode == ExitCode.NOTHING_SELECTED
+    assert "--dry-run" in done.stdout
