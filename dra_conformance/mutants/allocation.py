@@ -487,6 +487,12 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.taken:counts", lambda result: True)
 
 
+@mutant("admin-access-by-presence", rule="DRA-234")
+def _(patch: Patch) -> None:
+    """A result with adminAccess false counts as one with admin access: others get its device, too."""
+    patch.replace(f"{_ALLOCATOR}.taken:counts", lambda result: "adminAccess" not in result)
+
+
 @mutant("admin-access-uses-device-in-search", rule="DRA-234b")
 def _(patch: Patch) -> None:
     """A device that was picked with admin access is in use for the rest of the search."""

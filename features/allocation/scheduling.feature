@@ -684,6 +684,26 @@ Feature: Scheduling of pods with claims
     When a pod "train" using claim "one" is created
     Then claim "one" is allocated the devices "dev-0"
 
+  @DRA-234
+  Scenario: A device whose result has adminAccess false is in use
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And node "n1"
+    And a ResourceSlice "two" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: two}
+      devices: [{name: a}, {name: b}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "held" for 1 of "accelerator"
+    And "status.allocation" of the ResourceClaim "held" is set to {devices: {results: [{request: gpu, driver: $(sim), pool: two, device: a, adminAccess: false}]}}
+    And a ResourceClaim "one" for 1 of "accelerator"
+    And a ResourceClaim "other" for 1 of "accelerator"
+    When a pod "train" using claim "one" is created
+    Then claim "one" is allocated the devices "b"
+    When a pod "late" using claim "other" is created
+    Then pod "late" stays unbound
+
   @DRA-133b @DRA-133c
   Scenario: Allocations of many claims are valid, and a pod waits only without a valid allocation
     Given node "n1" with 4 devices
