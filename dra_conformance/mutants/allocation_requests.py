@@ -49,6 +49,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_ALLOCATOR}.results:_merge", lambda into, requirements: into.extend(requirements))
 
 
+@mutant(
+    "node-selector-one-requirement-for-each-label",
+    rule="DRA-144",
+    scenario="allocation/pools#different-requirements-of-two-devices-on-one-label-are-all-in-the-node-selector-of-the-allocation",
+)
+def _(patch: Patch) -> None:
+    """Of several requirements on one label the first one is taken."""
+
+    def merge(into: Any, requirements: Any) -> None:
+        into.extend(one for one in requirements if one["key"] not in {other["key"] for other in into})
+
+    patch.replace(f"{_ALLOCATOR}.results:_merge", merge)
+
+
 @mutant("all-ignores-incomplete-pools", rule="DRA-147")
 def _(patch: Patch) -> None:
     """A request for all devices ignores an incomplete pool."""

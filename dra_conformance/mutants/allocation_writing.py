@@ -64,6 +64,20 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_PUBLISHER}.unreserve", make)
 
 
+@mutant("reservation-in-the-cache-believed", rule="DRA-128d")
+def _(patch: Patch) -> None:
+    """A claim that is reserved for the pod in the cache is not written again."""
+
+    def make(original: Callable[..., None]) -> Callable[..., None]:
+        def reserve(self: Any, claim: Obj, allocation: Obj, pod: Obj) -> None:
+            if not any(one["uid"] == uid_of(pod) for one in claim.get("status", {}).get("reservedFor", ())):
+                original(self, claim, allocation, pod)
+
+        return reserve
+
+    patch.wrap(f"{_PUBLISHER}._reserve", make)
+
+
 @mutant("deleted-slice-kept-for-known-nodes", rule="DRA-127b")
 def _(patch: Patch) -> None:
     """Nodes that the scheduler has looked at keep the devices of a deleted slice."""

@@ -60,6 +60,15 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_EXTENDED}:by_devices", lambda resources, allocatable: frozenset(resources))
 
 
+@mutant("amount-zero-counts-as-device-plugin", rule="DRA-241b")
+def _(patch: Patch) -> None:
+    """A node that lists the resource has a device plugin for it, whatever the amount."""
+    patch.replace(
+        f"{_EXTENDED}:by_devices",
+        lambda resources, allocatable: frozenset(name for name in resources if name not in (allocatable or {})),
+    )
+
+
 @mutant("containers-mapped-to-unknown-requests", rule="DRA-242")
 def _(patch: Patch) -> None:
     """Containers are mapped to requests that the claim does not have."""

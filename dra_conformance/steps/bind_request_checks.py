@@ -328,6 +328,25 @@ def _(world: World, claim: str, pod: str) -> None:
     )
 
 
+@then('claim "{claim}" is reserved for pod "{pod}" at the time of its binding')
+def _(world: World, claim: str, pod: str) -> None:
+    """In the log of the harness's own watches, the last version of the claim before the binding has the pod's name."""
+    world.settle()  # the watch of claims may be behind that of pods
+    name, bound = f"{world.namespace}/{claim_name(world, claim)}", bound_at(world, pod)
+    before = {
+        int(event.version): str(event.summary.get("reservedFor", ""))
+        for event in world.log.kept(ObjectChanged)
+        if (event.resource, event.name) == (RESOURCE_CLAIMS.plural, name) and int(event.version) < bound
+    }
+    consumers_then = before[max(before)].split(",") if before else []
+    world.check(
+        pod in consumers_then,
+        f"claim {claim} is reserved for pod {pod} at the time of its binding",
+        expected=f"reservedFor with {pod}",
+        observed=f"reservedFor {', '.join(filter(None, consumers_then)) or 'empty'}",
+    )
+
+
 @then('pod "{pod}" is bound before the BindRequest "{name}" succeeds')
 def _(world: World, pod: str, name: str) -> None:
     """In the log of the harness's own watches the pod has its node at an earlier version than the phase Succeeded."""

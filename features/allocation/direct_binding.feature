@@ -115,6 +115,20 @@ Feature: Schedulers that bind pods themselves
     When a pod "late" using claim "free" is created
     Then pod "late" is bound to "n1" [DRA-139]
 
+  @DRA-128d @needs:faults
+  Scenario: A pod has its reservation when it is bound, although no watch says that it lost the one of a failed attempt
+    Given the scheduler binds pods itself
+    And node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "mine" for 1 of "accelerator"
+    When the watches of ResourceClaim break and are not served
+    Given the API server answers 403 to the next 1 bindings of Pod
+    When a pod "train" using claim "mine" is created
+    And every fault has affected a request
+    And watches are served again
+    Then pod "train" is bound to "n1"
+    And claim "mine" is reserved for pod "train" at the time of its binding
+
   @DRA-106 @DRA-128
   Scenario: A pod does not use a claim that it does not own
     Given the scheduler binds pods itself

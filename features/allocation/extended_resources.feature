@@ -89,6 +89,15 @@ Feature: Extended resources backed by devices
     And the status of pod "train" maps container "main" to [container-0-request-1] of "$(suffix).dra.test/other"
     And the status of pod "train" maps container "main" to [] of "$(suffix).dra.test/gpu"
 
+  @DRA-241b
+  Scenario: A resource of which a device plugin has left the amount 0 is provided by devices
+    Given node "n1" with 2 devices
+    And node "n1" has {$(suffix).dra.test/gpu: 0} of a device plugin
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    When a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then pod "train" is bound to "n1"
+    And the extended resource claim of pod "train" is allocated the devices "dev-0"
+
   @DRA-243
   Scenario: Of two classes with the same age, the first by name is used
     Given node "n1" with 2 devices

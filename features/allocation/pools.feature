@@ -27,6 +27,28 @@ Feature: Resource pools
       | status.allocation.nodeSelector.nodeSelectorTerms[*].matchExpressions[*].key | in any order [[dra.test/rack, kubernetes.io/hostname]] |
       | status.allocation.nodeSelector.nodeSelectorTerms[0].matchFields             | empty                                                  |
 
+  @DRA-144
+  Scenario: Different requirements of two devices on one label are all in the node selector of the allocation
+    Given node "n1" with label "dra.test/rack" set to "r1"
+    And a ResourceSlice "racks" with:
+      """
+      nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1, r2]}]}]}
+      devices: [{name: racks-0}]
+      """
+    And a ResourceSlice "others" with:
+      """
+      nodeSelector: {nodeSelectorTerms: [{matchExpressions: [{key: dra.test/rack, operator: In, values: [r1, r3]}]}]}
+      devices: [{name: others-0}]
+      """
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "both" for 2 of "accelerator"
+    When a pod "train" using claim "both" is created
+    Then claim "both" is allocated the devices "racks-0, others-0"
+    # One requirement alone would allow a node that has only one of the devices.
+    And the ResourceClaim "both" has:
+      | field                                                                          | value                              |
+      | status.allocation.nodeSelector.nodeSelectorTerms[*].matchExpressions[*].values | in any order [[[r1, r2], [r1, r3]]] |
+
   @DRA-147
   Scenario: Allocation mode All waits for an incomplete pool
     Given node "n1"
