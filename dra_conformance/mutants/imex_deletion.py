@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from dra_api.client import NotFound
 from dra_api.objects import COMPUTE_DOMAINS, DAEMON_SETS, NODES, RESOURCE_CLAIMS
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER
@@ -35,6 +37,18 @@ def _(patch: Patch) -> None:
         return tear_down
 
     patch.wrap(f"{CONTROLLER}.tear_down", make)
+
+
+@mutant("labels-stay-behind-a-node-that-is-gone", rule="NV-153b")
+def _(patch: Patch) -> None:
+    """The removal of a ComputeDomain's label ends at a node that does not exist."""
+
+    def remove(self: Any, uid: str) -> None:
+        with contextlib.suppress(NotFound):
+            for node in self._client.list(NODES, label_selector=f"{LABEL}={uid}").items:
+                self._client.patch(NODES, node["metadata"]["name"], {"metadata": {"labels": {LABEL: None}}})
+
+    patch.replace(f"{CONTROLLER}.remove_node_labels", remove)
 
 
 @mutant("daemon-template-deleted-with-the-daemon-set-only", rule="NV-343")

@@ -21,6 +21,29 @@ Feature: Deletion of a ComputeDomain over several nodes
     When "metadata.finalizers" of the ResourceClaimTemplate "job-channel" is set to []
     Then nothing is left of the ComputeDomain "job"
 
+  @NV-153b @needs:faults
+  Scenario Outline: The nodes of a deleted ComputeDomain lose its label although node "<gone>" is deleted meanwhile
+    Given a ComputeDomain "job" for 3 nodes
+    And node "n1"
+    And node "n2"
+    And node "n3"
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n1" is set to $(uid:job)
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n2" is set to $(uid:job)
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n3" is set to $(uid:job)
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "job" has a claim template for its workloads with allocationMode Single
+    Given node "<gone>" is deleted while the ComputeDomain controller writes it
+    When the ComputeDomain "job" is deleted
+    Then the ComputeDomain "job" is gone
+    And the ComputeDomain label of node "<one>" becomes "none"
+    And the ComputeDomain label of node "<other>" becomes "none"
+
+    # Controllers take the nodes in different orders.
+    Examples:
+      | gone | one | other |
+      | n1   | n2  | n3    |
+      | n3   | n1  | n2    |
+
   @NV-343
   Scenario: A ComputeDomain whose DaemonSet is gone can be deleted
     Given a ComputeDomain "whole" for 1 nodes
