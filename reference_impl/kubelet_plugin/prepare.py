@@ -458,12 +458,18 @@ class ClaimPreparer:
                     self.withdraw(uid, entry)  # a GPU between two drivers is unusable, and the kubelet may never retry
 
     def clean_stale(self) -> list[str]:
-        """Unprepare claims that were started and then vanished from the API; returns them (NV-104 to NV-106)."""
+        """Unprepare claims that were started and then vanished from the API; returns them (NV-104 to NV-106).
+
+        A claim that cannot be unprepared is logged, and does not keep the others from it.
+        """
         cleaned = []
         for uid, entry in self._checkpoint.claims().items():
-            if self.is_stale(uid, entry):
-                self.unprepare(uid)
-                cleaned.append(uid)
+            try:
+                if self.is_stale(uid, entry):
+                    self.unprepare(uid)
+                    cleaned.append(uid)
+            except Exception:
+                log.exception("cleaning up stale claim %s failed", uid)
         return cleaned
 
     def is_stale(self, uid: str, entry: ClaimEntry) -> bool:

@@ -371,6 +371,24 @@ def test_stale_started_claims_are_cleaned(world: World) -> None:
     assert set(world.checkpoint()["v2"]["preparedClaims"]) == {"alive", "unknown", "done"}
 
 
+def test_a_stale_claim_that_cannot_be_unprepared_keeps_no_other(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    plugin = world.plugin()
+    for uid in ("first", "second"):
+        with pytest.raises(PrepareError):
+            plugin.prepare(claim(uid, "gpu-7"))
+    world.claims.alive = {"first": False, "second": False}
+    plugin = world.plugin()
+    unprepare = plugin.unprepare
+
+    def failing(uid: str) -> None:
+        if uid == "first":
+            raise OSError("the disk is full")
+        unprepare(uid)
+
+    monkeypatch.setattr(plugin, "unprepare", failing)
+    assert plugin.clean_stale() == ["second"]
+
+
 def test_foreign_specs_stay_and_unknown_own_ones_go(world: World) -> None:
     world.cdi.mkdir()
     (world.cdi / "vendor.com-thing.yaml").touch()
