@@ -142,7 +142,10 @@ def test_one_driver_does_not_serve_several_workers(cli: CommandLine) -> None:
     path = cli.temp / "x.sock"
     with socket.socket(socket.AF_UNIX) as made:
         made.bind(str(path))
-        process = cli.start("run", "--control-plane", "kubeconfig:x", "--driver", f"socket:{path}", "-n", "2")
+        kubeconfig = cli.folder / "kubeconfig"
+        kubeconfig.write_text("{}")
+        plane = f"kubeconfig:{kubeconfig}"
+        process = cli.start("run", "--control-plane", plane, "--driver", f"socket:{path}", "-n", "2")
         assert "a running driver cannot serve several workers" in process.communicate(timeout=60)[1]
         assert process.returncode == ExitCode.USAGE
 
