@@ -42,6 +42,18 @@ Feature: The binder gives pods shares of GPUs
     And the ConfigMap "train-shares-0" has "data.GPU_PORTION" "0.50"
     And the ConfigMap "train-shares-0-evar" has "data.NVIDIA_VISIBLE_DEVICES" "3"
 
+  @KAI-204b @needs:faults
+  Scenario: A ConfigMap of another pod becomes the pod's own although the API server refuses the update once
+    Given a pod "former" that shares 1 GPUs
+    And a pod "train" that shares 1 GPUs
+    And a ConfigMap "train-shares-0" of pod "former" for GPU 3
+    And the API server answers 500 to the next 1 updates of ConfigMap
+    And a BindRequest "train" of pod "train" to "n1" for GPU groups "a" with backoffLimit 3
+    When each reservation pod of GPU group "a" reports GPU 3 until pod "train" is bound
+    And every fault has affected a request
+    Then pod "train" is bound to "n1"
+    And the ConfigMap "train-shares-0" has "metadata.ownerReferences[*].uid" [$(uid:train)]
+
   @KAI-205
   Scenario: A reservation pod that does not report its GPU in time is deleted
     Given the binder waits 2 seconds for a reservation
