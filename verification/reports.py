@@ -148,7 +148,7 @@ def _values(program: ThirdParty, option: str) -> list[str]:
 
 def _verdict(program: ThirdParty, broken: Iterable[str], levels: Mapping[str, str]) -> str:
     # A rule that the program breaks by chance counts as broken, or the verdict would be chance.
-    by_chance = [one.rule for one in program.breaks if one.by_chance]
+    by_chance = (one.rule for one in program.broken_by_chance)
     if any(levels.get(rule, "MUST") == "MUST" for rule in (*broken, *by_chance)):
         return "not-conformant"
     return "partial" if _SELECTS & set(program.options) else "conformant"
@@ -156,9 +156,7 @@ def _verdict(program: ThirdParty, broken: Iterable[str], levels: Mapping[str, st
 
 def _report(row: results.Row, program: ThirdParty, levels: Mapping[str, str]) -> dict[str, object]:
     by_chance = [
-        {"rule": one.rule, "level": levels.get(one.rule, ""), "reason": one.reason}
-        for one in program.breaks
-        if one.by_chance
+        {"rule": one.rule, "level": levels.get(one.rule, ""), "reason": one.reason} for one in program.broken_by_chance
     ]
     return {
         "program": program.name,

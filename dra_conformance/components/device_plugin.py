@@ -85,10 +85,8 @@ class NodeDevicePlugin:
         process = self.node.program(COMPONENT)
         if process is None:
             return f"the plugin ended at its start: {self.error}" if self.error else "the plugin runs"
-        said = f"; last output: {process.last_output(3)}" if process.last_lines() else ""
-        return (
-            f"the plugin ended with exit code {process.exit_code}" if not process.running else "the plugin runs"
-        ) + said
+        state = "the plugin runs" if process.running else f"the plugin ended with exit code {process.exit_code}"
+        return state + process.quoted_output()
 
     def wait_registered(self) -> None:
         """Wait until a plugin is registered and has sent a list of devices.

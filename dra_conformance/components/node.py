@@ -809,7 +809,7 @@ class ScenarioNode:
 
 
 def _last_output(process: ManagedProcess | None) -> str:
-    return f"; last output: {process.last_output(3)}" if process is not None and process.last_lines() else ""
+    return process.quoted_output() if process is not None else ""
 
 
 _GUIDES = {

@@ -253,7 +253,7 @@ class WebhookComponent:
         seconds = max(self._run.patience, 20.0)
         deadline = clock.monotonic() + seconds
         while not _listens(endpoint.port):
-            said = f"; last output: {process.last_output(3)}" if process.last_lines() else ", without any output"
+            said = process.quoted_output() or ", without any output"
             hint = "docs/how-to/webhook.md describes what a webhook receives and must do."
             if not process.running:
                 message = f"the webhook ended with exit code {process.exit_code} before it listened{said}"

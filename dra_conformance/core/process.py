@@ -174,6 +174,10 @@ class ManagedProcess:
         said = usage_text.cause(self.last_lines(_LAST_LINES).splitlines()) if self.exit_code else ""
         return said or self.last_lines(count)
 
+    def quoted_output(self) -> str:
+        """Return the last output as the end of a message; empty if there is none."""
+        return f"; last output: {self.last_output(3)}" if self.last_lines() else ""
+
     def last_words(self) -> str:
         """Return the last line of the output that reports a panic or an error, or else the last line.
 

@@ -85,6 +85,11 @@ class ThirdParty(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         """The rules that the program is known to break, by id."""
         return {row.rule: row for row in self.breaks}
 
+    @property
+    def broken_by_chance(self) -> list[Breaks]:
+        """Those of them whose result depends on a race in the program."""
+        return [row for row in self.breaks if row.by_chance]
+
 
 def load(folder: Path = HERE / "expected") -> list[ThirdParty]:
     """Read all descriptions, sorted by file name.
