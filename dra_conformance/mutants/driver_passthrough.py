@@ -116,6 +116,21 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{THROUGH}.undo", make)
 
 
+@mutant("persistence-mode-of-the-first-gpu", rule="NV-177b")
+def _(patch: Patch) -> None:
+    """The persistence mode is switched on for the first GPU of a claim only."""
+
+    def make(original: Original) -> Original:
+        def undo(self: Any, entry: Any) -> None:
+            held = entry.config_state.get("passthrough")
+            first = {"passthrough": {**held, "persistent": held["persistent"][:1]}} if held else {}
+            original(self, replace(entry, config_state={**entry.config_state, **first}))
+
+        return undo
+
+    patch.wrap(f"{THROUGH}.undo", make)
+
+
 @mutant("both-names-stay-published", rule="NV-178")
 def _(patch: Patch) -> None:
     """Both names of a GPU stay published."""

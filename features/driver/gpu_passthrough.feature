@@ -88,15 +88,18 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
     And GPU 6 of "n1" is bound to vfio-pci
 
   @NV-177b
-  Scenario: A GPU that was passed through is in persistence mode again after Unprepare
+  Scenario: GPUs that were passed through are in persistence mode again after Unprepare
     Given node "n1" has an IOMMU with the VFIO interface
     And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
-    And a ResourceClaim "vm" allocated the devices "gpu-vfio-1" on "n1"
+    And a ResourceClaim "vm" allocated the devices "gpu-vfio-1, gpu-vfio-3" on "n1"
     When claim "vm" is prepared on "n1"
     Then GPU 1 of "n1" is bound to vfio-pci
+    And GPU 3 of "n1" is bound to vfio-pci
     When claim "vm" is unprepared on "n1"
     Then GPU 1 of "n1" is bound to nvidia
+    And GPU 3 of "n1" is bound to nvidia
     And GPU 1 of "n1" is in persistence mode
+    And GPU 3 of "n1" is in persistence mode
 
   @NV-420
   Scenario: A GPU that was not in persistence mode is not in it after Unprepare
