@@ -10,7 +10,9 @@ from typing import Any
 
 from dra_api.quantity import Quantity
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.kubelet_plugin import configs
 from reference_impl.kubelet_plugin.checkpoint import ClaimState
+from reference_impl.kubelet_plugin.mps import memory_limits
 from reference_impl.kubelet_plugin.partitions import MEBI
 
 OPTIONS = "reference_impl.kubelet_plugin.options"
@@ -497,6 +499,21 @@ def _(patch: Patch) -> None:
     def make(original: Original) -> Original:
         def daemon(self: Any, *what: Any) -> Any:
             return {**original(self, *what), "threads": None}
+
+        return daemon
+
+    patch.wrap(f"{MPS_DAEMON}.daemon", make)
+
+
+@mutant("mps-limits-by-position-in-the-allocation", rule="NV-092b")
+def _(patch: Patch) -> None:
+    """An index among the limits counts the devices of the allocation, whose order is not that of their UUIDs."""
+
+    def make(original: Original) -> Original:
+        def daemon(self: Any, name: Any, group: Any) -> Any:
+            settings = configs.mps_settings(group[0].config) or {}
+            limits = memory_limits(settings, [item.device.uuid for item in group])
+            return {**original(self, name, group), "limits": limits}
 
         return daemon
 

@@ -255,7 +255,7 @@ Feature: The driver gpu.nvidia.com shares GPUs by MPS
     And a ResourceClaim "plain" allocated 1 devices of the driver on "n1"
     And a ResourceClaim "train" allocated on "n1" with:
       """
-      results: [{request: one, deviceOf: one}, {request: two, deviceOf: two}, {request: two, deviceOf: two, number: 1},
+      results: [{request: one, deviceOf: one}, {request: two, deviceOf: two, number: 1}, {request: two, deviceOf: two},
         {request: plain, deviceOf: plain}]
       config:
         - requests: [one]
