@@ -12,11 +12,13 @@ Feature: Devices of plugins over restarts of the kubelet
     Given a scripted device plugin "nic" on "n1" with 1 devices of "example.com/nic"
     And pod "a" with 2 of "example.com/gpu" is bound by hand to "n1"
     And pod "gone" with 1 of "example.com/gpu" is bound by hand to "n1"
+    And pod "ended" with 1 of "example.com/gpu" is bound by hand to "n1"
     And the devices of "gpu" of pod "a" on "n1" are remembered
     And the devices of "gpu" of pod "gone" on "n1" are remembered
     And the folder of device plugins of "n1" has the file "notes"
     When the kubelet of "n1" is stopped
     And pod "gone" is force-deleted
+    And "status.phase" of the Pod "ended" is set to Succeeded
     And a kubelet starts on "n1"
     Then node "n1" has 0 of "example.com/gpu", 0 allocatable [DP-043]
     And the folder of device plugins of "n1" has "notes" besides those of the kubelet [DP-038]
