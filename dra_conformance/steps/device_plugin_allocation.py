@@ -10,7 +10,7 @@ from dra_api.rpc import RpcError
 from dra_api.rpc.device_plugin import HEALTHY, ContainerAllocation, PreferenceRequest
 from dra_conformance.core.errors import NotApplicable, SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import then, when, words
-from dra_conformance.engine.world import World, in_words, show
+from dra_conformance.engine.world import Seen, World, in_words, show
 from dra_conformance.kubelet import CDIRegistry
 from dra_conformance.kubelet.device_plugins import ConnectedPlugin
 from dra_conformance.steps.device_plugin_api import SECONDS, ids_of, registered, with_devices
@@ -18,6 +18,7 @@ from dra_conformance.steps.device_plugin_api import SECONDS, ids_of, registered,
 _PERMISSIONS = frozenset("rwm")
 _REPLICA = "::"
 _VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
+_CAPABILITY = "/dev/nvidia-caps/nvidia-cap"
 _FEWEST_GPUS = 3
 """So many replicas of different GPUs are requested for one container."""
 _UNKNOWN = "dra-conformance-unknown"
@@ -102,8 +103,8 @@ def _by_health(world: World, node: str) -> tuple[ConnectedPlugin, str | None, st
 
 @when('Allocate on "{node}" is called for {what}')
 def _(world: World, node: str, what: str) -> None:
-    """Call Allocate for one container with `a device`, `N devices`, `an unknown device`, `a known and an unknown
-    device`, `an Unhealthy device`, or `a Healthy and an Unhealthy device`.
+    """Call Allocate for one container with `a device`, `N devices`, `N devices of "RESOURCE"`, `an unknown device`, `a
+    known and an unknown device`, `an Unhealthy device`, or `a Healthy and an Unhealthy device`.
     """
     match what.split():
         case ["a", "device"]:
@@ -111,6 +112,9 @@ def _(world: World, node: str, what: str) -> None:
             ids = ids_of(plugin)[:1]
         case [count, "devices"] if count.isdecimal():
             plugin = with_devices(world, node, int(count))
+            ids = ids_of(plugin)[: int(count)]
+        case [count, "devices", "of", resource] if count.isdecimal():
+            plugin = _offering(world, node, resource.strip('"'), int(count))
             ids = ids_of(plugin)[: int(count)]
         case ["an", "unknown", "device"]:
             plugin, ids = with_devices(world, node, 1), [_UNKNOWN]
@@ -128,6 +132,19 @@ def _(world: World, node: str, what: str) -> None:
         case _:
             raise SpecificationError(f"{world.scenario.where}: {what!r} cannot be allocated")
     allocate(world, plugin, ids)
+
+
+def _offering(world: World, node: str, resource: str, count: int) -> ConnectedPlugin:
+    """Wait for the plugin of a resource. Raises Untestable if it does not list `count` healthy devices."""
+    found: list[ConnectedPlugin] = []
+
+    def look() -> Seen[str]:
+        offered = registered(world, node)
+        found[:] = [one for one in offered if one.resource == resource and len(ids_of(one)) >= count]
+        return bool(found), in_words([f"{one.resource}: {len(ids_of(one))}" for one in offered])
+
+    world.require(f"{count} healthy devices of {resource} on {node}", look)
+    return found[0]
 
 
 @then("Allocate succeeds")
@@ -188,18 +205,20 @@ def _access(one: ContainerAllocation) -> set[tuple[str, str]]:
 
 @then('Allocate on "{node}" answers two devices with the files, mounts and CDI devices of each')
 def _(world: World, node: str) -> None:
-    """The answer for a container with two devices has what the answers for either of them have."""
+    """The answer for the first device and each other one has what the answers for either of them have."""
     plugin, alone = _each(world, node)
     if len(alone) < 2:
         raise NotApplicable(f"needs two devices; the plugin lists {len(alone)}")
     _require(alone)
-    first, *_, second = alone
-    both = allocate(world, plugin, [first, second])
-    wanted = _access(alone[first].containers[0]) | _access(alone[second].containers[0])
-    found = _access(both.containers[0]) if len(both.containers) == 1 else set()
-    ok = not both.error and wanted <= found
-    missing: list[Any] = [both.error] if both.error else sorted(map(list, wanted - found))
-    world.check(ok, "what the answer for both does not have", expected=[], observed=missing)
+    first, *rest = alone
+    missing: dict[str, Any] = {}
+    for second in rest:
+        both = allocate(world, plugin, [first, second])
+        wanted = _access(alone[first].containers[0]) | _access(alone[second].containers[0])
+        found = _access(both.containers[0]) if len(both.containers) == 1 else set()
+        if both.error or not wanted <= found:
+            missing[f"{first}, {second}"] = both.error or sorted(map(list, wanted - found))
+    world.check(not missing, "what the answers for two devices do not have", expected={}, observed=missing)
 
 
 @then('Allocate on "{node}" answers equal requests equally')
@@ -242,6 +261,36 @@ def _(world: World) -> None:
         )
     ]
     world.check(not bad, "the device files", expected=[], observed=bad)
+
+
+@then('the answer has the device files of its GPUs of "{node}" below /dev')
+def _(world: World, node: str) -> None:
+    """In the container, each GPU of the request has /dev/nvidia<minor>, as NVML reports its minor number."""
+    answer = _of_container(world)
+    minors = {gpu.uuid: gpu.minor for gpu in world.node(node).gpus.gpus}
+    wanted = sorted(f"/dev/nvidia{minors[one]}" for one in last_answer(world).request[0] if one in minors)
+    if not wanted:
+        raise Untestable(f"the request names no UUID of a GPU: {in_words(last_answer(world).request[0])}")
+    found = sorted(one.container_path for one in answer.devices)
+    ok = set(wanted) <= set(found)
+    world.check(ok, "the device files in the container", expected=[*wanted, "and others"], observed=found)
+
+
+@then('every CDI device of the answer has the device files of a MIG device on "{node}"')
+def _(world: World, node: str) -> None:
+    """Each has the device file of its GPU, and those of two capabilities: of its GPU instance and compute instance."""
+    names = _of_container(world).cdi_devices
+    registry = CDIRegistry.read(world.node(node).kubelet.cdi_roots)
+    if not names or not set(names) <= set(registry.devices):
+        raise Untestable(f"the CDI devices of the answer are not defined: {in_words(names)}")
+    bad: dict[str, Any] = {}
+    for device in registry.resolve(names):
+        paths = [str(one.get("path")) for one in device.edits.get("deviceNodes") or ()]
+        capabilities = {one for one in paths if one.startswith(_CAPABILITY)}
+        gpus = {f"/dev/nvidia{gpu.minor}" for gpu in world.node(node).gpus.gpus}.intersection(paths)
+        if len(capabilities) != 2 or len(gpus) != 1:
+            bad[device.id] = paths
+    world.check(not bad, "CDI devices without these device files", expected={}, observed=bad)
 
 
 @then("the answer names devices by {fields}")

@@ -32,9 +32,19 @@ Feature: Flags of NVIDIA's device plugin
     Then the device plugin of "n1" does not offer anything, and ends
 
     Examples:
-      | what                             | inventory             |
-      | MIG devices of two profiles      | parts-of-two-profiles |
-      | MIG on some GPUs only            | parts-and-whole       |
+      | what                                    | inventory                |
+      | MIG devices of two profiles             | parts-of-two-profiles    |
+      | a GPU of one profile and one of another | one-profile-for-each-gpu |
+      | MIG on some GPUs only                   | parts-and-whole          |
+
+  @DP-133b
+  Scenario: The strategy single refuses a GPU in MIG mode without MIG devices
+    Given the GPUs of "n1" are those of "h200"
+    And MIG is on for GPU 0 of "n1", without instances
+    And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--mig-strategy=single"
+    When the device plugin of "n1" is started
+    Then the device plugin of "n1" does not offer anything, and ends
 
   @DP-134
   Scenario: By the strategy mixed, each MIG profile is a resource
@@ -72,17 +82,19 @@ Feature: Flags of NVIDIA's device plugin
     Then the device plugin of "n1" offers {nvidia.com/gpu: 14, nvidia.com/mig-3g.40gb: 4, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 3}
 
   @DP-135b
-  Scenario Outline: A resource with <replicas> replicas is refused
-    Given the GPUs of "n1" are those of "dgx-h100"
-    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: <replicas>}]}}}
+  Scenario Outline: Replicas are refused if <what>
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {resources: <resources>}}}
     And the device manager runs on node "n1"
+    And the device plugin of "n1" has the flags "--mig-strategy=mixed"
     When the device plugin of "n1" is started
     Then the device plugin of "n1" does not offer anything, and ends
 
     Examples:
-      | replicas |
-      | 0        |
-      | 1        |
+      | what                       | resources                                                                        |
+      | a resource has 0           | [{name: nvidia.com/gpu, replicas: 0}]                                            |
+      | a resource has 1           | [{name: nvidia.com/gpu, replicas: 1}]                                            |
+      | the second resource has 1  | [{name: nvidia.com/gpu, replicas: 2}, {name: nvidia.com/mig-3g.40gb, replicas: 1}] |
 
   @DP-136
   Scenario: Shared GPUs can have a name of their own
@@ -90,6 +102,13 @@ Feature: Flags of NVIDIA's device plugin
     And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {renameByDefault: true, resources: [{name: nvidia.com/gpu, replicas: 2}]}}}
     And the device plugin runs on node "n1"
     Then the device plugin of "n1" offers {nvidia.com/gpu.shared: 16}
+
+  @DP-136
+  Scenario: Only a shared resource has the name of a shared one
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {renameByDefault: true, resources: [{name: nvidia.com/mig-3g.40gb, replicas: 2}]}}}
+    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    Then the device plugin of "n1" offers {nvidia.com/gpu: 7, nvidia.com/mig-3g.40gb.shared: 2, nvidia.com/mig-2g.20gb: 1, nvidia.com/mig-1g.10gb: 1}
 
   @DP-138
   Scenario: A container can be refused more than one replica
@@ -102,6 +121,16 @@ Feature: Flags of NVIDIA's device plugin
     Then Allocate fails
     # One replica for each of two containers.
     And Allocate on "n1" answers each container of a request, in order
+
+  @DP-138
+  Scenario: A container can have several devices of a resource that is not shared
+    Given the GPUs of "n1" are those of "dgx-h100-mig"
+    And the device plugin of "n1" has the configuration file {version: v1, sharing: {timeSlicing: {failRequestsGreaterThanOne: true, resources: [{name: nvidia.com/mig-3g.40gb, replicas: 2}]}}}
+    And the device plugin runs on node "n1" with "--mig-strategy=mixed"
+    When Allocate on "n1" is called for 2 devices of "nvidia.com/gpu"
+    Then Allocate succeeds
+    When Allocate on "n1" is called for 2 devices of "nvidia.com/mig-3g.40gb"
+    Then Allocate fails
 
   @DP-140
   Scenario: Two replicas of one GPU are one GPU for the container
@@ -159,13 +188,14 @@ Feature: Flags of NVIDIA's device plugin
     Then the answer names devices by <fields>
 
     Examples:
-      | strategy       | specs | fields                     |
-      | envvar         | false | envs                       |
-      | volume-mounts  | false | envs, mounts               |
-      | envvar         | true  | devices, envs              |
-      | cdi-cri        | false | cdi_devices                |
-      | envvar,cdi-cri | false | cdi_devices, envs          |
-      | envvar,cdi-cri | true  | cdi_devices, devices, envs |
+      | strategy             | specs | fields                     |
+      | envvar               | false | envs                       |
+      | volume-mounts        | false | envs, mounts               |
+      | envvar,volume-mounts | false | envs, mounts               |
+      | envvar               | true  | devices, envs              |
+      | cdi-cri              | false | cdi_devices                |
+      | envvar,cdi-cri       | false | cdi_devices, envs          |
+      | envvar,cdi-cri       | true  | cdi_devices, devices, envs |
 
   @DP-087
   Scenario: CDI devices that a flag selects are defined
@@ -180,6 +210,26 @@ Feature: Flags of NVIDIA's device plugin
     And the device plugin runs on node "n1" with "--device-list-strategy=envvar --pass-device-specs=true"
     When Allocate on "n1" is called for a device
     Then every device file of the answer has absolute paths and permissions of r, w and m
+
+  @DP-085b
+  Scenario: A container has the device files of its GPUs at the paths of the driver
+    Given the GPUs of "n1" are those of "dgx-h100"
+    And the device plugin runs on node "n1" with "--device-list-strategy=envvar --pass-device-specs=true"
+    When Allocate on "n1" is called for 2 devices
+    Then the answer has the device files of its GPUs of "n1" below /dev
+
+  @DP-087a
+  Scenario: The CDI device of a MIG device has the device files of its instances
+    Given the GPUs of "n1" are those of this suite's inventory "equal-parts"
+    And the device plugin runs on node "n1" with "--mig-strategy=single --device-list-strategy=cdi-cri"
+    When Allocate on "n1" is called for a device
+    Then every CDI device of the answer has the device files of a MIG device on "n1"
+
+  @DP-088b
+  Scenario: The answer for two MIG devices of one GPU has the mounts of both
+    Given the GPUs of "n1" are those of this suite's inventory "equal-parts"
+    And the device plugin runs on node "n1" with "--mig-strategy=single --device-list-strategy=volume-mounts"
+    Then Allocate on "n1" answers two devices with the files, mounts and CDI devices of each
 
   @DP-088b
   Scenario Outline: The answer for two GPUs has the <what> of both that a flag selects
