@@ -68,6 +68,27 @@ def _(patch: Patch) -> None:
     patch.replace(f"{WRITER}.check_node", lambda self, *args: None)
 
 
+@mutant(
+    "binder-trusts-the-node-selector-of-the-request",
+    rule="KAI-113c",
+    scenario="bind_requests/binder_claims#a-pod-is-not-bound-to-a-node-that-its-allocated-claim-is-not-for-whatever-the-bindrequest-says",
+)
+def _(patch: Patch) -> None:
+    """The node selector of the BindRequest is compared with the node, not that of an existing allocation."""
+
+    def wrapped(original: Any) -> Any:
+        def check(self: Any, claim: Obj, pod: Obj, node: Obj, allocation: Obj | None, *, generated: bool) -> None:
+            status = claim.get("status") or {}
+            if allocation is not None and status.get("allocation"):
+                held = {**status["allocation"], "nodeSelector": allocation.get("nodeSelector")}
+                claim = {**claim, "status": {**status, "allocation": held}}
+            original(self, claim, pod, node, allocation, generated=generated)
+
+        return check
+
+    patch.wrap(f"{WRITER}.check", wrapped)
+
+
 @mutant("binder-passes-over-claims-without-entry", rule="KAI-115b")
 def _(patch: Patch) -> None:
     """A pod is bound without those of its claims that the BindRequest does not name, as KAI 0.17 does."""
@@ -278,6 +299,27 @@ def _(patch: Patch) -> None:
 
     def make(original: Any) -> Any:
         return lambda self, pod, allocations: original(self, pod, [one for one in allocations if one[0]])
+
+    patch.wrap(f"{HOLDERS}.taking", make)
+
+
+@mutant(
+    "binder-compares-the-first-device",
+    rule="KAI-107b",
+    scenario="bind_requests/binder_claims#a-claim-is-not-given-two-devices-if-the-second-one-is-that-of-another-claim",
+)
+def _(patch: Patch) -> None:
+    """Only the first device of a claim is compared with those of other claims."""
+
+    def make(original: Any) -> Any:
+        def taking(self: Any, pod: Obj, allocations: Any) -> Any:
+            first = [
+                (uid, {**one, "devices": {**one["devices"], "results": one["devices"]["results"][:1]}})
+                for uid, one in allocations
+            ]
+            return original(self, pod, first)
+
+        return taking
 
     patch.wrap(f"{HOLDERS}.taking", make)
 

@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 from dra_api.client import ApiError, Conflict
-from dra_api.objects import BIND_REQUESTS, RESOURCE_CLAIMS, Obj
+from dra_api.objects import BIND_REQUESTS, RESOURCE_CLAIMS, Obj, uid_of
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.binder_patches import ignore_claim_errors
 from reference_impl.binder.extended import is_extended_resource_claim
@@ -211,6 +211,26 @@ def _(patch: Patch) -> None:
     def wrapped(original: Any) -> Any:
         def record(self: Any, pod: Obj, status: Obj | None) -> None:
             original(self, pod, status and {**status, "requestMappings": status["requestMappings"][:1]})
+
+        return record
+
+    patch.wrap(f"{EXTENDED}._record", wrapped)
+
+
+@mutant(
+    "binder-records-an-extended-claim-once",
+    rule="KAI-118",
+    scenario="bind_requests/extended_resources#the-pod-s-status-names-the-claim-although-the-api-server-refuses-an-update-of-it",
+)
+def _(patch: Patch) -> None:
+    """The claim of extended resources is recorded by the first attempt only, and a failure is not made good."""
+    recorded: set[str] = set()
+
+    def wrapped(original: Any) -> Any:
+        def record(self: Any, pod: Obj, status: Obj | None) -> None:
+            if status is None or uid_of(pod) not in recorded:
+                recorded.add(uid_of(pod))
+                original(self, pod, status)
 
         return record
 

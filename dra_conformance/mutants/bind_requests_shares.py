@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dra_api.client import ApiError
-from dra_api.objects import BIND_REQUESTS, PODS, Obj, name_of, uid_of
+from dra_api.objects import BIND_REQUESTS, PODS, Obj, meta, name_of, uid_of
 from dra_conformance.engine.mutation import Patch, mutant
 from reference_impl.binder.failure import BindFailure
 from reference_impl.binder.fractions import share_of
@@ -16,6 +16,7 @@ from reference_impl.gpu_groups import groups_of
 
 _RESERVATIONS = "reference_impl.binder.reservations:Reservations"
 _SHARED = "reference_impl.binder.shared_gpus:SharedGpus"
+_SCENARIOS = "bind_requests/binder_shares#"
 
 
 @mutant("binder-reservation-without-gpu", rule="KAI-203")
@@ -289,3 +290,82 @@ def _(patch: Patch) -> None:
         return start
 
     patch.wrap("reference_impl.binder.reconcile:Binder.start", wrapped)
+
+
+@mutant("binder-reads-the-variables-of-the-first-container", rule="KAI-204c")
+def _(patch: Patch) -> None:
+    """Where the visible devices belong is decided by the first container of the pod."""
+
+    def wrapped(original: Any) -> Any:
+        return lambda pod: (original(pod)[0], pod["spec"]["containers"][0])
+
+    patch.wrap("reference_impl.binder.fractions:_container", wrapped)
+
+
+@mutant(
+    "binder-counts-the-time-of-a-group-once",
+    rule="KAI-205",
+    scenario=f"{_SCENARIOS}a-reservation-pod-that-is-created-again-has-its-time-to-report-its-gpu",
+)
+def _(patch: Patch) -> None:
+    """A reservation pod of a name that was given up before has no time left."""
+    expired: set[str] = set()
+
+    def wrapped(original: Any) -> Any:
+        def seconds_left(self: Any, reservation: Obj) -> Any:
+            if name_of(reservation) in expired:
+                self._since[uid_of(reservation)] = float("-inf")
+            try:
+                return original(self, reservation)
+            except BindFailure:
+                expired.add(name_of(reservation))
+                raise
+
+        return seconds_left
+
+    patch.wrap(f"{_RESERVATIONS}._seconds_left", wrapped)
+
+
+@mutant("binder-undoes-shares-of-bound-pods", rule="KAI-209c")
+def _(patch: Patch) -> None:
+    """A share is undone after a failed call, before it is known whether the pod is bound."""
+
+    def wrapped(original: Any) -> Any:
+        def roll_back(self: Any, request: Obj, pod: Obj) -> Any:
+            if self.shares is not None:
+                self.shares.roll_back(request, pod)
+            return original(self, request, pod)
+
+        return roll_back
+
+    patch.wrap("reference_impl.binder.reconcile:Binder.roll_back", wrapped)
+
+
+@mutant(
+    "binder-forgets-shares-that-are-tried-again",
+    rule="KAI-210",
+    scenario=f"{_SCENARIOS}a-reservation-pod-stays-for-a-bindrequest-that-has-failed-and-is-tried-again",
+)
+def _(patch: Patch) -> None:
+    """A BindRequest that has failed keeps no reservation pod, also if it is tried again."""
+
+    def wrapped(original: Any) -> Any:
+        return lambda request, group: (
+            original(request, group) and (request.get("status") or {}).get("phase") != "Failed"
+        )
+
+    patch.wrap("reference_impl.binder.fractions:may_reserve", wrapped)
+
+
+@mutant(
+    "binder-forgets-pods-that-are-being-deleted",
+    rule="KAI-212",
+    scenario=f"{_SCENARIOS}a-reservation-pod-stays-while-the-last-pod-of-its-group-is-being-deleted",
+)
+def _(patch: Patch) -> None:
+    """A pod that is being deleted needs no reservation."""
+
+    def wrapped(original: Any) -> Any:
+        return lambda self, group: (pod for pod in original(self, group) if not meta(pod).get("deletionTimestamp"))
+
+    patch.wrap(f"{_RESERVATIONS}._consumers", wrapped)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
+from reference_impl.binder.extended import is_extended_resource_claim
 
 
 @mutant("binder-does-not-await-conditions", rule="DRA-250b")
@@ -67,3 +68,20 @@ def _(patch: Patch) -> None:
         return on_claim
 
     patch.wrap("reference_impl.binder.devices:DeviceWaits.on_claim", wrapped)
+
+
+@mutant(
+    "binder-does-not-await-extended-resources",
+    rule="DRA-250b",
+    scenario="bind_requests/binder_waits#a-pod-with-extended-resources-is-bound-once-their-device-is-ready",
+)
+def _(patch: Patch) -> None:
+    """The binder does not wait for the devices of extended resources."""
+
+    def wrapped(original: Any) -> Any:
+        def require_ready(self: Any, pod: Any, claims: Any) -> None:
+            original(self, pod, [claim for claim in claims if not is_extended_resource_claim(claim)])
+
+        return require_ready
+
+    patch.wrap("reference_impl.binder.devices:DeviceWaits.require_ready", wrapped)

@@ -15,6 +15,7 @@ from typing import Any
 
 from dra_api.client import NotFound
 from dra_api.objects import BIND_REQUESTS, CONFIG_MAPS, PODS, Obj, meta, name_of, owner_reference, uid_of
+from dra_conformance.core import manifests
 from dra_conformance.core.rules import window
 from dra_conformance.engine import namespace
 from dra_conformance.engine.vocabulary import given, then, when, words
@@ -117,12 +118,25 @@ def start_binder(world: World) -> None:
 @given('a pod "{pod}" that shares {count:d} GPUs')
 def _(world: World, pod: str, count: int) -> None:
     """Create a pod for half of each of so many GPUs, as KAI's admission leaves it: it names its ConfigMaps."""
+    create_pod(world, _sharing_pod(world, pod, count))
+
+
+@given('a pod "{pod}" that shares {count:d} GPUs, with:')
+def _(world: World, pod: str, count: int, docstring: str) -> None:
+    """Create one with more annotations and with these containers (YAML)."""
+    obj, wanted = _sharing_pod(world, pod, count), manifests.parse_value(world.text(docstring))
+    obj["metadata"]["annotations"] |= wanted["annotations"]
+    obj["spec"]["containers"] = wanted["containers"]
+    create_pod(world, obj)
+
+
+def _sharing_pod(world: World, pod: str, count: int) -> Obj:
     annotations = {"gpu-fraction": "0.5", CONFIG_MAP: f"{pod}-shares"}
     if count > 1:
         annotations["gpu-fraction-num-devices"] = str(count)
     obj = pod_object(world, pod, [], scheduler=BY_HAND)
     obj["metadata"]["annotations"] = annotations
-    create_pod(world, obj)
+    return obj
 
 
 @given('a ConfigMap "{name}" of pod "{pod}" for GPU {index:d}')
@@ -152,6 +166,9 @@ def _(world: World, name: str, pod: str, node: str, groups: str) -> None:
 
 
 @given('a BindRequest "{name}" of pod "{pod}" to "{node}" for GPU groups "{groups}" with backoffLimit {limit:d}')
+@when(
+    'a BindRequest "{name}" of pod "{pod}" to "{node}" for GPU groups "{groups}" with backoffLimit {limit:d} is created'
+)
 def _(world: World, name: str, pod: str, node: str, groups: str, limit: int) -> None:
     """Create one that is tried again."""
     obj = _request(world, name, pod, node, groups)

@@ -193,6 +193,22 @@ Feature: The binder writes claims
     And claim "first" is allocated the devices "dev-1"
 
   @KAI-107b
+  Scenario: A claim is not given two devices if the second one is that of another claim
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "first" for 1 of "accelerator"
+    And a ResourceClaim "second" for 2 of "accelerator"
+    And a pod "one" using claim "first"
+    And a pod "two" using claim "second"
+    And a BindRequest "one" of pod "one" to "n1" giving claim "first" the devices "dev-1"
+    Then pod "one" is bound to "n1"
+    When a BindRequest "two" of pod "two" to "n1" giving claim "second" the devices "dev-2, dev-1" is created
+    Then BindRequest "two" fails with a reason
+    And pod "two" stays unbound
+    And claim "second" stays unallocated
+    And claim "first" is allocated the devices "dev-1"
+
+  @KAI-107b
   Scenario: Of two BindRequests with one device only one is carried out
     Given the binder is stopped
     And node "n1" with 2 devices
@@ -411,6 +427,24 @@ Feature: The binder writes claims
     And pod "bad" stays unbound
     And BindRequest "torn" fails with a reason
     And pod "torn" stays unbound
+
+  @KAI-113c
+  Scenario: A pod is not bound to a node that its allocated claim is not for, whatever the BindRequest says
+    Given node "n1" with 2 devices
+    And node "n2" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "there" for 1 of "accelerator"
+    And claim "there" holds the devices "dev-0" of "n2"
+    And a pod "bad" using claim "there"
+    # Without a node selector, an allocation can be used on every node.
+    When a BindRequest "bad" of pod "bad" to "n1" is created with:
+      """
+      resourceClaimAllocations:
+        - {name: there, allocation: {devices: {results: [{request: gpu, driver: $(sim), pool: $(node:n2), device: dev-0}]}}}
+      """
+    Then BindRequest "bad" fails with a reason that names "there"
+    And pod "bad" stays unbound
+    And claim "there" is reserved for exactly the pods ""
 
   @KAI-115b
   Scenario: A pod is not bound while one of its claims is neither allocated nor in the BindRequest

@@ -54,6 +54,36 @@ Feature: The binder gives pods shares of GPUs
     Then pod "train" is bound to "n1"
     And the ConfigMap "train-shares-0" has "metadata.ownerReferences[*].uid" [$(uid:train)]
 
+  @KAI-204c
+  Scenario: The visible devices are in the ConfigMap that the container with the share reads
+    Given a pod "plain" that shares 1 GPUs, with:
+      """
+      annotations: {gpu-fraction-container-name: second}
+      containers:
+        - name: first
+          image: registry.k8s.io/pause:3.10
+          env: [{name: NVIDIA_VISIBLE_DEVICES, valueFrom: {configMapKeyRef: {name: own, key: NVIDIA_VISIBLE_DEVICES}}}]
+        - {name: second, image: registry.k8s.io/pause:3.10}
+      """
+    And a pod "reading" that shares 1 GPUs, with:
+      """
+      annotations: {gpu-fraction-container-name: second}
+      containers:
+        - {name: first, image: registry.k8s.io/pause:3.10}
+        - name: second
+          image: registry.k8s.io/pause:3.10
+          env: [{name: NVIDIA_VISIBLE_DEVICES, valueFrom: {configMapKeyRef: {name: reading-shares-1, key: NVIDIA_VISIBLE_DEVICES}}}]
+      """
+    When a BindRequest "plain" of pod "plain" to "n1" for GPU groups "a" is created
+    And each reservation pod of GPU group "a" reports GPU 3 until pod "plain" is bound
+    And a BindRequest "reading" of pod "reading" to "n1" for GPU groups "a" is created
+    Then pod "plain" is bound to "n1"
+    And pod "reading" is bound to "n1"
+    And the ConfigMap "plain-shares-1-evar" has "data.NVIDIA_VISIBLE_DEVICES" "3"
+    And the ConfigMap "plain-shares-1" has "data.GPU_PORTION" "0.50"
+    And the ConfigMap "reading-shares-1" has "data.NVIDIA_VISIBLE_DEVICES" "3"
+    And the ConfigMap "reading-shares-1" has "data.GPU_PORTION" "0.50"
+
   @KAI-205
   Scenario: A reservation pod that does not report its GPU in time is deleted
     Given the binder waits 2 seconds for a reservation
@@ -69,6 +99,20 @@ Feature: The binder gives pods shares of GPUs
     And pod "late" has no label of a GPU group
     And pod "late" stays unbound
     And GPU group "b" has one reservation pod, on "n1"
+
+  @KAI-205
+  Scenario: A reservation pod that is created again has its time to report its GPU
+    Given the binder waits 2 seconds for a reservation
+    And a pod "late" that shares 1 GPUs
+    When a BindRequest "late" of pod "late" to "n1" for GPU groups "a" is created
+    And 3 seconds pass
+    Then BindRequest "late" fails with a reason
+    When the BindRequest "late" is deleted
+    And a BindRequest "again" of pod "late" to "n1" for GPU groups "a" with backoffLimit 9 is created
+    # A busy machine may need more than one attempt.
+    And each reservation pod of GPU group "a" reports GPU 3 until pod "late" is bound
+    Then pod "late" is bound to "n1"
+    And the ConfigMap "late-shares-0-evar" has "data.NVIDIA_VISIBLE_DEVICES" "3"
 
   @KAI-206 @KAI-212
   Scenario Outline: The pods of a GPU group share one reservation pod, which stays until the last of them has ended (<phase>)
@@ -90,6 +134,28 @@ Feature: The binder gives pods shares of GPUs
       | phase     |
       | Succeeded |
       | Failed    |
+
+  @KAI-212
+  Scenario: A reservation pod stays while the last pod of its group is being deleted
+    Given a pod "first" that shares 1 GPUs
+    And a pod "second" that shares 1 GPUs
+    And a pod "other" that shares 1 GPUs
+    And a BindRequest "first" of pod "first" to "n1" for GPU groups "a"
+    And the reservation pod of GPU group "a" reports GPU 2
+    And a BindRequest "second" of pod "second" to "n1" for GPU groups "a"
+    And a BindRequest "other" of pod "other" to "n1" for GPU groups "b"
+    And the reservation pod of GPU group "b" reports GPU 3
+    Then pod "first" is bound to "n1"
+    And pod "second" is bound to "n1"
+    And pod "other" is bound to "n1"
+    # It still runs.
+    Given the Pod "first" is being deleted
+    When pod "second" is deleted
+    And pod "other" is deleted
+    Then GPU group "b" has no reservation pod
+    And GPU group "a" has one reservation pod, on "n1"
+    Given "metadata.finalizers" of the Pod "first" is set to null
+    Then GPU group "a" has no reservation pod
 
   @KAI-207
   Scenario: A pod with two GPU groups sees the GPUs of both in their order
@@ -141,6 +207,20 @@ Feature: The binder gives pods shares of GPUs
     And the ConfigMap "third-shares-0-evar" is gone
     And pod "first" has the labels of GPU groups "a"
 
+  @KAI-209c @needs:faults
+  Scenario: A pod whose binding was processed without a response keeps its share
+    Given a pod "train" that shares 1 GPUs
+    And the API server loses its answers to the next 1 bindings of Pod
+    When a BindRequest "train" of pod "train" to "n1" for GPU groups "a" is created
+    And each reservation pod of GPU group "a" reports GPU 3 until pod "train" is bound
+    And every fault has affected a request
+    Then pod "train" is bound to "n1"
+    And the BindRequest "train" has "status.phase" like "Succeeded|Failed"
+    And pod "train" has the labels of GPU groups "a"
+    And the ConfigMap "train-shares-0" has "data.GPU_PORTION" "0.50"
+    And the ConfigMap "train-shares-0-evar" has "data.NVIDIA_VISIBLE_DEVICES" "3"
+    And GPU group "a" has one reservation pod, on "n1"
+
   @KAI-209b @needs:faults
   Scenario: A failed binding leaves no unused reservation pod, and a used one stays
     Given a pod "first" that shares 1 GPUs
@@ -176,6 +256,23 @@ Feature: The binder gives pods shares of GPUs
     When pod "first" is deleted
     Then GPU group "a" has one reservation pod, on "n1"
     When the reservation pod of GPU group "b" reports GPU 5
+    Then pod "second" is bound to "n1"
+    And the ConfigMap "second-shares-0-evar" has "data.NVIDIA_VISIBLE_DEVICES" "5,2"
+
+  @KAI-210
+  Scenario: A reservation pod stays for a BindRequest that has failed and is tried again
+    Given the binder waits 2 seconds for a reservation
+    And a pod "first" that shares 1 GPUs
+    And a pod "second" that shares 2 GPUs
+    When a BindRequest "first" of pod "first" to "n1" for GPU groups "a" is created
+    And each reservation pod of GPU group "a" reports GPU 2 until pod "first" is bound
+    Then pod "first" is bound to "n1"
+    When a BindRequest "second" of pod "second" to "n1" for GPU groups "b, a" with backoffLimit 9 is created
+    And 3 seconds pass
+    Then BindRequest "second" fails with a reason
+    When pod "first" is deleted
+    Then GPU group "a" has one reservation pod, on "n1"
+    When each reservation pod of GPU group "b" reports GPU 5 until pod "second" is bound
     Then pod "second" is bound to "n1"
     And the ConfigMap "second-shares-0-evar" has "data.NVIDIA_VISIBLE_DEVICES" "5,2"
 

@@ -83,6 +83,36 @@ Feature: The binder waits for binding conditions
     Then pod "late" is bound to "n1"
     And claim "mine" is reserved for exactly the pods "train, late"
 
+  @DRA-250b @gate:DRAExtendedResource
+  Scenario: A pod with extended resources is bound once their device is ready
+    Given node "n1"
+    And a ResourceSlice "slow" with:
+      """
+      nodeName: $(node:n1)
+      pool: {name: slow, generation: 1, resourceSliceCount: 1}
+      devices: [{name: dev, bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}]
+      """
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    And a claim "mine" that an earlier attempt left for the extended resources of pod "train" on class "accelerator"
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      extendedResourceClaimAllocation:
+        deviceRequests:
+          - {name: container-0-request-0, exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}}
+        containerMappings:
+          - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
+        allocation:
+          devices:
+            results:
+              - {request: container-0-request-0, driver: $(sim), pool: slow, device: dev,
+                 bindingConditions: [dra.test/ready], bindingFailureConditions: [dra.test/failed]}
+      """
+    Then claim "mine" is reserved for pod "train"
+    And pod "train" stays unbound
+    When device "dev" of claim "mine" reports "dra.test/ready" True
+    Then pod "train" is bound to "n1"
+
   @DRA-251b
   Scenario: A device that fails to get ready fails the BindRequest
     Given node "n1"

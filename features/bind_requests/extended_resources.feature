@@ -66,6 +66,30 @@ Feature: Extended resources in BindRequests
     And the status of pod "train" maps container "main" to [container-0-request-1] of "$(suffix).dra.test/nic"
     And pod "train" is bound to "n1"
 
+  @KAI-118 @component:binder @needs:faults
+  Scenario: The pod's status names the claim although the API server refuses an update of it
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    And the API server answers 500 to the next 1 status updates of Pod
+    When a BindRequest "train" of pod "train" to "n1" is created with:
+      """
+      backoffLimit: 3
+      extendedResourceClaimAllocation:
+        deviceRequests:
+          - name: container-0-request-0
+            exactly: {deviceClassName: $(class:accelerator), allocationMode: ExactCount, count: 1}
+        containerMappings:
+          - {containerName: main, resourceName: $(suffix).dra.test/gpu, requestName: container-0-request-0}
+        allocation:
+          devices: {results: [{request: container-0-request-0, driver: $(sim), pool: $(node:n1), device: dev-1}]}
+          nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}
+      """
+    And every fault has affected a request
+    Then pod "train" is bound to "n1"
+    And the extended resource claim of pod "train" is allocated the devices "dev-1"
+    And the status of pod "train" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu"
+
   @KAI-119 @component:binder
   Scenario: An existing claim is used
     Given node "n1" with 2 devices
