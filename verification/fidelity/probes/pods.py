@@ -141,7 +141,12 @@ def _bindings() -> Iterator[Probe]:
     endpoint = _ONE + "/binding"
     node = get(_ONE, keep=("spec.nodeName", "status.conditions", "metadata.annotations", "metadata.labels"))
     gated = post(PODS, pod(schedulingGates=[{"name": "example.com/wait"}]), keep="none")
+    # Two of each: one that the Binding has as well, with another value.
+    own, more = {"example.com/both": "pod", "pod": "a"}, {"example.com/both": "binding", "binding": "b"}
+    marked = post(PODS, {**pod(), "metadata": {"name": "p", "labels": own, "annotations": own}}, keep="none")
     table: dict[str, tuple[Step, ...]] = {
+        "labels-beside": (marked, post(endpoint, _binding(metadata={"labels": more})), node),
+        "annotations-beside": (marked, post(endpoint, _binding(metadata={"annotations": more})), node),
         "bound": (first, post(endpoint, _binding()), node),
         "twice": (first, post(endpoint, _binding(), keep="none"), post(endpoint, _binding("n-2")), node),
         "same-twice": (first, post(endpoint, _binding(), keep="none"), post(endpoint, _binding())),

@@ -99,6 +99,10 @@ def _generated() -> Iterator[Probe]:
     long = "a" * 300
     yield Probe("verbs/generate-name-invalid", (post(MAPS, config_map("", generateName="Bad_")),))
     yield Probe("verbs/generate-name-long", (post(MAPS, config_map("", generateName="a" * 250), keep="code"),))
+    # Names of Services have at most 63 characters: longer prefixes are cut, so that the suffix fits.
+    for length in (58, 59, 62):
+        named = {"metadata": {"generateName": "a" * length}, "spec": {"ports": [{"port": 80}]}}
+        yield Probe(f"verbs/generate-name-cut-{length}", (post(NS + "/services", named, keep="code"),))
     yield Probe("verbs/name-long", (post(MAPS, config_map(long)),))
 
 
