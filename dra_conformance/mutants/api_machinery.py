@@ -43,6 +43,21 @@ def _(patch: Patch) -> None:
     patch.wrap("apiserver_emulator.handlers.write:delete_object", _without_dry_run)
 
 
+@mutant("dry-run-creates-a-second-object", rule="DRA-380")
+def _(patch: Patch) -> None:
+    """A dry run that creates an object does not notice that its name is taken."""
+
+    def make(original: _Function) -> _Function:
+        def commit(core: Any, resource: Any, info: Any, ctx: Any, obj: Any) -> Any:
+            meta = obj["metadata"]
+            found = core.store.get(resource.storage_key, (meta.get("namespace", ""), meta["name"]))
+            return found if ctx.dry_run and found is not None else original(core, resource, info, ctx, obj)
+
+        return commit
+
+    patch.wrap("apiserver_emulator.registry.create:_commit", make)
+
+
 def _without_precondition(patch: Patch, field: str) -> None:
     """Ignore one precondition of a deletion."""
 
@@ -92,6 +107,24 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """An update with an old resourceVersion overwrites newer changes."""
     _without_metadata(patch, "resourceVersion")
+
+
+@mutant("update-with-a-greater-version", rule="DRA-382c")
+def _(patch: Patch) -> None:
+    """Only a resourceVersion that is smaller than the stored one is a conflict."""
+
+    def make(original: _Function) -> _Function:
+        def prepare(
+            core: Any, resource: Any, info: Any, ctx: Any, new: Any, old: Any, *args: Any, **options: Any
+        ) -> Any:
+            stored = old.obj["metadata"]["resourceVersion"]
+            if int(new["metadata"].get("resourceVersion") or 0) > int(stored):
+                new["metadata"]["resourceVersion"] = stored
+            return original(core, resource, info, ctx, new, old, *args, **options)
+
+        return prepare
+
+    patch.wrap(f"{_UPDATE}:_prepare", make)
 
 
 def _without_carried(patch: Patch, field: str) -> None:
@@ -169,6 +202,20 @@ def _(patch: Patch) -> None:
     patch.wrap(_METADATA, make)
 
 
+@mutant("finalizer-exchanged-while-deleting", rule="DRA-384")
+def _(patch: Patch) -> None:
+    """A finalizer of an object that is being deleted can be replaced by a new one."""
+
+    def make(original: _Function) -> _Function:
+        def validate(new: Any, old: Any, **options: Any) -> Any:
+            grows = len(new.get("finalizers") or ()) > len(old.get("finalizers") or ())
+            return [e for e in original(new, old, **options) if grows or e.field != "metadata.finalizers"]
+
+        return validate
+
+    patch.wrap(_METADATA, make)
+
+
 @mutant("finalizers-are-ignored-by-deletion", rule="DRA-384")
 def _(patch: Patch) -> None:
     """DELETE removes an object at once, although it has finalizers."""
@@ -200,6 +247,31 @@ def _(patch: Patch) -> None:
         return lambda found, since: original(found, since - 1)
 
     patch.wrap("apiserver_emulator.store:Store._after", make)
+
+
+def _compacted(patch: Patch, to: Callable[[int], int]) -> None:
+    """Let watches begin at a version before the oldest change that is left: `to(version of the last change lost)`."""
+
+    def make(original: _Function) -> _Function:
+        def drop(self: Any, found: Any) -> None:
+            original(self, found)
+            found.compacted = to(found.compacted)
+
+        return drop
+
+    patch.wrap("apiserver_emulator.store:Store._drop_oldest", make)
+
+
+@mutant("watch-begins-at-the-oldest-change-left", rule="DRA-385b")
+def _(patch: Patch) -> None:
+    """A watch from a version that is too old delivers what is left."""
+    _compacted(patch, lambda version: 0)
+
+
+@mutant("watch-misses-one-lost-change", rule="DRA-385b")
+def _(patch: Patch) -> None:
+    """A watch that misses only the last of the lost changes is not refused."""
+    _compacted(patch, lambda version: version - 1)
 
 
 def _relabelled(patch: Patch, wrong: Callable[[Any, bool, bool], str]) -> None:
@@ -316,6 +388,16 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_COLLECTOR}._blocks", lambda original: lambda *args: original(*args) and False)
 
 
+@mutant("foreground-deletion-ends-at-the-dependents", rule="DRA-388c")
+def _(patch: Patch) -> None:
+    """Foreground deletion deletes the dependents in the background."""
+
+    def make(original: _Function) -> _Function:
+        return lambda self, kind, key, record, policy: original(self, kind, key, record, "Background")
+
+    patch.wrap("apiserver_emulator.controllers.writes:ControllerWrites.delete_record", make)
+
+
 @mutant("foreground-deletion-waits-for-all", rule="DRA-388b")
 def _(patch: Patch) -> None:
     """An owner in foreground deletion waits for dependents that do not block it."""
@@ -341,6 +423,15 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The reference to a deleted owner stays in an object that has another owner."""
     patch.replace("apiserver_emulator.controllers.writes:ControllerWrites.remove_owners", lambda *_: None)
+
+
+@mutant("owners-of-an-update-are-not-noticed", rule="DRA-388")
+def _(patch: Patch) -> None:
+    """The owners of an object are looked up when it is created, not when an update changes them."""
+    patch.wrap(
+        "apiserver_emulator.controllers.thread:_owners_changed",
+        lambda original: lambda event: event.old is None and original(event),
+    )
 
 
 @mutant("only-the-first-owner-is-noticed", rule="DRA-388")

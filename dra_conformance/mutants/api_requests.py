@@ -72,6 +72,15 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_FORMATS}:merge", make)
 
 
+@mutant("merge-patch-stores-null-in-a-new-map", rule="DRA-391")
+def _(patch: Patch) -> None:
+    """A merge patch that adds a map stores the members that are null in it."""
+    patch.wrap(
+        f"{_FORMATS}:merge",
+        lambda original: lambda target, change: change if target is None else original(target, change),
+    )
+
+
 @mutant("json-patch-without-tests", rule="DRA-392")
 def _(patch: Patch) -> None:
     """The test operations of a JSON patch are ignored."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from dra_api.client import ApiError, KubeClient, Watch
+from dra_api.client import ApiError, Gone, KubeClient, Watch
 from dra_api.objects import RESOURCE_CLAIMS, Obj, name_of, uid_of
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
@@ -34,6 +34,7 @@ class History:
 
     former: Obj | None = None
     listed_version: str = ""
+    versions: list[str] = field(default_factory=list)
     expected: list[str] = field(default_factory=list)
     pages: list[list[str]] = field(default_factory=list)
     page_versions: list[str] = field(default_factory=list)
@@ -61,11 +62,11 @@ def _content(obj: Obj) -> Obj:
 
 @when("a dry run {verb:word} it")
 def _(world: World, verb: str) -> None:
-    """Create, label or delete the object with `dryRun=All`: `creates`, `labels` or `deletes`."""
+    """Create (also again), label or delete the object with `dryRun=All`: `creates`, `labels` or `deletes`."""
     obj, client = draft(world), world.client
     resource = manifests.resource_of(obj)
     requests: dict[str, Callable[[], Obj]] = {
-        "creates": lambda: client.create(resource, obj, dry_run=True),
+        "creates": lambda: client.create(resource, _anew(obj), dry_run=True),
         "labels": lambda: client.update(resource, with_field(world, "metadata.labels", {"dry": "run"}), dry_run=True),
         "deletes": lambda: client.delete(resource, name_of(obj), world.namespace, dry_run=True),
     }
@@ -97,14 +98,21 @@ def _(world: World) -> None:
     """Replace the object by one of the same name, with another uid."""
     former = draft(world)
     resource = manifests.resource_of(former)
-    again = copy.deepcopy(former)
-    again["metadata"] = {key: former["metadata"][key] for key in ("name", "namespace") if key in former["metadata"]}
     world.client.delete(resource, name_of(former), world.namespace)
     try:
-        world.state(Requests).draft = world.create(again)
+        world.state(Requests).draft = world.create(_anew(former))
     except ApiError as error:
         raise Untestable(f"the object cannot be created again: {error}") from error
     world.state(History).former = former
+
+
+def _anew(obj: Obj) -> Obj:
+    """Return what a stored object was made of: without the metadata that the API server has added."""
+    if not obj["metadata"].get("uid"):
+        return obj
+    again = copy.deepcopy(obj)
+    again["metadata"] = {key: obj["metadata"][key] for key in ("name", "namespace") if key in obj["metadata"]}
+    return again
 
 
 @when("it is deleted with the {field:word} of the {which:word} object")
@@ -125,6 +133,15 @@ def _(world: World, field: str, which: str) -> None:
     obj = _former(world) if which == "former" else draft(world)
     changed = with_field(world, "metadata.labels", {"changed": "yes"})
     changed["metadata"][field] = obj["metadata"][field]
+    attempt(world, lambda: world.client.update(manifests.resource_of(changed), changed))
+
+
+@when("it is updated with the resourceVersion of an object that was created later")
+def _(world: World) -> None:
+    """Add a label with a resourceVersion that is greater than the object's."""
+    later = _copy(world, "later")
+    changed = with_field(world, "metadata.labels", {"changed": "yes"})
+    changed["metadata"]["resourceVersion"] = later["metadata"]["resourceVersion"]
     attempt(world, lambda: world.client.update(manifests.resource_of(changed), changed))
 
 
@@ -329,6 +346,34 @@ def _(world: World, selector: str) -> None:
     _resume(world, selector)
 
 
+@when('the ResourceClaim "{name}" is changed {count:d} times to an object of {size:d} kB')
+def _(world: World, name: str, count: int, size: int) -> None:
+    """Write an annotation of this size, with another number each time."""
+    for number in range(count):
+
+        def annotate(obj: Obj, number: int = number) -> None:
+            obj["metadata"]["annotations"] = {"number": str(number), "filler": "x" * size * 1000}
+
+        changed = world.update(RESOURCE_CLAIMS, name, annotate)
+        world.state(History).versions.append(str(changed["metadata"]["resourceVersion"]))
+
+
+@then("a watch from each of these versions delivers all later ones, or none and 410")
+def _(world: World) -> None:
+    """Watches from the list and from each change are complete or refused as too old, the last one is complete."""
+    _finish(world, "")
+    history = world.state(History)
+    for number, version in enumerate([history.listed_version, *history.versions]):
+        wanted = history.versions[number:]
+        try:
+            seen = [at for _, at in _watched(world, version, "")]
+        except Gone:
+            if wanted:
+                continue
+            seen = ["410"]
+        world.check(seen == wanted, f"a watch from version {version} misses no change", expected=wanted, observed=seen)
+
+
 def _resume(world: World, selector: str) -> None:
     _finish(world, selector)
     all_events = _watched(world, world.state(History).listed_version, selector)
@@ -415,13 +460,37 @@ def _owner(world: World, name: str) -> Obj:
 @given('it is owned by the claims "{names}"')
 def _(world: World, names: str) -> None:
     """Create claims and make them owners of the manifest, in this order."""
-    owners = []
-    for name in words(names):
-        uid = uid_of(_owner(world, name))
-        owners.append(
-            {"apiVersion": RESOURCE_CLAIMS.api_version, "kind": RESOURCE_CLAIMS.kind, "name": name, "uid": uid}
-        )
-    draft(world)["metadata"]["ownerReferences"] = owners
+    draft(world)["metadata"]["ownerReferences"] = [_reference(_owner(world, name)) for name in words(names)]
+
+
+def _reference(owner: Obj) -> Obj:
+    return {
+        "apiVersion": RESOURCE_CLAIMS.api_version,
+        "kind": RESOURCE_CLAIMS.kind,
+        "name": name_of(owner),
+        "uid": uid_of(owner),
+    }
+
+
+@when('the claim "{name}" becomes its owner')
+def _(world: World, name: str) -> None:
+    """Add the only owner reference of the stored object."""
+    _set_owner(world, world.client.get(RESOURCE_CLAIMS, name, world.namespace))
+
+
+@when("its owner becomes a claim that was deleted")
+def _(world: World) -> None:
+    """Replace the owner references of the stored object by one to a claim that no longer exists."""
+    gone = _owner(world, "deleted-before")
+    world.client.delete(RESOURCE_CLAIMS, name_of(gone), world.namespace)
+    _set_owner(world, gone)
+
+
+def _set_owner(world: World, owner: Obj) -> None:
+    def own(obj: Obj) -> None:
+        obj["metadata"]["ownerReferences"] = [_reference(owner)]
+
+    world.update(RESOURCE_CLAIMS, name_of(draft(world)), own)
 
 
 @when('the owner "{name}" is deleted and created again')

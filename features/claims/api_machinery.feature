@@ -11,6 +11,14 @@ Feature: What controllers rely on in the API server
     And it is not stored
 
   @DRA-380
+  Scenario: A dry run that creates an object of a name that is taken is refused
+    Given the manifest "claims/claim"
+    And it is created
+    When a dry run creates it
+    Then the API server refuses it with 409 AlreadyExists
+    And it is stored unchanged
+
+  @DRA-380
   Scenario Outline: A dry run that <verb> an object changes nothing
     Given the manifest "claims/claim"
     And it is created
@@ -74,6 +82,14 @@ Feature: What controllers rely on in the API server
       | uid             |
       | resourceVersion |
 
+  @DRA-382c
+  Scenario: An update with the version of a later object changes nothing
+    Given the manifest "claims/claim"
+    And it is created
+    When it is updated with the resourceVersion of an object that was created later
+    Then the API server refuses it with 409 Conflict
+    And it is stored unchanged
+
   @DRA-382b
   Scenario Outline: An update cannot change the <field> of an object
     Given the manifest "claims/slice"
@@ -111,6 +127,8 @@ Feature: What controllers rely on in the API server
     And its "metadata.finalizers" reads [example.com/b]
     When its "metadata.finalizers" is updated to [example.com/b, example.com/c]
     Then the API server refuses it with 422 Invalid
+    When its "metadata.finalizers" is updated to [example.com/c]
+    Then the API server refuses it with 422 Invalid
     When its "metadata.finalizers" is updated to []
     Then the API server accepts it
     And it is not stored
@@ -123,6 +141,15 @@ Feature: What controllers rely on in the API server
     When the ResourceClaims "label a x=1, delete b, create c, label a x=2, delete a, create a"
     Then a watch from the list with labels "" delivers "MODIFIED a, DELETED b, ADDED c, MODIFIED a, DELETED a, ADDED a"
     And a watch from each event delivers the events after it
+
+  @DRA-385b
+  Scenario: A watch from an earlier version delivers every later change, or none and 410
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a"
+    And a list of ResourceClaims
+    # More than some API servers keep for watches.
+    When the ResourceClaim "a" is changed 14 times to an object of 200 kB
+    Then a watch from each of these versions delivers all later ones, or none and 410
 
   @DRA-386
   Scenario: A watch with a selector delivers objects that begin and cease to match
@@ -204,6 +231,33 @@ Feature: What controllers rely on in the API server
     Then it stays, owned by the claims "c"
     When the owner "c" is deleted and created again
     Then it is garbage-collected
+
+  @DRA-388
+  Scenario: An object that gets a missing owner later is garbage-collected
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create other"
+    And it is created
+    When the claim "other" becomes its owner
+    Then it stays, owned by the claims "other"
+    When its owner becomes a claim that was deleted
+    Then it is garbage-collected
+
+  @DRA-388c
+  Scenario: Foreground deletion keeps an owner until the dependents of its dependents are gone
+    Given the manifest "claims/claim"
+    And the ResourceClaims "create a"
+    And ResourceClaims with owners:
+      | name       | owners | blocks | finalizer     |
+      | child      | a      | yes    |               |
+      | grandchild | child  | yes    | example.com/x |
+    When the ResourceClaim "a" is deleted with the propagation policy Foreground
+    Then the ResourceClaim "grandchild" has "metadata.deletionTimestamp" set
+    And the ResourceClaim "child" keeps "metadata.deletionTimestamp" set
+    And the ResourceClaim "a" keeps "metadata.deletionTimestamp" set
+    When "metadata.finalizers" of the ResourceClaim "grandchild" is set to null
+    Then the ResourceClaim "grandchild" is gone
+    And the ResourceClaim "child" is gone
+    And the ResourceClaim "a" is gone
 
   @DRA-388b
   Scenario: Foreground deletion keeps an owner until the dependents that block it are gone

@@ -94,7 +94,8 @@ Feature: Selectors, patches and applies
     And its "metadata.labels" reads {app: y, team: a, zone: z}
     And its "metadata.finalizers" reads [example.com/b]
     And its "spec.devices.requests[0].name" reads r
-    When a merge patch of it is {metadata: {finalizers: null, annotations: {note: a}}}
+    # A map that is new has no member that the patch removes.
+    When a merge patch of it is {metadata: {finalizers: null, annotations: {gone: null, note: a}}}
     Then its "metadata.finalizers" reads null
     And its "metadata.annotations" reads {note: a}
     And its "metadata.labels" reads {app: y, team: a, zone: z}
