@@ -692,6 +692,58 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_BASE}.dra.authorization:ARBITRARY", "any-node:")
 
 
+@mutant("report-of-another-driver-removed", rule="DRA-098")
+def _(patch: Patch) -> None:
+    """The removal of a driver's last report needs no permission."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda new, old: original(new, old) & {report["driver"] for report in new.get("devices") or ()}
+
+    patch.wrap(f"{_BASE}.dra.authorization:modified_drivers", make)
+
+
+@mutant("consumer-known-by-its-name", rule="DRA-085")
+def _(patch: Patch) -> None:
+    """A claim that is being deleted accepts a new consumer that has the name of an old one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(claim: Any, reserved: Any, before: Any) -> Any:
+            known = before.get("reservedFor") or []
+            names = [consumer["name"] for consumer in known]
+            renewed = [consumer for consumer in reserved if consumer["name"] in names]
+            return original(claim, reserved, {**before, "reservedFor": [*known, *renewed]})
+
+        return check
+
+    patch.wrap(f"{_BASE}.dra.claim_status:_reservation", make)
+
+
+def _with_mutable_node(patch: Patch, which: Callable[[Any, Any], bool]) -> None:
+    """Let the node name of a slice change if `which(new spec, old spec)`."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def validate(spec: Any, old: Any, rules: Any) -> Any:
+            if old is not None and which(spec, old):
+                old = {**old, "nodeName": spec.get("nodeName")}
+            return original(spec, old, rules)
+
+        return validate
+
+    patch.wrap(f"{_BASE}.dra.resource_slice:_spec", make)
+
+
+@mutant("slice-gets-a-node", rule="DRA-053")
+def _(patch: Patch) -> None:
+    """A slice without a node can get one."""
+    _with_mutable_node(patch, lambda spec, old: "nodeName" not in old)
+
+
+@mutant("slice-loses-its-node", rule="DRA-053")
+def _(patch: Patch) -> None:
+    """A slice of one node can become one of all nodes."""
+    _with_mutable_node(patch, lambda spec, old: "nodeName" not in spec)
+
+
 @mutant("unchanged-device-status-authorized", rule="DRA-099")
 def _(patch: Patch) -> None:
     """Permission is required for every driver in the status, even for unchanged entries."""

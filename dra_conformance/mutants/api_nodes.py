@@ -57,6 +57,26 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_NODES}:NodeAuthorizer._slice", lambda original: lambda self, node, info: (True, ""))
 
 
+def _without_operator(patch: Patch) -> None:
+    """Look at field and value of a field selector only, so that it may exclude the node."""
+    patch.replace(
+        f"{_NODES}:_selects",
+        lambda info, field, value: info.field_selector in (f"{field}={value}", f"{field}!={value}"),
+    )
+
+
+@mutant("a-node-sees-the-slices-of-all-others", rule="DRA-081")
+def _(patch: Patch) -> None:
+    """A node may list and watch the slices of all nodes but itself."""
+    _without_operator(patch)
+
+
+@mutant("a-node-deletes-the-slices-of-all-others", rule="DRA-081b")
+def _(patch: Patch) -> None:
+    """A node may delete the slices of all nodes but itself."""
+    _without_operator(patch)
+
+
 @mutant("a-node-deletes-all-slices", rule="DRA-081b")
 def _(patch: Patch) -> None:
     """A node may delete slices by a collection request without a selector."""

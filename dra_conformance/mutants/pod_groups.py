@@ -382,6 +382,14 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_PROTECTION}.release", released)
 
 
+@mutant("group-waits-for-failed-pods", rule="DRA-554b", **ON)
+def _(patch: Patch) -> None:
+    """A PodGroup in deletion waits for pods that have failed."""
+    patch.replace(
+        "apiserver_emulator.controllers.pod_groups:_has_ended", lambda pod: pod["status"].get("phase") == "Succeeded"
+    )
+
+
 @mutant("group-protected-for-ever", rule="DRA-554b", **ON)
 def _(patch: Patch) -> None:
     """A deleted group stays when its last pod is gone."""

@@ -287,6 +287,7 @@ Feature: API validation of the status of ResourceClaims
       | what       | value                                                                     |
       | one more   | [{apiGroup: dra.test, resource: widgets, name: p, uid: u}, {apiGroup: dra.test, resource: widgets, name: q, uid: v}]    |
       | another    | [{apiGroup: dra.test, resource: widgets, name: q, uid: v}]                                       |
+      | a new one of the same name | [{apiGroup: dra.test, resource: widgets, name: p, uid: v}]                       |
 
   @DRA-085
   Scenario: A consumer can be removed from a claim that is being deleted

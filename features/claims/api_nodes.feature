@@ -52,9 +52,11 @@ Feature: Permissions of nodes for slices and claims
       | lists   | of another node  | spec.nodeName=$(node:n2)   | is refused  | refuses it with 403 Forbidden |
       | lists   | of a driver      | spec.driver=api.dra.test   | is refused  | refuses it with 403 Forbidden |
       | lists   | of all nodes     |                            | is refused  | refuses it with 403 Forbidden |
+      | lists   | of all others    | spec.nodeName!=$(node:n1)  | is refused  | refuses it with 403 Forbidden |
       | watches | of its own       | spec.nodeName=$(node:n1)   | sees them   | accepts it                    |
       | watches | of another node  | spec.nodeName=$(node:n2)   | is refused  | refuses it with 403 Forbidden |
       | watches | of all nodes     |                            | is refused  | refuses it with 403 Forbidden |
+      | watches | of all others    | spec.nodeName!=$(node:n1)  | is refused  | refuses it with 403 Forbidden |
 
   @DRA-081b
   Scenario: A node deletes all slices of its own
@@ -75,6 +77,7 @@ Feature: Permissions of nodes for slices and claims
     Examples:
       | what            | selector                            |
       | of another node | spec.nodeName=$(node:two)           |
+      | of all others   | spec.nodeName!=$(node:one)          |
       | of a driver     | spec.driver=one-$(suffix).dra.test  |
       | of all nodes    |                                     |
 

@@ -51,6 +51,19 @@ Feature: Permissions for the status of ResourceClaims
       | reports on its devices on any node  | d.test | accepts it                                |
       | does not report for other drivers   | e.test | refuses it: Forbidden at "status.devices" |
 
+  @DRA-098
+  Scenario Outline: A driver's controller <what> from a claim of two drivers
+    Given user "writer" may "arbitrary-node:update" resourceclaims/driver named "d.test"
+    And its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}, {request: r, driver: e.test, pool: p, device: e}]}}
+    And its status "status.devices" is [{driver: d.test, pool: p, device: d}, {driver: e.test, pool: p, device: e}]
+    When user "writer" updates its status "status.devices" to <left>
+    Then the API server <answer>
+
+    Examples:
+      | what                                       | left                                      | answer                                    |
+      | removes its own report                     | [{driver: e.test, pool: p, device: e}]    | accepts it                                |
+      | does not remove the report of another      | [{driver: d.test, pool: p, device: d}]    | refuses it: Forbidden at "status.devices" |
+
   @DRA-099
   Scenario: Reordering the device status needs no driver permission
     Given its status "status.allocation" is {devices: {results: [{request: r, driver: d.test, pool: p, device: d}, {request: r, driver: e.test, pool: p, device: e}]}}

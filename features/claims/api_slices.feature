@@ -481,6 +481,19 @@ Feature: API validation of ResourceSlices
       | node   | spec.nodeName  | other           |
 
   @DRA-053
+  Scenario Outline: A slice of <before> does not become one of <after>
+    Given the manifest "claims/slice"
+    And "spec" is {driver: api.dra.test, <first>, pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: []}
+    And it is created
+    When its "spec" is updated to {driver: api.dra.test, <second>, pool: {name: p, generation: 1, resourceSliceCount: 1}, devices: []}
+    Then the API server refuses it: Invalid at "spec.nodeName"
+
+    Examples:
+      | before    | after     | first          | second         |
+      | all nodes | one node  | allNodes: true | nodeName: n    |
+      | one node  | all nodes | nodeName: n    | allNodes: true |
+
+  @DRA-053
   Scenario Outline: The <what> of a slice can be changed
     Given the manifest "claims/slice"
     And it is created

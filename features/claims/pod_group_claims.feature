@@ -139,12 +139,14 @@ Feature: Claims of PodGroups
     And a workload PodGroup "other" using template "labelled" as "gpu"
     And a pod "a" of workload PodGroup "train" using template "labelled" as "gpu"
     And a pod "b" of workload PodGroup "train" using template "labelled" as "gpu"
-    And a pod "c" of workload PodGroup "other" using template "labelled" as "gpu"
+    And a pod "c" of workload PodGroup "train" using template "labelled" as "gpu"
+    And a pod "d" of workload PodGroup "other" using template "labelled" as "gpu"
     When workload PodGroup "train" is deleted
     Then workload PodGroup "train" stays in deletion
     When "status.phase" of the Pod "a" is set to Succeeded
+    And "status.phase" of the Pod "b" is set to Failed
     Then workload PodGroup "train" stays in deletion
-    When pod "b" is force-deleted
+    When pod "c" is force-deleted
     Then workload PodGroup "train" is gone
 
   @DRA-554c @gate:DRAWorkloadResourceClaims
