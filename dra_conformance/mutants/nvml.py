@@ -11,6 +11,7 @@ from typing import Any
 
 from dra_conformance.engine.mutation import Patch, mutant
 from fake_nvml.boards import Board
+from fake_nvml.state import get_field
 from fake_nvml.xids import SYSTEM_EVENT, SYSTEM_EVENT_UNBIND, Effects
 
 
@@ -519,6 +520,16 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """Every GPU is below a root port of its own, also those on one PCIe switch."""
     patch.wrap("fake_nvml.driver_root:root_port", lambda original: lambda state, gpu: f"{original(state, gpu)}{gpu}")
+
+
+@mutant("one-root-port-without-switches", rule="NVML-087")
+def _(patch: Patch) -> None:
+    """All GPUs without a PCIe switch are below one root port."""
+
+    def port(original: Callable[..., str]) -> Callable[..., str]:
+        return lambda state, gpu: original(state, 0 if get_field(state.gpus[gpu], "pcie_switch")[1] else gpu)
+
+    patch.wrap("fake_nvml.driver_root:root_port", port)
 
 
 @mutant("unbound-gpu-still-counted", rule="NVML-088")

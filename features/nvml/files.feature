@@ -69,6 +69,16 @@ Feature: Files of the machine that belong to NVML's GPUs
       | device files of the driver that are missing         | none                                                   |
       | device files with the numbers of another device     | none                                                   |
 
+  @NVML-087 @needs:chosen-gpus
+  Scenario: GPUs without a PCIe switch are each below a root port of their own
+    Given NVML on the GPUs of "gb200-nvl72-node"
+    Then these values agree for GPU 0
+      | value                         | expected |
+      | GPUs below its PCIe root port | 0        |
+    And these values agree for GPU 2
+      | value                         | expected |
+      | GPUs below its PCIe root port | 2        |
+
   @NVML-050 @needs:chosen-gpus
   Scenario: A MIG layout that exists from the start has capability files
     Given NVML on the GPUs of "dgx-h100-mig"
