@@ -126,6 +126,9 @@ def test_a_daemon_is_ready_alone_unless_it_waits_for_all_nodes(rack: Callable[..
     full.start(2)
     full.name(0, 1, 2)
     wait_until(lambda: full.control(0, "-q") == (0, "READY\n"))
+    full.processes[2].kill()
+    wait_until(lambda: full.nodes(0) == ["self", "connected", "lost"])
+    assert full.control(0, "-q") == (0, "NOT_READY\n")
 
 
 def test_a_daemon_ends_on_sigterm(rack: Callable[..., Rack]) -> None:
