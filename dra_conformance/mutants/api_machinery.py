@@ -82,6 +82,40 @@ def _(patch: Patch) -> None:
     _without_precondition(patch, "resourceVersion")
 
 
+def _marked_again(patch: Patch, again: Callable[[Any, Any, Any], Any]) -> None:
+    """Mark an object in deletion by `again(mark, metadata, options)`; `mark(options)` does it as upstream."""
+
+    def make(original: _Function) -> _Function:
+        def mark(core: Any, resource: Any, old: Any, options: Any) -> Any:
+            meta = old.obj["metadata"]
+            if "deletionTimestamp" not in meta:
+                return original(core, resource, old, options)
+            return again(lambda changed: original(core, resource, old, changed), meta, options)
+
+        return mark
+
+    patch.wrap(f"{_DELETE}:_mark", make)
+
+
+@mutant("second-deletion-lengthens", rule="DRA-381b")
+def _(patch: Patch) -> None:
+    """A second deletion with a longer grace period lengthens the first one."""
+
+    def again(mark: Callable[[Any], Any], meta: Any, options: Any) -> Any:
+        found, seconds = mark(options), options.get("gracePeriodSeconds") or 0
+        if found is not None and seconds > meta.get("deletionGracePeriodSeconds", 0):
+            found["metadata"]["deletionGracePeriodSeconds"] = seconds
+        return found
+
+    _marked_again(patch, again)
+
+
+@mutant("second-deletion-is-ignored", rule="DRA-381b")
+def _(patch: Patch) -> None:
+    """A second deletion does not change the grace period of the first one."""
+    _marked_again(patch, lambda mark, meta, options: mark({**options, "gracePeriodSeconds": None}))
+
+
 def _without_metadata(patch: Patch, field: str) -> None:
     """Ignore a field of the metadata in the body of an update."""
 

@@ -45,6 +45,14 @@ def _(world: World, name: str, policy: str) -> None:
     world.settle()
 
 
+@when("it is deleted with a grace period of {seconds:d} s")
+def _(world: World, seconds: int) -> None:
+    """Delete the object with `gracePeriodSeconds`."""
+    obj, client = draft(world), world.client
+    resource = manifests.resource_of(obj)
+    attempt(world, lambda: client.delete(resource, name_of(obj), world.namespace, grace_period_seconds=seconds))
+
+
 @when("a dry run in the query deletes it")
 def _(world: World) -> None:
     """Delete the object with `?dryRun=All` and without a body, as `kubectl delete --raw` does."""

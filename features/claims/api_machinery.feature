@@ -65,6 +65,20 @@ Feature: What controllers rely on in the API server
       | uid             |
       | resourceVersion |
 
+  @DRA-381b
+  Scenario: A second deletion of a pod shortens its grace period and does not lengthen it
+    Given the manifest "claims/pod"
+    And "spec.nodeName" is $(node:without-kubelet)
+    And it is created
+    When it is deleted with a grace period of 60 s
+    Then its stored "metadata.deletionGracePeriodSeconds" reads 60
+    When it is deleted with a grace period of 90 s
+    Then its stored "metadata.deletionGracePeriodSeconds" reads 60
+    When it is deleted with a grace period of 30 s
+    Then its stored "metadata.deletionGracePeriodSeconds" reads 30
+    When it is deleted with a grace period of 0 s
+    Then it is not stored
+
   @DRA-382
   Scenario Outline: An update with the <field> of a replaced object changes nothing
     Given the manifest "claims/claim"
