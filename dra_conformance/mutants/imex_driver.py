@@ -234,6 +234,18 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PREPARER}.is_gone", lambda self, uid, entry: False)
 
 
+@mutant("clean-up-ends-at-a-claim-that-fails", rule="NV-381c")
+def _(patch: Patch) -> None:
+    """A clean-up ends at the first claim that cannot be unprepared."""
+
+    def clean_stale(self: Any) -> None:
+        # By name: the scenario's first claim is the one that fails.
+        for uid, entry in sorted(self._checkpoint.claims().items(), key=lambda item: item[1].name):
+            self.clean(uid, entry)
+
+    patch.replace(f"{PREPARER}.clean_stale", clean_stale)
+
+
 @mutant("waiting-claims-aborted-at-start", rule="NV-381b")
 def _(patch: Patch) -> None:
     """A driver that starts takes the claims that waited before for aborted ones."""

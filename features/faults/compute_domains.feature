@@ -154,3 +154,35 @@ Feature: A ComputeDomain controller whose requests fail
       | answers 500 to               |
       | loses its answers to         |
       | breaks the connection before |
+
+  @NV-381c @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet @profile:faults
+  Scenario: A deleted claim whose node label cannot be removed does not keep others from being unprepared
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a ComputeDomain "other" for 1 nodes
+    And a channel claim "first" on "n1" for ComputeDomain "job"
+    And a channel claim "second" on "n1" for ComputeDomain "other"
+    And a channel claim "third" on "n1" for ComputeDomain "other"
+    And a channel claim "whole" on "n1" for ComputeDomain "other"
+    When Prepare of claim "first" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    # The node is in the ComputeDomain of the first claim, so these change nothing on it.
+    When Prepare of claims "second, third, whole" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain driver on "n1" comes to have claim "second" as PrepareStarted in its checkpoint
+    And the ComputeDomain driver on "n1" comes to have claim "third" as PrepareStarted in its checkpoint
+    And the ComputeDomain driver on "n1" comes to have claim "whole" as PrepareStarted in its checkpoint
+    Given the API server answers 500 to the next 1000 updates of Node
+    When the ResourceClaim "first" is deleted
+    And the ResourceClaim "second" is deleted
+    And the ResourceClaim "third" is deleted
+    And the ResourceClaim "whole" is deleted
+    Then the ResourceClaim "first" is gone
+    And the ResourceClaim "second" is gone
+    And the ResourceClaim "third" is gone
+    And the ResourceClaim "whole" is gone
+    When the ComputeDomain driver on "n1" is restarted
+    Then the ComputeDomain driver on "n1" comes to have claim "second" as PrepareAborted in its checkpoint
+    And the ComputeDomain driver on "n1" comes to have claim "third" as PrepareAborted in its checkpoint
+    And the ComputeDomain driver on "n1" comes to have claim "whole" as PrepareAborted in its checkpoint
+    And the ComputeDomain label of node "n1" stays "job"
+    And the ComputeDomain driver on "n1" has a record of claim "first"

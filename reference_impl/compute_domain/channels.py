@@ -10,6 +10,7 @@ Source: cmd/compute-domain-kubelet-plugin device_state.go, cdi.go and cleanup.go
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -35,6 +36,8 @@ from reference_impl.kubelet_plugin.configs import (
 )
 from reference_impl.kubelet_plugin.driver_root import DriverRoot
 from reference_impl.kubelet_plugin.node_service import ClaimStorage
+
+log = logging.getLogger(__name__)
 
 CHANNEL = "channel-0"
 DAEMON = "daemon-0"
@@ -304,15 +307,25 @@ class ChannelPreparer:
             self._base_cdi.write("base", [{"name": "all", "containerEdits": edits}], {})
 
     def clean_stale(self) -> None:
-        """Forget expired aborted attempts; abort claims that vanished before they were complete (NV-169, NV-381)."""
+        """Forget expired aborted attempts; abort claims that vanished before they were complete (NV-169, NV-381).
+
+        A claim that cannot be unprepared is logged, and does not keep the others from it (rule NV-381c).
+        """
         for uid, entry in self._checkpoint.claims().items():
-            if entry.state is ClaimState.ABORTED and self.is_expired(entry):
-                with self._lock.hold():
-                    # Read again: a Prepare may have replaced the expired entry meanwhile.
-                    if self._checkpoint.get(uid) == entry:
-                        self._checkpoint.drop(uid)
-            elif entry.state is ClaimState.STARTED and self.is_gone(uid, entry):
-                self.unprepare(uid)
+            try:
+                self.clean(uid, entry)
+            except Exception:
+                log.exception("cleaning up stale claim %s failed", uid)
+
+    def clean(self, uid: str, entry: ClaimEntry) -> None:
+        """Forget or abort one claim, if it is time to."""
+        if entry.state is ClaimState.ABORTED and self.is_expired(entry):
+            with self._lock.hold():
+                # Read again: a Prepare may have replaced the expired entry meanwhile.
+                if self._checkpoint.get(uid) == entry:
+                    self._checkpoint.drop(uid)
+        elif entry.state is ClaimState.STARTED and self.is_gone(uid, entry):
+            self.unprepare(uid)
 
     def is_gone(self, uid: str, entry: ClaimEntry) -> bool:
         """Return whether the API has no such claim any more."""

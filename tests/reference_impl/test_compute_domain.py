@@ -429,6 +429,23 @@ def test_clean_up_keeps_a_claim_that_is_prepared_again_meanwhile(
     assert checkpoint.get("u") == again
 
 
+def test_clean_up_goes_on_after_a_claim_that_fails(fabric: Fabric, monkeypatch: pytest.MonkeyPatch) -> None:
+    preparer = fabric.plugin().preparer
+    for uid in ("first", "second"):
+        preparer._checkpoint.put(uid, ClaimEntry(state=ClaimState.STARTED, status={}, name=uid, namespace="gone"))
+    unprepare = preparer.unprepare
+
+    def failing(uid: str) -> None:
+        if uid == "first":
+            raise OSError("the disk is full")
+        unprepare(uid)
+
+    monkeypatch.setattr(preparer, "unprepare", failing)
+    preparer.clean_stale()
+    states = {uid: entry.state for uid, entry in preparer._checkpoint.claims().items()}
+    assert states == {"first": ClaimState.STARTED, "second": ClaimState.ABORTED}
+
+
 def test_daemon_claim(fabric: Fabric) -> None:
     fabric.plugin()
     made = fabric.domain()
