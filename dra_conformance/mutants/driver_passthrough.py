@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import Any
 
@@ -75,7 +75,7 @@ def _(patch: Patch) -> None:
 @mutant("gpu-never-returned-to-nvidia", rule="NV-177")
 def _(patch: Patch) -> None:
     """The GPU stays with vfio-pci."""
-    patch.replace(f"{THROUGH}.undo", lambda self, entry: None)
+    patch.replace(f"{THROUGH}.undo", lambda self, entry, in_use=(): None)
 
 
 @mutant("driver-override-not-cleared", rule="NV-177")
@@ -104,7 +104,7 @@ def _(patch: Patch) -> None:
     """The persistence mode is switched on before the GPU is bound to its driver."""
 
     def make(original: Original) -> Original:
-        def undo(self: Any, entry: Any) -> None:
+        def undo(self: Any, entry: Any, in_use: Collection[str] = ()) -> None:
             for address in (entry.config_state.get("passthrough") or {}).get("persistent", ()):
                 self.persistence.switch_on(address)
             # Emptied, so that the original does not switch the mode on a second time after the driver is back.

@@ -425,7 +425,37 @@ def _(patch: Patch) -> None:
 @mutant("time-slices-stay", rule="NV-111")
 def _(patch: Patch) -> None:
     """Unprepare leaves the time slice as it is."""
-    patch.replace(f"{SHARING}:TimeSlicing.undo", lambda self, entry: None)
+    patch.replace(f"{SHARING}:TimeSlicing.undo", lambda self, entry, in_use=(): None)
+
+
+@mutant("time-slice-reset-under-other-claims", rule="NV-111b")
+def _(patch: Patch) -> None:
+    """Unprepare of one claim resets the time slice of a GPU that another claim shares."""
+    patch.replace(f"{PREPARER}.in_use", lambda self, held: set())
+
+
+@mutant("admin-access-keeps-the-time-slice", rule="NV-111b")
+def _(patch: Patch) -> None:
+    """The time slice of a GPU stays as long as a claim with admin access has it."""
+
+    def in_use(self: Any, held: Any) -> set[str]:
+        return {self._found().device(name).uuid for name in self.kept(held)}
+
+    patch.replace(f"{PREPARER}.in_use", in_use)
+
+
+@mutant("time-slices-of-a-sharing-claim-stay", rule="NV-111b")
+def _(patch: Patch) -> None:
+    """Unprepare resets no time slice of a claim that shares one of its GPUs."""
+
+    def make(original: Original) -> Original:
+        def undo(self: Any, entry: Any, in_use: Any = ()) -> None:
+            if not set(entry.config_state.get("timeSlices") or ()) & set(in_use):
+                original(self, entry)
+
+        return undo
+
+    patch.wrap(f"{SHARING}:TimeSlicing.undo", make)
 
 
 # -- MPS ---------------------------------------------------------------------------------------------------------------
@@ -541,7 +571,7 @@ def _(patch: Patch) -> None:
 @mutant("mps-daemon-not-stopped", rule="NV-092c")
 def _(patch: Patch) -> None:
     """Unprepare leaves the daemon running."""
-    patch.replace(f"{MPS_DAEMON}.undo", lambda self, entry: None)
+    patch.replace(f"{MPS_DAEMON}.undo", lambda self, entry, in_use=(): None)
 
 
 @mutant("mps-compute-mode-stays-exclusive", rule="NV-418")

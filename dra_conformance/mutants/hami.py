@@ -421,13 +421,17 @@ def _(patch: Patch) -> None:
 @mutant("all-cache-files-removed-together", rule="HAMI-013b")
 def _(patch: Patch) -> None:
     """Unprepare of a claim removes the cache files of all claims."""
-    patch.replace(f"{LIMITER}.undo", lambda self, entry: shutil.rmtree(self.folder / "claims", ignore_errors=True))
+
+    def undo(self: Any, entry: Any, in_use: Any = ()) -> None:
+        shutil.rmtree(self.folder / "claims", ignore_errors=True)
+
+    patch.replace(f"{LIMITER}.undo", undo)
 
 
 @mutant("cache-files-stay", rule="HAMI-013c")
 def _(patch: Patch) -> None:
     """Unprepare leaves the cache file."""
-    patch.replace(f"{LIMITER}.undo", lambda self, entry: None)
+    patch.replace(f"{LIMITER}.undo", lambda self, entry, in_use=(): None)
 
 
 @mutant("capacity-not-checked", rule="HAMI-014")

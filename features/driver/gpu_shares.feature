@@ -113,6 +113,48 @@ Feature: Several claims share a GPU by consumable capacity
     And claim "odd" is prepared on "n1"
     Then claim "odd" is prepared [NV-065]
 
+  @NV-111b @needs:fake-nvml
+  Scenario: The time slice of a shared GPU stays until the last claim of the GPU is unprepared
+    Given node "n1" has a fake "nvidia-smi"
+    And node "n1" running the driver with "--feature-gates=ConsumableShares=true,TimeSlicingSettings=true --consumable-shares=4"
+    And a ResourceClaim "one" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: free, consumedCapacity: {shares: "1"}}]
+      config:
+        - requests: [gpu]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig,
+            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}}
+      """
+    And a ResourceClaim "both" allocated on "n1" with:
+      """
+      results:
+        - {request: gpu, deviceOf: one, consumedCapacity: {shares: "1"}}
+        - {request: gpu, device: free, consumedCapacity: {shares: "1"}}
+      config:
+        - requests: [gpu]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig,
+            sharing: {strategy: TimeSlicing, timeSlicingConfig: {interval: Long}}}
+      """
+    # Never prepared; it only names the GPU that claim "both" does not share.
+    And a ResourceClaim "unshared" allocated on "n1" with:
+      """
+      results: [{request: gpu, deviceOf: both, number: 1, consumedCapacity: {shares: "1"}}]
+      """
+    And an admin ResourceClaim "monitor" allocated the same device as claim "one" on "n1"
+    When claims "one, both, monitor" are prepared on "n1" in one call
+    Then claim "one" is prepared [NV-111b]
+    And claim "both" is prepared [NV-111b]
+    And claim "monitor" is prepared [NV-111b]
+    And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "one" is 3 [NV-111b]
+    And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "unshared" is 3 [NV-111b]
+    When claim "both" is unprepared on "n1"
+    Then claim "both" is unprepared [NV-111b]
+    And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "one" is 3 [NV-111b]
+    And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "unshared" is 0 [NV-111b]
+    When claim "one" is unprepared on "n1"
+    Then claim "one" is unprepared [NV-111b]
+    And the last "--set-timeslice" that nvidia-smi on "n1" set for the GPU of claim "one" is 0 [NV-111b]
+
   @NV-067b @needs:fake-nvml
   Scenario: The response for a share has the id of the share
     Given node "n1" running the driver with "--feature-gates=ConsumableShares=true --consumable-shares=4"

@@ -9,7 +9,7 @@ Source: DeviceConfigState in cmd/gpu-kubelet-plugin device_state.go at 95932046.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,8 +40,11 @@ class Setting(Protocol):
         """Make the planned changes. Raises if the node refuses."""
         ...
 
-    def undo(self, entry: ClaimEntry) -> None:
-        """Undo the changes, also if only some or none of them were made. Raises if the node refuses."""
+    def undo(self, entry: ClaimEntry, in_use: Collection[str] = ()) -> None:
+        """Undo the changes, also if only some or none of them were made. Raises if the node refuses.
+
+        `in_use` are the uuids of GPUs of which other claims have shares: their settings stay.
+        """
         ...
 
     def edits(self, planned: Obj) -> Obj:

@@ -79,7 +79,7 @@ class Limiter:
                 path.mkdir(parents=True, exist_ok=True)
                 path.chmod(_FOR_ANY_USER)
 
-    def undo(self, entry: ClaimEntry) -> None:
+    def undo(self, entry: ClaimEntry, in_use: Collection[str] = ()) -> None:
         """Remove the claim's folder."""
         planned: Any = entry.config_state.get("limiter")
         if planned:

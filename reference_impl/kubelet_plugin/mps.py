@@ -104,7 +104,7 @@ class Mps:
                 self.end({**daemon, "gpus": daemon["gpus"][:position]})
                 raise
 
-    def undo(self, entry: ClaimEntry) -> None:
+    def undo(self, entry: ClaimEntry, in_use: Collection[str] = ()) -> None:
         """End the claim's daemons, and give its GPUs their compute mode back (rule NV-092c)."""
         planned: Any = entry.config_state.get("mps")
         for daemon in planned or ():

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -154,7 +154,7 @@ class Passthrough:
         for address in (planned.get("passthrough") or {}).get("formerDrivers", ()):
             self.rebind(address, VFIO)
 
-    def undo(self, entry: ClaimEntry) -> None:
+    def undo(self, entry: ClaimEntry, in_use: Collection[str] = ()) -> None:
         """Give the claim's GPUs back to the drivers and the mode that they had (rules NV-177, NV-177b)."""
         planned: Any = entry.config_state.get("passthrough") or {"formerDrivers": {}, "persistent": []}
         for address, driver in planned["formerDrivers"].items():

@@ -342,6 +342,16 @@ class ClaimPreparer:
             for result in own_results(entry.status, self.driver)
         }
 
+    def in_use(self, held: Mapping[str, ClaimEntry]) -> set[str]:
+        """Return the uuids of the GPUs that completed claims have; admin access leaves a GPU free."""
+        return {
+            device.uuid
+            for entry in held.values()
+            if entry.state is ClaimState.COMPLETED
+            for result in own_results(entry.status, self.driver)
+            if not result.admin_access and isinstance(device := self._found().device(result.device), Gpu)
+        }
+
     def write_spec(self, claim: AllocatedClaim, configured: Sequence[ConfiguredDevice], config_state: Obj) -> None:
         """Write the claim's CDI spec (rules NV-094, NV-095)."""
         devices = {
@@ -412,12 +422,14 @@ class ClaimPreparer:
 
     def roll_back(self, uid: str, entry: ClaimEntry) -> None:
         """Undo what was done for a claim, finished or not: first the hardware, then the spec."""
+        others = {other: held for other, held in self._checkpoint.claims().items() if other != uid}
+        in_use = self.in_use(others)
         for setting in self._settings:
-            setting.undo(entry)
+            setting.undo(entry, in_use)
         self.remove_spec(uid)
         if self._mig is None:
             return
-        kept = self.kept({other: held for other, held in self._checkpoint.claims().items() if other != uid})
+        kept = self.kept(others)
         for result in own_results(entry.status, self.driver):
             slot = self._found().device(result.device)
             if isinstance(slot, MigSlot) and slot.name not in kept:

@@ -2,13 +2,14 @@
 
 The setting outlives every process, so the checkpoint records it. Off unless the gate `TimeSlicingSettings` is on.
 
-Source: cmd/gpu-kubelet-plugin nvlib.go and sharing.go at 95932046; rules NV-082, NV-085 to NV-087, NV-089, NV-111.
+Source: cmd/gpu-kubelet-plugin nvlib.go and sharing.go at 95932046; rules NV-082, NV-085 to NV-087, NV-089, NV-111,
+NV-111b.
 """
 
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +77,13 @@ class TimeSlicing:
         """Return nothing: time slicing needs no edits."""
         return {}
 
-    def undo(self, entry: ClaimEntry) -> None:
-        """Give the GPUs of a claim their default slice back."""
+    def undo(self, entry: ClaimEntry, in_use: Collection[str] = ()) -> None:
+        """Give the GPUs of a claim their default slice back, except those in use (rules NV-111, NV-111b)."""
         planned: Any = entry.config_state.get("timeSlices")
         for uuid in planned or ():
-            self.set(uuid, "Default")
+            # Claims with shares of one GPU have one configuration (rule NV-065).
+            if uuid not in in_use:
+                self.set(uuid, "Default")
 
     def set(self, uuid: str, interval: str) -> None:
         """Set one GPU's time slice (rule NV-085)."""

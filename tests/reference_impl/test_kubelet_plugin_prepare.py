@@ -75,6 +75,7 @@ class World:
         self.ran: list[list[str]] = []
         self.clock = AdvanceableClock()
         self.slicing = False
+        self.shares = ShareMode()
 
     def plugin(self, *, boot_id: str = "boot-1") -> ClaimPreparer:
         found = Nvml(self.nvml).discover(Path("/nonexistent"))
@@ -96,7 +97,7 @@ class World:
             features=DeviceFeatures(
                 sharing=EnabledSharing(time_slicing=self.slicing, mps=False),
                 settings=(TimeSlicing(run=lambda arguments: self.ran.append([*arguments])),),
-                shares=ShareMode(),
+                shares=self.shares,
                 mig=None,
                 mps=None,
                 passthrough=None,
@@ -270,6 +271,19 @@ def test_time_slicing_is_set_and_reset(world: World) -> None:
     assert world.ran == [["-i", "GPU-0", "-c", "DEFAULT"], ["compute-policy", "-i", "GPU-0", "--set-timeslice", "3"]]
     world.ran.clear()
     world.plugin().unprepare("u1")
+    assert world.ran[1] == ["compute-policy", "-i", "GPU-0", "--set-timeslice", "0"]
+
+
+def test_the_time_slice_of_a_shared_gpu_is_reset_with_its_last_claim(world: World) -> None:
+    world.slicing, world.shares = True, ShareMode("count", 4)
+    sharing = opaque(sharing={"strategy": "TimeSlicing", "timeSlicingConfig": {"interval": "Long"}})
+    plugin = world.plugin()
+    for uid in ("u1", "u2"):
+        plugin.prepare(claim(uid, config=sharing))
+    world.ran.clear()
+    plugin.unprepare("u1")
+    assert not world.ran
+    plugin.unprepare("u2")
     assert world.ran[1] == ["compute-policy", "-i", "GPU-0", "--set-timeslice", "0"]
 
 
