@@ -595,6 +595,25 @@ def _(patch: Patch) -> None:
     patch.replace("reference_impl.kubelet_plugin.slices:keep_times", lambda spec, stored: spec)
 
 
+@mutant("time-of-the-taint-of-another-device", rule="DRA-294c")
+def _(patch: Patch) -> None:
+    """A device gets timeAdded of the same taint of any device of its slice."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def keep_times(spec: Any, stored: Any) -> Any:
+            held = stored.get("devices") or ()
+            taints = [taint for device in held for taint in device.get("taints") or ()]
+            devices = [
+                {**device, "taints": [*taints, *(device.get("taints") or ())] if "taints" in device else taints}
+                for device in held
+            ]
+            return original(spec, {**stored, "devices": devices})
+
+        return keep_times
+
+    patch.wrap("reference_impl.kubelet_plugin.slices:keep_times", make)
+
+
 @mutant("time-of-the-last-taint-kept", rule="DRA-294b")
 def _(patch: Patch) -> None:
     """Of the taints of a device that is published again, only the last one keeps timeAdded."""

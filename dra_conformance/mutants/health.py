@@ -628,3 +628,20 @@ def _(patch: Patch) -> None:
         "reference_impl.kubelet_plugin.slices:_without_time",
         lambda taint: frozenset((key, taint[key]) for key in ("key", "effect")),
     )
+
+
+@mutant("gpus-after-an-unmonitored-one-not-registered", rule="NV-122c")
+def _(patch: Patch) -> None:
+    """The driver registers for no events of the GPUs after one that has none."""
+
+    def register(self: Any) -> None:
+        module = self._nvml.module
+        self._events = module.nvmlEventSetCreate()
+        for gpu, handle in zip(self._found.gpus, self._nvml.handles(), strict=True):
+            try:
+                module.nvmlDeviceRegisterEvents(handle, module.nvmlEventTypeXidCriticalError, self._events)
+            except module.NVMLError as error:
+                self._book.unmonitored(gpu.uuid, str(error))
+                return
+
+    patch.replace(f"{MONITOR}._register", register)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from dra_api.clock import parse_timestamp
 from dra_api.objects import RESOURCE_CLAIMS, Obj
 from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import then, when
@@ -182,3 +183,18 @@ def _(world: World, device: str, node: str) -> None:
     found = [one.get("taints") or [] for one in world.node(node).devices() if one["name"] == device]
     expected = [wanted] if wanted else None
     world.check(bool(wanted) and found == expected, f"taints of {device}", expected=expected, observed=found)
+
+
+@then('the taints of device "{device}" on "{node}" are newer than those of device "{other}"')
+def _(world: World, device: str, node: str, other: str) -> None:
+    """Each taint of the device has a later timeAdded than every taint of the other device."""
+    times = {
+        one["name"]: [str(taint.get("timeAdded")) for taint in one.get("taints") or ()]
+        for one in world.node(node).devices()
+        if one["name"] in (device, other)
+    }
+    mine, theirs = times.get(device, []), times.get(other, [])
+    newer = bool(mine and theirs) and min(map(parse_timestamp, mine)) > max(map(parse_timestamp, theirs))
+    world.check(
+        newer, f"times of the taints of {device}", expected=f"later than {in_words(theirs)}", observed=in_words(mine)
+    )

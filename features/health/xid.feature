@@ -71,6 +71,15 @@ Feature: NVML events become taints and health states
     When the driver on "n2" is restarted
     Then the driver taints device "gpu-3" on "n2" with "gpu.nvidia.com/unmonitored:None" only
 
+  @NV-122c @gate:DRADeviceTaints
+  Scenario: A GPU without NVML events does not keep the others from being monitored
+    Given node "n1" has the fault "NVML events of GPU 3 not supported"
+    And node "n1" running the driver
+    When XID 48 happens on GPU 2 of "n1"
+    And XID 48 happens on GPU 4 of "n1"
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    And the driver taints device "gpu-4" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+
   @NV-122 @gate:DRADeviceTaints
   Scenario: MIG devices of a GPU without NVML events get the taint unmonitored
     Given the GPUs of "n1" are those of "dgx-h100-mig"
@@ -211,6 +220,16 @@ Feature: NVML events become taints and health states
     And XID 48 happens on GPU 3 of "n1"
     Then the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
     And the taints of device "gpu-2" on "n1" are the remembered ones
+
+  @DRA-294c @component:control-plane @needs:virtual-clock @gate:DRADeviceTaints
+  Scenario: A taint does not get timeAdded of the same taint of another device
+    Given node "n1" running the driver
+    When XID 48 happens on GPU 2 of "n1"
+    Then the driver taints device "gpu-2" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    When 30 seconds pass
+    And XID 48 happens on GPU 3 of "n1"
+    Then the driver taints device "gpu-3" on "n1" with "gpu.nvidia.com/xid=48:NoSchedule" only
+    And the taints of device "gpu-3" on "n1" are newer than those of device "gpu-2"
 
   @DRA-294b @needs:virtual-clock @gate:DRADeviceTaints
   Scenario: Each taint of a device keeps timeAdded when another device changes
