@@ -275,6 +275,21 @@ def _(patch: Patch) -> None:
     patch.replace(f"{PASSTHROUGH}:addressable", lambda resource: 16 << 20)
 
 
+@mutant("powers-of-two-are-rounded-up", rule="NV-175")
+def _(patch: Patch) -> None:
+    """Addressable memory that is a power of two is rounded up to the next one."""
+
+    def make(original: Original) -> Original:
+        def addressable(resource: Any) -> int:
+            total: int = original(resource)
+            words = [int(word, 0) for word in resource.read_text().splitlines()[0].split()]
+            return 2 * total if total == words[1] - words[0] + 1 else total
+
+        return addressable
+
+    patch.wrap(f"{PASSTHROUGH}:addressable", make)
+
+
 @mutant("returned-gpus-not-found-again", rule="NV-184")
 def _(patch: Patch) -> None:
     """A driver that started without a GPU in NVML does not look for it again."""

@@ -458,6 +458,21 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{SHARING}:TimeSlicing.undo", make)
 
 
+@mutant("unprepare-ends-at-a-claim-that-fails", rule="NV-107b")
+def _(patch: Patch) -> None:
+    """The claims of a call after one that cannot be unprepared stay prepared, and the response lacks them."""
+
+    def unprepare(self: Any, claims: Any) -> dict[str, str]:
+        answers: dict[str, str] = {}
+        for reference in claims:
+            answers[reference.uid] = self.unprepare_one(reference)
+            if answers[reference.uid]:
+                break
+        return answers
+
+    patch.replace("reference_impl.kubelet_plugin.service:DriverService.unprepare", unprepare)
+
+
 # -- MPS ---------------------------------------------------------------------------------------------------------------
 
 

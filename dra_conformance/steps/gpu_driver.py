@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from dra_api.quantity import Quantity
 from dra_conformance.components import fake_root
 from dra_conformance.components.node import ScenarioNode
 from dra_conformance.core.errors import SpecificationError, Untestable
@@ -66,12 +67,17 @@ def _(world: World, node: str) -> None:
     (pci_bus(world.node(node)).parents[1] / "kernel/iommu_groups").mkdir(parents=True)
 
 
+_BAR = 0x14220C
+"""The flags of a BAR for memory with 64-bit addresses, prefetchable."""
+
+
 @given('GPU {gpu:d} of "{node}" has {name:word} {value:word}')
 def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
     """Set a property of a GPU.
 
     `numa_node`, `resource` and `sriov_numvfs` are files in sysfs (`none`: there is no file), `driver` is the kernel's,
-    `process` the id of a process that uses the GPU, and the rest are fields of NVML.
+    `process` the id of a process that uses the GPU, and the rest are fields of NVML. A `resource` such as 64Gi is the
+    size of the only BAR.
     """
     component = world.node(node)
     match name:
@@ -81,6 +87,10 @@ def _(world: World, gpu: int, node: str, name: str, value: str) -> None:
                 (sysfs_link(component, gpu) / "sriov_totalvfs").unlink()
         case "numa_node" | "sriov_numvfs":
             (sysfs_link(component, gpu) / name).write_text(f"{value}\n")
+        case "resource":
+            start, size = 1 << 40, int(Quantity.parse(value).value)
+            bar = f"0x{start:016x} 0x{start + size - 1:016x} 0x{_BAR:016x}\n"
+            (sysfs_link(component, gpu) / name).write_text(bar)
         case "driver":
             bind(component, gpu, value)
         case "addressing_mode" | "persistence_mode" | "virtualization_mode":

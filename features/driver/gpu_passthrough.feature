@@ -35,6 +35,21 @@ Feature: The driver gpu.nvidia.com passes GPUs through to virtual machines
       | attributes.type.string | gpu   |
     And the driver on "n3" comes to publish "gpu-vfio-1, gpu-vfio-7" and not "gpu-vfio-0" [NV-175c]
 
+  @NV-175
+  Scenario Outline: BARs of <size> are published as <memory> of addressable memory
+    Given the GPUs of "n1" are those of "h100"
+    And node "n1" has an IOMMU with the VFIO interface
+    And GPU 0 of "n1" has resource <size>
+    And node "n1" running the driver with "--feature-gates=PassthroughSupport=true,NVMLDeviceHealthCheck=false"
+    Then every vfio device on "n1" has:
+      | field                            | value    |
+      | capacity.addressableMemory.value | <memory> |
+
+    Examples:
+      | size | memory |
+      | 64Gi | 64Gi   |
+      | 65Gi | 128Gi  |
+
   @NV-183
   Scenario: The driver does not start with pass-through on a node without an IOMMU
     Given node "n1" with a kubelet

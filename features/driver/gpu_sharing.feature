@@ -177,3 +177,26 @@ Feature: The driver gpu.nvidia.com sets time slices
     When claims "train, plain" are prepared on "n2" in one call
     Then claim "train" is refused, naming "nvidia-smi"
     And claim "plain" is prepared
+
+  @NV-107b
+  Scenario: A claim whose Unprepare fails does not keep other claims of the call from being unprepared
+    Given a ResourceClaim "stuck" allocated on "n1" with:
+      """
+      results: [{request: gpu, device: gpu-1}]
+      config:
+        - requests: [gpu]
+          parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: GpuConfig, sharing: {strategy: TimeSlicing}}
+      """
+    And a ResourceClaim "before" allocated the devices "gpu-0" on "n1"
+    And a ResourceClaim "after" allocated the devices "gpu-2" on "n1"
+    And a ResourceClaim "last" allocated the devices "gpu-3" on "n1"
+    And claims "before, stuck, after, last" are prepared on "n1"
+    When node "n1" gets the fault "nvidia-smi fails for GPU 1"
+    And claims "before, stuck, after, last" are unprepared on "n1" in one call
+    Then claim "stuck" is not unprepared
+    And claim "before" is unprepared
+    And claim "after" is unprepared
+    And claim "last" is unprepared
+    When node "n1" recovers from "nvidia-smi fails for GPU 1"
+    And claim "stuck" is unprepared on "n1"
+    Then claim "stuck" is unprepared
