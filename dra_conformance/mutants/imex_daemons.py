@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from dra_api.client import Conflict
 from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, PODS
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex_controller import CLIQUES, LABEL
@@ -168,6 +170,18 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A daemon ends and leaves nvidia-imex behind."""
     patch.replace(f"{PROCESS}.stop", lambda self: None)
+
+
+@mutant("entry-stays-after-a-conflict", rule="NV-401c")
+def _(patch: Patch) -> None:
+    """A daemon that ends does not remove its entry if another update of the clique was faster."""
+
+    def leave(self: Any) -> None:
+        settings = self._settings
+        with contextlib.suppress(Conflict):
+            self._writer.leave_as(settings.domain_uid, settings.clique_id, node=settings.node_name, ip=settings.pod_ip)
+
+    patch.replace(f"{DAEMON}.leave", leave)
 
 
 @mutant("daemons-wait-for-each-other-at-the-end", rule="NV-448")

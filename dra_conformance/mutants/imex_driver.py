@@ -183,6 +183,17 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{PREPARER}.daemon_edits", make)
 
 
+@mutant("major-number-of-another-driver", rule="NV-157")
+def _(patch: Patch) -> None:
+    """The major number is that of the first driver whose name begins as the requested one."""
+
+    def major(self: Any, name: str) -> int | None:
+        lines = (self.procfs / "devices").read_text().splitlines()
+        return next((int(line.split()[0]) for line in lines if f" {name}" in line), None)
+
+    patch.replace("reference_impl.kubelet_plugin.driver_root:DriverRoot.major", major)
+
+
 @mutant("daemon-configuration-without-node-list", rule="NV-157")
 def _(patch: Patch) -> None:
     """The configuration of a daemon does not have the path of the list of its nodes."""
@@ -244,6 +255,16 @@ def _(patch: Patch) -> None:
             self.clean(uid, entry)
 
     patch.replace(f"{PREPARER}.clean_stale", clean_stale)
+
+
+@mutant("waiting-claim-that-cannot-be-read-counts-as-deleted", rule="NV-381d")
+def _(patch: Patch) -> None:
+    """A claim that waits is unprepared if the API server does not return it, for whatever reason."""
+
+    def is_gone(self: Any, uid: str, entry: Any) -> bool:
+        return not self._claims.exists(namespace=entry.namespace, name=entry.name, uid=uid)
+
+    patch.replace(f"{PREPARER}.is_gone", is_gone)
 
 
 @mutant("waiting-claims-aborted-at-start", rule="NV-381b")

@@ -635,8 +635,18 @@ def _(world: World, claim: str, count: int, node: str) -> None:
 
 @then('claim "{claim}" adds the device of the capability "{capability}" on "{node}"')
 def _(world: World, claim: str, capability: str, node: str) -> None:
-    """Its CDI ids resolve to the capability's device node among others."""
+    """Its CDI ids resolve to the capability's device node among others, with the numbers of the device.
+
+    A CDI specification without numbers leaves them to the container runtime, which takes those of the device file.
+    """
     check_capability(world, claim, capability, node, added=True)
+    minor = capability_minor(world, node, capability)
+    table = (Path(world.node(node).gpus.driver_root) / "proc/devices").read_text(encoding="utf-8")
+    wanted = f"{character_devices(table).get('nvidia-caps')}:{minor}"
+    for one in view_of_claim(world, node, claim).device_nodes:
+        if one.path == f"/dev/nvidia-caps/nvidia-cap{minor}" and one.major is not None:
+            numbers = f"{one.major}:{one.minor or 0}"
+            world.check(numbers == wanted, f"numbers of {one.path}", expected=wanted, observed=numbers)
 
 
 @then('claim "{claim}" adds no device of the capability "{capability}" on "{node}"')

@@ -186,3 +186,24 @@ Feature: A ComputeDomain controller whose requests fail
     And the ComputeDomain driver on "n1" comes to have claim "whole" as PrepareAborted in its checkpoint
     And the ComputeDomain label of node "n1" stays "job"
     And the ComputeDomain driver on "n1" has a record of claim "first"
+
+  @NV-381d @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet @profile:faults
+  Scenario: A claim that waits keeps its node in the domain when its driver cannot read it at start
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 1 nodes
+    And a ComputeDomain "other" for 1 nodes
+    And a channel claim "waits" on "n1" for ComputeDomain "job"
+    And a channel claim "gone" on "n1" for ComputeDomain "other"
+    When Prepare of claim "waits" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    When Prepare of claim "gone" is called on the ComputeDomain driver of "n1"
+    Then the ComputeDomain driver on "n1" comes to have claim "gone" as PrepareStarted in its checkpoint
+    When the ResourceClaim "gone" is deleted
+    Then the ResourceClaim "gone" is gone
+    Given the API server answers 500 to the next 1 readings of the ResourceClaim "waits"
+    When the ComputeDomain driver on "n1" is restarted
+    And every fault has affected a request
+    # The driver has decided about its unfinished claims.
+    Then the ComputeDomain driver on "n1" comes to have claim "gone" as PrepareAborted in its checkpoint
+    And the ComputeDomain driver on "n1" comes to have claim "waits" as PrepareStarted in its checkpoint
+    And the ComputeDomain label of node "n1" stays "job"

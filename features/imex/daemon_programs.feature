@@ -116,6 +116,15 @@ Feature: The daemon program of ComputeDomains
     And nodes "n2" leave their ComputeDomain
     Then the daemon of "n2" in ComputeDomain "job" has ended, and left the entry with the address 192.0.2.99
 
+  @NV-401c @needs:faults
+  Scenario: A daemon that ends leaves its clique although the first update of the clique is a conflict
+    Given nodes "n1, n2" join ComputeDomain "job"
+    And the daemons of "n1, n2" have become ready in ComputeDomain "job"
+    And the API server answers 409 to the next 1 updates of ComputeDomainClique
+    When nodes "n2" leave their ComputeDomain
+    And every fault has affected a request
+    Then the daemons of "n2" in ComputeDomain "job" have ended in order
+
   @NV-448
   Scenario: All daemons of a clique end at the same time
     Given node "n4"
