@@ -289,21 +289,6 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{INSTANCES}.destroy", make)
 
 
-@mutant("unprepare-ends-at-the-first-error", rule="NV-114c")
-def _(patch: Patch) -> None:
-    """An Unprepare call ends at the first claim that fails; the others have no entry in the response."""
-
-    def unprepare(self: Any, claims: Any) -> dict[str, str]:
-        done: dict[str, str] = {}
-        for reference in claims:
-            done[reference.uid] = self.unprepare_one(reference)
-            if done[reference.uid]:
-                break
-        return done
-
-    patch.replace("reference_impl.kubelet_plugin.service:DriverService.unprepare", unprepare)
-
-
 @mutant("missing-compute-instance-fails-unprepare", rule="NV-114")
 def _(patch: Patch) -> None:
     """A GPU instance without its compute instance cannot be destroyed."""

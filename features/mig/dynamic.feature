@@ -127,23 +127,6 @@ Feature: MIG devices are created when a claim is prepared and destroyed when it 
     Then claim "next" is prepared
     And NVML on "n1" lists exactly the instances "14-0" on GPU 0
 
-  @NV-114c
-  Scenario Outline: A device that is in use keeps no other claim of an Unprepare call (<order>)
-    Given a ResourceClaim "busy" allocated the devices "gpu-0-mig-1g10gb-19-0" on "n1"
-    And a ResourceClaim "done" allocated the devices "gpu-1-mig-1g10gb-19-2" on "n1"
-    And claims "busy, done" are prepared on "n1"
-    When NVML on "n1" fails the next 1 calls of "nvmlGpuInstanceDestroy" on GPU 0 with "IN_USE"
-    And claims "<order>" are unprepared on "n1" in one call
-    Then claim "busy" is not unprepared
-    And claim "done" is unprepared
-    And NVML on "n1" lists exactly the instances "19-0" on GPU 0
-    And NVML on "n1" reports MIG off on GPU 1
-
-    Examples:
-      | order      |
-      | busy, done |
-      | done, busy |
-
   @NV-115 @needs:process-driver
   Scenario: At start the driver destroys MIG devices that no claim has
     Given a ResourceClaim "train" allocated the devices "gpu-0-mig-1g10gb-19-0" on "n1"
