@@ -121,7 +121,7 @@ def _(patch: Patch) -> None:
     """The persistence mode is switched on for the first GPU of a claim only."""
 
     def make(original: Original) -> Original:
-        def undo(self: Any, entry: Any) -> None:
+        def undo(self: Any, entry: Any, in_use: Collection[str] = ()) -> None:
             held = entry.config_state.get("passthrough")
             first = {"passthrough": {**held, "persistent": held["persistent"][:1]}} if held else {}
             original(self, replace(entry, config_state={**entry.config_state, **first}))
