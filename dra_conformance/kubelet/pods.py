@@ -365,8 +365,9 @@ class PodWorkers:
             return
         allocatable = (self._client.get(NODES, self._node).get("status") or {}).get("allocatable") or {}
         with self._lock:
-            admitted = {uid for uid, state in self._states.items() if state.admitted and not state.ended}
-            others = [one for uid, one in self._pods.items() if uid in admitted]
+            admitted = {uid for uid, state in self._states.items() if state.admitted}
+        # Also by phase: the end of a pod is in its status a moment before it is in `_states`.
+        others = [one for one in self.active_pods() if uid_of(one) in admitted]
         try:
             node_fit.check(pod, others=others, allocatable=allocatable)
         except AdmissionRefused:

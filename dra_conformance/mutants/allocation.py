@@ -69,6 +69,15 @@ def _(patch: Patch) -> None:
     _deaf(patch, "on_claim", "ADDED")
 
 
+@mutant("late-claim-wakes-one-pod", rule="DRA-122")
+def _(patch: Patch) -> None:
+    """Of several pods that wait for a claim only the first is looked at when the claim is created."""
+    patch.wrap(
+        f"{_SCHEDULER}.waiting:Waiting.for_claim",
+        lambda original: lambda self, claim: sorted(original(self, claim))[:1],
+    )
+
+
 @mutant("late-class-ignored", rule="DRA-124")
 def _(patch: Patch) -> None:
     """A class that is created after its pod is ignored."""

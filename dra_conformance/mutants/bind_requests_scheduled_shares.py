@@ -66,6 +66,24 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_SHARES}:GpuShares.put", wrapped)
 
 
+@mutant("scheduler-overfills-gpus-with-a-gang", rule="KAI-382")
+def _(patch: Patch) -> None:
+    """The GPU groups of a pod are not counted while its gang is placed."""
+
+    def of_gang(original: Any) -> Any:
+        def together(self: Any, *args: Any) -> Any:
+            assume = self._view.assume
+            self._view.assume = lambda pod, node, allocations, **_: assume(pod, node, allocations)
+            try:
+                return original(self, *args)
+            finally:
+                self._view.assume = assume
+
+        return together
+
+    patch.wrap("reference_impl.scheduler.gangs:Gangs._together", of_gang)
+
+
 @mutant("scheduler-keeps-ended-shares", rule="KAI-382")
 def _(patch: Patch) -> None:
     """The portion of a deleted pod stays taken."""

@@ -444,6 +444,20 @@ def _(patch: Patch) -> None:
     patch.replace(f"{OFFERED}.restore", nothing)
 
 
+@mutant("resources-of-the-checkpoint-never-dropped", rule="DP-043b")
+def _(patch: Patch) -> None:
+    """The five minutes begin only when a plugin of this life of the kubelet ends."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def restore(self: Any, names: Any) -> None:
+            original(self, names)
+            self._resources = {name: replace(one, gone_at=None) for name, one in self._resources.items()}
+
+        return restore
+
+    patch.wrap(f"{OFFERED}.restore", make)
+
+
 @mutant("running-pods-admitted-again", rule="DP-044")
 def _(patch: Patch) -> None:
     """After a restart, pods that run are admitted like new ones."""

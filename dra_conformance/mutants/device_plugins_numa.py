@@ -263,3 +263,18 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """The options of the policy are not read."""
     with_settings(patch, lambda topology: replace(topology, options={}))
+
+
+@mutant("devices-of-two-numa-nodes-aligned-with-both-only", rule="DP-093")
+def _(patch: Patch) -> None:
+    """A device of two NUMA nodes is chosen only if both are."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def split(free: Iterable[str], devices: Mapping[str, PluginDevice], nodes: Nodes | None) -> Any:
+            aligned, others, without = original(free, devices, nodes)
+            partly = [one for one in aligned if not set(devices[one].numa_nodes or ()) <= (nodes or set())]
+            return [one for one in aligned if one not in partly], [*others, *partly], without
+
+        return split
+
+    patch.wrap(f"{TOPOLOGY}:split", make)

@@ -104,6 +104,23 @@ def _(patch: Patch) -> None:
     patch.wrap("dra_conformance.kubelet.node_fit:check", make)
 
 
+@mutant("ended-pods-keep-their-cpu", rule="DP-061c")
+def _(patch: Patch) -> None:
+    """All admitted pods of the node are counted, also those that have ended."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def admit(self: Any, pod: Obj) -> Any:
+            self.active_pods = lambda: list(self._pods.values())
+            try:
+                return original(self, pod)
+            finally:
+                del self.active_pods
+
+        return admit
+
+    patch.wrap("dra_conformance.kubelet.pods:PodWorkers._admit", make)
+
+
 @mutant("claims-of-refused-pods-stay-prepared", rule="DRA-270b")
 def _(patch: Patch) -> None:
     """The claims of a pod that ran before a reboot and is not admitted after it stay prepared."""

@@ -9,6 +9,7 @@ pkg/scheduler/cache/cluster_info/cluster_info.go; rules KAI-029 to KAI-031, KAI-
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,7 @@ from dra_conformance.core.kai_presets import QUEUE_LABEL
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.steps.bind_request_checks import entries_of
+from dra_conformance.steps.gpu_reservations import CONFIG_MAP
 from dra_conformance.steps.pods import (
     by_template,
     create_other_namespace,
@@ -51,11 +53,18 @@ def _create_group(world: World, group: str, pods: int, namespace: str) -> None:
 
 
 def _create_member(
-    world: World, pod: str, group: str, template: str, *, spec: Obj | None = None, other: bool = False
+    world: World,
+    pod: str,
+    group: str,
+    template: str,
+    *,
+    spec: Obj | None = None,
+    other: bool = False,
+    annotations: Mapping[str, str] | None = None,
 ) -> None:
     references = [by_template("gpu", template)] if template else []
     obj = pod_object(world, pod, references, scheduler=scheduler_of(world))
-    obj["metadata"].setdefault("annotations", {})[_ANNOTATION] = world.name(group)
+    obj["metadata"].setdefault("annotations", {}).update({_ANNOTATION: world.name(group), **(annotations or {})})
     obj["spec"].update(spec or {})
     if other:
         obj["metadata"]["namespace"] = other_namespace(world)
@@ -101,6 +110,15 @@ def _(world: World, prefix: str, count: int, group: str) -> None:
     """Create pods prefix-1 … that need no devices."""
     for number in range(1, count + 1):
         _create_member(world, f"{prefix}-{number}", group, "")
+
+
+@given('pods "{prefix}" 1 to {count:d} of PodGroup "{group}" that share GPUs by {annotations}')
+def _(world: World, prefix: str, count: int, group: str, annotations: str) -> None:
+    """Create pods prefix-1 … with these annotations (YAML)."""
+    wanted: dict[str, str] = manifests.parse_value(annotations)
+    for number in range(1, count + 1):
+        pod = f"{prefix}-{number}"
+        _create_member(world, pod, group, "", annotations={CONFIG_MAP: f"{pod}-shares", **wanted})
 
 
 @given('a pod "{pod}" of PodGroup "{group}" in the other namespace')

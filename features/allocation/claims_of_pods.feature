@@ -19,6 +19,20 @@ Feature: Pods with several claims
     Given a ResourceClaim "third" for 1 of "accelerator"
     Then pod "early" is bound to "n1"
 
+  @DRA-122
+  Scenario: A pod is scheduled when its claim is created although others that wait for it need another claim too
+    Given node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices
+    And a pod "early-1" using claim "late, never"
+    And a pod "early-2" using claim "late, never"
+    And a pod "early-3" using claim "never, late"
+    And a pod "early-4" using claim "never, late"
+    And a pod "train" using claim "late"
+    Then pod "train" stays unbound
+    Given a ResourceClaim "late" for 1 of "accelerator"
+    Then pod "train" is bound to "n1"
+    And pod "early-1" stays unbound
+
   @DRA-123
   Scenario: A pod is not scheduled while the second of its claims is being deleted
     Given node "n1" with 2 devices

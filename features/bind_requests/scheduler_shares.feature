@@ -50,6 +50,16 @@ Feature: The scheduler gives pods shares of GPUs
     When pod "first" is deleted
     Then the BindRequests of pods "third" name 1 GPU groups
 
+  @KAI-382 @needs:pod-groups
+  Scenario: The shares of a gang are never more than the GPUs of its node
+    Given node "n1" has {nvidia.com/gpu: 2} of a device plugin
+    And a PodGroup "train" that needs 3 pods
+    And pods "train" 1 to 3 of PodGroup "train" that share GPUs by {gpu-fraction: "0.6"}
+    And a PodGroup "serve" that needs 4 pods
+    And pods "serve" 1 to 4 of PodGroup "serve" that share GPUs by {gpu-fraction: "0.5"}
+    Then the BindRequests of pods "serve-1, serve-2, serve-3, serve-4" name 2 GPU groups
+    And no pod of PodGroup "train" gets a BindRequest
+
   @KAI-384
   Scenario: A GPU is shared or used as a whole
     Given node "n1" has {nvidia.com/gpu: 2} of a device plugin

@@ -126,6 +126,34 @@ Feature: The kubelet allocates devices when it admits a pod
     When pod "more" is bound by hand to "n1"
     Then the Pod "more" has "status.reason" OutOfcpu
 
+  @DP-061c
+  Scenario Outline: A pod that is <phase> leaves its CPU to other pods
+    Given a pod "some" with resources of the containers:
+      | name | resources  |
+      | main | cpu: 500m  |
+    And a pod "rest" with the CPU that "n1" has left beside pods "some"
+    And a pod "early" with resources of the containers:
+      | name | resources  |
+      | main | cpu: 500m  |
+    And a pod "late" with resources of the containers:
+      | name | resources  |
+      | main | cpu: 500m  |
+    When pod "some" is bound by hand to "n1"
+    Then pod "some" reaches phase Running
+    When pod "rest" is bound by hand to "n1"
+    Then pod "rest" reaches phase Running
+    When pod "early" is bound by hand to "n1"
+    Then the Pod "early" has "status.reason" OutOfcpu
+    When the containers of pod "some" on "n1" end in phase <phase>
+    Then pod "some" reaches phase <phase>
+    When pod "late" is bound by hand to "n1"
+    Then pod "late" reaches phase Running
+
+    Examples:
+      | phase     |
+      | Succeeded |
+      | Failed    |
+
   @DP-067 @DP-068
   Scenario: Containers use the devices of ordinary init containers again
     Given a scripted device plugin "gpu" on "n1" with 2 devices of "example.com/gpu"

@@ -62,6 +62,20 @@ Feature: The kubelet aligns devices by NUMA node
       | restricted       |
       | single-numa-node |
 
+  @DP-093
+  Scenario: A device of two NUMA nodes is aligned with a device of either
+    Given node "n1" with a kubelet that aligns the devices of each container by "single-numa-node"
+    And a scripted device plugin "gpu" on "n1" with 2 devices of "example.com/gpu"
+    And a scripted device plugin "nic" on "n1" with 2 devices of "example.com/nic"
+    And the scripted device plugin "gpu" lists "gpu-0 Healthy 0, gpu-1 Healthy 0+1"
+    And the scripted device plugin "nic" lists "nic-0 Unhealthy 0, nic-1 Healthy 1"
+    And a pod "train" with resources of the containers:
+      | name | resources                              |
+      | main | example.com/gpu: 1, example.com/nic: 1 |
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" on "n1" has the devices "gpu-1" of "gpu"
+    And pod "train" on "n1" has the devices "nic-1" of "nic"
+
   @DP-095
   Scenario: A NUMA node that the machine does not have is ignored
     Given node "n1" with a kubelet that aligns the devices of each container by "single-numa-node"

@@ -35,6 +35,19 @@ Feature: Devices of plugins over restarts of the kubelet
     When pod "c" with 1 of "example.com/gpu" is bound by hand to "n1"
     Then pod "c" is not admitted [DP-042]
 
+  @DP-043b @needs:virtual-clock
+  Scenario: A resource whose plugin does not register after a restart is dropped after five minutes
+    When the kubelet of "n1" is stopped
+    And a kubelet starts on "n1"
+    Then node "n1" has 0 of "example.com/gpu", 0 allocatable
+    When 240 seconds pass
+    And pod "early" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "early" is not admitted
+    When 90 seconds pass
+    # The kubelet does not know the resource then, and leaves it to others.
+    And pod "late" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "late" reaches phase Running
+
   @DP-046
   Scenario: After a reboot a pod does not start without its devices
     Given pod "a" with 1 of "example.com/gpu" is bound by hand to "n1"

@@ -291,6 +291,27 @@ Feature: The kubelet keeps claims of several pods and drivers apart
     When pod "second" is deleted
     Then the scripted driver "sim" receives one Unprepare call for "b" [DRA-569]
 
+  @DRA-275 @DRA-276 @needs:virtual-clock
+  Scenario: A pod that ended before a restart of the kubelet does not use its claim after the restart
+    Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a pod "first" with the reserved claims "a"
+    And a pod "second" with the reserved claims "a"
+    When pod "first" is bound by hand to "n1"
+    Then pod "first" reaches phase Running [DRA-275]
+    When pod "second" is bound by hand to "n1"
+    Then pod "second" reaches phase Running [DRA-275]
+    When pod "first" is deleted
+    Then the Pod "first" is gone [DRA-275]
+    When the kubelet of "n1" is stopped
+    And pod "second" is deleted
+    And the scripted driver "sim" fails every claim in Unprepare
+    And the kubelet of "n1" is started
+    Then the scripted driver "sim" receives one Unprepare call for "a" [DRA-275]
+    And the Pod "second" keeps "metadata.name" second [DRA-276]
+    When the scripted driver "sim" works
+    And 30 seconds pass
+    Then the Pod "second" is gone [DRA-276]
+
   @DRA-280 @needs:virtual-clock
   Scenario: A restarted kubelet keeps the claims of its pods
     Given a scripted driver "other" on "n1"

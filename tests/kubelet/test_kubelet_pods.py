@@ -388,3 +388,19 @@ def test_finishing_an_unknown_pod_is_an_error(node: World) -> None:
 def test_errors_of_the_kubelet_have_one_base() -> None:
     assert issubclass(ClaimRefused, KubeletError)
     assert issubclass(DriverNotRegistered, KubeletError)
+
+
+def test_a_pod_that_has_ended_leaves_its_cpu_to_others(node: World) -> None:
+    def pod_with_all_cpu(name: str) -> None:
+        resources = {"requests": {"cpu": "64"}}
+        node.pod(name, containers=[{"name": "main", "image": "i", "resources": resources}])
+
+    pod_with_all_cpu("first")
+    node.wait_phase("first", "Running")
+    pod_with_all_cpu("early")
+    node.wait_phase("early", "Failed")
+    assert node.status("early")["reason"] == "OutOfcpu"
+    node.kubelet.finish_pod("default", "first", "Succeeded")
+    node.wait_phase("first", "Succeeded")
+    pod_with_all_cpu("late")
+    node.wait_phase("late", "Running")
