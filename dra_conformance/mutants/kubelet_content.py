@@ -79,22 +79,6 @@ def _(patch: Patch) -> None:
     _without_checkpoint(patch, "unprepare")
 
 
-@mutant("ended-pods-of-shared-claims-stay-in-the-checkpoint", rule="DRA-275")
-def _(patch: Patch) -> None:
-    """The end of a pod is written to the checkpoint only if one of its claims is unprepared."""
-
-    def make(original: Any) -> Any:
-        def unprepare(self: Any, pod_uid: str) -> Any:
-            if any(len(record.pod_uids) == 1 for record in self.cache.of_pod(pod_uid)):
-                return original(self, pod_uid)
-            with _silenced(self.cache, "checkpoint"):
-                return original(self, pod_uid)
-
-        return unprepare
-
-    patch.wrap(f"{CLAIMS}.unprepare", make)
-
-
 @mutant("damaged-checkpoint-ignored", rule="DRA-280b")
 def _(patch: Patch) -> None:
     """A kubelet whose checkpoint cannot be read starts without claims."""
