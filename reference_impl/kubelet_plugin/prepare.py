@@ -11,7 +11,7 @@ Source: cmd/gpu-kubelet-plugin device_state.go and cleanup.go at 95932046; rules
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from dra_api.objects import Obj
@@ -213,16 +213,13 @@ class ClaimPreparer:
         A GPU and a MIG device cut from it have different names and are the same hardware (rule NV-060c).
         """
         wanted = [result for result in results if not result.admin_access]
-        for other_uid, entry in held.items():
-            if entry.state is not ClaimState.COMPLETED:
-                continue
-            for taken in own_results(entry.status, self.driver):
-                clash = None if taken.admin_access else next((r for r in wanted if self.clash(r, taken)), None)
-                if clash is not None:
-                    part = "" if clash.device == taken.device else f" as {taken.device}"
-                    raise PrepareError(
-                        f"requested device {clash.device} is already allocated to different claim {other_uid}{part}"
-                    )
+        for other_uid, taken in self.completed(held):
+            clash = None if taken.admin_access else next((r for r in wanted if self.clash(r, taken)), None)
+            if clash is not None:
+                part = "" if clash.device == taken.device else f" as {taken.device}"
+                raise PrepareError(
+                    f"requested device {clash.device} is already allocated to different claim {other_uid}{part}"
+                )
 
     def check_shares(self, claim: AllocatedClaim, results: Sequence[Result], held: Mapping[str, ClaimEntry]) -> None:
         """Refuse a share of a device that another claim has configured otherwise (rule NV-065)."""
@@ -230,17 +227,16 @@ class ClaimPreparer:
             return
         wanted = {result.device: result for result in results if not result.admin_access}
         mine = configs.candidates(claim.allocation, self.driver)
-        for other_uid, entry in held.items():
-            if entry.state is not ClaimState.COMPLETED:
+        for other_uid, taken in self.completed(held):
+            result = None if taken.admin_access else wanted.get(taken.device)
+            if result is None:
                 continue
-            theirs = configs.candidates(entry.status.get("allocation") or {}, self.driver)
-            for taken in own_results(entry.status, self.driver):
-                result = None if taken.admin_access else wanted.get(taken.device)
-                if result is not None and self.config_of(mine, result) != self.config_of(theirs, taken):
-                    raise PrepareError(
-                        f"requested device {result.device} has conflicting configuration with already prepared claim "
-                        f"{other_uid}"
-                    )
+            theirs = configs.candidates(held[other_uid].status.get("allocation") or {}, self.driver)
+            if self.config_of(mine, result) != self.config_of(theirs, taken):
+                raise PrepareError(
+                    f"requested device {result.device} has conflicting configuration with already prepared claim "
+                    f"{other_uid}"
+                )
 
     def check_capacity(self, results: Sequence[Result], held: Mapping[str, ClaimEntry]) -> None:
         """Refuse a share beyond what the other completed claims leave of the device (rule HAMI-014).
@@ -249,12 +245,7 @@ class ClaimPreparer:
         """
         if not self._shares.limited:
             return
-        others = [
-            taken
-            for entry in held.values()
-            if entry.state is ClaimState.COMPLETED
-            for taken in own_results(entry.status, self.driver)
-        ]
+        others = [taken for _, taken in self.completed(held)]
         wanted = {result.device for result in results}
         shares = [one for one in (*results, *others) if not one.admin_access and one.device in wanted]
         for name, amounts in consumed_of([(share.device, share.consumed) for share in shares]).items():
@@ -333,22 +324,22 @@ class ClaimPreparer:
             live = self._mig.create(slot)
         return replace(configured, device=live)
 
+    def completed(self, held: Mapping[str, ClaimEntry]) -> Iterator[tuple[str, Result]]:
+        """Yield the results of the claims whose Prepare is complete, each with the claim's uid."""
+        for uid, entry in held.items():
+            if entry.state is ClaimState.COMPLETED:
+                for result in own_results(entry.status, self.driver):
+                    yield uid, result
+
     def kept(self, held: Mapping[str, ClaimEntry]) -> set[str]:
         """Return the names of devices that completed claims have."""
-        return {
-            result.device
-            for entry in held.values()
-            if entry.state is ClaimState.COMPLETED
-            for result in own_results(entry.status, self.driver)
-        }
+        return {result.device for _, result in self.completed(held)}
 
     def in_use(self, held: Mapping[str, ClaimEntry]) -> set[str]:
         """Return the uuids of the GPUs that completed claims have; admin access leaves a GPU free."""
         return {
             device.uuid
-            for entry in held.values()
-            if entry.state is ClaimState.COMPLETED
-            for result in own_results(entry.status, self.driver)
+            for _, result in self.completed(held)
             if not result.admin_access and isinstance(device := self._found().device(result.device), Gpu)
         }
 

@@ -74,8 +74,6 @@ PYTHON = (
         "slice-count",
         "driver/slices#the-slices-of-a-node-form-complete-pools",
         *("DRA-288", "ADDED resourceslices", "n1-", '"resourceSliceCount":[2]'),
-        # Which of the two has the shorter timeline depends on the speed of the machine; both show the cause.
-        in_profile=("NV-048|DRA-290", "n1-", '"resourceSliceCount":[2]'),
     ),
 )
 
