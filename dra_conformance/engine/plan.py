@@ -116,13 +116,15 @@ def _decide(scenario: Scenario, selection: _Selection) -> Decision:
             break
     else:
         return Decision(scenario)
-    of_rules = {rule.id: _status_of(rule, unmet, selection.target) for rule in rules}
+    of_rules = {rule.id: _status_of(rule, scenario, unmet, selection.target) for rule in rules}
     status, reason = min(of_rules.values(), key=lambda row: _MOST_SERIOUS_FIRST.index(row[0]))
     return Decision(scenario, status, reason, {rule: row for rule, row in of_rules.items() if row != (status, reason)})
 
 
-def _status_of(rule: Rule, unmet: Unmet, target: Target) -> tuple[Status, str]:
+def _status_of(rule: Rule, scenario: Scenario, unmet: Unmet, target: Target) -> tuple[Status, str]:
     """Return the status and the reason of one rule in a scenario that does not run."""
+    if unmet.status is not Status.FILTERED and _is_absent(rule.component, scenario, target):
+        return Status.NOT_APPLICABLE, _absence(rule.component)
     status = unmet.status if unmet.only(rule) else Status.UNTESTABLE
     if status is Status.NOT_APPLICABLE and target.features.declared and rule.feature in target.features.declared:
         # The vendor declared the feature, and this run cannot observe it: it must not count as passed.
@@ -239,16 +241,24 @@ def _no_component(scenario: Scenario, selection: _Selection) -> Unmet | None:
     """Apply `--COMPONENT none`: the rules of the component have no target, the other rules cannot be judged."""
     target = selection.target
     for component in scenario.tags.components:
-        spec = target.components.get(component)
-        if spec is None or spec.kind != "none":
-            continue
-        if component == "binder" and target.scheduler_binds_pods and "kai" not in scenario.tags.needs:
-            continue
-        return not_applicable(f"the run has no {component} (--{component} none)", only=_of(component))
+        if _is_absent(component, scenario, target):
+            return not_applicable(_absence(component), only=_of(component))
     # Scenarios of the driver call it through the harness's kubelet.
     if "driver" in scenario.tags.components and target.components["kubelet"].kind == "none":
         return not_applicable("the run has no kubelet to call the driver (--kubelet none)", only=_of("kubelet"))
     return None
+
+
+def _is_absent(component: str, scenario: Scenario, target: Target) -> bool:
+    """Whether the run has no such component, and no other one that does its part of the scenario."""
+    spec = target.components.get(component)
+    if spec is None or spec.kind != "none":
+        return False
+    return not (component == "binder" and target.scheduler_binds_pods and "kai" not in scenario.tags.needs)
+
+
+def _absence(component: str) -> str:
+    return f"the run has no {component} (--{component} none)"
 
 
 def _of(component: str) -> Callable[[Rule], bool]:

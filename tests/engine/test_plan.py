@@ -477,6 +477,14 @@ def test_a_declared_feature_that_cannot_be_observed_is_untestable() -> None:
     assert decide(one, target={"features": undeclared}, **cluster).status is Status.NOT_SUPPORTED
 
 
+def test_a_rule_of_a_component_that_the_run_lacks_does_not_apply_whatever_else_is_missing() -> None:
+    both = scenario(rules=("DRA-005", "DRA-001"), components=("driver",))
+    undeclared = SupportedFeatures(unsupported={"health": "not declared (--supported-features)"})
+    found = decide(both, target={"features": undeclared}, driver="none")
+    assert (found.status, found.reason) == (Status.NOT_APPLICABLE, "the run has no driver (--driver none)")
+    assert found.of_rules == {}
+
+
 def test_a_declared_feature_is_judged_or_untestable() -> None:
     """A topology that cannot have a declared feature does not excuse it."""
     one = scenario(rules=("DRA-005",), needs=("compute-domain",))
