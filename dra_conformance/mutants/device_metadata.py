@@ -62,6 +62,16 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{FILES}.by_request", make)
 
 
+@mutant("metadata-in-a-version-without-such-names", rule="DRA-587")
+def _(patch: Patch) -> None:
+    """The CDI files of metadata have a fixed version, in which no name of a device begins with a digit.
+
+    So did the helper library up to 0.36 (kubernetes/kubernetes#137699, #138035).
+    """
+    patch.wrap(f"{FILES}.device_name", lambda original: lambda self, uid, request: f"0-{original(self, uid, request)}")
+    patch.replace(f"{MODULE}:CDI_VERSION", "0.4.0")
+
+
 @mutant("metadata-of-alternatives-without-an-id", rule="DRA-587b")
 def _(patch: Patch) -> None:
     """The metadata of a request with alternatives is kept under the name of the alternative, which no id has."""

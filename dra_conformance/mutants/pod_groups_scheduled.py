@@ -134,6 +134,24 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_PUBLISHER}.give_back", wrapped)
 
 
+@mutant("gang-waits-for-its-own-claim", rule="DRA-560", **ON)
+def _(patch: Patch) -> None:
+    """A claim that is allocated for one pod of a gang is not ready for the others (kubernetes/kubernetes#137647)."""
+
+    def wrapped(original: Callable[..., Any]) -> Callable[..., Any]:
+        def _try(self: Any, attempt: Any, state: Any) -> Any:
+            mine = key_of(attempt.pod)
+            others = [key for key in self._view.pods if key != mine and self._view.is_assumed(key)]
+            if group_name(attempt.pod) and attempt.held and others:
+                attempt.refused[state.facts.name] = "its claim is being allocated"
+                return None
+            return original(self, attempt, state)
+
+        return _try
+
+    patch.wrap(f"{_CYCLE}._try", wrapped)
+
+
 @mutant("group-claim-kept-for-the-group", rule="DRA-560", **ON)
 def _(patch: Patch) -> None:
     """A claim that no node can use is kept if it is reserved for the group."""
