@@ -1,4 +1,4 @@
-"""Describes a run for its event log: the suite, the target and the plan. Pure functions."""
+"""Describes a run for its event log: the suite, the target and the plan."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 
 from dra_api import __version__
 from dra_api.clock import timestamp
+from dra_conformance.control_plane import server_facts
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.core import digests
 from dra_conformance.core.errors import TargetUnreachable
@@ -69,7 +70,7 @@ def describe(
         revision=options.protocol,
         driver_release=options.nvidia_release,
         evidence="rehearsal" if rehearsal else "evidence",
-        isolation=target_isolation.labels(options, isolation),
+        isolation=target_isolation.labels(options, isolation, as_administrator=_is_administrator(control_plane)),
         under_test=tuple(sorted(under_test(options.components(), nvml=options.nvml))),
         simulated=_simulated(options, rehearsal=rehearsal),
         features=dict(features.supported),
@@ -87,6 +88,16 @@ def _simulated(options: RunOptions, *, rehearsal: bool) -> tuple[str, ...]:
         "MPS control daemons": own and options.nvml == "fake" and options.component("driver").kind == "exec",
     }
     return tuple(name for name, simulated in parts.items() if simulated)
+
+
+def _is_administrator(control_plane: ControlPlane | None) -> bool:
+    """Whether programs under test act as a user with every permission; a run that makes users gives them few."""
+    if control_plane is None or control_plane.own:
+        return False
+    try:
+        return server_facts.may_do_everything(control_plane.transport())
+    except TargetUnreachable:
+        return False
 
 
 def _embedded(options: RunOptions) -> str:

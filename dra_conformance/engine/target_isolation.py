@@ -16,6 +16,7 @@ from dra_conformance.core.isolation import NOT_ISOLATED, Isolation
 from dra_conformance.core.options import RunOptions
 
 _PEER_SECONDS = 5.0
+_ADMINISTRATOR = "the kubeconfig's user has every permission; use one with the roles of `dra-conformance rbac`"
 
 
 def choose(options: RunOptions, *, run_id: str) -> Isolation:
@@ -42,8 +43,12 @@ def no_driver_view(options: RunOptions) -> str:
     return isolation.no_mounts(choose(options, run_id="0"))
 
 
-def labels(options: RunOptions, chosen: Isolation) -> dict[str, str]:
-    """Return the isolation of each component that is a program under test."""
+def labels(options: RunOptions, chosen: Isolation, *, as_administrator: bool = False) -> dict[str, str]:
+    """Return the isolation of each component that is a program under test.
+
+    `as_administrator`: the programs act as a user with every permission of the cluster, so that what they write cannot
+    be told from what the harness and other components write.
+    """
     found: dict[str, str] = {}
     for name, spec in options.components().items():
         if name == "control-plane":
@@ -55,7 +60,7 @@ def labels(options: RunOptions, chosen: Isolation) -> dict[str, str]:
         elif spec.kind == "cluster":
             found[name] = "cluster"
         elif _is_started(spec):
-            found[name] = chosen.label
+            found[name] = f"{NOT_ISOLATED}: {_ADMINISTRATOR}" if as_administrator else chosen.label
     return found
 
 

@@ -87,6 +87,8 @@ def test_slices_of_others_are_not_those_of_the_driver(
     assert {row["id"]: row["status"] for row in report["rules"] if row["id"] == "DRA-358c"} == (
         wrong or {"DRA-358c": "passed"}
     )
+    # The kubeconfig is the administrator's, and the driver acts as its user.
+    assert "every permission" in report["target"]["isolation"]["driver"]
     # A program of the user writes without the run's label: what it publishes for other nodes is not the run's.
     left = [obj for obj in client.list(RESOURCE_SLICES).items if obj["metadata"]["uid"] not in before]
     assert len(left) == (1 if fault == "for-another-node" else 0)

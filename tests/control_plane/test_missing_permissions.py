@@ -14,9 +14,10 @@ from apiserver_emulator import ApiServerEmulator
 from apiserver_emulator.auth import User
 from dra_api.client import KubeClient
 from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, PODS, VALIDATING_WEBHOOKS
-from dra_api.transport import Response
+from dra_api.transport import HttpTransport, Response
 from dra_conformance.cli import call
 from dra_conformance.components.registration import not_registered_for_claims
+from dra_conformance.control_plane import server_facts
 from dra_conformance.core import assets, features
 from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import ExitCode
@@ -119,6 +120,12 @@ def test_a_cleanup_says_what_it_may_not(
     admin.patch(CLUSTER_ROLES, "dra-conformance", {"rules": reduced(harness, "", "nodes", "list")})
     assert call(["cleanup", "--kubeconfig", str(kubeconfig), "--run-id", LEFT]) == ExitCode.LEFTOVERS
     assert "missing permissions: the cleanup may not list nodes (`dra-conformance rbac`" in capsys.readouterr().err
+
+
+def test_who_may_do_everything_is_asked_of_the_server(cluster: ApiServerEmulator, tmp_path: Path) -> None:
+    assert server_facts.may_do_everything(cluster.transport())
+    path = without(cluster, tmp_path, "delete", "pods", "claim-controller", "reference")
+    assert not server_facts.may_do_everything(HttpTransport.from_kubeconfig(path))
 
 
 def test_whether_a_webhook_is_there_is_not_known_without_the_right(cluster: ApiServerEmulator) -> None:

@@ -36,6 +36,13 @@ def test_programs_under_test_are_listed(options: RunOptions, chosen: Isolation, 
     assert target_isolation.labels(options, chosen) == labels
 
 
+def test_a_program_that_may_do_everything_in_the_cluster_is_not_isolated() -> None:
+    options = RunOptions(driver="exec:./driver", scheduler="cluster", control_plane="kubeconfig:/config")
+    found = target_isolation.labels(options, USER, as_administrator=True)
+    assert found["driver"].startswith("not isolated: the kubeconfig's user has every permission")
+    assert found["scheduler"] == "cluster"
+
+
 def test_a_running_driver_of_the_same_user_is_not_isolated(tmp_path: Path) -> None:
     path = tmp_path / "r.sock"
     options = RunOptions(driver=f"socket:{path}", control_plane="kubeconfig")
