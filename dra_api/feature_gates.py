@@ -90,6 +90,17 @@ def effective_gates(kubernetes_version: str, overrides: Mapping[str, bool] | Non
     return found
 
 
+def without(kubernetes_version: str, name: str) -> dict[str, bool]:
+    """Return the overrides that switch off a gate of a release, and every gate that needs it."""
+    known = known_gates(kubernetes_version)
+    off, found = [name], {}
+    while off:
+        gate = off.pop()
+        found[gate] = False
+        off += [other for other, row in known.items() if gate in row.needs and other not in found]
+    return found
+
+
 def default_gates(kubernetes_version: str) -> dict[str, bool]:
     """Return the default DRA gates of a release; empty for a release that is not in the table."""
     try:

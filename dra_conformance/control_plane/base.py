@@ -74,6 +74,14 @@ class ControlPlane(Protocol):
         """Start a program again after `kill`, on its old address and data; return when the API server is ready."""
         ...
 
+    def restart_with_gates(self, feature_gates: Mapping[str, bool]) -> None:
+        """Restart the API server on its old data with other overrides of the defaults of its release.
+
+        The other programs keep their gates. Raises NotOurs if the run cannot do that, and UsageError or
+        TargetUnreachable if the gates do not fit.
+        """
+        ...
+
     def transport(self) -> Transport:
         """Return a new transport as the administrator."""
         ...

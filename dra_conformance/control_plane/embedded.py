@@ -87,6 +87,15 @@ class EmbeddedControlPlane:
         self._only_api_server(program)
         self._emulator.restart()
 
+    def restart_with_gates(self, feature_gates: Mapping[str, bool]) -> None:
+        """Start the API server again with other feature gates. Raises UsageError if they do not fit the release."""
+        self._emulator.kill()
+        try:
+            self._emulator.restart(feature_gates)
+        except FeatureGateError as error:
+            self._emulator.restart()
+            raise UsageError(f"feature gates: {error}") from None
+
     def watches_drained(self) -> bool:
         """Return whether the client of every open watch has processed all events."""
         return self._emulator.watches_drained()

@@ -87,6 +87,10 @@ class KubeconfigControlPlane:
         """Raises NotOurs."""
         raise NotOurs(f"the run cannot start the cluster's {program}")
 
+    def restart_with_gates(self, feature_gates: Mapping[str, bool]) -> None:
+        """Raises NotOurs."""
+        raise NotOurs("the run cannot change the feature gates of the cluster")
+
     def transport(self) -> Transport:
         """Return the connection."""
         if self._transport is None:

@@ -199,3 +199,63 @@ def _(patch: Patch) -> None:
 def _(patch: Patch) -> None:
     """A slice keeps perDeviceNodeSelection although DRAPartitionableDevices is off."""
     _keeps(patch, f"{_DRA}.resource_slice:drop_disabled", ("perDeviceNodeSelection",))
+
+
+# -- gates that are switched off while objects use their features ------------------------------------------------------
+
+
+def _on_update(patch: Patch, target: str, change: _Function) -> None:
+    """Let a function that drops disabled fields treat an update in another way."""
+
+    def make(original: _Function) -> _Function:
+        def drop(spec: Any, old: Any, rules: Any) -> None:
+            if old is None:
+                original(spec, old, rules)
+            else:
+                change(original, spec, old, rules)
+
+        return drop
+
+    patch.wrap(target, make)
+
+
+def _as_new(original: _Function, spec: Any, old: Any, rules: Any) -> None:
+    original(spec, None, rules)
+
+
+@mutant("stored-tolerations-dropped-without-gate", rule="DRA-037b")
+def _(patch: Patch) -> None:
+    """An update of a claim loses its tolerations while DRADeviceTaints is off."""
+    _on_update(patch, f"{_DRA}.resource_claim:drop_disabled", _as_new)
+
+
+@mutant("stored-template-tolerations-dropped-without-gate", rule="DRA-037b")
+def _(patch: Patch) -> None:
+    """An update of a template loses the tolerations of its claims while DRADeviceTaints is off."""
+    _on_update(patch, f"{_DRA}.resource_claim_template:drop_disabled", _as_new)
+
+
+@mutant("stored-fields-of-slices-dropped-without-gate", rule="DRA-077b")
+def _(patch: Patch) -> None:
+    """An update of a slice loses the fields of a disabled feature."""
+    _on_update(patch, f"{_DRA}.resource_slice:drop_disabled", _as_new)
+
+
+@mutant("fields-of-further-devices-dropped-without-gate", rule="DRA-077b")
+def _(patch: Patch) -> None:
+    """In an update, only devices that have used a disabled feature keep its fields."""
+
+    def each(original: _Function, spec: Any, old: Any, rules: Any) -> None:
+        used = {device["name"]: device for device in old.get("devices") or ()}
+        for device in spec.get("devices") or ():
+            alone = {**spec, "devices": [device]}
+            before = used.get(device["name"])
+            original(alone, {**old, "devices": [before]} if before else None, rules)
+
+    _on_update(patch, f"{_DRA}.resource_slice:drop_disabled", each)
+
+
+@mutant("fields-kept-in-updates-without-gate", rule="DRA-077b")
+def _(patch: Patch) -> None:
+    """Updates of slices may bring fields of a disabled feature that the slice does not use."""
+    _on_update(patch, f"{_DRA}.resource_slice:drop_disabled", lambda original, spec, old, rules: None)

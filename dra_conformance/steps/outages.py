@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from dra_api.feature_gates import without
 from dra_conformance.control_plane.base import API_SERVER, ETCD, ControlPlane, NotOurs
 from dra_conformance.core.errors import Untestable
 from dra_conformance.core.events import ComponentChanged
@@ -21,6 +23,13 @@ class Crash:
     """The crash that a scenario arranges: set once the API server is dead."""
 
     dead: threading.Event = field(default_factory=threading.Event)
+
+
+@dataclass
+class SwitchedGates:
+    """Whether the API server has other feature gates than those of the run."""
+
+    off: bool = False
 
 
 def _control_plane(world: World) -> ControlPlane:
@@ -52,6 +61,30 @@ def _(world: World, program: str) -> None:
     world.settle()
     kill(world, _PROGRAMS[program])
     restart(world, _PROGRAMS[program])
+
+
+@when('the API server is restarted with feature gate "{gate}" {state:word}')
+def _(world: World, gate: str, state: str) -> None:
+    """Restart the API server on its data with a gate `off`, and the gates that need it, or `on` as it was before."""
+    world.settle()
+    plane, switched = _control_plane(world), world.state(SwitchedGates)
+    overrides = world.run.options.gates()
+
+    def restart_with(gates: Mapping[str, bool]) -> None:
+        plane.restart_with_gates({**overrides, **gates})
+        switched.off = bool(gates)
+        world.log.emit(ComponentChanged(component="control-plane", implementation=API_SERVER, action="restart"))
+
+    def put_back() -> None:
+        # Later scenarios need the gates of the run.
+        if switched.off:
+            restart_with({})
+
+    world.cleanup.callback(put_back)
+    try:
+        restart_with(without(plane.version(), gate) if state == "off" else {})
+    except NotOurs as error:
+        raise Untestable(str(error)) from error
 
 
 @given("the API server crashes after it has stored the next {what} of {kind:word}")

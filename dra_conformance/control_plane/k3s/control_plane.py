@@ -88,6 +88,10 @@ class K3sControlPlane(ImageControlPlane):
         """Raises NotOurs."""
         raise NotOurs(f"{program} of k3s cannot be started alone")
 
+    def restart_with_gates(self, feature_gates: Mapping[str, bool]) -> None:
+        """Raises NotOurs."""
+        raise NotOurs("k3s is one process, and keeps its feature gates")
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:

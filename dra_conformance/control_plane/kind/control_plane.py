@@ -131,6 +131,10 @@ class KindControlPlane(ImageControlPlane):
         """Raises NotOurs."""
         raise NotOurs(f"{program} of a kind cluster is started by its kubelet")
 
+    def restart_with_gates(self, feature_gates: Mapping[str, bool]) -> None:
+        """Raises NotOurs."""
+        raise NotOurs("the API server of a kind cluster keeps its feature gates")
+
     # -- inside ----------------------------------------------------------------------------------------------------
 
     def _create(self) -> None:
