@@ -1,7 +1,8 @@
 """Runtime costs of function calls.
 
-Pure data and functions. Source: cel-go 0.26 interpreter/runtimecost.go costCall, ext/lists.go and ext/sets.go cost
-trackers, and k8s.io/apiserver/pkg/cel/library/cost.go 0.36 CallCost, which comes first.
+Pure data and functions. Source: cel-go 0.29 (Kubernetes 1.37) and 0.26 (before) interpreter/runtimecost.go costCall,
+ext/lists.go and ext/sets.go cost trackers, and k8s.io/apiserver/pkg/cel/library/cost.go 0.37 CallCost, which comes
+first.
 """
 
 from __future__ import annotations
@@ -30,6 +31,10 @@ def _regex(args: tuple[Any, ...], _: Any) -> int:
 
 def _walk(args: tuple[Any, ...], _: Any) -> int:
     return tenths(size_of(args[0]))
+
+
+def _walk_second(args: tuple[Any, ...], _: Any) -> int:
+    return tenths(size_of(args[1]))
 
 
 def _walk_twice(args: tuple[Any, ...], _: Any) -> int:
@@ -155,8 +160,6 @@ _BY_FUNCTION: Final[dict[str, int | Charge]] = {
 _BY_OVERLOAD: Final[dict[str, int | Charge]] = {
     **dict.fromkeys(
         (
-            "starts_with_string",
-            "ends_with_string",
             "string_to_bytes",
             "bytes_to_string",
             "strings_quote",
@@ -164,6 +167,7 @@ _BY_OVERLOAD: Final[dict[str, int | Charge]] = {
         ),
         _walk,
     ),
+    **dict.fromkeys(("starts_with_string", "ends_with_string"), _walk_second),
     "in_list": _in_list,
     **dict.fromkeys(
         (
@@ -176,7 +180,7 @@ _BY_OVERLOAD: Final[dict[str, int | Charge]] = {
     "not_equals": _smaller,
     "add_string": _both,
     "add_bytes": _both,
-    "matches_string": _regex,
+    **dict.fromkeys(("matches", "matches_string"), _regex),
     "contains_string": _contains,
 }
 
@@ -228,14 +232,19 @@ _FIRST: Final[dict[str, int | Charge]] = {
     "cidr_ip": 1,
     "cidr_contains_ip_string": _contains_ip_text,
     "cidr_contains_cidr_string": _contains_cidr_text,
+    "list_includes_dyn_dyn": _traverse,
 }
 
+_BEFORE_1_37: Final[dict[str, int | Charge]] = {"starts_with_string": _walk, "ends_with_string": _walk, "matches": 1}
 
-def call_cost(function: str, overload: str) -> int | Charge:
+
+def call_cost(function: str, overload: str, *, before_1_37: bool = False) -> int | Charge:
     """Return the fixed cost of a call, or the function that computes it from arguments and result.
 
     ``overload`` is empty if the checker could not decide which overload runs.
     """
+    if before_1_37 and overload in _BEFORE_1_37:
+        return _BEFORE_1_37[overload]
     for table, key in ((_FIRST, overload), (_BY_FUNCTION, function), (_BY_OVERLOAD, overload)):
         found = table.get(key)
         if found is not None:

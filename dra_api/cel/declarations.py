@@ -12,7 +12,7 @@ from typing import Final
 
 from .types import Kind, Type, list_of, map_of, opaque, optional_of, parse_type, split_types, type_param
 
-__all__ = ["BASE_FUNCTIONS", "INCLUDES", "TYPE_NAMES", "Overload"]
+__all__ = ["BASE_FUNCTIONS", "INCLUDES", "INCLUDES_1_36", "TYPE_NAMES", "Overload"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +347,8 @@ def _load(lines: list[str]) -> dict[str, tuple[Overload, ...]]:
 
 
 BASE_FUNCTIONS: Final = _load([line for line in _TABLE.splitlines() if line] + _generated())
-INCLUDES: Final = _load(["dra_includes_dyn_dyn: dyn.includes(dyn) -> bool"])
+INCLUDES: Final = _load(["list_includes_dyn_dyn: dyn.includes(dyn) -> bool"])
+INCLUDES_1_36: Final = _load(["dra_includes_dyn_dyn: dyn.includes(dyn) -> bool"])
 
 TYPE_NAMES: Final[dict[str, Type]] = {
     **{name: parse_type(name) for name in ("bool", "bytes", "double", "int", "string", "uint")},

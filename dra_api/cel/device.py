@@ -2,7 +2,7 @@
 
 compile_selector() returns an immutable, thread-safe Selector; DeviceView prepares one device of a ResourceSlice for
 many selectors. Source:
-k8s.io/dynamic-resource-allocation/cel/compile.go (0.36); rules DRA-016 to DRA-018 and DRA-159 to DRA-167.
+k8s.io/dynamic-resource-allocation/cel/compile.go (0.37, 0.36); rules DRA-016 to DRA-018 and DRA-159 to DRA-167.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..releases import DEFAULT_RELEASE
 from ..semver import SemVer, SemVerError
 from .ast import Expr
 from .checker import Checked, Environment, LiteralChecks, check
-from .declarations import BASE_FUNCTIONS, INCLUDES
+from .declarations import BASE_FUNCTIONS, INCLUDES, INCLUDES_1_36
 from .errors import CelCompileError, CelRuntimeError, Issue
 from .estimate import UNLIMITED, SizeEstimate, estimate
-from .functions import FUNCTIONS
+from .functions import FUNCTIONS, FUNCTIONS_BEFORE_1_37
 from .operators import CONVERSIONS
 from .parser import MAX_DEPTH, parse
 from .patterns import compile_pattern
@@ -29,7 +29,15 @@ from .qualify import DefaultMap
 from .types import ANY, BOOL, DYN, INT, STRING, Kind, Type, map_of, object_type, parse_type
 from .values import type_value
 
-__all__ = ["COST_LIMIT", "MAX_LENGTH", "DeviceView", "Selector", "compile_selector", "cost_of_derived_attribute"]
+__all__ = [
+    "COST_LIMIT",
+    "MAX_LENGTH",
+    "DeviceView",
+    "Selector",
+    "compile_selector",
+    "cost_of_derived_attribute",
+    "minor_of",
+]
 
 COST_LIMIT: Final = 1_000_000
 """Highest cost of a selector, estimated at admission and counted when it runs (DRA-018)."""
@@ -52,11 +60,14 @@ _ENTRIES, _DOMAIN, _ID, _DRIVER, _VALUE = 32, 63, 32, 63, 64
 
 
 class _Gates(NamedTuple):
-    """Features of an environment: allowMultipleAllocations, includes(), and attributes of type dyn instead of any."""
+    """Features of an environment: allowMultipleAllocations, includes(), attributes of type dyn instead of any, and the
+    functions and costs of 1.36 and before.
+    """
 
     allow_multiple: bool
     includes: bool
     lists: bool
+    before_1_37: bool
 
 
 @cache
@@ -67,11 +78,12 @@ def _environment(gates: _Gates) -> Environment:
         "attributes": map_of(STRING, map_of(STRING, attribute)),
         "capacity": map_of(STRING, map_of(STRING, _QUANTITY)),
     }
+    includes = INCLUDES_1_36 if gates.before_1_37 else INCLUDES
     if gates.allow_multiple:
         fields["allowMultipleAllocations"] = BOOL
     return Environment(
         variables={"device": _DEVICE},
-        functions={**BASE_FUNCTIONS, **INCLUDES} if gates.includes else BASE_FUNCTIONS,
+        functions={**BASE_FUNCTIONS, **includes} if gates.includes else BASE_FUNCTIONS,
         structs={_DEVICE.name: fields},
         macros=frozenset({"cel.bind"}),
     )
@@ -271,19 +283,21 @@ def cost_of_derived_attribute(
         raise CelCompileError(
             f"must evaluate to a primitive scalar (string, integer, boolean, semver){form}, not {output}"
         )
-    return min(estimate(checked, _size_of_path).max, UNLIMITED)
+    return min(estimate(checked, _size_of_path, before_1_37=gates.before_1_37).max, UNLIMITED)
 
 
 def _gates(version: str, consumable_capacity: bool, list_type_attributes: bool, stored: bool) -> _Gates:
-    minor = _minor(version)
+    minor = minor_of(version)
     return _Gates(
         allow_multiple=minor >= 34 and (consumable_capacity or stored),
         includes=minor >= 36 and (list_type_attributes or stored),
         lists=minor >= 36 and list_type_attributes,
+        before_1_37=minor < 37,
     )
 
 
-def _minor(version: str) -> int:
+def minor_of(version: str) -> int:
+    """Return the minor release: 37 of `1.37`."""
     parts = version.split(".")
     if len(parts) < 2 or not parts[1].isdigit():
         raise ValueError(f"{version!r} is not a Kubernetes version; use for example '1.37'")
@@ -296,8 +310,9 @@ def _compile(expression: str, gates: _Gates) -> Selector:
     output = checked.output
     if output not in (BOOL, ANY) and not (gates.lists and output == DYN):
         raise CelCompileError(f"must evaluate to bool or the unknown type, not {output}")
-    program = plan(checked, ("device",), FUNCTIONS)
-    cost = estimate(checked, _size_of_path)
+    functions = FUNCTIONS_BEFORE_1_37 if gates.before_1_37 else FUNCTIONS
+    program = plan(checked, ("device",), functions, before_1_37=gates.before_1_37)
+    cost = estimate(checked, _size_of_path, before_1_37=gates.before_1_37)
     return Selector(expression, program, min(cost.max, UNLIMITED), str(output))
 
 

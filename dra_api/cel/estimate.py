@@ -1,8 +1,8 @@
 """The static cost estimate: the cost range of an expression, from its tree and the declared sizes of its inputs.
 
 Kubernetes compares the maximum with a limit at admission. An Estimator is used for one expression; the functions are
-pure. Source: cel-go 0.26 checker/cost.go, ext/lists.go, ext/sets.go, and
-k8s.io/apiserver/pkg/cel/library/cost.go 0.36 EstimateCallCost. All numbers are uint64 and saturate at the maximum.
+pure. Source: cel-go 0.29 (Kubernetes 1.37) and 0.26 (before) checker/cost.go, ext/lists.go, ext/sets.go, and
+k8s.io/apiserver/pkg/cel/library/cost.go 0.37 EstimateCallCost. All numbers are uint64 and saturate at the maximum.
 """
 
 from __future__ import annotations
@@ -118,14 +118,15 @@ class _CallEstimate:
     size: SizeEstimate | None = None
 
 
-def estimate(checked: Checked, size_of: SizeOf) -> CostEstimate:
+def estimate(checked: Checked, size_of: SizeOf, *, before_1_37: bool = False) -> CostEstimate:
     """Return the cost range of ``checked``; ``size_of`` returns declared sizes of paths that start at a variable."""
-    return _Estimator(checked, size_of).cost(checked.root)
+    return _Estimator(checked, size_of, before_1_37=before_1_37).cost(checked.root)
 
 
 class _Estimator:
-    def __init__(self, checked: Checked, size_of: SizeOf) -> None:
+    def __init__(self, checked: Checked, size_of: SizeOf, *, before_1_37: bool) -> None:
         self.checked = checked
+        self.before_1_37 = before_1_37
         self.size_of = size_of
         self.paths: dict[int, Path] = {}
         self.locals: dict[str, list[_Local]] = {}
@@ -424,9 +425,10 @@ def _standard(est: _Estimator, overload: str, target: _Node | None, args: list[_
         return _CallEstimate(sized(args[0]).scaled(_STRING_FACTOR))
     if overload == "in_list":
         return _CallEstimate(sized(args[1]).scaled(1))
-    if overload == "matches_string" and target is not None:
-        text = sized(target).plus(_ONE).scaled(_STRING_FACTOR)
-        return _CallEstimate(text.times(sized(args[0]).scaled(_REGEX_FACTOR)))
+    if overload in ("matches", "matches_string") and not (est.before_1_37 and target is None):
+        searched, pattern = [target, *args] if target is not None else args
+        text = sized(searched).plus(_ONE).scaled(_STRING_FACTOR)
+        return _CallEstimate(text.times(sized(pattern).scaled(_REGEX_FACTOR)))
     if overload == "contains_string" and target is not None:
         return _CallEstimate(sized(target).scaled(_STRING_FACTOR).times(sized(args[0]).scaled(_STRING_FACTOR)))
     if overload in _COMPARISONS:
@@ -476,6 +478,13 @@ def _items_rule(est: _Estimator, _: str, target: _Node | None, __: list[_Node]) 
         item = (est.size_of(path) if path else None) or _UNKNOWN
         each = each.plus(item.scaled(_STRING_FACTOR))
     return _CallEstimate(size.times(each))
+
+
+def _includes_rule(est: _Estimator, _: str, target: _Node | None, __: list[_Node]) -> _CallEstimate | None:
+    if target is None or target.type.params:
+        return _items_rule(est, _, target, __)
+    # A value of an unknown type may be a list.
+    return _CallEstimate(est.library_size(target).times(_ONE))
 
 
 def _parse_rule(est: _Estimator, overload: str, _: _Node | None, args: list[_Node]) -> _CallEstimate | None:
@@ -692,7 +701,7 @@ _RULES: Final[dict[str, _Rule]] = {
     "sets.equivalent": _sets_rule(2.0),
     **dict.fromkeys(UNIT_FUNCTIONS, _unit),
 }
-_RULES_BY_OVERLOAD: Final[dict[str, _Rule]] = {"list_reverse": _reverse_rule}
+_RULES_BY_OVERLOAD: Final[dict[str, _Rule]] = {"list_reverse": _reverse_rule, "list_includes_dyn_dyn": _includes_rule}
 
 _COSTS: Final[dict[type, Callable[[_Estimator, Expr], CostEstimate]]] = {
     Literal: _Estimator.literal,

@@ -41,7 +41,7 @@ from .values import (
     type_value,
 )
 
-__all__ = ["FUNCTIONS", "includes"]
+__all__ = ["FUNCTIONS", "FUNCTIONS_BEFORE_1_37", "includes"]
 
 
 def _text(*values: Any) -> None:
@@ -103,12 +103,16 @@ def index_of(value: Any, part: Any, offset: Any = 0) -> int:
         return next((i for i, item in enumerate(value) if contains((item,), part)), -1)
     _text(value, part)
     _int(offset)
-    if part == "":
-        # ext/strings.go returns the offset for an empty text before it checks the offset.
-        return int(offset)
     if offset < 0:
         raise CelRuntimeError(f"index out of range: {offset}")
-    return int(value.find(part, offset))
+    return min(offset, len(value)) if part == "" else int(value.find(part, offset))
+
+
+def index_of_before_1_37(value: Any, part: Any, offset: Any = 0) -> int:
+    # ext/strings.go returned the offset for an empty text before it checked the offset.
+    if part == "" and value.__class__ is str and offset.__class__ is int:
+        return int(offset)
+    return index_of(value, part, offset)
 
 
 def last_index_of(value: Any, part: Any, offset: Any = None) -> int:
@@ -118,14 +122,20 @@ def last_index_of(value: Any, part: Any, offset: Any = None) -> int:
     if offset is None:
         return len(value) if part == "" else int(value.rfind(part))
     _int(offset)
-    if part == "":
-        return int(offset)
     if offset < 0:
         raise CelRuntimeError(f"index out of range: {offset}")
+    if part == "":
+        return int(min(offset, len(value)))
     if offset >= len(value):
         return -1
     # The offset limits the start of the match, the last argument of rfind its end.
     return int(value.rfind(part, 0, offset + len(part)))
+
+
+def last_index_of_before_1_37(value: Any, part: Any, offset: Any = None) -> int:
+    if part == "" and value.__class__ is str and offset.__class__ is int:
+        return int(offset)
+    return last_index_of(value, part, offset)
 
 
 def lower_ascii(value: Any) -> str:
@@ -283,7 +293,20 @@ def sort(value: Any) -> list[Any]:
     return sort_by_keys(value, value)
 
 
+_MAX_RANGE: Final = 1_000_000
+
+
 def list_range(count: Any) -> list[int]:
+    """Source: cel-go 0.29 ext/lists.go genRange."""
+    _int(count)
+    if count < 0:
+        raise CelRuntimeError(f"lists.range: size must be non-negative, got {count}")
+    if count > _MAX_RANGE:
+        raise CelRuntimeError(f"lists.range: size {count} exceeds maximum allowed ({_MAX_RANGE})")
+    return list(range(count))
+
+
+def list_range_before_1_37(count: Any) -> list[int]:
     _int(count)
     if count > MAX_LIST:
         raise CostExceeded("operation cancelled: actual cost limit exceeded")
@@ -363,7 +386,15 @@ MAX_INCLUDES: Final = 48
 
 
 def includes(target: Any, value: Any) -> bool:
-    """``target.includes(value)``: equal to a scalar, or among the values of a list of at most 48.
+    """``target.includes(value)``: equal to a scalar, or among the values of a list.
+
+    Source: k8s.io/apiserver/pkg/cel/library/lists.go includes (Kubernetes 1.37).
+    """
+    return contains(target if isinstance(target, (list, tuple)) else (target,), value)
+
+
+def includes_1_36(target: Any, value: Any) -> bool:
+    """As `includes`, but of a list of at most 48 values.
 
     Source: dynamic-resource-allocation/cel/compile.go includesFunc (Kubernetes 1.36, DRAListTypeAttributes).
     """
@@ -699,3 +730,12 @@ FUNCTIONS: Final[dict[tuple[str, bool], Callable[..., Any]]] = {
     **{(f"format.{name}", False): _named(value) for name, value in formats.FORMATS.items()},
     **network.FUNCTIONS,
 }
+
+FUNCTIONS_BEFORE_1_37: Final[dict[tuple[str, bool], Callable[..., Any]]] = {
+    **FUNCTIONS,
+    ("indexOf", True): index_of_before_1_37,
+    ("lastIndexOf", True): last_index_of_before_1_37,
+    ("lists.range", False): list_range_before_1_37,
+    ("includes", True): includes_1_36,
+}
+"""The functions of the CEL library of Kubernetes 1.36 and before (cel-go 0.26)."""

@@ -111,12 +111,17 @@ class _Plan:
     attribute: _Attribute | None = None
 
 
-def plan(checked: Checked, variables: tuple[str, ...], implementations: Implementations) -> Program:
+def plan(
+    checked: Checked, variables: tuple[str, ...], implementations: Implementations, *, before_1_37: bool = False
+) -> Program:
     """Plan ``checked``. ``implementations`` maps (function, is method) to a Python function.
+
+    ``before_1_37``: with the costs of cel-go 0.26 (Kubernetes 1.36 and before), which also lets values that are not
+    optional pass ``or`` and ``orValue``.
 
     Raises CelCompileError when a constant conversion fails, as Kubernetes does when it instantiates the program.
     """
-    planner = _Planner(checked, variables, implementations)
+    planner = _Planner(checked, variables, implementations, before_1_37=before_1_37)
     root = planner.plan(checked.root)
     return Program(root.run, root.cost, planner.size, variables)
 
@@ -126,8 +131,11 @@ def _constant(value: Any) -> _Plan:
 
 
 class _Planner:
-    def __init__(self, checked: Checked, variables: tuple[str, ...], implementations: Implementations) -> None:
+    def __init__(
+        self, checked: Checked, variables: tuple[str, ...], implementations: Implementations, *, before_1_37: bool
+    ) -> None:
         self.checked = checked
+        self.before_1_37 = before_1_37
         self.implementations = implementations
         self.size = _FIRST_VARIABLE + len(variables)
         self.scopes: list[dict[str, tuple[int, Run]]] = [
@@ -213,7 +221,7 @@ class _Planner:
         # If the checker left several overloads, the arguments decide at run time.
         overload = ids[0] if len(ids) == 1 else ""
         if expr.function in ("or", "orValue") and expr.target is not None:
-            return _optional_or(args, whole=expr.function == "or")
+            return _optional_or(args, whole=expr.function == "or", strict=not self.before_1_37)
         if expr.target is None and len(args) == 1 and args[0].constant and expr.function in CONVERSIONS:
             return self.convert_constant(expr, args[0].value)
         if overload == "in_list" and args[1].constant:
@@ -226,7 +234,8 @@ class _Planner:
         implementation = guarded(expr.function, overload, implementation)
         if expr.function in _PATTERN_FUNCTIONS and len(args) >= 2 and args[1].constant:
             _try_pattern(args[1].value)
-        return _call(expr.function, implementation, args, call_cost(expr.function, overload))
+        cost = call_cost(expr.function, overload, before_1_37=self.before_1_37)
+        return _call(expr.function, implementation, args, cost)
 
     def convert_constant(self, expr: Call, value: Any) -> _Plan:
         convert = self.implementations[(expr.function, False)]
@@ -574,12 +583,14 @@ def _map_of(pairs: list[tuple[Run, Run, bool]]) -> Run:
     return build
 
 
-def _optional_or(args: list[_Plan], *, whole: bool) -> _Plan:
+def _optional_or(args: list[_Plan], *, whole: bool, strict: bool) -> _Plan:
     left, right, right_cost = args[0].run, args[1].run, args[1].cost
 
     def choose(frame: Frame) -> Any:
         value = left(frame)
         if value.__class__ is not Optional:
+            if strict:
+                raise CelRuntimeError("no such overload")
             return value
         if value.present:
             return value if whole else value.value

@@ -1,7 +1,7 @@
 """CEL for CRD validation rules (x-kubernetes-validations): ``self == oldSelf``.
 
 A Rule is immutable and may be evaluated by any thread. ``self`` and ``oldSelf`` are dynamically typed here, so field
-names are not checked against a schema. Source: k8s.io/apiserver/pkg/cel/environment/base.go (0.36).
+names are not checked against a schema. Source: k8s.io/apiserver/pkg/cel/environment/base.go (0.37, 0.36).
 """
 
 from __future__ import annotations
@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+from ..releases import DEFAULT_RELEASE
 from .checker import Environment
 from .declarations import BASE_FUNCTIONS
-from .device import compile_checked
-from .functions import FUNCTIONS
+from .device import compile_checked, minor_of
+from .functions import FUNCTIONS, FUNCTIONS_BEFORE_1_37
 from .planner import Program, plan
 from .types import DYN
 from .values import NONE, Optional
@@ -46,12 +47,14 @@ class Rule:
         return self.program.run(tuple(values.get(name) for name in self.variables), cost_limit)
 
 
-def compile_rule(expression: str, *, variables: tuple[str, ...] = ("self", "oldSelf")) -> Rule:
+def compile_rule(
+    expression: str, *, variables: tuple[str, ...] = ("self", "oldSelf"), version: str = DEFAULT_RELEASE
+) -> Rule:
     """Compile a validation rule, or any expression over ``variables``; results are cached and shared.
 
-    Raises CelCompileError.
+    ``version`` is the Kubernetes minor release. Raises CelCompileError.
     """
-    return _compile(expression, variables)
+    return _compile(expression, variables, minor_of(version) < 37)
 
 
 def optional(value: Any) -> Optional:
@@ -60,7 +63,9 @@ def optional(value: Any) -> Optional:
 
 
 @lru_cache(maxsize=512)
-def _compile(expression: str, variables: tuple[str, ...]) -> Rule:
+def _compile(expression: str, variables: tuple[str, ...], before_1_37: bool) -> Rule:
     env = Environment(dict.fromkeys(variables, DYN), BASE_FUNCTIONS)
     checked = compile_checked(expression, env)
-    return Rule(expression, plan(checked, variables, FUNCTIONS), variables, str(checked.output))
+    functions = FUNCTIONS_BEFORE_1_37 if before_1_37 else FUNCTIONS
+    program = plan(checked, variables, functions, before_1_37=before_1_37)
+    return Rule(expression, program, variables, str(checked.output))
