@@ -23,6 +23,7 @@ ALLOCATOR_FEATURES: Mapping[str, tuple[str, ...]] = {
     "DeviceBindingAndStatus": ("DRADeviceBindingConditions", "DRAResourceClaimDeviceStatus"),
     "ConsumableCapacity": ("DRAConsumableCapacity",),
     "ListTypeAttributes": ("DRAListTypeAttributes",),
+    "FractionalCapacityRange": ("DRAFractionalCapacityRange",),
 }
 """The gates that each feature of kube-scheduler's allocator needs (`structured.Features`, AllocatorFeatures)."""
 

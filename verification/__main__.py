@@ -41,7 +41,7 @@ SEED = 20261122
 """The seed of the differential tests here. `make differential` explores others."""
 # Fewer for older releases, whose allocators no longer change.
 CASES, OLDER_CASES, KARPENTER_CASES, KUBELET_CASES = 2000, 500, 3000, 3000
-_CI = frozenset({"fidelity", "differential", "differential 1.36"})
+_CI = frozenset({"fidelity", "differential", "differential 1.37"})
 """The checks of CI's fixed subset, beside the programs with `ci` in expected/*.yaml (.ci/README.md)."""
 _DIFFERENTIAL = "verification.differential"
 _PLANTED = Path(__file__).resolve().parents[1] / "tests/engine/test_planted_bugs.py"
@@ -66,8 +66,8 @@ def _commands() -> dict[str, tuple[float, list[str]]]:
         found[f"programs {name}"] = (seat.takes, ["verification", "programs", name])
     if (BIN / "dra-allocator").exists():
         found["differential"] = (35.0, [_DIFFERENTIAL, "--cases", str(CASES), *seed])
-        found["differential 1.36"] = (35.0, [_DIFFERENTIAL, "--cases", str(CASES), "--bug-compatible", "1.36", *seed])
-        for release in ("1.34", "1.35", "1.36.2"):
+        found["differential 1.37"] = (35.0, [_DIFFERENTIAL, "--cases", str(CASES), "--bug-compatible", "1.37", *seed])
+        for release in ("1.34", "1.35", "1.36", "1.36.2"):
             words = [_DIFFERENTIAL, "--cases", str(OLDER_CASES), "--bug-compatible", release, *seed]
             found[f"differential {release}"] = (10.0, words)
     if (BIN / "dra-karpenter-allocator").exists():

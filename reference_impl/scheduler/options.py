@@ -31,7 +31,7 @@ class SchedulerOptions:
     that are to be written.
     `filter_timeout`: seconds after which the search on a node ends; 0: never (DRA-136, DRA-137). It counts steps
     instead of reading a clock, 2,000 for a second, so that a decision does not depend on the machine.
-    `bug_compatible`: the Kubernetes release whose known deviations the allocator has (`1.36`); None: those of none.
+    `bug_compatible`: the Kubernetes release whose known deviations the allocator has (`1.37`); None: those of none.
     `binding_timeout`: seconds that a claim may be allocated before its binding conditions are met (publish=direct);
     None: 600.
     `initial_backoff` and `max_backoff`: seconds before a pod that did not fit is tried again after a change.
@@ -89,6 +89,7 @@ _FIELDS: Mapping[str, str] = {
     "DeviceBindingAndStatus": "binding_conditions",
     "ConsumableCapacity": "consumable_capacity",
     "ListTypeAttributes": "list_attributes",
+    "FractionalCapacityRange": "fractional_ranges",
 }
 
 

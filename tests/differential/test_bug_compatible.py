@@ -1,7 +1,7 @@
 """The deviations of a release: each has a smallest case in `deviations/` on which the reference is right and upstream
 is not, and with `bug-compatible` the reference gives the release's answer.
 
-The recorded answers are upstream's own, of the release that the case names (1.36 where it names none); where
+The recorded answers are upstream's own, of the release that the case names (1.37 where it names none); where
 `verification/bin/dra-allocator` of that release is built it is asked again. What kube-scheduler 1.36.2 breaks in its
 component is compared in tests/engine/test_bug_compatible_component.py.
 """
@@ -38,7 +38,7 @@ IN_THE_COMPONENT = {
 ALIKE = {"class-config-lists-all"}
 # Chance, so that no case shows it; and what no outcome shows (below).
 NO_CASE = {"pools-in-any-order", "tolerations-not-recorded"}
-NEWEST = release("1.36")
+NEWEST = release("1.37")
 ASKED_AGAIN = sorted(RECORDED.keys() - {"exhaustive-search"})
 needs_upstream = pytest.mark.skipif(
     not PROGRAM.exists() and not required(), reason="dra-allocator is not built (make third-party)"
@@ -47,7 +47,7 @@ needs_upstream = pytest.mark.skipif(
 
 def release_of(name: str) -> Release:
     """The release whose answer is recorded."""
-    return release(RECORDED[name].get("release", "1.36"))
+    return release(RECORDED[name].get("release", "1.37"))
 
 
 def upstream_of(likeness: Release) -> Upstream:
@@ -66,7 +66,7 @@ def test_what_the_comparison_explains_is_a_deviation_or_chance() -> None:
     deviations = {one.id: one for one in DEVIATIONS}
     assert {name for name, entry in explained.items() if not entry.chance} <= deviations.keys()
     assert {entry.id for entry in known.by_chance()} == {"exhaustive-search", "stable-pools-have-no-order"}
-    newest = {one.id for one in DEVIATIONS if "1.36" in one.releases}
+    newest = {one.id for one in DEVIATIONS if "1.37" in one.releases}
     assert newest - explained.keys() == (IN_THE_COMPONENT | ALIKE) & newest
     for name in deviations.keys() & explained.keys() & newest:
         assert explained[name].source.split(" (")[0] == deviations[name].source.split(" (")[0], name

@@ -191,6 +191,24 @@ def test_an_invalid_result_of_the_reference_is_never_explained_by_upstream() -> 
     assert known.explain(entries, case, wrong) is None
 
 
+def test_the_order_of_pools_decides_which_device_of_all_is_an_error() -> None:
+    """Found by the differential tests: a device in use comes first, or one that a constraint forbids."""
+    case = world()
+    case["features"] = dict.fromkeys(generate.FEATURES, False)
+    breach = Fact("n0", "error", "request r: cannot add device because a claim constraint would not be satisfied")
+    found = Disagreement("n0", breach, Fact("n0", "unallocatable"))
+    chance = known.by_chance()
+    assert known.explain(chance, case, found) is None
+    other = copy.deepcopy(case["slices"][0])
+    other["spec"]["pool"]["name"] = "p1"
+    case["slices"].append(other)
+    explained = known.explain(chance, case, found)
+    assert explained is not None
+    assert explained.id == "stable-pools-have-no-order"
+    case["features"]["FractionalCapacityRange"] = True
+    assert known.explain(chance, case, found) is None
+
+
 def test_a_written_case_reads_as_a_scenario(tmp_path: Path) -> None:
     case = collected("write")[0]
     found = Disagreement("n0", Fact("n0", "error", "no such key: n"), Fact("n0", "unallocatable"))

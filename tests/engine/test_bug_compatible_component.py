@@ -31,9 +31,9 @@ def test_the_component_fails_the_rules_that_kube_scheduler_fails(cli: CommandLin
 
 
 def test_an_unknown_release_is_a_usage_error(cli: CommandLine) -> None:
-    with pytest.raises(UnknownRelease, match=r"only the deviations of 1\.34, 1\.35, 1\.36, 1\.36\.2 are known"):
+    with pytest.raises(UnknownRelease, match=r"only the deviations of 1\.34, 1\.35, 1\.36, 1\.36\.2, 1\.37 are known"):
         release("1.40")
     ended = cli.suite("--scheduler", "reference:bug-compatible=1.40")
     assert ended.code == 4
     assert "only the deviations of" in ended.err
-    assert RELEASES == ("1.34", "1.35", "1.36", "1.36.2")
+    assert RELEASES == ("1.34", "1.35", "1.36", "1.36.2", "1.37")

@@ -2,7 +2,7 @@
 
 As many CEL expressions follow. Prints the cases, the seed and every disagreement that `known.yaml` does not explain,
 reduced and written to the output folder. The exit code is 1 if there is one. The same seed generates the same cases.
-`--replay FILE...` runs written cases instead; `--bug-compatible 1.36` gives the reference upstream's known deviations;
+`--replay FILE...` runs written cases instead; `--bug-compatible 1.37` gives the reference upstream's known deviations;
 `--karpenter` asks Karpenter's allocator instead of upstream's; `--kubelet` compares the harness's kubelet with the
 kubelet's device manager and topology manager.
 """

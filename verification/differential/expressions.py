@@ -311,7 +311,7 @@ def ours(question: Obj) -> Verdict:
     """The verdict of dra_api.cel."""
     device, lists = question["device"], question["lists"]
     try:
-        selector = cel.compile_selector(question["expression"], version="1.36", list_type_attributes=lists)
+        selector = cel.compile_selector(question["expression"], list_type_attributes=lists)
     except cel.CelCompileError as error:
         return Verdict("compile-error", str(error))
     estimate = _UNLIMITED if selector.estimated_cost is None else selector.estimated_cost
@@ -321,7 +321,6 @@ def ours(question: Obj) -> Verdict:
             device.get("attributes"),
             device.get("capacity"),
             bool(device.get("allowMultipleAllocations")),
-            list_type_attributes=lists,
         )
         value, cost = selector.evaluate(view)
     except cel.CelError as error:

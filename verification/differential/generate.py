@@ -12,7 +12,7 @@ from verification.differential.rng import Dice
 
 FEATURES = tuple(ALLOCATOR_FEATURES)
 _STABLE = FEATURES[:4]
-_RELEASE = FEATURES[:6]  # enabled by default in kube-scheduler 1.36
+_RELEASE = FEATURES[:6]  # enabled by default in kube-scheduler 1.37
 _SETS = (_RELEASE, _RELEASE, _RELEASE, FEATURES, FEATURES, FEATURES, _STABLE, ())
 # Claims use these features; without them every claim is an error.
 _NEEDS = {

@@ -20,10 +20,11 @@ from verification.differential.compare import OTHER_PICKS, Disagreement
 
 ENTRIES = Path(__file__).with_name("known.yaml")
 Predicate: TypeAlias = Callable[[Obj, Disagreement], bool]
-_NEWEST = 36
+_NEWEST = 37
+_BREACH = "a claim constraint would not be satisfied"
 # The features that upstream's stable and incubating allocators support.
 _STABLE = frozenset({"AdminAccess", "PrioritizedList", "PartitionableDevices", "DeviceTaints"})
-_INCUBATING = _STABLE | {"DeviceBindingAndStatus", "ConsumableCapacity"}
+_INCUBATING = _STABLE | {"DeviceBindingAndStatus", "ConsumableCapacity", "FractionalCapacityRange"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,19 +181,7 @@ def selector_evaluated_on_other_nodes_device(case: Obj, found: Disagreement) -> 
 
 def all_with_constraint(case: Obj, found: Disagreement) -> bool:
     """An `All` request under a constraint is an error upstream, depending on the order of the search."""
-    breach = "a claim constraint would not be satisfied"
-    return breach in found.upstream.message or (breach in found.reference.message and goes_on(found))
-
-
-def all_passes_over_full_devices(case: Obj, found: Disagreement) -> bool:
-    """The use of shared devices by others determines which devices an `All` request covers, and so their number."""
-    too_many = "exceeds the claim limit" in found.reference.message
-    return (
-        bool((case.get("features") or {}).get("ConsumableCapacity"))
-        and consumed(case)
-        and any(request.get("allocationMode") == "All" for request in device_requests(case))
-        and (gets_on(found) or too_many)
-    )
+    return _BREACH in found.upstream.message or (_BREACH in found.reference.message and goes_on(found))
 
 
 def alternatives_come_before_devices(case: Obj, found: Disagreement) -> bool:
@@ -206,16 +195,26 @@ def alternatives_come_before_devices(case: Obj, found: Disagreement) -> bool:
     return choice and failed
 
 
+def unusable_capacity_ends_the_attempt(case: Obj, found: Disagreement) -> bool:
+    """A request that a device's range cannot express, or a negative one, is an error instead of no match."""
+    del case
+    return "range arithmetic" in found.upstream.message or "capacity value is negative" in found.upstream.message
+
+
 def counters_concern_every_node(case: Obj, found: Disagreement) -> bool:
     """A slice with counters makes its pool concern every node, so an unready pool of one node stops `All` on others."""
     unready = "is currently being updated" in found.upstream.message or "is currently invalid" in found.upstream.message
-    return unready and any(slice_["spec"].get("sharedCounters") for slice_ in case["slices"])
+    return (
+        unready and variant(case) == "stable" and any(slice_["spec"].get("sharedCounters") for slice_ in case["slices"])
+    )
 
 
 def stable_pools_have_no_order(case: Obj, found: Disagreement) -> bool:
     """The stable allocator iterates over a Go map of pools, so the first device is random."""
     pools = {(slice_["spec"]["driver"], slice_["spec"]["pool"]["name"]) for slice_ in case["slices"]}
-    failed = cel_failed(found.upstream.message) or cel_failed(found.reference.message)
+    messages = (found.upstream.message, found.reference.message)
+    # Of an All request, a device in use or one that a constraint forbids comes first.
+    failed = any(cel_failed(message) or _BREACH in message for message in messages)
     return variant(case) == "stable" and len(pools) > 1 and (failed or found.wrong == OTHER_PICKS)
 
 
@@ -285,21 +284,6 @@ def first_of_a_constraint_is_not_checked(case: Obj, found: Disagreement) -> bool
     )
 
 
-def distinct_forgets_earlier_devices(case: Obj, found: Disagreement) -> bool:
-    """distinctAttribute remembers one value per request, so the third device of a request may repeat the first.
-
-    The search then reaches requests, and their selectors, that it should never reach.
-    """
-    distinct = any(constraint.get("distinctAttribute") for constraint in constraints(case))
-    return distinct and gets_on(found)
-
-
-def list_intersection_is_not_restored(case: Obj, found: Disagreement) -> bool:
-    """After going back, matchAttribute over lists keeps the smaller intersection of the devices it gave up."""
-    match = any(constraint.get("matchAttribute") for constraint in constraints(case))
-    return match and variant(case) == "experimental" and has_lists(case) and goes_on(found)
-
-
 def stable_hides_multiple_allocations(case: Obj, found: Disagreement) -> bool:
     """The stable allocator does not pass allowMultipleAllocations to CEL, so selectors read false."""
     del found
@@ -337,8 +321,8 @@ PREDICATES: dict[str, Predicate] = {
         shares_do_not_block,
         selector_evaluated_on_other_nodes_device,
         all_with_constraint,
-        all_passes_over_full_devices,
         alternatives_come_before_devices,
+        unusable_capacity_ends_the_attempt,
         counters_concern_every_node,
         stable_pools_have_no_order,
         pools_have_no_order,
@@ -346,8 +330,6 @@ PREDICATES: dict[str, Predicate] = {
         contradictory_slice_counts,
         overcommitted_counters,
         first_of_a_constraint_is_not_checked,
-        distinct_forgets_earlier_devices,
-        list_intersection_is_not_restored,
         stable_hides_multiple_allocations,
     )
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dra_api.feature_gates import ALLOCATOR_FEATURES
 from dra_api.objects import Obj
@@ -45,12 +45,8 @@ def gates_off(case: Obj) -> frozenset[str]:
 
 
 def features_of(case: Obj) -> Features:
-    """Return the case's features as options of the reference allocator.
-
-    The allocators that it is compared with are those of 1.36 and before, whose selectors fail on a device with lists
-    while the feature is off; 1.37 lets them run (DRA-487).
-    """
-    return replace(options.features_of(dict.fromkeys(gates_off(case), False)), readable_lists=False)
+    """Return the case's features as options of the reference allocator."""
+    return options.features_of(dict.fromkeys(gates_off(case), False))
 
 
 def allocate(case: Obj, release: Release | None = None) -> list[Fact]:

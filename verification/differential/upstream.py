@@ -17,8 +17,8 @@ PROGRAM = Path(__file__).resolve().parent.parent / "bin" / "dra-allocator"
 
 
 def program_of(release: str) -> Path:
-    """Return the program built with a release's library. 1.36 is the default of all other comparisons."""
-    return PROGRAM if release in ("", "1.36") else PROGRAM.with_name(f"{PROGRAM.name}-{release}")
+    """Return the program built with a release's library. 1.37 is the default of all other comparisons."""
+    return PROGRAM if release in ("", "1.37") else PROGRAM.with_name(f"{PROGRAM.name}-{release}")
 
 
 class UpstreamGone(RuntimeError):

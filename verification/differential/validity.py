@@ -16,8 +16,8 @@ _V1 = "resource.k8s.io/v1"
 
 
 def settings_of(case: Obj) -> Settings:
-    """Return the case's features as gates of release 1.36."""
-    return Settings(release=36, gates_off=gates_off(case))
+    """Return the case's features as gates of release 1.37."""
+    return Settings(release=37, gates_off=gates_off(case))
 
 
 def cluster_of(case: Obj) -> Cluster:

@@ -370,6 +370,8 @@ class Features:
     """Optional features of the allocator; each is the Kubernetes gate of nearly the same name.
 
     `readable_lists`: without `list_attributes`, selectors still run on devices with lists (DRA-487).
+    `fractional_ranges`: only for `bug_compatible`; without it, the API does not say how fractions are rounded, and
+    this allocator is exact.
     """
 
     admin_access: bool = True
@@ -380,6 +382,7 @@ class Features:
     consumable_capacity: bool = True
     list_attributes: bool = True
     readable_lists: bool = True
+    fractional_ranges: bool = True
     extended_resources: bool = True
 
 

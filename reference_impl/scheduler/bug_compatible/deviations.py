@@ -2,8 +2,8 @@
 
 Data only. The ids are those of `verification/differential/known.yaml` if the differential test finds the deviation.
 
-Source: k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10, v0.36.2 and v0.36.6, read, and run against the reference
-by `verification.differential`. Without an issue, `source` is the pull request that introduced or fixed the
+Source: k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10, v0.36.2, v0.36.6 and v0.37.2, read, and run against the
+reference by `verification.differential`. Without an issue, `source` is the pull request that introduced or fixed the
 deviation, from the history of k8s.io/dynamic-resource-allocation; `place` is the position in the code of the newest
 release that has it, and the smallest case that shows it is in `tests/differential/deviations`.
 """
@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-_ALL = frozenset({"1.34", "1.35", "1.36", "1.36.2"})
-_WITH_LISTS = frozenset({"1.36", "1.36.2"})
-_COUNTERS_OF_POOLS = frozenset({"1.35", "1.36", "1.36.2"})
+_BEFORE_1_37 = frozenset({"1.34", "1.35", "1.36", "1.36.2"})
+_ONLY_1_37 = frozenset({"1.37"})
+_ALL = _BEFORE_1_37 | _ONLY_1_37
+_ONLY_1_36 = frozenset({"1.36", "1.36.2"})
+_WITH_LISTS = _ONLY_1_36 | _ONLY_1_37
+_COUNTERS_OF_POOLS = frozenset({"1.35"}) | _WITH_LISTS
 _BY_POOL_NAME = frozenset({"1.35", "1.36.2"})
 _BEFORE_ROLLBACK = frozenset({"1.34", "1.35", "1.36.2"})
 _BEFORE_1_36 = frozenset({"1.34", "1.35"})
@@ -60,6 +63,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "engine",
         "A request for all devices passes over shared devices with too little capacity left.",
         rule="DRA-155b",
+        releases=_BEFORE_1_37,
     ),
     Deviation(
         "alternatives-before-devices",
@@ -97,7 +101,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "walk",
         "A further share of a device without capacity takes the device's counters again.",
         rule="DRA-211",
-        releases=_COUNTERS_OF_POOLS,
+        releases=_COUNTERS_OF_POOLS - _ONLY_1_37,
     ),
     Deviation(
         "negative-shares",
@@ -105,6 +109,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "shares",
         "A negative request is given a share of which the device has more left for others.",
         rule="DRA-205c",
+        releases=_BEFORE_1_37,
     ),
     Deviation(
         "ranges-in-64-bits",
@@ -112,6 +117,15 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "shares",
         "A range with steps is computed in 64-bit integers: fractions are rounded up, and larger numbers wrap around.",
         rule="DRA-204b",
+        releases=_BEFORE_1_37,
+    ),
+    Deviation(
+        "unusable-capacity-ends-attempt",
+        "kubernetes/kubernetes#140442 (came with its fix; no issue)",
+        "shares",
+        "A negative share, or one beyond 64 bits of a range with steps, ends the attempt; other devices are not tried.",
+        releases=_ONLY_1_37,
+        place="structured/internal/incubating/consumable_capacity.go CmpRequestOverCapacity",
     ),
     Deviation(
         "shares-do-not-block",
@@ -162,7 +176,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "gather",
         "A pool with shared counters concerns every node, so an unready one stops All requests everywhere.",
         releases=_COUNTERS_OF_POOLS,
-        place="structured/internal/incubating/pools_incubating.go GatherPools (SharedCounters are always relevant)",
+        place="structured/internal/stable/pools_stable.go GatherPools (SharedCounters are always relevant)",
     ),
     Deviation(
         "selector-on-other-nodes-device",
@@ -186,6 +200,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "trackers",
         "distinctAttribute keeps one value a request: a third device may repeat the first.",
         rule="DRA-174",
+        releases=_BEFORE_1_37,
     ),
     Deviation(
         "list-intersection-not-restored",
@@ -193,7 +208,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "trackers",
         "After going back, matchAttribute over lists stays as narrow as the devices made it that were given up.",
         rule="DRA-176",
-        releases=_WITH_LISTS,
+        releases=_ONLY_1_36,
     ),
     Deviation(
         "overcommitted-counters",
@@ -224,12 +239,14 @@ DEVIATIONS: tuple[Deviation, ...] = (
         "configs",
         "Configuration of a claim that names several requests is in the allocation once for each.",
         rule="DRA-180",
+        releases=_BEFORE_1_37,
     ),
     Deviation(
         "class-config-lists-all",
         "kubernetes/kubernetes#139731",
         "configs",
         "Configuration of a class that all requests use lists them all instead of none.",
+        releases=_BEFORE_1_37,
     ),
     Deviation(
         "every-order-tried",

@@ -1,10 +1,10 @@
 """The entry point: an allocator with the deviations of a release, with the interface of the reference's own.
 
 `NodePools` replaces `allocator.NodeInventory`, `CompatibleAllocator` replaces `allocator.Allocator`, so the scheduler's
-cycle and the differential test use either of them. Deviations: all-passes-over-full-devices; until 1.35:
+cycle and the differential test use either of them. Deviations: until 1.36 all-passes-over-full-devices; until 1.35:
 selectors-of-earlier-alternative; in 1.34: tolerations-not-recorded.
 
-Source: Allocate of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10 and v0.36.6.
+Source: Allocate of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10, v0.36.6 and v0.37.2.
 """
 
 from __future__ import annotations
@@ -80,6 +80,7 @@ class CompatibleAllocator:
         for claim in variants.claims_as_checked(self.claims, variant, release):
             check_claim(claim, classes, self.features)
         self._available = Available(release, self.features)
+        self._arithmetic = shares.Arithmetic.of(release, self.features)
         self._tried = {"complete"}
         if release.has("incomplete-pools-are-used"):
             self._tried.add("incomplete")
@@ -88,7 +89,7 @@ class CompatibleAllocator:
 
     def on(self, node_pools: NodePools, taken: Taken) -> Outcome:
         """Try one node; see Allocator.on."""
-        selecting = Selecting(node_pools.node, self.features)
+        selecting = Selecting(node_pools.node, self.features, self.release)
         plans = [self._plan(claim, node_pools, selecting, taken) for claim in self.claims]
         walk = Walk(
             plans,
@@ -100,7 +101,7 @@ class CompatibleAllocator:
             ],
             taken,
             self.features,
-            selecting=Selecting(node_pools.node, self.features),  # the lookups for All are not reused
+            selecting=Selecting(node_pools.node, self.features, self.release),  # the lookups for All are not reused
             ledger=Ledger(self._available, taken, self.release),
             steps=self.max_steps * _LOOKS_PER_STEP,
             release=self.release,
@@ -182,7 +183,7 @@ class CompatibleAllocator:
         if not self.features.consumable_capacity:
             return True
         used = taken if self.release.has("all-passes-over-full-devices") else Taken()
-        return selecting.large_enough(device, sub) and has_room(device, sub, used, Use())
+        return selecting.large_enough(device, sub) and has_room(device, sub, used, Use(), self._arithmetic)
 
     # -- after the walk --------------------------------------------------------------------------------------------
 
@@ -201,7 +202,7 @@ class CompatibleAllocator:
         if self.release.has("tolerations-not-recorded"):
             for one in result["devices"]["results"]:
                 one.pop("tolerations", None)
-        if entries := configs.configs(plan.claim, chosen, self.classes):
+        if entries := configs.configs(plan.claim, chosen, self.classes, self.release):
             result["devices"]["config"] = entries
         prioritized = tuple(walk.chosen[number, at] for at, choice in enumerate(plan.prioritized) if choice)
         return Allocation(plan.claim, result, prioritized)
@@ -212,4 +213,4 @@ class CompatibleAllocator:
         """
         if not capacity.shareable(device, enabled=self.features.consumable_capacity):
             return None
-        return {name: str(value) for name, value in shares.consumed_by(device, request).items()}
+        return {name: str(value) for name, value in shares.consumed_by(device, request, self._arithmetic).items()}

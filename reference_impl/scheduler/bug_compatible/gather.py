@@ -1,11 +1,11 @@
 """Pools as a release sees them from one node.
 
 Pure functions over decoded slices. Deviations: older-generation-survives, contradictory-slice-counts,
-counters-concern-every-node; until 1.35 pools-in-any-order; in 1.34 also incomplete-pools-are-used and
-slices-of-other-nodes-are-missed. Unlike the reference's `allocator/pools`, the
-slices for a node decide first, and the rest of the pool is read only if they are not sufficient.
+counters-concern-every-node (since 1.37 in the stable variant alone); until 1.35 pools-in-any-order; in 1.34 also
+incomplete-pools-are-used and slices-of-other-nodes-are-missed. Unlike the reference's `allocator/pools`, the slices for
+a node decide first, and the rest of the pool is read only if they are not sufficient.
 
-Source: GatherPools of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10 and v0.36.6.
+Source: GatherPools of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10, v0.36.6 and v0.37.2.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def see(
             return SeenPool(relevant[0].pool, "incomplete")
     if variant != "stable" and not release.has("pools-in-any-order"):
         relevant = sorted(relevant, key=lambda item: item.name)
-    return build(relevant, [item for item in whole if item not in relevant], features)
+    return build(relevant, [item for item in whole if item not in relevant], features, release)
 
 
 def half_seen(relevant: Sequence[Slice], *, complete: bool) -> SeenPool:
@@ -113,8 +113,11 @@ def concerning(
         if variant == "experimental":
             readable.sort(key=lambda item: needs_conditions(item.devices))
     elif variant != "stable":
-        readable.sort(key=lambda item: not item.node_name or bool(item.counter_sets))
+        # Until 1.36, one with counters was among the shared ones.
+        readable.sort(key=lambda item: not item.node_name or (release.minor < 37 and bool(item.counter_sets)))
     everywhere = release.has("counters-concern-every-node") and not counted
+    if release.minor >= 37:
+        everywhere = everywhere and variant == "stable"
     for item in readable:
         if (item.counter_sets and everywhere) or pools.offered_to(item, node):
             yield item
@@ -129,7 +132,7 @@ def newest(slices: Sequence[Slice]) -> list[Slice]:
     return [item for item in slices if item.generation == max(one.generation for one in slices)]
 
 
-def build(relevant: Sequence[Slice], others: Sequence[Slice], features: Features) -> SeenPool:
+def build(relevant: Sequence[Slice], others: Sequence[Slice], features: Features, release: Release) -> SeenPool:
     """Return a complete pool, or an invalid one: names count among the node's slices, counters among all that are
     known.
     """
@@ -146,7 +149,7 @@ def build(relevant: Sequence[Slice], others: Sequence[Slice], features: Features
         "complete",
         devices,
         tuple(device for item in others for device in item.devices),
-        totals(relevant),
+        totals(known if release.minor >= 37 else relevant),
     )
 
 

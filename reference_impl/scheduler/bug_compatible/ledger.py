@@ -4,7 +4,7 @@ Deviations: overcommitted-counters; in 1.36.2 and before also counters-by-pool-n
 1.35 shares-free-counters, in 1.34 counters-of-one-slice. `Available` lives as long as one pod is tried on all nodes, a
 `Ledger` for one attempt on one node. Amounts are in billionths.
 
-Source: checkAvailableCounters and its callers in k8s.io/dynamic-resource-allocation v0.34.13 to v0.36.6.
+Source: checkAvailableCounters and its callers in k8s.io/dynamic-resource-allocation v0.34.13 to v0.37.2.
 """
 
 from __future__ import annotations

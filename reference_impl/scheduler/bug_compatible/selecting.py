@@ -2,7 +2,7 @@
 
 Deviation: selector-on-other-nodes-device.
 
-Source: isSelectable of k8s.io/dynamic-resource-allocation v0.36.6.
+Source: isSelectable of k8s.io/dynamic-resource-allocation v0.36.6 and v0.37.2.
 """
 
 from __future__ import annotations
@@ -13,15 +13,18 @@ from reference_impl.node_selector import NodeFacts
 from reference_impl.scheduler.allocator import pools, selectors
 from reference_impl.scheduler.allocator.model import Claim, Device, DeviceClass, Features, SubRequest
 from reference_impl.scheduler.bug_compatible import shares
+from reference_impl.scheduler.bug_compatible.deviations import Release
+from reference_impl.scheduler.bug_compatible.shares import Arithmetic
 
 
 class Selecting:
     """Verdicts for one attempt on one node, each computed once."""
 
-    def __init__(self, node: NodeFacts, features: Features) -> None:
+    def __init__(self, node: NodeFacts, features: Features, release: Release) -> None:
         self._node = node
         # Without DRAListTypeAttributes, 1.36 fails on every device with a list (DRA-487).
-        self._features = replace(features, readable_lists=False)
+        self._features = replace(features, readable_lists=release.minor >= 37)
+        self._arithmetic = Arithmetic.of(release, features)
         self._known: dict[tuple[int, int], bool] = {}
 
     def suits(
@@ -48,7 +51,7 @@ class Selecting:
         return known
 
     def large_enough(self, device: Device, request: SubRequest) -> bool:
-        """Return whether the device's capacities can serve the request if it is not in use."""
+        """Return whether the device's capacities can serve the request if it is not in use. Raises AllocationError."""
         if not self._features.consumable_capacity:
             return True
-        return shares.acceptable(device, request, shared=device.allow_multiple)
+        return shares.acceptable(device, request, self._arithmetic)

@@ -1,10 +1,10 @@
 """Constraints as a release keeps them: changed in place with every device that joins or leaves.
 
-Deviations: first-of-constraint-unchecked, distinct-forgets, list-intersection-not-restored; in 1.34
+Deviations: first-of-constraint-unchecked; until 1.36 distinct-forgets, list-intersection-not-restored; in 1.34
 distinct-compares-places. Each tracker lives for one attempt on one node.
 
 Source: matchAttributeConstraint and distinctAttributeConstraint of k8s.io/dynamic-resource-allocation v0.34.13 to
-v0.36.6.
+v0.37.2.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ def tracker_for(constraint: Constraint, *, lists: bool, release: Release) -> Tra
     if constraint.kind == "distinctAttribute" and release.has("distinct-compares-places"):
         return DistinctPlaces(constraint)
     if constraint.kind == "distinctAttribute":
-        return ForgetfulDistinct(constraint, lists=lists)
-    return NarrowingMatch(constraint) if lists else UncheckedMatch(constraint)
+        return (ForgetfulDistinct if release.has("distinct-forgets") else Distinct)(constraint, lists=lists)
+    if not lists:
+        return UncheckedMatch(constraint)
+    return (NarrowingMatch if release.has("list-intersection-not-restored") else Match)(constraint)
 
 
 class UncheckedMatch:
@@ -96,6 +98,68 @@ class NarrowingMatch:
     def remove(self, request: SubRequest) -> None:
         """See Tracker."""
         self._count -= self._constraint.covers(request)
+
+
+class Match:
+    """matchAttribute over lists since 1.37: what is in common is known for every number of devices."""
+
+    def __init__(self, constraint: Constraint) -> None:
+        self._constraint = constraint
+        self._common: list[frozenset[AttributeValue]] = []
+
+    def add(self, request: SubRequest, device: Device) -> bool:
+        """See Tracker."""
+        if not self._constraint.covers(request):
+            return True
+        offered = device.attribute(self._constraint.attribute)
+        if offered is None or not offered.values:
+            return False
+        common = frozenset(offered.values)
+        if self._common:
+            common &= self._common[-1]
+        if not common:
+            return False
+        self._common.append(common)
+        return True
+
+    def remove(self, request: SubRequest) -> None:
+        """See Tracker."""
+        if self._constraint.covers(request):
+            self._common.pop()
+
+
+class Distinct:
+    """distinctAttribute since 1.37: the attribute of every device. With list attributes off, the first may have a
+    list (first-of-constraint-unchecked).
+    """
+
+    def __init__(self, constraint: Constraint, *, lists: bool) -> None:
+        self._constraint = constraint
+        self._lists = lists
+        self._of: list[Attribute] = []
+
+    def add(self, request: SubRequest, device: Device) -> bool:
+        """See Tracker."""
+        if not self._constraint.covers(request):
+            return True
+        offered = device.attribute(self._constraint.attribute)
+        if offered is None or not self._differs(offered):
+            return False
+        self._of.append(offered)
+        return True
+
+    def remove(self, request: SubRequest) -> None:
+        """See Tracker."""
+        if self._constraint.covers(request):
+            self._of.pop()
+
+    def _differs(self, offered: Attribute) -> bool:
+        if self._lists:
+            taken = {value for other in self._of for value in other.values}
+            return bool(offered.values) and taken.isdisjoint(offered.values)
+        if self._of and (offered.is_list or not offered.values):
+            return False
+        return offered not in self._of
 
 
 class ForgetfulDistinct:

@@ -2,7 +2,7 @@
 
 Pure functions. Deviations: stable-ignores-newer-fields, stable-hides-multiple-allocations, distinct-without-gate.
 
-Source: structured/allocator.go NewAllocator of k8s.io/dynamic-resource-allocation v0.34.13 to v0.36.6: the first
+Source: structured/allocator.go NewAllocator of k8s.io/dynamic-resource-allocation v0.34.13 to v0.37.2: the first
 variant that supports every enabled feature. Until 1.35 that is the stable one if no feature is enabled, and the
 incubating one supports what the stable one supports since 1.36.
 """
@@ -22,6 +22,8 @@ Variant = Literal["stable", "incubating", "experimental"]
 def variant_for(features: Features, release: Release) -> Variant:
     """Return the variant that kube-scheduler would use."""
     newer = features.binding_conditions or features.consumable_capacity
+    if release.minor >= 37:
+        newer = newer or features.fractional_ranges
     if release.minor >= 36:
         return "experimental" if features.list_attributes else "incubating" if newer else "stable"
     if newer:

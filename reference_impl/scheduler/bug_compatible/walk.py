@@ -3,11 +3,11 @@
 A `Walk` serves one attempt on one node. Deviations: exhaustive-search (nothing is counted ahead),
 alternatives-before-devices, all-with-constraint, admin-pick-blocks-others, admin-access-consumes-counters and
 admin-access-consumes-capacity (admin access of a pick is ignored), shares-do-not-block (only exclusive use of a device
-counts); since 1.35 shares-without-capacity; in 1.36.2 and before the half of rejected-keeps-counters that is not the
-ledger's; until 1.35 every-order-tried and second-alternative-read-as-first; in 1.34 invalid-pool-ends-attempt,
+counts); in 1.35 and 1.36 shares-without-capacity; in 1.36.2 and before the half of rejected-keeps-counters that is not
+the ledger's; until 1.35 every-order-tried and second-alternative-read-as-first; in 1.34 invalid-pool-ends-attempt,
 every-taint-keeps-off, every-share-takes-counters and capacity-of-another-device.
 
-Source: allocateOne and allocateDevice of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10 and v0.36.6.
+Source: allocateOne and allocateDevice of k8s.io/dynamic-resource-allocation v0.34.13, v0.35.10, v0.36.6 and v0.37.2.
 """
 
 from __future__ import annotations
@@ -115,6 +115,7 @@ class Walk:
         self._ledger = ledger
         self._release = release
         self._keeps_refused = release.has("rejected-keeps-counters")
+        self._arithmetic = shares.Arithmetic.of(release, features)
         variant = variant_for(features, release)
         self._every_order = variant == "stable" or release.has("every-order-tried")
         self._size_is_special = variant != "stable" or release.minor >= 36
@@ -235,7 +236,8 @@ class Walk:
 
     def _room(self, device: Device, request: SubRequest) -> bool:
         return not self._features.consumable_capacity or (
-            self._selecting.large_enough(device, request) and has_room(device, request, self._taken, self._use)
+            self._selecting.large_enough(device, request)
+            and has_room(device, request, self._taken, self._use, self._arithmetic)
         )
 
     # -- taking and giving up --------------------------------------------------------------------------------------
@@ -280,7 +282,7 @@ class Walk:
             elif not shared:
                 self._use.claims.setdefault(device.id, set()).add(number)
             return False
-        consumed = consumption(device, request) if shared else None
+        consumed = consumption(device, request, self._arithmetic) if shared else None
         self._use_device(device.id, number, consumed, 1)
         self.picks[number].append(Pick(request, candidate, charged, consumed))
         return True
@@ -333,14 +335,14 @@ class Walk:
         return known or self._use.shares.get(device, 0) > 0
 
 
-def has_room(device: Device, request: SubRequest, taken: Taken, use: Use) -> bool:
+def has_room(device: Device, request: SubRequest, taken: Taken, use: Use, arithmetic: shares.Arithmetic) -> bool:
     """Return whether earlier shares, those of the attempt and the request together stay within each capacity.
 
     Admin access takes of it like any other (admin-pick-blocks-others).
     """
     earlier = taken.shared.get(device.id.pool_id, {}).get(device.id.device)
     committed = earlier.amounts if earlier else {}
-    wanted = consumption(device, request)
+    wanted = consumption(device, request, arithmetic)
     return all(
         committed.get(one.name, 0) + use.amounts.get((device.id, one.name), 0) + wanted[one.name]
         <= one.value.scaled_value(-9)
@@ -348,6 +350,6 @@ def has_room(device: Device, request: SubRequest, taken: Taken, use: Use) -> boo
     )
 
 
-def consumption(device: Device, request: SubRequest) -> dict[str, int]:
+def consumption(device: Device, request: SubRequest, arithmetic: shares.Arithmetic) -> dict[str, int]:
     """Return the consumption of each capacity of a device by a request, in billionths."""
-    return {name: value.scaled_value(-9) for name, value in shares.consumed_by(device, request).items()}
+    return {name: value.scaled_value(-9) for name, value in shares.consumed_by(device, request, arithmetic).items()}
