@@ -208,8 +208,9 @@ def _check_amounts(
         if found == expected:
             continue
         text = f"{allocated.title} consumes {show(found)} of {short}; the request needs {show(expected)}"
-        # Releases before 1.37 round steps of less than one unit differently; both results are accepted.
-        rounded = device_requests.fractional(capacity) and (context.settings.release or 0) < 37
+        # Without the gate of 1.37, steps of less than one unit are rounded differently; both results are accepted.
+        exact = (context.settings.release or 0) >= 37 and context.settings.on("DRAFractionalCapacityRange")
+        rounded = device_requests.fractional(capacity) and not exact
         unless_changed = context.findings.unless_changed(device.resource_slice.metadata.changed)
         report = context.findings.remark if rounded else unless_changed
         report(_amount_rule(capacity, requested=name in requested), text, path)

@@ -313,6 +313,15 @@ def test_consumable_capacity(scene: Scene, broken: set[str]) -> None:
     assert rules_broken(scene, "c0") == broken
 
 
+def test_fractions_of_a_range_are_exact_only_with_the_gate_of_1_37() -> None:
+    fractions = {"default": "2", "validRange": {"min": "500m", "max": "8", "step": "250m"}}
+    for consumed, broken in (("750m", set()), ("1", {"DRA-204"})):
+        scene = shared(("700m", consumed), policy=fractions)
+        assert rules_broken(scene, "c0", release=37) == broken
+        assert rules_broken(scene, "c0", release=37, gates_off=frozenset({"DRAFractionalCapacityRange"})) == set()
+        assert rules_broken(scene, "c0", release=36) == set()
+
+
 def test_shared_device_without_share_or_with_unknown_capacity() -> None:
     scene = shared(("4", "4"))
     del results(scene)[0]["shareID"]

@@ -29,6 +29,7 @@ from verification.differential import (
     karpenter,
     karpenter_known,
     known,
+    older,
     reduce,
     scenario,
 )
@@ -95,13 +96,18 @@ class Comparison:
         self.cases += 1
         self.outcomes.update(fact.outcome for fact in facts)
         for disagreement in found:
-            entry = known.explain(self.entries, case, disagreement)
+            entry = self.explain(case, disagreement)
             if entry is not None:
                 self.explained[entry.id] += 1
             else:
                 self.unexplained[disagreement.kind] += 1
                 if len(self.written) < self.most and self.unexplained[disagreement.kind] <= _PER_KIND:
                     self.report(case, disagreement)
+
+    def explain(self, case: Obj, disagreement: Disagreement) -> Known | None:
+        """Return the entry that explains a disagreement about the case as the release stores it."""
+        stored = older.as_stored(case, self.release) if self.release else case
+        return known.explain(self.entries, stored, disagreement)
 
     def report(self, case: Obj, disagreement: Disagreement) -> None:
         """Make an unexplained disagreement small, and write it down."""
@@ -114,7 +120,7 @@ class Comparison:
             except (KeyError, TypeError, ValueError, IndexError):
                 return False  # no longer a case
             for other in found:
-                if other.kind == disagreement.kind and known.explain(self.entries, candidate, other) is None:
+                if other.kind == disagreement.kind and self.explain(candidate, other) is None:
                     last = other
                     return True
             return False

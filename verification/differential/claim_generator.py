@@ -34,6 +34,8 @@ _FAILING = (
 )
 _ATTRIBUTES = (f"{GPU}/n", f"{GPU}/m", f"{GPU}/s", f"{GPU}/v", f"{GPU}/q", f"{GPU}/ok", "other.example.com/x")
 _LISTED = (f"{GPU}/l", f"{GPU}/n")
+# The last two are for ranges with steps: a fraction, and a number beyond 64 bits.
+_AMOUNTS = ("1Gi", "512Mi", "600Mi", "1536Mi", "2Gi", "3Gi", "0", "5Gi", "700m", "10E")
 CLASSES = ("any", "gpu", "picky")
 
 
@@ -111,7 +113,7 @@ def device_request(dice: Dice, aspects: Aspects, *, alternative: bool) -> Obj:
     if aspects & {"consumable", "policies"} and dice.one_in(2):
         found["capacity"] = {
             "requests": {
-                name: dice.pick(["1Gi", "512Mi", "600Mi", "1536Mi", "2Gi", "3Gi", "0", "5Gi"])
+                name: dice.pick(_AMOUNTS)
                 for name in dice.pick([["memory"], ["cores"], ["memory", "cores"], ["absent"]])
             }
         }

@@ -50,6 +50,7 @@ POLICIES: tuple[Obj, ...] = (
     {"default": "1Gi", "validRange": {"min": "1Gi", "max": "2Gi"}},
     {"default": "1Gi", "validRange": {"min": "512Mi", "step": "512Mi"}},
     {"default": "2Gi", "validRange": {"min": "1Gi", "max": "4Gi", "step": "1Gi"}},
+    {"default": "1", "validRange": {"min": "500m", "max": "4", "step": "250m"}},
     {"default": "1Gi", "validValues": ["1Gi"]},
     {"default": "1Gi", "validValues": ["1Gi", "1536Mi", "2Gi"]},
 )

@@ -1,7 +1,8 @@
 """Convert cases to what the API server of an older release would have stored: newer fields are dropped.
 
-Pure functions over cases. Before 1.36 there were no list attributes. In 1.34 shared counters were in the slice of the
-devices that consume them, and slices with counters only did not exist.
+Pure functions over cases. Before 1.37 there was no feature for ranges with fractions, before 1.36 there were no list
+attributes. In 1.34 shared counters were in the slice of the devices that consume them, and slices with counters only
+did not exist.
 """
 
 from __future__ import annotations
@@ -16,9 +17,12 @@ _LISTS = ("ints", "bools", "strings", "versions")
 
 def as_stored(case: Obj, release: Release) -> Obj:
     """The case in the shapes of `release`."""
-    if release.minor >= 36:
+    if release.minor >= 37:
         return case
     made = copy.deepcopy(case)
+    made["features"]["FractionalCapacityRange"] = False
+    if release.minor >= 36:
+        return made
     made["features"]["ListTypeAttributes"] = False
     for slice_ in made["slices"]:
         for device in slice_["spec"].get("devices") or ():
