@@ -4,6 +4,9 @@ Everything random in CI has a pinned seed, so that CI cannot fail by chance. New
 is a differential test of the allocator and CEL, mutated inputs for the parsers (verification/fuzz), a part of the
 matrix of device taints, then a run of the whole suite with a random watch lag. The report of a round that fails stays
 in the output folder, and the output ends with the commands that repeat it.
+
+Before the rounds, scheduler and binder are killed at their writes until there were 1,000 kills or half of the time is
+over. `--target '--binder kai'` does only that, for the programs of these options.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ from itertools import count
 from pathlib import Path
 
 from dra_api.clock import Clock, RealClock
+from dra_conformance.core.events import KillsFinished, read
 from verification.third_party.catalogue import BIN
 
 MAX_LAG = 0.1
@@ -29,6 +33,8 @@ _INPUTS = 5000
 _MATRIX_PARTS = 8
 """Parts of the matrix of device taints, each of more than a thousand cells; the seed chooses one."""
 _TAIL = 15
+_KILLS = "^faults/kills"
+"""The scenarios that kill components."""
 
 
 def commands(seed: str, out: Path, *, differential: bool, fuzz: bool) -> Iterator[tuple[Path, list[str]]]:
@@ -45,11 +51,59 @@ def commands(seed: str, out: Path, *, differential: bool, fuzz: bool) -> Iterato
     folder = out / f"taint-matrix-{seed}"
     part = f"{int(seed, 16) % _MATRIX_PARTS + 1}/{_MATRIX_PARTS}"
     yield folder, [*module, "verification", "taint-matrix", "--part", part, "--out", str(folder)]
-    # The lag follows from the seed, so that the seed alone repeats a round.
-    lag = round(int(seed, 16) / 16 ** len(seed) * MAX_LAG, 3)
     folder = out / f"run-{seed}"
-    words = ["-n", "2", "--seed", str(int(seed, 16)), "--watch-lag", str(lag), "--progress", "none"]
-    yield folder, [*module, "dra_conformance", "run", *words, "--out", str(folder)]
+    yield folder, run_command(seed, folder)
+
+
+def run_command(seed: str, folder: Path, *words: str) -> list[str]:
+    """Return the command of a run; `words` are further options."""
+    # The lag follows from the seed, so that the seed alone repeats a run.
+    lag = round(int(seed, 16) / 16 ** len(seed) * MAX_LAG, 3)
+    of_seed = ["-n", "2", "--seed", str(int(seed, 16)), "--watch-lag", str(lag), "--progress", "none"]
+    return [sys.executable, "-m", "dra_conformance", "run", *of_seed, *words, "--out", str(folder)]
+
+
+def kill(
+    wanted: int,
+    minutes: float,
+    out: Path,
+    *,
+    run: Callable[[list[str]], subprocess.CompletedProcess[str]],
+    clock: Clock,
+    seeds: Iterator[str],
+    target: Sequence[str] = (),
+) -> tuple[int, list[list[str]]]:
+    """Kill components at their writes until there were `wanted` kills, or `minutes` have passed.
+
+    Return the number of kills and the commands that failed, whose reports stay. `target` are the options of a target.
+    """
+    kills, failed = 0, []
+    deadline = clock.monotonic() + minutes * 60
+    while kills < wanted and clock.monotonic() < deadline:
+        seed = next(seeds)
+        folder = out / f"kills-{seed}"
+        chosen = ("--profile", "faults", "--profile", "fault-sweep", "--focus", _KILLS)
+        command = run_command(seed, folder, *chosen, *target)
+        result = run(command)
+        made = kills_in(folder)
+        kills += made
+        print(f"kills {kills}: exit code {result.returncode}: {shlex.join(command)}", flush=True)
+        if result.returncode == 0:
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            failed.append(command)
+            print("\n".join(result.stdout.splitlines()[-_TAIL:]), flush=True)
+        if not made:
+            break  # it would kill nothing the next time either
+    return kills, failed
+
+
+def kills_in(report: Path) -> int:
+    """Return the number of kills of a run."""
+    log = report / "events.jsonl"
+    if not log.exists():
+        return 0
+    return sum(len(event.writes) for event in read(log) if isinstance(event, KillsFinished))
 
 
 def explore(
@@ -98,25 +152,42 @@ def main(words: Sequence[str]) -> int:
     )
     parser.add_argument("--minutes", type=float, default=30.0, help="begin no round later than this (default: 30)")
     parser.add_argument("--out", type=Path, default=Path("dra-report/explore"), help="folder for what fails")
+    parser.add_argument("--kills", type=int, default=1000, help="kill components so often (default: 1000; 0: never)")
+    parser.add_argument("--target", default="", help="only kill, with these options of a run, such as '--binder kai'")
     options = parser.parse_args(words)
+    clock = RealClock()
+    seeds = iter(lambda: secrets.token_hex(4), "")
+    start = clock.monotonic()
+    time_for_kills = options.minutes if options.target else options.minutes / 2
+    target = shlex.split(options.target)
+    kills, failed = kill(options.kills, time_for_kills, options.out, run=_run, clock=clock, seeds=seeds, target=target)
+    print(f"explore: {kills} kills in {clock.monotonic() - start:.0f} s")
+    if options.target:
+        return _report(failed, options.out)
     differential = (BIN / "dra-allocator").exists()
     if not differential:
         print("explore: no differential tests: dra-allocator is not built (make third-party)")
     fuzz = importlib.util.find_spec("atheris") is not None
     if not fuzz:
         print("explore: no mutated inputs: Atheris is not installed (make fuzz installs it)")
-    failed = explore(
-        options.minutes,
+    failed += explore(
+        options.minutes - (clock.monotonic() - start) / 60,
         options.out,
-        run=lambda command: subprocess.run(
-            command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-        ),
-        clock=RealClock(),
-        seeds=iter(lambda: secrets.token_hex(4), ""),
+        run=_run,
+        clock=clock,
+        seeds=seeds,
         differential=differential,
         fuzz=fuzz,
     )
+    return _report(failed, options.out)
+
+
+def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def _report(failed: list[list[str]], out: Path) -> int:
     for command in failed:
         print(f"failed: {shlex.join(command)}")
-    print(f"explore: {len(failed)} failed; reports are in {options.out}" if failed else "explore: nothing failed")
+    print(f"explore: {len(failed)} failed; reports are in {out}" if failed else "explore: nothing failed")
     return 1 if failed else 0

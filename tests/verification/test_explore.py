@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
 from dra_api.clock import AdvanceableClock
+from dra_conformance.core.events import EventLog, KillsFinished
 from verification import explore
 
 
@@ -39,3 +41,51 @@ def test_a_round_is_repeatable_by_its_seed(tmp_path: Path) -> None:
     first, second = (list(explore.commands("ffffffff", tmp_path, differential=False, fuzz=False)) for _ in range(2))
     assert first == second
     assert "0.1" in first[-1][1]
+
+
+class Killer:
+    """Makes reports of runs that killed a binder three times, and moves the clock by 20 s."""
+
+    def __init__(self, clock: AdvanceableClock, *, failing: str = "none", kills: int = 3) -> None:
+        self.clock, self.failing, self.kills = clock, failing, kills
+        self.commands: list[list[str]] = []
+
+    def __call__(self, command: list[str]) -> subprocess.CompletedProcess[str]:
+        self.commands.append(command)
+        report = Path(command[-1])
+        report.mkdir(parents=True)
+        log = EventLog(report / "events.jsonl", clock=self.clock)
+        if self.kills:
+            log.emit(KillsFinished(component="binder", moment="after", writes=("patch pods",) * self.kills))
+        log.close()
+        self.clock.advance(20)
+        return subprocess.CompletedProcess(command, int(self.failing in command[-1]), "the output")
+
+
+def numbers() -> Iterator[str]:
+    return (f"{number:08x}" for number in count())
+
+
+def test_components_are_killed_until_the_wanted_number(tmp_path: Path) -> None:
+    clock = AdvanceableClock()
+    run = Killer(clock, failing="kills-00000001")
+    kills, failed = explore.kill(7, 10, tmp_path, run=run, clock=clock, seeds=numbers(), target=["--binder", "kai"])
+    assert kills == 9
+    assert len(run.commands) == 3
+    assert all("--binder" in command for command in run.commands)
+    assert [command[-1] for command in failed] == [str(tmp_path / "kills-00000001")]
+    assert [path.name for path in tmp_path.iterdir()] == ["kills-00000001"]
+
+
+def test_kills_end_in_time(tmp_path: Path) -> None:
+    clock = AdvanceableClock()
+    run = Killer(clock)
+    assert explore.kill(1000, 1, tmp_path, run=run, clock=clock, seeds=numbers()) == (9, [])
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_that_kill_nothing_are_not_repeated(tmp_path: Path) -> None:
+    clock = AdvanceableClock()
+    run = Killer(clock, kills=0)
+    assert explore.kill(1000, 10, tmp_path, run=run, clock=clock, seeds=numbers()) == (0, [])
+    assert len(run.commands) == 1

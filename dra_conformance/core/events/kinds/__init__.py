@@ -48,6 +48,7 @@ from dra_conformance.core.events.kinds.scenario import (
     CheckMade,
     CleanupStarted,
     ClockAdvanced,
+    KillsFinished,
     PrepareReturned,
     ProgramOutput,
     ScenarioFinished,
@@ -80,6 +81,7 @@ AnyEvent = (
     | WebhookCalled
     | PrepareReturned
     | SweepFinished
+    | KillsFinished
     | ComponentChanged
     | DriverChanged
     | NvmlChanged
@@ -121,6 +123,7 @@ __all__ = [
     "FaultInjected",
     "GpuOnNode",
     "InventoryUsed",
+    "KillsFinished",
     "KubeletCall",
     "KubeletCdi",
     "KubeletClaim",

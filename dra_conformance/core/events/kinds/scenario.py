@@ -108,3 +108,11 @@ class SweepFinished(Event, tag="sweep", frozen=True, kw_only=True):
     fault: str
     rounds: int
     missed: tuple[str, ...]
+
+
+class KillsFinished(Event, tag="kills", frozen=True, kw_only=True):
+    """A sweep killed a component once `moment` (before, after) each of these writes, and started it again."""
+
+    component: str
+    moment: str
+    writes: tuple[str, ...]
