@@ -1,7 +1,8 @@
 """Starts the companions of components: manifests first, then programs, each once in a run.
 
 A companion is neither judged nor stopped by a scenario. Its API user reads everything; a manifest grants it what it
-writes. One that ends by itself is reported when its component is needed the next time.
+writes. One that ends by itself ends the run: at the failure of a scenario with its component, or when its component is
+needed the next time. Nothing starts it again, because its component would be judged by what it did alone.
 """
 
 from __future__ import annotations
@@ -38,15 +39,22 @@ class CompanionPrograms:
             self._made.add(component)
             client = KubeClient(self._run.component_transport("companion"), user_agent="dra-conformance-companion")
             create_manifests(client, companions, run=self._run)
+        if (problem := self.ended(component, companions)) is not None:
+            raise problem
+        for program in companions.programs:
+            if program.name not in self._processes:
+                self._processes[program.name] = self._start(program)
+
+    def ended(self, component: str, companions: Companions) -> TargetUnreachable | None:
+        """Return the error for a program of a component that ran and has ended by itself; None if there is none."""
         for program in companions.programs:
             held = self._processes.get(program.name)
-            if held is None:
-                self._processes[program.name] = self._start(program)
-            elif not held.running:
-                raise TargetUnreachable(
+            if held is not None and not held.running:
+                return TargetUnreachable(
                     f"{program.name}, a companion of the {component}, ended with exit code {held.exit_code}",
                     hint=f"Last output: {held.last_output()}",
                 )
+        return None
 
     def stop(self) -> None:
         """Stop all programs; objects of manifests stay, because the control plane ends with the run."""

@@ -16,7 +16,7 @@ from dra_conformance.components import readiness, reference, start_check
 from dra_conformance.components.companions import CompanionPrograms
 from dra_conformance.components.context import RunContext, ScenarioContext
 from dra_conformance.components.webhook import WebhookComponent
-from dra_conformance.core.companions import PORT
+from dra_conformance.core.companions import COMPONENTS, PORT
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE, ComponentSpec, fill, with_flags
 from dra_conformance.core.errors import StartFailed, TargetUnreachable
 from dra_conformance.core.events import ComponentChanged
@@ -180,6 +180,15 @@ class ComponentManager:
         process = self._processes.get(component)
         return process.last_lines() if process is not None and process.exit_code else None
 
+    def ended_companion(self, components: Collection[str]) -> TargetUnreachable | None:
+        """Return the error for a companion of these components that has ended by itself; None if there is none."""
+        for name in COMPONENTS:
+            if name in components:
+                problem = self._companions.ended(name, self._run.options.companions_of(name))
+                if problem is not None:
+                    return problem
+        return None
+
     def stop(self) -> None:
         """Stop everything that was started."""
         for component in list(self._parts):
@@ -200,6 +209,9 @@ class ComponentManager:
         replica: str = "",
     ) -> None:
         instance = component + replica
+        companions = self._run.options.companions_of(component)
+        if (problem := self._companions.ended(component, companions)) is not None:
+            raise problem
         held = self._processes.get(instance)
         if held is not None:
             if held.running:
@@ -214,7 +226,6 @@ class ComponentManager:
                     component=component, implementation=spec.kind, action="restart", exit_code=held.exit_code
                 )
             )
-        companions = self._run.options.companions_of(component)
         self._companions.start(component, companions)
         folder = self._run.target_folder(instance)
         env = {"TMPDIR": str(folder)}

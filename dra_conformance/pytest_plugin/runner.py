@@ -452,6 +452,10 @@ def _judge(
     report: pytest.TestReport,
 ) -> None:
     error = excinfo.value
+    if call.when == "call" and state.world is not None:
+        # A scheduler without its podgrouper fails every scenario, which says nothing about it.
+        components = state.world.scenario.tags.components
+        error = state.world.components.ended_companion(components) or error
     status, reason = _classify(error, call.when, state.world)
     current = state.outcome[0]
     # The first problem counts, but an error replaces everything except a failed check.

@@ -60,13 +60,15 @@ metadata: {name: top}
 """
 
 
-def configure(cli: CommandLine, script: str, *, manifest: str = MANIFEST, ready: str = "/") -> list[str]:
+def configure(
+    cli: CommandLine, script: str, *, manifest: str = MANIFEST, ready: str = "/", scheduler: str = SCHEDULER
+) -> list[str]:
     """Write a configuration with a companion of the scheduler, and return options of a run that needs it."""
     (cli.folder / "beside.py").write_text(script)
     (cli.folder / "shelf.yaml").write_text(manifest)
     (cli.folder / "dra-conformance.toml").write_text(
         dedent(f"""
-        scheduler = {orjson.dumps(SCHEDULER.format(folder=cli.folder, python=sys.executable)).decode()}
+        scheduler = {orjson.dumps(scheduler.format(folder=cli.folder, python=sys.executable)).decode()}
         isolation = "off"
         [companions.scheduler]
         manifests = ["shelf.yaml"]
@@ -108,6 +110,38 @@ def test_a_companion_that_cannot_be_had_ends_the_run(
     ended = cli.suite(*configure(cli, script, manifest=manifest))
     assert said in ended.out + ended.err
     assert ended.code == code
+
+
+# A program that is ready at once, and ends soon after that.
+MORTAL = """
+import http.server, os, sys, threading, time
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        open(sys.argv[2], "w").close()
+        self.send_response(200)
+        self.end_headers()
+        threading.Timer({after}, lambda: (print("no more groups", flush=True), os._exit(3))).start()
+
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+
+
+IDLE = "exec:/bin/sh -c 'test -e {folder}/ready && exec sleep 600'"
+"""A scheduler that does nothing, so that its scenario fails after its companion has died."""
+
+
+@pytest.mark.parametrize(("scheduler", "after"), [(IDLE, 0.5), (SCHEDULER, 0.0)], ids=["in a scenario", "between two"])
+def test_a_companion_that_dies_later_ends_the_run_and_is_named(cli: CommandLine, scheduler: str, after: float) -> None:
+    configure(cli, MORTAL.format(after=after), scheduler=scheduler)
+    ended = cli.suite("--focus", "^bind_requests/scheduler_cleans#", "--rule", "KAI-070", "--rule", "KAI-072")
+    said = ended.out + ended.err
+    assert "problem: beside, a companion of the scheduler, ended with exit code 3" in said
+    assert "no more groups" in said
+    assert ended.code == ExitCode.TARGET_UNREACHABLE
+    # No rule is judged by what the scheduler did without it, and it is not started again.
+    assert "MUST failed" not in said
+    assert started(cli).count(("beside", "start")) == 1
 
 
 @pytest.mark.parametrize("word", ["{port}", "{flags}", "{kubeconfig}"])
