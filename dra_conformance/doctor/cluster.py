@@ -27,6 +27,7 @@ from dra_conformance.core.labels import RUN_LABEL
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules.window import Version
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
+from dra_conformance.engine.bind_request_crd import lacking_fields
 from dra_conformance.rbac import roles
 
 _AREA, _PERMISSIONS = "Cluster", "Rights"
@@ -108,7 +109,13 @@ def _apis(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
         yield ok(_AREA, "resource.k8s.io", ", ".join(served))
     for profile, resource in _OPTIONAL.items():
         asked = profile in options.profile
-        if client.serves(resource):
+        lacking = lacking_fields(client, options.protocol) if resource == BIND_REQUESTS else ()
+        if lacking:
+            cause = f"the CRD is not that of {options.protocol}: it lacks {', '.join(lacking)}"
+            yield wrong(
+                _AREA, str(resource), cause, "Install that CRD, or choose its revision with --revision.", needed=asked
+            )
+        elif client.serves(resource):
             yield ok(_AREA, str(resource), resource.version, needed=asked)
         else:
             way_out = f"Install its CRD; without it the scenarios of profile {profile} are not-applicable."

@@ -20,6 +20,7 @@ class Target:
     `gates_assumed`: the cluster does not report its feature gates, so the defaults of its release are used.
     `driver_release`: the release of NVIDIA's driver whose rules apply.
     `missing_apis`: plural names of optional resources that the control plane does not serve.
+    `lacking_fields`: fields of BindRequests that the CRD of an existing cluster does not have.
     `no_claim_webhook`: the reason why no webhook of an existing cluster validates claims; empty if one does.
     `resource_versions`: the versions of resource.k8s.io in which ResourceClaims are served, newest first.
     `nvml`: the library that the nvml scenarios test, `fake` or `real`.
@@ -36,6 +37,7 @@ class Target:
     driver_release: Release = field(default_factory=lambda: Release.parse(NVIDIA_RELEASES[0]))
     own_control_plane: bool = True
     missing_apis: frozenset[str] = frozenset()
+    lacking_fields: tuple[str, ...] = ()
     no_claim_webhook: str = ""
     revision: str = "kai-0.17"
     resource_versions: tuple[str, ...] = VERSIONS

@@ -13,6 +13,7 @@ from dra_conformance.core.option_table import CHECKED_RELEASES, NO_API
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Release, Version
 from dra_conformance.engine import supported_features, target_isolation
+from dra_conformance.engine.bind_request_crd import lacking_fields
 from dra_conformance.engine.observed import OPTIONAL
 from dra_conformance.engine.preflight import inventory_gpus, machine_gpus
 from dra_conformance.engine.target import Target
@@ -60,6 +61,7 @@ def _of_cluster(control_plane: ControlPlane, options: RunOptions) -> Target:
         gates_assumed=not gates,
         own=False,
         missing=frozenset(resource.plural for resource in OPTIONAL if not client.serves(resource)),
+        lacking=lacking_fields(client, options.protocol),
         no_claim_webhook=not_registered_for_claims(client) if tests_webhook and webhook_of_cluster else "",
         resource_versions=tuple(each for each in VERSIONS if each in served),
     )
@@ -74,6 +76,7 @@ def _target(
     resource_versions: tuple[str, ...],
     gates_assumed: bool = False,
     missing: frozenset[str] = frozenset(),
+    lacking: tuple[str, ...] = (),
     no_claim_webhook: str = "",
 ) -> Target:
     return Target(
@@ -85,6 +88,7 @@ def _target(
         driver_release=Release.parse(options.nvidia_release),
         own_control_plane=own,
         missing_apis=missing,
+        lacking_fields=lacking,
         no_claim_webhook=no_claim_webhook,
         revision=options.protocol,
         resource_versions=resource_versions,

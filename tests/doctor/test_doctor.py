@@ -11,9 +11,12 @@ import pytest
 
 from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
-from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES
+from dra_api.clock import RealClock
+from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, CRDS, NAMESPACES
 from dra_api.request import User
 from dra_conformance.cli import call
+from dra_conformance.components import crds
+from dra_conformance.core import assets, documents
 from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import ExitCode
 from dra_conformance.doctor import kubelet, show
@@ -158,6 +161,39 @@ def test_an_api_that_the_profile_requires(cluster: ApiServerEmulator, capsys: py
     code, found, _ = ask(capsys, *words, "--profile", "api")
     assert code == ExitCode.OK
     assert not found["Cluster: bindrequests.scheduling.run.ai"]["needed"]
+
+
+@pytest.mark.parametrize(
+    ("left_out", "revision", "cause"),
+    [
+        ((), "kai-0.17", ""),
+        (("predictedNUMAZones", "extendedResourceClaimAllocation"), "kai-0.12", ""),
+        (
+            ("predictedNUMAZones", "backoffLimit"),
+            "kai-0.17",
+            "the CRD is not that of kai-0.17: it lacks spec.backoffLimit, spec.predictedNUMAZones",
+        ),
+    ],
+)
+def test_the_crd_of_another_release_of_kai_is_named(
+    cluster: ApiServerEmulator,
+    capsys: pytest.CaptureFixture[str],
+    left_out: tuple[str, ...],
+    revision: str,
+    cause: str,
+) -> None:
+    (crd,) = documents.load_all((assets.fixtures() / "crds/bindrequests.yaml").read_text(), where="test")
+    fields = crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+    for name in left_out:
+        del fields[name]
+    client = KubeClient(cluster.transport())
+    client.create(CRDS, crd)
+    crds.wait_served(client, crd, RealClock())
+    words = ("--control-plane", f"kubeconfig:{cluster.kubeconfig}", "--revision", revision)
+    _, found, ready = ask(capsys, *words, "--profile", "bind-requests")
+    finding = found["Cluster: bindrequests.scheduling.run.ai"]
+    assert finding.get("cause", "") == cause
+    assert ready is not bool(cause)
 
 
 def test_leftovers_of_an_earlier_run_are_reported(

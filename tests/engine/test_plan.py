@@ -356,6 +356,13 @@ def test_a_scenario_whose_conditions_are_met_runs() -> None:
             "does not serve BindRequests",
         ),
         (
+            scenario(needs=("kai",)),
+            {},
+            {"lacking_fields": ("spec.backoffLimit",), "revision": "kai-0.12"},
+            Status.UNTESTABLE,
+            "the BindRequest CRD of the cluster is not that of kai-0.12: it lacks spec.backoffLimit; install that CRD",
+        ),
+        (
             scenario(needs=("kai",), components=("scheduler",)),
             {"scheduler": "reference:publish=direct"},
             {},

@@ -20,6 +20,11 @@ def kai(scenario: Scenario, target: Target) -> Unmet | None:
     """The BindRequest API, and components that use it."""
     if "bindrequests" in target.missing_apis:
         return not_applicable("the control plane does not serve BindRequests")
+    if target.lacking_fields:
+        return untestable(
+            f"the BindRequest CRD of the cluster is not that of {target.revision}: it lacks "
+            f"{', '.join(target.lacking_fields)}; install that CRD, or choose its revision with --revision"
+        )
     scheduler = target.components["scheduler"]
     binds_pods = scheduler.kind == "kube-scheduler" or scheduler.settings.get("publish") == "direct"
     if "scheduler" in scenario.tags.components and binds_pods:
