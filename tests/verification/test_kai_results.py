@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from dra_conformance.core import features
 from dra_conformance.core.rules import Catalogue
 from verification.third_party.catalogue import ThirdParty, load
 
@@ -63,3 +64,14 @@ def test_the_page_has_the_number_of_broken_rules(name: str) -> None:
 
 def test_kai_as_a_whole_breaks_each_rule_that_its_scheduler_breaks_alone() -> None:
     assert broken(named("kai-scheduler")) <= broken(named("kai"))
+
+
+def test_each_hazard_has_rules_that_scenarios_judge() -> None:
+    table = PAGE.partition("## Hazards\n")[2].partition("\n#")[0]
+    rows = {row[1]: set(_RULE.findall(row[2])) for line in table.splitlines() if (row := line.split("|"))[1:]}
+    hazards = {name.split(":")[0].strip(): rules for name, rules in rows.items() if ":" in name}
+    assert [*hazards] == [f"H{number}" for number in range(1, 9)]
+    judged = {rule for one in features.read_all() for rule in one.rules}
+    for hazard, rules in hazards.items():
+        assert rules, hazard
+        assert rules <= judged, hazard

@@ -1,0 +1,54 @@
+@profile:bind-requests @component:claim-controller @component:scheduler @component:binder @needs:kai
+Feature: Hazards of the protocol
+  What can go wrong between a BindRequest and its binding although each program does its part. The documentation lists the
+  hazards H1 to H8 with their rules.
+
+  @KAI-052b @gate:DRAExtendedResource
+  Scenario: Hazard H2, a device that is promised to extended resources is not promised again
+    Given the binder is stopped
+    And node "n1" with 1 devices
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a ResourceClaim "claim" for 1 of "accelerator"
+    And a pod "first" requesting {$(suffix).dra.test/gpu: 1}
+    Then pod "first" gets exactly one BindRequest
+    Given a pod "second" using claim "claim"
+    Then pod "second" gets no BindRequest
+    When the scheduler is started again
+    Then pod "second" gets no BindRequest
+
+  @KAI-450
+  Scenario: Hazard H3, two claims that only fit together get their devices
+    Given node "n1" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "any" for 1 of "accelerator"
+    And a ResourceClaim "first" for 1 of "accelerator" selecting 'device.attributes["$(sim)"].index == 0'
+    When a pod "train" using claim "any, first" is created
+    Then the BindRequest of pod "train" gives claim "first" the devices "dev-0"
+    And the BindRequest of pod "train" gives claim "any" the devices "dev-1"
+    And pod "train" is bound to "n1"
+
+  @KAI-079b
+  Scenario: Hazard H6, a pod with the name of a deleted pod is bound once the former BindRequest is gone
+    Given node "n1"
+    And a pod "plain" without claims
+    Then pod "plain" is bound to "n1"
+    Given "metadata.finalizers" of the BindRequest "plain" is set to [dra-conformance/hold]
+    When pod "plain" is force-deleted
+    Given a pod "plain" without claims
+    Then pod "plain" stays unbound
+    When "metadata.finalizers" of the BindRequest "plain" is set to null
+    Then pod "plain" is bound to "n1"
+
+  @KAI-232b @needs:faults
+  Scenario: Hazard H7, a pod whose binding is always refused stops no other pod
+    Given node "n1" with 3 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaimTemplate "one" for 1 of "accelerator"
+    And the API server answers 403 to the next 1000 bindings of the Pod "refused"
+    When a pod "refused" using template "one" is created
+    And every fault has affected a request
+    And a pod "first" using template "one" is created
+    And a pod "second" using template "one" is created
+    Then pod "first" is bound to "n1"
+    And pod "second" is bound to "n1"
+    And pod "refused" stays unbound
