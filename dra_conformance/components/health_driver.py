@@ -9,7 +9,7 @@ Source: k8s.io/kubelet dra-health v1 and v1alpha1; rules DRA-295 to DRA-302, DRA
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -67,6 +67,7 @@ class HealthDriver:
         self._declines = False
         self._health = {device: DeviceHealth(pool, device, HealthStatus.HEALTHY) for device in devices}
         self._elsewhere: list[DeviceHealth] = []
+        self._repeats = 1
         folder = plugins_dir / name
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._server = PluginServer(
@@ -104,6 +105,17 @@ class HealthDriver:
         self._elsewhere += [DeviceHealth(pool, device, health) for device in self._health]
         self._report()
 
+    def add_entries(self, several: Sequence[DeviceHealth]) -> None:
+        """Send these entries in front of the driver's own in every report. No entry is checked."""
+        self._elsewhere += several
+        self._report()
+
+    def repeat(self, times: int) -> None:
+        """Send every report so many times from now on."""
+        with self._lock:
+            self._repeats = times
+        self._report()
+
     def report_none(self) -> None:
         """Send one report without devices."""
         with self._lock:
@@ -136,12 +148,12 @@ class HealthDriver:
 
     # -- the plugin's services -------------------------------------------------------------------------------------
 
-    def watch_health(self) -> HealthSubscription:
+    def watch_health(self) -> _Repeated:
         """Return a new stream of complete lists. Raises HealthNotSupported while the driver declines."""
         with self._lock:
             if self._declines:
                 raise HealthNotSupported("this driver does not report health")
-            return self._feed.watch_health()
+            return _Repeated(self._feed.watch_health(), lambda: self._repeats)
 
     def prepare(self, claims: Sequence[ClaimRef]) -> Mapping[str, PrepareResult]:
         """Return the allocated devices of each claim, without any effect on them."""
@@ -171,3 +183,27 @@ class HealthDriver:
                 if result["driver"] == self.name
             )
         )
+
+
+class _Repeated:
+    """A stream that sends each of its lists as many times as `times` returns; `close` ends it."""
+
+    def __init__(self, lists: HealthSubscription, times: Callable[[], int]) -> None:
+        self._lists = lists
+        self._times = times
+        self._left = 0
+        self._list: Sequence[DeviceHealth] = ()
+
+    def __iter__(self) -> Iterator[Sequence[DeviceHealth]]:
+        return self
+
+    def __next__(self) -> Sequence[DeviceHealth]:
+        if self._left <= 0:
+            self._list = next(self._lists)
+            self._left = self._times()
+        self._left -= 1
+        return self._list
+
+    def close(self) -> None:
+        """End the stream; idempotent."""
+        self._lists.close()

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from dra_api.objects import PODS
+from dra_api.rpc import HealthStatus
 from dra_conformance.engine.mutation import Patch, mutant
+from dra_conformance.kubelet import pod_status
 from dra_conformance.kubelet.health import _NAMES, allocated_resources_status
 from reference_impl.kubelet_plugin.devices import Mig, full_gpu
 from reference_impl.kubelet_plugin.health import WHOLE_GPU
@@ -645,3 +647,132 @@ def _(patch: Patch) -> None:
                 return
 
     patch.replace(f"{MONITOR}._register", register)
+
+
+@mutant("ended-pod-runs-again", rule="DRA-295e")
+def _(patch: Patch) -> None:
+    """The kubelet writes a pod that has ended as Running when the health of its device changes."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def resync(self: Any, driver: str) -> None:
+            original(self, driver)
+            with self._lock:
+                ended = [(self._pods[uid], state) for uid, state in self._states.items() if state.ended]
+            for pod, state in ended:
+                started_at = self._now()
+                status = pod_status.running(pod, now=started_at, started_at=started_at, pod_ip="10.0.0.9", health={})
+                self._writer.write(pod, state.written, status)
+
+        return resync
+
+    patch.wrap("dra_conformance.kubelet.pods:PodWorkers.resync", make)
+
+
+@mutant("end-of-a-pod-clears-health", rule="DRA-295e")
+def _(patch: Patch) -> None:
+    """When a pod ends, the kubelet deletes the health of all devices of its drivers."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def end(self: Any, pod: Any, state: Any, phase: Any) -> None:
+            drivers = {driver for record in self._claims.records_of(pod).values() for driver in record.drivers}
+            original(self, pod, state, phase)
+            for driver in drivers:
+                self._health.clear(driver)
+                self.resync(driver)
+
+        return end
+
+    patch.wrap("dra_conformance.kubelet.pods:PodWorkers._end", make)
+
+
+@mutant("first-end-ends-updates-of-a-claim", rule="DRA-295e")
+def _(patch: Patch) -> None:
+    """Once a pod has ended, a change of health updates no pod of the node."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def resync(self: Any, driver: str) -> None:
+            if not any(state.ended for state in self._states.values()):
+                original(self, driver)
+
+        return resync
+
+    patch.wrap("dra_conformance.kubelet.pods:PodWorkers.resync", make)
+
+
+def _reports(patch: Patch, change: Callable[[list[Any]], list[Any]]) -> None:
+    """Change the devices of each report before the kubelet stores them."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda self, driver, devices: original(self, driver, change(list(devices)))
+
+    patch.wrap(f"{CACHE}.update", make)
+
+
+@mutant("report-with-a-nameless-device-dropped", rule="DRA-295f")
+def _(patch: Patch) -> None:
+    """A report with a device without a name is not stored at all."""
+    _reports(patch, lambda devices: devices if all(device.device_name for device in devices) else [])
+
+
+@mutant("report-looked-up-without-its-driver", rule="DRA-295f")
+def _(patch: Patch) -> None:
+    """A report about a device of another driver changes that one if the own driver has no such device."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def get(self: Any, driver: str, pool: str, device: str) -> tuple[str, str]:
+            seen: tuple[str, str] = original(self, driver, pool, device)
+            others = [original(self, other, pool, device) for other in list(self._drivers)]
+            return next((one for one in others if one[0] == "Unhealthy"), seen)
+
+        return get
+
+    patch.wrap(f"{CACHE}.get", make)
+
+
+@mutant("report-without-its-pool", rule="DRA-295f")
+def _(patch: Patch) -> None:
+    """The health of a device is looked up by its name, whatever the pool."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def get(self: Any, driver: str, pool: str, device: str) -> tuple[str, str]:
+            keys = [key for key in list(self._drivers.get(driver, {})) if key[1] == device] or [(pool, device)]
+            seen: tuple[str, str] = original(self, driver, *keys[-1])
+            return seen
+
+        return get
+
+    patch.wrap(f"{CACHE}.get", make)
+
+
+@mutant("first-entry-of-a-device-counts", rule="DRA-295g")
+def _(patch: Patch) -> None:
+    """Of several entries of a device in one report the first one counts."""
+    _reports(patch, lambda devices: devices[::-1])
+
+
+@mutant("worst-entry-of-a-device-counts", rule="DRA-295g")
+def _(patch: Patch) -> None:
+    """Of several entries of a device in one report an unhealthy one counts."""
+    _reports(patch, lambda devices: sorted(devices, key=lambda device: device.health == HealthStatus.UNHEALTHY))
+
+
+@mutant("only-first-reports-of-a-stream", rule="DRA-298b")
+def _(patch: Patch) -> None:
+    """The kubelet reads the first 500 reports of a stream and ignores the others."""
+    taken: dict[str, int] = {}
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def take(self: Any, driver: str, devices: Any) -> None:
+            taken[driver] = taken.get(driver, 0) + 1
+            if taken[driver] <= 500:
+                original(self, driver, devices)
+
+        return take
+
+    patch.wrap(f"{WATCHER}._take", make)
+
+
+@mutant("long-report-cut", rule="DRA-298b")
+def _(patch: Patch) -> None:
+    """The kubelet stores the first 1,000 devices of a report."""
+    _reports(patch, lambda devices: devices[:1000])

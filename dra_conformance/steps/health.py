@@ -10,7 +10,7 @@ from typing import Any
 
 from dra_api.client import KubeClient
 from dra_api.objects import PODS, Obj
-from dra_api.rpc import HEALTH_VERSIONS, HealthStatus
+from dra_api.rpc import HEALTH_VERSIONS, DeviceHealth, HealthStatus
 from dra_conformance.components.health_driver import HealthDriver
 from dra_conformance.core import manifests
 from dra_conformance.core.errors import SpecificationError, Untestable
@@ -141,6 +141,27 @@ def _(world: World, count: int, node: str) -> None:
 def _(world: World, node: str, pool: str, health: str) -> None:
     """The harness's driver also reports devices with the names of its own in another pool, which has no slice."""
     health_driver(world, node).add_pool(pool, health_of(health))
+
+
+@when('every report of the driver of "{node}" begins with:')
+def _(world: World, node: str, datatable: list[list[str]]) -> None:
+    """The harness's driver sends these entries (pool, device, health) in front of those of its own devices."""
+    rows = [[world.text(cell) for cell in row] for row in datatable[1:]]
+    several = [DeviceHealth(pool, device, health_of(health)) for pool, device, health in rows]
+    health_driver(world, node).add_entries(several)
+
+
+@when('every report of the driver of "{node}" begins with {count:d} devices that it does not have')
+def _(world: World, node: str, count: int) -> None:
+    """So many Unhealthy devices of a pool without a slice, in front of the driver's own."""
+    several = [DeviceHealth("nowhere", f"device-{index}", HealthStatus.UNHEALTHY) for index in range(count)]
+    health_driver(world, node).add_entries(several)
+
+
+@when('the driver of "{node}" sends every report {count:d} times')
+def _(world: World, node: str, count: int) -> None:
+    """The harness's driver repeats each of its reports without a change, from now on."""
+    health_driver(world, node).repeat(count)
 
 
 @given('the devices "{devices}" of "{node}" share one CDI id')

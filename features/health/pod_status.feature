@@ -76,6 +76,103 @@ Feature: The pod status shows the health of devices
     Then pod "beside" shows the health "Unhealthy" for "claim:other"
     And pod "train" still shows the health "Healthy" for "claim:train"
 
+  @DRA-295e @needs:own-kubelet
+  Scenario Outline: A change of health leaves a pod that is <phase> as it is
+    Given node "n1" running a driver that reports the health of 2 devices
+    And pod "done" runs on device "dev-0" of "n1"
+    And pod "alone" runs on device "dev-1" of "n1"
+    And a pod "beside" with the reserved claims "done" and the containers:
+      | name | claims |
+      | main | done   |
+    And pod "done" has shown the health "Healthy" for "claim:done"
+    And pod "alone" has shown the health "Healthy" for "claim:alone"
+    When pod "beside" is bound by hand to "n1"
+    Then pod "beside" shows the health "Healthy" for "claim:done"
+    When the containers of pod "done" on "n1" end in phase <phase>
+    And the containers of pod "alone" on "n1" end in phase <phase>
+    Then pod "done" reaches phase <phase>
+    And pod "alone" reaches phase <phase>
+    And pod "beside" still shows the health "Healthy" for "claim:done"
+    When device "dev-0" of "n1" is reported Unhealthy with {message: XID 48}
+    And device "dev-1" of "n1" is reported Unhealthy
+    Then pod "beside" shows the health "Unhealthy" for "claim:done"
+    And the Pod "done" keeps "status.phase" <phase>
+    And the Pod "done" keeps "status.containerStatuses[0].state.running" null
+    And the Pod "alone" keeps "status.phase" <phase>
+    # The next user of the device shows the report that came while there was none.
+    Given pod "next" runs on device "dev-1" of "n1"
+    Then pod "next" shows the health "Unhealthy" for "claim:next"
+    When the driver of "n1" ends health streams
+    Then pod "next" shows the health "Unknown" for "claim:next"
+    And the Pod "alone" keeps "status.phase" <phase>
+
+    Examples:
+      | phase     |
+      | Succeeded |
+      | Failed    |
+
+  @DRA-295f
+  Scenario: A report about devices that the driver does not have changes no other device
+    Given node "n1" running a driver that reports the health of 1 devices
+    And a second driver that reports the health of 2 devices on "n1"
+    And pod "train" runs on device "dev-0" of "n1"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a pod "beside" using claim "other"
+    And "status.allocation" of the ResourceClaim "other" is set to {devices: {results: [{request: gpu, driver: second-$(sim), pool: $(node:n1), device: dev-1}]}}
+    And claim "other" is reserved by hand for pods "beside"
+    And pod "train" has shown the health "Healthy" for "claim:train"
+    When pod "beside" is bound by hand to "n1"
+    Then pod "beside" shows the health "Healthy" for "claim:other"
+    # The second driver has a device dev-1 in a pool of that name, and the first one has not.
+    When every report of the driver of "n1" begins with:
+      | pool       | device | health    |
+      |            |        | Unhealthy |
+      | $(node:n1) | dev-1  | Unhealthy |
+      | $(node:n1) |        | Unhealthy |
+      | nowhere    | dev-0  | Unhealthy |
+    Then pod "train" still shows the health "Healthy" for "claim:train"
+    And pod "beside" still shows the health "Healthy" for "claim:other"
+    When device "dev-0" of "n1" is reported Unhealthy
+    Then pod "train" shows the health "Unhealthy" for "claim:train"
+    And pod "beside" still shows the health "Healthy" for "claim:other"
+
+  @DRA-295g
+  Scenario: The last of several entries for a device in one report counts
+    Given node "n1" running a driver that reports the health of 2 devices
+    And pod "train" runs on devices "dev-0, dev-1" of "n1"
+    When every report of the driver of "n1" begins with:
+      | pool       | device | health    |
+      | $(node:n1) | dev-0  | Unhealthy |
+      | $(node:n1) | dev-0  | Unknown   |
+      | $(node:n1) | dev-1  | Healthy   |
+    And device "dev-1" of "n1" is reported Unhealthy
+    Then the Pod "train" has "status.containerStatuses[0].allocatedResourcesStatus[0].resources" in any order [{resourceID: $(sim)/$(node:n1)/dev-0, health: Healthy}, {resourceID: $(sim)/$(node:n1)/dev-1, health: Unhealthy}]
+
+  @DRA-298b
+  Scenario Outline: <flood> do not hide a change of health
+    Given node "n1" running a driver that reports the health of 1 devices
+    And a second driver that reports the health of 1 devices on "n1"
+    And pod "train" runs on device "dev-0" of "n1"
+    And a ResourceClaim "other" for 1 of "gpu"
+    And a pod "beside" using claim "other"
+    And "status.allocation" of the ResourceClaim "other" is set to {devices: {results: [{request: gpu, driver: second-$(sim), pool: $(node:n1), device: dev-0}]}}
+    And claim "other" is reserved by hand for pods "beside"
+    And pod "train" has shown the health "Healthy" for "claim:train"
+    When <faulty>
+    And pod "beside" is bound by hand to "n1"
+    Then pod "beside" shows the health "Healthy" for "claim:other"
+    And pod "train" still shows the health "Healthy" for "claim:train"
+    When device "dev-0" of "n1" is reported Unhealthy
+    Then pod "train" shows the health "Unhealthy" for "claim:train"
+    And pod "beside" still shows the health "Healthy" for "claim:other"
+    When device "dev-0" of "n1" is reported Healthy with {message: replaced}
+    Then pod "train" shows the health "Healthy" for "claim:train"
+
+    Examples:
+      | flood                     | faulty                                                                            |
+      | Repeated reports          | the driver of "n1" sends every report 1000 times                                  |
+      | Thousands of other devices | every report of the driver of "n1" begins with 5000 devices that it does not have |
+
   @DRA-295
   Scenario: Each share of a device shows the health of the device
     Given node "n1" running a driver that reports the health of 2 devices
