@@ -16,6 +16,7 @@ from apiserver_emulator.pods.validation import (
     container_errors,
     containers,
     immutability_errors,
+    resize_errors,
     spec_errors,
     status_errors,
 )
@@ -100,6 +101,8 @@ class PodStrategy(BaseStrategy):
                 new.get("status", {}).pop("resourceClaimStatuses", None)  # an empty list is not stored (omitempty)
             return
         new["status"] = old.get("status", {})
+        if ctx.subresource == "resize":
+            new["spec"] = resized_spec(new["spec"], old["spec"])
         if not ctx.subresource:
             admission.tolerate(new["spec"])  # at every update, so that no client can remove these two
         generation = int(old["metadata"].get("generation", 1))
@@ -112,7 +115,9 @@ class PodStrategy(BaseStrategy):
             return status_errors(new, minor=ctx.minor)
         if ctx.subresource in ("binding", "eviction"):
             return []
-        if ctx.subresource in ("ephemeralcontainers", "resize"):
+        if ctx.subresource == "resize":
+            return self.validate_create(new, ctx) + resize_errors(new["spec"], old["spec"])
+        if ctx.subresource == "ephemeralcontainers":
             return container_errors(new["spec"]) + claim_errors(new["spec"])
         return self.validate_create(new, ctx) + immutability_errors(new["spec"], old["spec"])
 
@@ -130,6 +135,27 @@ class PodStrategy(BaseStrategy):
         if not spec.get("nodeName") or status.get("phase") in ("Failed", "Succeeded"):
             period = 0
         return 1 if period < 0 else period
+
+
+def resized_spec(new: Obj, old: Obj) -> Obj:
+    """Return the old spec with the resources of the new containers (dropNonResizeUpdates).
+
+    If the containers differ in number, order or name, the new spec is returned, for validation to refuse it.
+    """
+    spec = dict(old)
+    for field in _CONTAINER_LISTS[:2]:
+        after, before = new.get(field) or [], old.get(field) or []
+        if [one.get("name") for one in after] != [one.get("name") for one in before]:
+            return new
+        if before:
+            spec[field] = [_resized(one, was) for one, was in zip(after, before, strict=True)]
+    return spec
+
+
+def _resized(new: Obj, old: Obj) -> Obj:
+    parts = ("resources", "resizePolicy")
+    kept = {key: value for key, value in old.items() if key not in parts}
+    return {**kept, **{key: new[key] for key in parts if key in new}}
 
 
 def keep_claim_statuses(new: Obj, old: Obj) -> None:

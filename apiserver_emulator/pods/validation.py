@@ -279,6 +279,51 @@ def immutability_errors(new: Obj, old: Obj) -> list[FieldError]:
     return problems
 
 
+def resize_errors(new: Obj, old: Obj) -> list[FieldError]:
+    """Return the errors in an update through the subresource resize: only CPU and memory may change.
+
+    Not checked: whether the QoS class changes, resources of the whole pod, and whether the node supports it.
+    """
+    problems: list[FieldError] = []
+    pairs = [(field, new.get(field) or [], old.get(field) or []) for field in _CONTAINER_LISTS[:2]]
+    for field, after, before in pairs:
+        if len(after) != len(before):
+            problems.append(forbidden_field(f"spec.{field}", f"{field} may not be added or removed on resize"))
+            continue
+        for at, (one, was) in enumerate(zip(after, before, strict=True)):
+            if one.get("name") != was.get("name"):
+                text = f"{field} may not be renamed or reordered on resize"
+                problems.append(forbidden_field(f"spec.{field}[{at}].name", text))
+    if problems:
+        return problems
+    for field, after, before in pairs:
+        for at, (one, was) in enumerate(zip(after, before, strict=True)):
+            for kind in ("requests", "limits"):
+                if set(_resources(was).get(kind) or ()) - set(_resources(one).get(kind) or ()):
+                    text = f"resource {kind} cannot be removed"
+                    problems.append(forbidden_field(f"spec.{field}[{at}].resources.{kind}", text))
+            if _not_resizable(one) != _not_resizable(was):
+                where = "spec" if field == "containers" else f"spec.{field}[{at}]"
+                problems.append(forbidden_field(where, "only cpu and memory resources are mutable"))
+    return problems
+
+
+def _resources(container: Obj) -> Obj:
+    found: Obj = container.get("resources") or {}
+    return found
+
+
+def _not_resizable(container: Obj) -> Obj:
+    """Return the resources of a container without CPU and memory, and without empty parts."""
+    found = dict(_resources(container))
+    for kind in ("requests", "limits"):
+        found[kind] = {name: str(text) for name, text in (found.get(kind) or {}).items() if name not in _RESIZABLE}
+    return {key: value for key, value in found.items() if value}
+
+
+_RESIZABLE = ("cpu", "memory")
+
+
 def _narrowing_errors(new: Obj, old: Obj) -> list[FieldError]:
     """The node selection of a gated pod may only become narrower (KEP-3838)."""
     problems: list[FieldError] = []

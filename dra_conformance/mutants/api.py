@@ -190,6 +190,24 @@ MUTANTS = [
         "container-claim-unknown", "DRA-047", "pod", "NotFound", r".*\.claims\[\d+\]", "Unknown claims are accepted."
     ),
     _forgetting(
+        "pod-updates-not-compared", "DP-075", "pod", "Forbidden", "spec", "Any field of a pod's spec may be updated."
+    ),
+    _forgetting(
+        "pod-may-get-containers", "DP-075", "pod", "Forbidden", r"spec\.\w+", "Containers may be added to a pod."
+    ),
+    Mutant(
+        "any-resource-resized",
+        "DP-075",
+        lambda patch: patch.replace("apiserver_emulator.pods.strategy:resize_errors", lambda new, old: []),
+        "A resize may change any resource of a container.",
+    ),
+    Mutant(
+        "resize-changes-claims",
+        "DP-075",
+        lambda patch: patch.replace("apiserver_emulator.pods.strategy:resized_spec", lambda new, old: new),
+        "A resize stores the whole spec that it receives.",
+    ),
+    _forgetting(
         "any-claim-status",
         "DRA-049",
         "pod",

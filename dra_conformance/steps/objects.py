@@ -162,6 +162,12 @@ def _(world: World, path: str, value: str) -> None:
     attempt(world, lambda: update_field(world, path, value_of(world, value)))
 
 
+@when('the subresource {subresource:word} of it updates "{path}" to {value}')
+def _(world: World, path: str, value: str, subresource: str) -> None:
+    """Update one field of the created object through a subresource that has the whole object, such as resize."""
+    attempt(world, lambda: update_field(world, path, value_of(world, value), subresource=subresource))
+
+
 @when('its status "{path}" is updated to {value}')
 def _(world: World, path: str, value: str) -> None:
     """Update one field of the created object through the subresource status."""

@@ -193,6 +193,42 @@ def test_pod_specs_are_nearly_immutable(client: KubeClient, pod: MakePod) -> Non
         assert "pod updates may not change fields other than" in refused.value.message
 
 
+def test_a_resize_changes_cpu_and_memory_only(client: KubeClient, pod: MakePod) -> None:
+    body = pod("p", initContainers=[{"name": "load", "image": "registry.example/app:1"}])
+    amounts = {"cpu": "1", "example.com/gpu": "1"}
+    body["spec"]["containers"][0]["resources"] = {"limits": amounts, "requests": amounts}
+    made = client.create(PODS, body)
+
+    def resize(**spec: Obj | list[Obj]) -> Obj:
+        changed = {**made, "spec": {**made["spec"], **spec}}
+        changed["metadata"] = {"name": "p", "namespace": "default"}
+        return client.update(PODS, changed, subresource="resize")
+
+    def containers(**resources: str) -> list[Obj]:
+        of_all = {"limits": resources, "requests": resources}
+        return [{**made["spec"]["containers"][0], "image": "registry.example/app:2", "resources": of_all}]
+
+    done = resize(containers=containers(cpu="2", **{"example.com/gpu": "1"}), restartPolicy="Never")
+    assert done["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "2", "example.com/gpu": "1"}
+    assert done["spec"]["containers"][0]["image"] == made["spec"]["containers"][0]["image"]
+    assert done["spec"]["restartPolicy"] == "Always"
+    load = made["spec"]["initContainers"][0]
+    nic = {"limits": {"example.com/nic": "1"}, "requests": {"example.com/nic": "1"}}
+    for spec, fields in (
+        ({"containers": containers(cpu="2", **{"example.com/gpu": "2"})}, {"spec"}),
+        (
+            {"containers": containers(cpu="2")},
+            {f"spec.containers[0].resources.{kind}" for kind in ("requests", "limits")} | {"spec"},
+        ),
+        ({"initContainers": []}, {"spec.initContainers"}),
+        ({"initContainers": [{**load, "name": "other"}]}, {"spec.initContainers[0].name"}),
+        ({"initContainers": [{**load, "resources": nic}]}, {"spec.initContainers[0]"}),
+    ):
+        with pytest.raises(Invalid) as refused:
+            resize(**spec)
+        assert {field for _, field in causes(refused.value)} == fields
+
+
 def test_defaults_of_a_pod(client: KubeClient, pod: MakePod) -> None:
     body = pod("p")
     body["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1", "memory": "1Gi"}}
