@@ -256,3 +256,54 @@ def _(patch: Patch) -> None:
         return remove
 
     patch.wrap(f"{_SCHEDULER}.publish:DirectPublisher.remove", make)
+
+
+_LEDGER = f"{_SCHEDULER}.claim_ledger:ClaimLedger"
+_INDEX = f"{_SCHEDULER}.extended_index:ExtendedIndex"
+
+
+@mutant("extended-claims-free-after-restart", rule="DRA-249b", scheduler="reference:publish=direct")
+def _(patch: Patch) -> None:
+    """A scheduler counts the claims for extended resources that it has made itself, and none from before its start."""
+    seen: dict[Any, Any] = {}
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def set_status(self: Any, key: Any, allocation: Any) -> Any:
+            # The first ledger that has the claim counts it; a restart makes another one.
+            if "-extended-resources-" in key[1] and seen.setdefault(key, self) is not self:
+                return False
+            return original(self, key, allocation)
+
+        return set_status
+
+    patch.wrap(f"{_LEDGER}.set_status", make)
+
+
+@mutant("class-of-a-resource-kept-over-restart", rule="DRA-249b")
+def _(patch: Patch) -> None:
+    """The class that provided a resource first provides it for ever, also after a restart."""
+    kept: dict[str, str] = {}
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def class_of(self: Any, resource: str) -> Any:
+            found = original(self, resource)
+            return kept.setdefault(resource, found) if found else found
+
+        return class_of
+
+    patch.wrap(f"{_INDEX}.class_of", make)
+
+
+@mutant("interrupted-claim-kept-after-restart", rule="DRA-249b", scheduler="reference:publish=direct")
+def _(patch: Patch) -> None:
+    """A claim that exists when the scheduler starts is not found as the claim of an earlier attempt."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def note(self: Any, change: Any) -> None:
+            labelled = str(change.object["metadata"]["name"])
+            if "-extended-resources-" in labelled:
+                original(self, change)
+
+        return note
+
+    patch.wrap(f"{_INDEX}.note", make)

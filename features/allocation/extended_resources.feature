@@ -299,6 +299,57 @@ Feature: Extended resources backed by devices
       | answers 409 to       | status updates of ResourceClaim |
       | answers 403 to       | bindings of Pod                 |
 
+  @DRA-249b @needs:restartable-scheduler
+  Scenario: After a restart of the scheduler, claims for extended resources stay, and waiting pods are scheduled
+    Given node "n1" with 4 devices
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a pod "one" requesting {$(suffix).dra.test/gpu: 2}
+    Then the extended resource claim of pod "one" is allocated the devices "dev-0, dev-1"
+    And pod "one" is bound to "n1"
+    When a pod "two" requesting {$(suffix).dra.test/gpu: 3} is created
+    Then pod "two" stays unbound
+    When the scheduler is started again
+    And a pod "three" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then the extended resource claim of pod "three" is allocated the devices "dev-2"
+    And pod "three" is bound to "n1"
+    And pod "two" stays unbound
+    And pod "two" has no claim
+    And pod "one" keeps one claim
+    And the extended resource claim of pod "one" is allocated the devices "dev-0, dev-1"
+    When pod "one" is force-deleted
+    Then the extended resource claim of pod "two" is allocated the devices "dev-0, dev-1, dev-3"
+    And pod "two" is bound to "n1"
+    And the status of pod "two" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu"
+
+  @DRA-249b @needs:restartable-scheduler
+  Scenario: A scheduler that starts uses the class that provides the resource then
+    Given node "n1" with 3 devices
+    And a DeviceClass "first" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a pod "early" requesting {$(suffix).dra.test/gpu: 1}
+    Then pod "early" is bound to "n1"
+    Given the scheduler is stopped
+    When the DeviceClass "first" is deleted
+    And a DeviceClass "second" for those devices with extended resource "$(suffix).dra.test/gpu" is created
+    And a pod "late" requesting {$(suffix).dra.test/gpu: 2} is created
+    And the scheduler is started
+    Then pod "late" is bound to "n1"
+    And the ResourceClaim of pod "late" has "spec.devices.requests[*].exactly.deviceClassName" [$(class:second)]
+    And the extended resource claim of pod "late" is allocated the devices "dev-1, dev-2"
+    And the ResourceClaim of pod "early" has "spec.devices.requests[*].exactly.deviceClassName" [$(class:first)]
+
+  @DRA-249b @needs:direct-binding @needs:restartable-scheduler
+  Scenario: A scheduler that starts replaces the claim of an attempt that its stop has interrupted
+    Given the scheduler binds pods itself
+    And node "n1" with 2 devices
+    And a pod "train" requesting {$(suffix).dra.test/gpu: 1}
+    Then pod "train" stays unbound
+    Given the scheduler is stopped
+    And a claim "left" that an earlier attempt left for the extended resources of pod "train" on class "accelerator"
+    And claim "left" holds the devices "dev-1" of "n1"
+    When a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu" is created
+    And the scheduler is started
+    Then the ResourceClaim "left" is gone
+
   @DRA-247b @needs:direct-binding @needs:faults
   Scenario: The claim of a pod that cannot be bound keeps the finalizers of others
     Given the scheduler binds pods itself
