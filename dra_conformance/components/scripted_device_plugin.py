@@ -60,7 +60,9 @@ class Behaviour:
     """How the plugin answers until a scenario changes it.
 
     `failing`: methods whose next call fails. `always_failing`: methods whose calls fail. `answers_nothing`: the next
-    Allocate has no response for its container. `preferred`: the answer of GetPreferredAllocation; None: the first
+    Allocate has no response for its container. `answered_ids`: every Allocate is answered with these devices, whatever it
+    is for. `answers_more`: every answer of Allocate has one response too many, for a device that nobody offers.
+    `cdi_device`: a CDI device in every answer of Allocate. `preferred`: the answer of GetPreferredAllocation; None: the first
     available devices. `shared_name`: the name of a variable, a device file, a mount and a CDI device that the answers
     of several plugins have in common.
     """
@@ -68,6 +70,9 @@ class Behaviour:
     failing: set[str] = field(default_factory=set)
     always_failing: set[str] = field(default_factory=set)
     answers_nothing: bool = False
+    answered_ids: tuple[str, ...] | None = None
+    answers_more: bool = False
+    cdi_device: str | None = None
     preferred: tuple[str, ...] | None = None
     shared_name: str = ""
 
@@ -218,7 +223,9 @@ class ScriptedDevicePlugin:
         self._note(Call("Allocate", ids, len(containers)))
         with self._lock:
             nothing, self.behaviour.answers_nothing = self.behaviour.answers_nothing, False
-        return [] if nothing else [self._answer(container) for container in containers]
+        given = [self.behaviour.answered_ids or container for container in containers]
+        more = [("nothing-of-this-name",)] if self.behaviour.answers_more else []
+        return [] if nothing else [self._answer(ids) for ids in (*given, *more)]
 
     def preferred_allocation(self, containers: Sequence[PreferenceRequest]) -> Sequence[Sequence[str]]:
         """Return the scripted preference."""
@@ -244,10 +251,11 @@ class ScriptedDevicePlugin:
         names = ",".join(sorted(ids))
         shared = self.behaviour.shared_name
         both = [shared] if shared else []
+        odd = self.behaviour.cdi_device
         return ContainerAllocation(
             envs={self.variable: names, **{f"{name.upper()}_OWNER": self.alias for name in both}},
             mounts=tuple(Mount(f"/run/{name}", f"/srv/{self.alias}/{name}", True) for name in (self.alias, *both)),
             devices=tuple(DeviceSpec(f"/dev/{name}", "/dev/null", "rw") for name in (*sorted(ids), *both)),
             annotations={f"dra.test/{self.alias}": names},
-            cdi_devices=tuple(f"dra.test/shared={name}" for name in both),
+            cdi_devices=(*(f"dra.test/shared={name}" for name in both), *([] if odd is None else [odd])),
         )

@@ -587,6 +587,118 @@ def _(patch: Patch) -> None:
     )
 
 
+def _answered(answer: ContainerAllocation) -> tuple[str, ...]:
+    """Return the ids that the answer of a scripted device plugin has."""
+    return tuple(one.container_path.removeprefix("/dev/") for one in answer.devices)
+
+
+@mutant("answered-devices-in-pod-resources", rule="DP-163")
+def _(patch: Patch) -> None:
+    """PodResources lists the devices of the plugin's answer."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def held(self: Any, pod_uid: str, container: str) -> Any:
+            return [replace(one, ids=_answered(one.answer)) for one in original(self, pod_uid, container)]
+
+        return held
+
+    patch.wrap(f"{ALLOCATOR}.held", make)
+
+
+@mutant("answered-devices-in-use", rule="DP-163")
+def _(patch: Patch) -> None:
+    """Devices of an answer are in use too, those of other plugins included."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def free(self: Any, resource: str) -> Any:
+            answered = {i for one in self._held.values() for i in _answered(one.answer)}
+            return [i for i in original(self, resource) if i not in answered]
+
+        return free
+
+    patch.wrap(f"{ALLOCATOR}._free", make)
+
+
+@mutant("answered-devices-replace-others", rule="DP-163")
+def _(patch: Patch) -> None:
+    """Only the devices of the answer are in use."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def free(self: Any, resource: str) -> Any:
+            used = {i for one in self._held.values() if one.resource == resource for i in _answered(one.answer)}
+            return [i for i in self.offered.usable(resource) or () if i not in used]
+
+        return free
+
+    patch.wrap(f"{ALLOCATOR}._free", make)
+
+
+@mutant("last-response-counts", rule="DP-164")
+def _(patch: Patch) -> None:
+    """Of several responses to Allocate the last one counts."""
+    patch.wrap(
+        f"{PLUGIN}.allocate",
+        lambda original: lambda self, *ids, **options: tuple(original(self, *ids, **options))[-1:],
+    )
+
+
+@mutant("several-responses-refused", rule="DP-164")
+def _(patch: Patch) -> None:
+    """Several responses to Allocate are none."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def allocate(self: Any, *ids: Any, **options: Any) -> Any:
+            found = original(self, *ids, **options)
+            return found if len(found) == 1 else ()
+
+        return allocate
+
+    patch.wrap(f"{PLUGIN}.allocate", make)
+
+
+@mutant("unknown-cdi-device-of-a-plugin-skipped", rule="DP-165")
+def _(patch: Patch) -> None:
+    """A container starts without a CDI device of its plugin that no specification has."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def start_container(self: Any, pod: Any, container: Any) -> Any:
+            found = original(self, pod, container)
+            return replace(found, cdi_devices=tuple(i for i in found.cdi_devices if i.startswith("dra.test/shared=")))
+
+        return start_container
+
+    patch.wrap(f"{ALLOCATOR}.start_container", make)
+
+
+@mutant("cdi-device-of-a-plugin-without-a-check-of-its-name", rule="DP-165")
+def _(patch: Patch) -> None:
+    """A CDI device of a plugin whose name is none of a CDI device is skipped."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def start_container(self: Any, pod: Any, container: Any) -> Any:
+            found = original(self, pod, container)
+            return replace(found, cdi_devices=tuple(i for i in found.cdi_devices if "=" in i))
+
+        return start_container
+
+    patch.wrap(f"{ALLOCATOR}.start_container", make)
+
+
+@mutant("cdi-error-of-a-plugin-stops-the-node", rule="DP-165")
+def _(patch: Patch) -> None:
+    """While a container waits for a CDI device of its plugin, the kubelet admits no pod."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def admit(self: Any, pod: Any) -> None:
+            original(self, pod)
+            if any(one.answer.cdi_devices for one in self._held.values() if one.pod_uid != uid_of(pod)):
+                raise AdmissionRefused("UnexpectedAdmissionError", "an earlier pod could not start")
+
+        return admit
+
+    patch.wrap(f"{ALLOCATOR}.admit", make)
+
+
 def forgive(patch: Patch, words: str, chosen: Callable[[Any, str], tuple[str, ...]]) -> None:
     """Return `chosen(allocator, resource)` in place of a refusal whose message has these words."""
 

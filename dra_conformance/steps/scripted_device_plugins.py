@@ -191,7 +191,7 @@ def _(world: World, plugin: str, behaviour: str) -> None:
     `registers`, also `with version "V"`, `with resource "NAME"` or `with options "CALLS"`; `lists "id health, …"`, with
     the NUMA nodes of a device as in `gpu-0 Healthy 0+1`, `lists nothing` or `lists N devices`, also `with ids of N
     characters`; `fails the next METHOD`, `fails each METHOD`, `fails no METHOD`; `answers the next Allocate with
-    nothing`; `prefers "ids"`; `also gives "name"`; `ends`; `ends its streams`; `starts again`; `appears in
+    nothing`, `answers each Allocate with "ids"`, `… with one response more`, `… with the CDI device "name"`; `prefers "ids"`; `also gives "name"`; `ends`; `ends its streams`; `starts again`; `appears in
     plugins_registry`, also `with version "V"` or `with resource "NAME"`; `disappears from plugins_registry`.
     """
     scripted = plugin_of(world, plugin)
@@ -209,7 +209,7 @@ def _(world: World, plugin: str, behaviour: str) -> None:
         case "fails":
             _fail(scripted, rest)
         case "answers":
-            scripted.behaviour.answers_nothing = True
+            _answer(scripted, rest)
         case "prefers":
             scripted.behaviour.preferred = tuple(words(quoted))
         case "also":
@@ -231,6 +231,22 @@ def _(world: World, plugin: str, behaviour: str) -> None:
         case _:
             raise SpecificationError(f"{world.scenario.where}: a device plugin cannot {behaviour!r}")
     world.settle()
+
+
+def _answer(scripted: ScriptedDevicePlugin, how: str) -> None:
+    """Let Allocate be answered in this way, once (`the next`) or always (`each`)."""
+    behaviour = scripted.behaviour
+    match how.removeprefix("the ").partition(" Allocate with "):
+        case ("next", _, "nothing"):
+            behaviour.answers_nothing = True
+        case ("each", _, "one response more"):
+            behaviour.answers_more = True
+        case ("each", _, what) if what.startswith("the CDI device "):
+            behaviour.cdi_device = what.removeprefix("the CDI device ").strip('"')
+        case ("each", _, what) if what.startswith('"'):
+            behaviour.answered_ids = tuple(words(what.strip('"')))
+        case _:
+            raise SpecificationError(f"a device plugin cannot answer {how!r}")
 
 
 def _many_devices(alias: str, count: int, length: int) -> list[PluginDevice]:

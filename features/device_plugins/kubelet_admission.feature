@@ -76,6 +76,70 @@ Feature: The kubelet allocates devices when it admits a pod
       | what            | behaviour                              |
       | answers nothing | answers the next Allocate with nothing |
 
+  # The kubelet passes the answer on as it is. What counts as used is what it asked for.
+  @DP-163
+  Scenario: A plugin that answers with devices of others does not change which devices are in use
+    Given a scripted device plugin "gpu" on "n1" with 1 devices of "example.com/gpu"
+    And a scripted device plugin "nic" on "n1" with 1 devices of "example.com/nic"
+    And pod "a" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "a" reaches phase Running
+    Given the scripted device plugin "gpu" lists "gpu-0 Healthy, gpu-1 Healthy, gpu-2 Healthy"
+    And the scripted device plugin "gpu" answers each Allocate with "gpu-0, gpu-9, nic-0"
+    When pod "b" with 2 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "b" reaches phase Running
+    When pod "c" with 1 of "example.com/nic" is bound by hand to "n1"
+    Then pod "c" reaches phase Running
+    And PodResources of "n1" lists the containers:
+      | pod | container | devices                                      | claims |
+      | a   | main      | example.com/gpu=gpu-0                        |        |
+      | b   | main      | example.com/gpu=gpu-1, example.com/gpu=gpu-2 |        |
+      | c   | main      | example.com/nic=nic-0                        |        |
+    And node "n1" has 3 of "example.com/gpu", 3 allocatable
+    When pod "d" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "d" is not admitted
+    When pod "b" is deleted
+    Then the Pod "b" is gone
+    When pod "e" with 2 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "e" reaches phase Running
+    And PodResources of "n1" lists the containers:
+      | pod | container | devices                                      | claims |
+      | a   | main      | example.com/gpu=gpu-0                        |        |
+      | e   | main      | example.com/gpu=gpu-1, example.com/gpu=gpu-2 |        |
+      | c   | main      | example.com/nic=nic-0                        |        |
+
+  @DP-164
+  Scenario: Of several responses to Allocate the container has the first
+    Given a scripted device plugin "gpu" on "n1" with 2 devices of "example.com/gpu"
+    And the scripted device plugin "gpu" answers each Allocate with one response more
+    And a pod "train" with resources of the containers:
+      | name | resources          |
+      | one  | example.com/gpu: 1 |
+      | two  | example.com/gpu: 1 |
+    When pod "train" is bound by hand to "n1"
+    Then pod "train" reaches phase Running
+    And pod "train" on "n1" has the devices "gpu-0, gpu-1" of "gpu"
+
+  @DP-165
+  Scenario Outline: A container whose plugin answers <what> does not start, and other pods do
+    Given a scripted device plugin "gpu" on "n1" with 2 devices of "example.com/gpu"
+    And a scripted device plugin "nic" on "n1" with 1 devices of "example.com/nic"
+    And the scripted device plugin "gpu" answers each Allocate with the CDI device "<name>"
+    When pod "a" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "a" does not run
+    When pod "b" with 1 of "example.com/nic" is bound by hand to "n1"
+    Then pod "b" reaches phase Running
+    When pod "a" is deleted
+    Then the Pod "a" is gone
+    And node "n1" has 2 of "example.com/gpu", 2 allocatable
+    When pod "c" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "c" does not run
+    And the Pod "b" keeps "status.phase" Running
+
+    Examples:
+      | what                                    | name                |
+      | a CDI device that no specification has  | dra.test/none=gpu-0 |
+      | a name that is not that of a CDI device | gpu-0               |
+
   @DP-060 @DP-065 @DP-064 @DP-050
   Scenario: A pod is not admitted if too few devices are free
     Given a scripted device plugin "gpu" on "n1" with 3 devices of "example.com/gpu"
