@@ -60,11 +60,11 @@ class Behaviour:
     """How the plugin answers until a scenario changes it.
 
     `failing`: methods whose next call fails. `always_failing`: methods whose calls fail. `answers_nothing`: the next
-    Allocate has no response for its container. `answered_ids`: every Allocate is answered with these devices, whatever it
-    is for. `answers_more`: every answer of Allocate has one response too many, for a device that nobody offers.
-    `cdi_device`: a CDI device in every answer of Allocate. `preferred`: the answer of GetPreferredAllocation; None: the first
-    available devices. `shared_name`: the name of a variable, a device file, a mount and a CDI device that the answers
-    of several plugins have in common.
+    Allocate has no response for its container. `answered_ids`: every Allocate is answered with these devices, whatever
+    it is for. `answers_more`: every answer of Allocate has one response too many, for a device that is not offered.
+    `cdi_device`: a CDI device in every answer of Allocate. `preferred`: the answer of GetPreferredAllocation; None: the
+    first available devices. `shared_name`: the name of a variable, a device file, a mount and a CDI device that the
+    answers of several plugins have in common.
     """
 
     failing: set[str] = field(default_factory=set)

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from dra_api.allocations import results_of
 from dra_api.client import ApiError
-from dra_api.objects import uid_of
+from dra_api.objects import RESOURCE_CLAIMS, name_of, namespace_of, uid_of
 from dra_api.rpc import RpcError
 from dra_api.rpc.device_plugin import HEALTHY, UNHEALTHY, VERSION, ContainerAllocation, PluginDevice
-from dra_api.rpc.pod_resources import PodResources
+from dra_api.rpc.pod_resources import ClaimDevice, ClaimResources, PodResources
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.kubelet.device_checkpoint import Held
 from dra_conformance.kubelet.device_plugins import is_extended_resource
@@ -31,6 +32,7 @@ ALLOCATION = "dra_conformance.kubelet.device_allocation"
 ALLOCATOR = f"{ALLOCATION}:DeviceAllocator"
 LIFE = "dra_conformance.kubelet.device_life:DeviceLife"
 PODS = "dra_conformance.kubelet.pods:PodWorkers"
+CLAIMS = "dra_conformance.kubelet.claims:ClaimManager"
 
 
 def nothing(*_: Any, **__: Any) -> None:
@@ -1153,6 +1155,63 @@ def _(patch: Patch) -> None:
         return active
 
     patch.wrap(f"{LISTER}._active", make)
+
+
+def _forgets_reports(patch: Patch, method: str, claims: Callable[[Any, Any], list[tuple[str, str]]]) -> None:
+    """Let the kubelet remove the device status of claims after a call of its claim manager."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def called(self: Any, argument: Any) -> Any:
+            several = claims(self, argument)
+            result = original(self, argument)
+            several = several or claims(self, argument)
+            for namespace, name in several:
+                patched = {"status": {"devices": None}}
+                with contextlib.suppress(ApiError):
+                    self._client.patch(RESOURCE_CLAIMS, name, patched, namespace, subresource="status")
+            return result
+
+        return called
+
+    patch.wrap(f"{CLAIMS}.{method}", make)
+
+
+@mutant("reports-removed-after-prepare", rule="DP-105b")
+def _(patch: Patch) -> None:
+    """The kubelet removes the device status of a claim when it has been prepared."""
+    _forgets_reports(
+        patch,
+        "prepare",
+        lambda manager, pod: [(one.ref.namespace, one.ref.name) for one in manager.cache.of_pod(uid_of(pod))],
+    )
+
+
+@mutant("reports-removed-with-the-first-pod", rule="DP-105b")
+def _(patch: Patch) -> None:
+    """The kubelet removes the device status of the claims of a pod that has ended, also if other pods use them."""
+    _forgets_reports(
+        patch,
+        "unprepare",
+        lambda manager, uid: [(one.ref.namespace, one.ref.name) for one in manager.cache.of_pod(uid)],
+    )
+
+
+@mutant("allocated-devices-in-pod-resources", rule="DP-105b")
+def _(patch: Patch) -> None:
+    """PodResources lists the devices of a claim's allocation, prepared or not."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def of_claims(self: Any, pod: Any, container: Any) -> Any:
+            found = []
+            for entry in pod["spec"].get("resourceClaims") or ():
+                claim = self._claims._client.get(RESOURCE_CLAIMS, entry["resourceClaimName"], namespace_of(pod))
+                devices = [ClaimDevice(one["driver"], one["pool"], one["device"], ()) for one in results_of(claim)]
+                found.append(ClaimResources(name_of(claim), namespace_of(claim), tuple(devices)))
+            return tuple(found)
+
+        return of_claims
+
+    patch.wrap(f"{LISTER}._of_claims", make)
 
 
 @mutant("claim-devices-with-all-cdi-devices", rule="DP-106")

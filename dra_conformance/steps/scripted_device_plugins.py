@@ -191,8 +191,9 @@ def _(world: World, plugin: str, behaviour: str) -> None:
     `registers`, also `with version "V"`, `with resource "NAME"` or `with options "CALLS"`; `lists "id health, …"`, with
     the NUMA nodes of a device as in `gpu-0 Healthy 0+1`, `lists nothing` or `lists N devices`, also `with ids of N
     characters`; `fails the next METHOD`, `fails each METHOD`, `fails no METHOD`; `answers the next Allocate with
-    nothing`, `answers each Allocate with "ids"`, `… with one response more`, `… with the CDI device "name"`; `prefers "ids"`; `also gives "name"`; `ends`; `ends its streams`; `starts again`; `appears in
-    plugins_registry`, also `with version "V"` or `with resource "NAME"`; `disappears from plugins_registry`.
+    nothing`, `answers each Allocate with "ids"`, or `with one response more`, or `with the CDI device "name"`;
+    `prefers "ids"`; `also gives "name"`; `ends`; `ends its streams`; `starts again`; `appears in plugins_registry`,
+    also `with version "V"` or `with resource "NAME"`; `disappears from plugins_registry`.
     """
     scripted = plugin_of(world, plugin)
     what, _, rest = behaviour.partition(" ")

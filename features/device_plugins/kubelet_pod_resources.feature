@@ -61,6 +61,56 @@ Feature: The kubelet shows the devices of pods in the PodResources API
     And PodResources of "n1" lists the containers: [DP-105]
       | pod | container | devices | claims |
 
+  @DP-105b @component:claim-controller @gate:DRAResourceClaimDeviceStatus
+  Scenario: Device status and PodResources follow a claim from Prepare to Unprepare
+    Given a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    And a ResourceClaim "b" allocated to the scripted driver "sim" on "n1"
+    And "metadata.finalizers" of the ResourceClaim "a" is set to [resource.kubernetes.io/delete-protection]
+    And a pod "first" with the reserved claims "a" and the containers:
+      | name | claims |
+      | main | a      |
+    And a pod "second" with the reserved claims "a, b" and the containers:
+      | name | claims |
+      | main | a, b   |
+    And the scripted driver "sim" does not respond
+    When pod "first" is bound by hand to "n1"
+    Then the scripted driver "sim" receives one Prepare call for "a"
+    And PodResources of "n1" lists the containers:
+      | pod   | container | devices | claims |
+      | first | main      |         |        |
+    # A driver may report while it prepares.
+    Given another driver has reported on its device of claim "a"
+    When the scripted driver "sim" works
+    Then pod "first" reaches phase Running
+    And PodResources of "n1" lists the containers:
+      | pod   | container | devices | claims      |
+      | first | main      |         | a=dev-a-gpu |
+    And the ResourceClaim "a" keeps "status.devices[*].conditions[*].type" [[Linked]]
+    When pod "second" is bound by hand to "n1"
+    Then pod "second" reaches phase Running
+    And PodResources of "n1" lists the containers:
+      | pod    | container | devices | claims                   |
+      | first  | main      |         | a=dev-a-gpu              |
+      | second | main      |         | a=dev-a-gpu, b=dev-b-gpu |
+    When the containers of pod "first" on "n1" end in phase Succeeded
+    Then pod "first" reaches phase Succeeded
+    And PodResources of "n1" lists the containers:
+      | pod    | container | devices | claims                   |
+      | second | main      |         | a=dev-a-gpu, b=dev-b-gpu |
+    And the ResourceClaim "a" keeps "status.devices[*].conditions[*].type" [[Linked]]
+    When the kubelet of "n1" is restarted
+    Then PodResources of "n1" lists the containers:
+      | pod    | container | devices | claims                   |
+      | second | main      |         | a=dev-a-gpu, b=dev-b-gpu |
+    And the ResourceClaim "a" keeps "status.devices[*].conditions[*].type" [[Linked]]
+    When the containers of pod "second" on "n1" end in phase Failed
+    Then pod "second" reaches phase Failed
+    And PodResources of "n1" lists the containers:
+      | pod | container | devices | claims |
+    And claim "a" is deallocated
+    And the ResourceClaim "a" has "status.devices" null
+
   @DRA-282
   Scenario: PodResources has the share ids of devices, also after a restart of the kubelet
     Given a scripted driver "sim" on "n1"
