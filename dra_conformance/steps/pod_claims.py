@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dra_conformance.core import manifests
-from dra_conformance.engine.vocabulary import given, words
+from dra_conformance.engine.vocabulary import given, when, words
 from dra_conformance.engine.world import World
 from dra_conformance.steps.claims import claim_object
 from dra_conformance.steps.pods import by_name, by_template, create_pod, pod_object, scheduler_of
@@ -17,6 +17,20 @@ def _(world: World, prefix: str, count: int, docstring: str) -> None:
         claim = f"{prefix}-{number}"
         world.create(claim_object(world, claim, {"devices": devices}))
         create_pod(world, pod_object(world, claim, [by_name(claim)], scheduler=scheduler_of(world)))
+
+
+@when('the pod of a monitoring DaemonSet "{name}" for all of "{device_class}" is created for each of the nodes "{nodes}"')
+def _(world: World, name: str, device_class: str, nodes: str) -> None:
+    """Create the pods NAME-NODE as the DaemonSet controller does, each with a claim of that name with admin access."""
+    exactly = {"deviceClassName": world.name(device_class), "allocationMode": "All", "adminAccess": True}
+    for node in words(nodes):
+        claim = f"{name}-{node}"
+        world.create(claim_object(world, claim, {"devices": {"requests": [{"name": "all", "exactly": exactly}]}}))
+        pod = pod_object(world, claim, [by_name(claim)], scheduler=scheduler_of(world))
+        field = {"key": "metadata.name", "operator": "In", "values": [world.name(node)]}
+        required = {"nodeSelectorTerms": [{"matchFields": [field]}]}
+        pod["spec"]["affinity"] = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+        create_pod(world, pod)
 
 
 @given('a pod "{pod}" using claim "{claim}" as "{names}"')

@@ -114,3 +114,47 @@ Feature: Admin access
     And claim "both" is allocated the devices "dev-0, dev-1"
     When a pod "train" using claim "use" is created
     Then pod "train" is bound
+
+  @DRA-236 @DRA-234 @DRA-233 @component:claim-controller
+  Scenario: A monitoring DaemonSet watches all devices of each node, in use or not
+    Given the namespace has label "resource.kubernetes.io/admin-access" set to "true"
+    And node "n1" with 2 devices
+    And node "n2" with 2 devices
+    And a DeviceClass "accelerator" for those devices
+    And a ResourceClaim "use" for 2 of "accelerator"
+    And a ResourceClaim "rest" for 2 of "accelerator"
+    And a ResourceClaim "more" for 1 of "accelerator"
+    And a pod "train" using claim "use"
+    Then pod "train" is bound to "n1" [DRA-236]
+    # Each node has a pod of each DaemonSet, as the DaemonSet controller creates them.
+    When the pod of a monitoring DaemonSet "watch" for all of "accelerator" is created for each of the nodes "n1, n2"
+    And the pod of a monitoring DaemonSet "audit" for all of "accelerator" is created for each of the nodes "n1, n2"
+    Then pod "watch-n1" is bound to "n1" [DRA-236]
+    And pod "watch-n2" is bound to "n2" [DRA-236]
+    And pod "audit-n1" is bound to "n1" [DRA-236]
+    And pod "audit-n2" is bound to "n2" [DRA-236]
+    And the ResourceClaim "watch-n1" has: [DRA-236]
+      | field                                            | value                    |
+      | status.allocation.devices.results[*].pool        | [$(node:n1), $(node:n1)] |
+      | status.allocation.devices.results[*].device      | in any order [dev-0, dev-1] |
+      | status.allocation.devices.results[*].adminAccess | [true, true]             |
+    And the ResourceClaim "audit-n2" has: [DRA-233]
+      | field                                            | value                    |
+      | status.allocation.devices.results[*].pool        | [$(node:n2), $(node:n2)] |
+      | status.allocation.devices.results[*].device      | in any order [dev-0, dev-1] |
+      | status.allocation.devices.results[*].adminAccess | [true, true]             |
+    # The devices of the second node are free for workloads, each once.
+    When a pod "serve" using claim "rest" is created
+    Then pod "serve" is bound to "n2" [DRA-234]
+    And claim "rest" is allocated the devices "dev-0, dev-1" [DRA-234]
+    When a pod "late" using claim "more" is created
+    Then pod "late" stays unbound [DRA-234]
+    # A rolling update replaces one pod after the other, on devices that are in use now.
+    When pod "watch-n2" is force-deleted
+    And the pod of a monitoring DaemonSet "next" for all of "accelerator" is created for each of the nodes "n2"
+    Then pod "next-n2" is bound to "n2" [DRA-236]
+    And claim "next-n2" is allocated the devices "dev-0, dev-1" [DRA-236]
+    And claim "rest" is reserved for exactly the pods "serve" [DRA-234]
+    # Monitors that remain keep no device from others.
+    When pod "train" is force-deleted
+    Then pod "late" is bound to "n1" [DRA-234]
