@@ -1,6 +1,7 @@
-"""Checks of the cluster of a kubeconfig: release, served APIs, gates, permissions, drivers, leftovers of earlier runs.
+"""Checks of the cluster of a kubeconfig: release, APIs, gates, permissions, drivers, double booking, leftovers.
 
-Read-only: GET, LIST of namespaces by label, and SelfSubjectAccessReviews, which the server does not store.
+Read-only: GET, LIST, and SelfSubjectAccessReviews, which the server does not store. Pods are listed only if a node has
+a device plugin and a driver publishes devices.
 """
 
 from __future__ import annotations
@@ -17,17 +18,21 @@ from dra_api.objects import (
     COMPUTE_DOMAINS,
     DEVICE_CLASSES,
     NAMESPACES,
+    NODES,
     RESOURCE_SLICES,
+    Obj,
     Resource,
 )
 from dra_api.transport import TransportError
 from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
-from dra_conformance.core.errors import TargetUnreachable, UsageError
+from dra_conformance.core.errors import TargetUnreachable, Untestable, UsageError
 from dra_conformance.core.labels import RUN_LABEL
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules.window import Version
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
 from dra_conformance.engine.bind_request_crd import lacking_fields
+from dra_conformance.oracle import double_offers, double_uses
+from dra_conformance.oracle.live import read_cluster
 from dra_conformance.rbac import roles
 
 _AREA, _PERMISSIONS = "Cluster", "Rights"
@@ -61,6 +66,7 @@ def look(options: RunOptions) -> Iterator[Finding]:
         yield _gates(plane)
         yield from _permissions(client, options)
         yield from _drivers(client, options)
+        yield _double_booking(client)
         yield _leftovers(client)
     except (ApiError, TransportError) as error:
         yield wrong(_AREA, "API server", f"it stopped answering: {error}", "Try again when the cluster is well.")
@@ -182,6 +188,33 @@ def _drivers(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
     if options.device_class and options.device_class not in {obj["metadata"]["name"] for obj in classes}:
         there = ", ".join(obj["metadata"]["name"] for obj in classes) or "none"
         yield missing(_AREA, "DeviceClass", f"there is no {options.device_class}", f"There are: {there}.")
+
+
+def _double_booking(client: KubeClient) -> Finding:
+    """Return whether nodes offer devices both by a device plugin and by DRA, or pods use them in both ways."""
+    name = "double booking"
+    try:
+        nodes, slices = client.list(NODES).items, client.list(RESOURCE_SLICES, limit=1).items
+        if not slices or not any(map(_has_device_plugin, nodes)):
+            return ok(_AREA, name, "no device plugin beside a driver", needed=False)
+        cluster = read_cluster(client)
+    except (ApiError, LookupError) as error:
+        way_out = "Grant list on nodes, pods, and the objects of resource.k8s.io."
+        return missing(_AREA, name, f"not checked: {error}", way_out, needed=False)
+    except Untestable as error:
+        return missing(_AREA, name, f"not checked: {error}", "`kubectl dra conflicts` reports more.", needed=False)
+    found = [*double_uses(cluster), *double_offers(cluster)]
+    if not found:
+        return ok(_AREA, name, "no device is offered by a device plugin and by DRA", needed=False)
+    first, more = found[0], f", and {len(found) - 1} more" if len(found) > 1 else ""
+    way_out = "Let one of the two serve the devices of a node; `kubectl dra conflicts` lists all findings."
+    return wrong(_AREA, name, f"node {first.node}: {first.message}{more}", way_out, needed=False)
+
+
+def _has_device_plugin(node: Obj) -> bool:
+    """Return whether a node shows extended resources of which it has some."""
+    allocatable = (node.get("status") or {}).get("allocatable") or {}
+    return any("/" in resource and str(amount) != "0" for resource, amount in allocatable.items())
 
 
 def _leftovers(client: KubeClient) -> Finding:

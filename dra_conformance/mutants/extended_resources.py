@@ -60,6 +60,12 @@ def _(patch: Patch) -> None:
     patch.replace(f"{_EXTENDED}:by_devices", lambda resources, allocatable: frozenset(resources))
 
 
+@mutant("full-device-plugin-helped-by-a-claim", rule="DP-166")
+def _(patch: Patch) -> None:
+    """On a node with a device plugin, a request for the resource is served by a claim."""
+    patch.replace(f"{_EXTENDED}:by_devices", lambda resources, allocatable: frozenset(resources))
+
+
 @mutant("amount-zero-counts-as-device-plugin", rule="DRA-241b")
 def _(patch: Patch) -> None:
     """A node that lists the resource has a device plugin for it, whatever the amount."""

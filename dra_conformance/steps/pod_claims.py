@@ -19,7 +19,7 @@ def _(world: World, prefix: str, count: int, docstring: str) -> None:
         create_pod(world, pod_object(world, claim, [by_name(claim)], scheduler=scheduler_of(world)))
 
 
-@when('the pod of a monitoring DaemonSet "{name}" for all of "{device_class}" is created for each of the nodes "{nodes}"')
+@when('pods of a monitoring DaemonSet "{name}" for all of "{device_class}" are created for the nodes "{nodes}"')
 def _(world: World, name: str, device_class: str, nodes: str) -> None:
     """Create the pods NAME-NODE as the DaemonSet controller does, each with a claim of that name with admin access."""
     exactly = {"deviceClassName": world.name(device_class), "allocationMode": "All", "adminAccess": True}

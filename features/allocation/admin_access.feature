@@ -127,8 +127,8 @@ Feature: Admin access
     And a pod "train" using claim "use"
     Then pod "train" is bound to "n1" [DRA-236]
     # Each node has a pod of each DaemonSet, as the DaemonSet controller creates them.
-    When the pod of a monitoring DaemonSet "watch" for all of "accelerator" is created for each of the nodes "n1, n2"
-    And the pod of a monitoring DaemonSet "audit" for all of "accelerator" is created for each of the nodes "n1, n2"
+    When pods of a monitoring DaemonSet "watch" for all of "accelerator" are created for the nodes "n1, n2"
+    And pods of a monitoring DaemonSet "audit" for all of "accelerator" are created for the nodes "n1, n2"
     Then pod "watch-n1" is bound to "n1" [DRA-236]
     And pod "watch-n2" is bound to "n2" [DRA-236]
     And pod "audit-n1" is bound to "n1" [DRA-236]
@@ -151,7 +151,7 @@ Feature: Admin access
     Then pod "late" stays unbound [DRA-234]
     # A rolling update replaces one pod after the other, on devices that are in use now.
     When pod "watch-n2" is force-deleted
-    And the pod of a monitoring DaemonSet "next" for all of "accelerator" is created for each of the nodes "n2"
+    And pods of a monitoring DaemonSet "next" for all of "accelerator" are created for the nodes "n2"
     Then pod "next-n2" is bound to "n2" [DRA-236]
     And claim "next-n2" is allocated the devices "dev-0, dev-1" [DRA-236]
     And claim "rest" is reserved for exactly the pods "serve" [DRA-234]

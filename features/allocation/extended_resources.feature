@@ -115,6 +115,37 @@ Feature: Extended resources backed by devices
     And a pod "train" requesting {$(suffix).dra.test/gpu: 1} is created
     Then the extended resource claim of pod "train" is allocated the devices "dev-0"
 
+  # Kubernetes has no event or status about such a pair of classes. What a user sees is the condition of pods that wait.
+  @DRA-243
+  Scenario: A second class for a resource changes no pod that runs, and serves all later pods
+    Given node "n1" with 3 devices
+    And a DeviceClass "b" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And a pod "early" requesting {$(suffix).dra.test/gpu: 1}
+    Then the extended resource claim of pod "early" is allocated the devices "dev-0"
+    And pod "early" is bound to "n1"
+    Given a ResourceSlice "others" with:
+      """
+      driver: net-$(suffix).dra.test
+      nodeName: $(node:n1)
+      devices: [{name: other-0}]
+      """
+    # The younger one, or of the same age and first by name.
+    And a DeviceClass "a" selecting 'device.driver == "net-$(suffix).dra.test"'
+    When "spec.extendedResourceName" of the DeviceClass "a" is set to $(suffix).dra.test/gpu
+    And a pod "late" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then the extended resource claim of pod "late" is allocated the devices "other-0"
+    And pod "late" is bound to "n1"
+    # Devices of the other class are free.
+    When a pod "third" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then pod "third" stays unbound
+    And the Pod "third" has condition PodScheduled False with reason "Unschedulable"
+    And pod "third" has no claim
+    And pod "early" keeps one claim
+    And the extended resource claim of pod "early" is allocated the devices "dev-0"
+    And the ResourceClaim of pod "early" has "spec.devices.requests[*].exactly.deviceClassName" [$(class:b)]
+    When a pod "implicit" requesting {deviceclass.resource.kubernetes.io/$(class:b): 2} is created
+    Then the extended resource claim of pod "implicit" is allocated the devices "dev-1, dev-2"
+
   @DRA-244
   Scenario: An init container shares the devices of later containers and adds missing ones
     Given node "n1" with 2 devices

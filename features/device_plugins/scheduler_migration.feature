@@ -63,3 +63,35 @@ Feature: Pods are scheduled while nodes move between a device plugin and a DRA d
     When pod "claimed" is force-deleted
     Then pod "second" is bound to "n1"
     And pod "second" has no claim
+
+  # Nothing in Kubernetes compares the two. The administrator has to let one of them serve a node; `check`, `doctor` and
+  # `kubectl dra conflicts` find nodes with both.
+  @DP-166
+  Scenario: A node that offers its devices by a plugin and by a driver can give one device out twice
+    Given node "n1" with 2 devices
+    And node "n2"
+    And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
+    And node "n1" has {$(suffix).dra.test/gpu: 2} of a device plugin
+    Then node "n1" offers "$(suffix).dra.test/gpu" both by a device plugin and by DRA
+    # By the name of the resource, the plugin serves the node, and never more than it has.
+    When a pod "plain" requesting {$(suffix).dra.test/gpu: 2} is created
+    Then pod "plain" is bound to "n1"
+    And pod "plain" has no claim
+    When a pod "late" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then pod "late" stays unbound
+    And pod "late" has no claim
+    # By a claim, the driver serves it, with a device that the plugin has given out.
+    Given a ResourceClaim "mine" for 1 of "accelerator"
+    When a pod "claimed" using claim "mine" is created
+    Then pod "claimed" is bound to "n1"
+    And claim "mine" is allocated the devices "dev-0"
+    When the kubelet reports the devices "dev-0, dev-1" of "$(suffix).dra.test/gpu" in the status of pod "plain"
+    Then device "dev-0" of "n1" is used by pod "plain" and by claim "mine"
+    # Without the plugin, each device is used once.
+    When pod "late" is force-deleted
+    And pod "plain" is force-deleted
+    Given node "n1" has {$(suffix).dra.test/gpu: 0} of a device plugin
+    Then node "n1" offers "$(suffix).dra.test/gpu" by DRA only
+    When a pod "next" requesting {$(suffix).dra.test/gpu: 1} is created
+    Then pod "next" is bound to "n1"
+    And the extended resource claim of pod "next" is allocated the devices "dev-1"

@@ -12,7 +12,15 @@ import pytest
 from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
 from dra_api.clock import RealClock
-from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, CRDS, NAMESPACES
+from dra_api.objects import (
+    CLUSTER_ROLE_BINDINGS,
+    CLUSTER_ROLES,
+    CRDS,
+    DEVICE_CLASSES,
+    NAMESPACES,
+    NODES,
+    RESOURCE_SLICES,
+)
 from dra_api.request import User
 from dra_conformance.cli import call
 from dra_conformance.components import crds
@@ -210,6 +218,38 @@ def test_it_writes_nothing_to_a_cluster(cluster: ApiServerEmulator, capsys: pyte
     before = client.list(NAMESPACES).resource_version
     ask(capsys, "--control-plane", f"kubeconfig:{cluster.kubeconfig}")
     assert client.list(NAMESPACES).resource_version == before
+
+
+def test_a_node_that_offers_devices_in_both_ways_is_reported(
+    cluster: ApiServerEmulator, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("--control-plane", f"kubeconfig:{cluster.kubeconfig}", "--profile", "api")
+    client = KubeClient(cluster.transport())
+    client.create(NODES, {"metadata": {"name": "n1"}})
+    pool = {"name": "n1", "generation": 1, "resourceSliceCount": 1}
+    spec = {"driver": "gpu.example.com", "nodeName": "n1", "pool": pool, "devices": [{"name": "gpu-0"}]}
+    client.create(RESOURCE_SLICES, {"metadata": {"name": "s"}, "spec": spec})
+    selector = {"cel": {"expression": 'device.driver == "gpu.example.com"'}}
+    client.create(
+        DEVICE_CLASSES,
+        {"metadata": {"name": "gpu"}, "spec": {"extendedResourceName": "example.com/gpu", "selectors": [selector]}},
+    )
+    found = ask(capsys, *words)[1]["Cluster: double booking"]
+    assert (found["state"], found["found"]) == ("ok", "no device plugin beside a driver")
+    client.patch(NODES, "n1", {"status": {"allocatable": {"example.com/nic": "2", "cpu": "4"}}}, subresource="status")
+    found = ask(capsys, *words)[1]["Cluster: double booking"]
+    assert (found["state"], found["found"]) == ("ok", "no device is offered by a device plugin and by DRA")
+    client.patch(NODES, "n1", {"status": {"allocatable": {"example.com/gpu": "8"}}}, subresource="status")
+    code, findings, ready = ask(capsys, *words)
+    found = findings["Cluster: double booking"]
+    assert (code, ready) == (ExitCode.OK, True)
+    assert (found["state"], found["needed"]) == ("wrong", False)
+    assert found["cause"].startswith(
+        "node n1: example.com/gpu is offered by a device plugin (8 allocatable) and by DRA"
+    )
+    found = ask(capsys, "--control-plane", jane(cluster, tmp_path), "--profile", "api")[1]["Cluster: double booking"]
+    assert (found["state"], found["needed"]) == ("missing", False)
+    assert "cannot list" in found["cause"]
 
 
 # -- a real kubelet ----------------------------------------------------------------------------------------------------
