@@ -31,7 +31,7 @@ from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules.window import Version
 from dra_conformance.doctor.finding import Finding, missing, ok, wrong
 from dra_conformance.engine.bind_request_crd import lacking_fields
-from dra_conformance.oracle import double_offers, double_uses
+from dra_conformance.oracle import DoubleOffer, DoubleUse, double_offers, double_uses
 from dra_conformance.oracle.live import read_cluster
 from dra_conformance.rbac import roles
 
@@ -203,7 +203,7 @@ def _double_booking(client: KubeClient) -> Finding:
         return missing(_AREA, name, f"not checked: {error}", way_out, needed=False)
     except Untestable as error:
         return missing(_AREA, name, f"not checked: {error}", "`kubectl dra conflicts` reports more.", needed=False)
-    found = [*double_uses(cluster), *double_offers(cluster)]
+    found: list[DoubleUse | DoubleOffer] = [*double_uses(cluster), *double_offers(cluster)]
     if not found:
         return ok(_AREA, name, "no device is offered by a device plugin and by DRA", needed=False)
     first, more = found[0], f", and {len(found) - 1} more" if len(found) > 1 else ""
