@@ -24,6 +24,8 @@ from reference_impl.errors import ComponentError
 
 _PROBE_STARTING, _PROBE_RUNNING = 0.25, 0.8
 """Seconds between two checks of a container. A kubelet does it each second and each 10 seconds."""
+_PROBED_AT_ONCE = 2
+"""Containers that are checked so often; more are checked less often. In a cluster each is on a machine of its own."""
 _CRASHED_SECONDS = 10.0
 """From the end of a container by itself to its restart, as a kubelet's back-off is after the first restart."""
 
@@ -39,7 +41,9 @@ class DaemonContainer:
         environment: Mapping[str, str],
         *,
         without: frozenset[str],
+        running: Callable[[], int] = lambda: 1,
     ) -> None:
+        """Start the container. `running` returns the number of containers on this machine."""
         self.pod = pod
         self.ip = environment["POD_IP"]
         self.environment = dict(environment)
@@ -52,6 +56,7 @@ class DaemonContainer:
         self.program: DaemonProgram | None = None
         self._world = world
         self._client = client
+        self._running = running
         self._clock: Clock = world.log.clock
         self._stopping = threading.Event()
         self._wake = threading.Event()
@@ -99,7 +104,8 @@ class DaemonContainer:
             self._start()
             while not self._stopping.is_set():
                 self._look()
-                self._clock.wait(self._wake, _PROBE_RUNNING if not self.problem else _PROBE_STARTING)
+                seconds = _PROBE_STARTING if self.problem else _PROBE_RUNNING
+                self._clock.wait(self._wake, seconds * max(1.0, self._running() / _PROBED_AT_ONCE))
                 self._wake.clear()
             # The kernel kills an isolated program when the thread that started it ends.
             self._done.wait()

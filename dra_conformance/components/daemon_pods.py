@@ -42,7 +42,7 @@ from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.daemon_containers import DaemonContainer
-from dra_conformance.components.daemon_programs import DAEMON
+from dra_conformance.components.daemon_programs import DAEMON, ExternalProgram
 from dra_conformance.components.reconcile import reconcile
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from fake_nvml import imex
@@ -92,7 +92,7 @@ class DaemonPods:
         """How daemons ended on SIGTERM, by node and uid of the ComputeDomain."""
         external = world.run.components.spec(DAEMON).kind == "exec"
         # Once: containers start at the same time, and each call writes the file again.
-        self._connection = {"KUBECONFIG": str(world.run.target_kubeconfig(DAEMON))} if external else {}
+        self._connection = ExternalProgram.connection(world) if external else {}
 
     def start(self) -> None:
         """Start to watch. DaemonSets that exist are handled too."""
@@ -186,7 +186,9 @@ class DaemonPods:
     def _run(self, pod: Obj, daemon_set: Obj, node: Obj) -> None:
         environment = self._environment(pod, daemon_set, node)
         without = self.without.get(name_of(node), frozenset())
-        container = DaemonContainer(self._world, self._client, pod, environment, without=without)
+        container = DaemonContainer(
+            self._world, self._client, pod, environment, without=without, running=lambda: len(self._containers)
+        )
         with self._lock:
             self._containers[uid_of(pod)] = container
 
@@ -208,7 +210,7 @@ class DaemonPods:
         domain_uid = str((meta(pod).get("labels") or {}).get(_LABEL))
         domain = next((one for one in self._client.list(COMPUTE_DOMAINS).items if uid_of(one) == domain_uid), {})
         # What the harness needs in any case; the template's own values win.
-        found = {**self._connection, "POD_IP": address, "POD_NAME": name_of(pod), **found}
+        found = {**self._connection, "HOSTNAME": name_of(pod), "POD_IP": address, "POD_NAME": name_of(pod), **found}
         if name_of(node) in self.without_edits:
             return found
         return {

@@ -1,7 +1,8 @@
 """The program in the container of a daemon pod of a ComputeDomain, and the files that it sees.
 
 The reference runs in this process, with a simulated nvidia-imex as a process of its own. A program
-(`--compute-domain-daemon exec:COMMAND`) runs as a process that sees its files at /imexd and /etc/hosts.
+(`--compute-domain-daemon exec:COMMAND`) runs as a process that sees its files at /imexd and /etc/hosts, and those of its
+service account where a pod has them.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ from pathlib import Path
 from typing import Protocol
 
 from dra_api.client import KubeClient
+from dra_conformance.components import pod_credentials
 from dra_conformance.components.context import ScenarioContext
 from dra_conformance.components.fake_executable import FakeExecutable
-from dra_conformance.core.component_spec import fill
+from dra_conformance.core.component_spec import DRIVER_NAMESPACE, fill
 from dra_conformance.core.isolation import Isolation
 from dra_conformance.core.process import ManagedProcess
 from fake_nvml import imex
@@ -32,6 +34,8 @@ from reference_impl.compute_domain.imex_config import IMEX_CONFIG
 from reference_impl.compute_domain.imex_daemon import CONFIG, TEMPLATE, DaemonSettings, ImexDaemon
 
 DAEMON = "compute-domain-daemon"
+SERVICE_ACCOUNT = f"{DAEMON}-service-account"
+"""The folder of the files of the daemons' service account, which has this name in NVIDIA's DaemonSet."""
 FOREIGN_LINE = "192.0.2.250\tstorage.example.com"
 """A line of each hosts file that is not the daemon's."""
 
@@ -214,6 +218,18 @@ class ExternalProgram:
         world.started(DAEMON, self._process)
 
     @staticmethod
+    def connection(world: ScenarioContext) -> dict[str, str]:
+        """Write the kubeconfig of the programs and the files of their service account; return variables for both."""
+        kubeconfig = world.run.target_kubeconfig(DAEMON)
+        variables = pod_credentials.write(
+            kubeconfig,
+            world.run.target_folder(SERVICE_ACCOUNT),
+            namespace=DRIVER_NAMESPACE,
+            give=world.run.isolation.give,
+        )
+        return {"KUBECONFIG": str(kubeconfig), **variables}
+
+    @staticmethod
     def _isolated(world: ScenarioContext, files: ContainerFiles) -> Isolation:
         isolation = world.run.isolation
         view = files.root / "view"
@@ -222,7 +238,12 @@ class ExternalProgram:
         parents = [path for path in files.bin.parents if path.is_relative_to(world.run.components.work)]
         isolation.reach(*parents)
         owned = isolation.with_folders(files.imexd, world.run.target_folder(DAEMON))
-        mounts = [(files.imexd, Path("/imexd")), (files.hosts, Path("/etc/hosts"))]
+        account = world.run.target_folder(SERVICE_ACCOUNT)
+        mounts = [
+            (files.imexd, Path("/imexd")),
+            (files.hosts, Path("/etc/hosts")),
+            (account, pod_credentials.FOLDER),
+        ]
         return owned.with_mounts(mounts, view=view)
 
     def start(self) -> None:

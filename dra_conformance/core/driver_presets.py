@@ -46,6 +46,8 @@ _WORDS: Mapping[str, tuple[str, ...]] = {
         *("--log-verbosity-cd-daemon", "0"),
         "{flags}",
     ),
+    # Its connection is that of its pod's service account: it has no option for another one.
+    "compute-domain-daemon": ("compute-domain-daemon",),
     "webhook": (
         "webhook",
         *("--port", "{port}"),
@@ -105,7 +107,7 @@ def nvidia(component: str, release: str) -> Preset:
     old = release == "v0.4.1"
     program, *words = _WORDS[component]
     mounts: tuple[tuple[Path, Path], ...] = ()
-    if component != "webhook":
+    if component in ("driver", "compute-domain-plugin", "compute-domain-controller"):
         mounts = ((folder / "templates", Path("/templates")),)
     if component == "driver":
         # Metadata of devices: the helper library writes CDI files there, whatever --cdi-root says.

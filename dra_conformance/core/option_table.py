@@ -183,9 +183,9 @@ OPTIONS: tuple[Option, ...] = (
     ),
     _component(
         "compute-domain-daemon",
-        *("reference", "exec:COMMAND", "none"),
+        *("reference", "exec:COMMAND", "nvidia[:RELEASE]", "none"),
         text="Use this daemon of ComputeDomains in the pods of their DaemonSets.",
-        note="The command is started with `run`, and with `check` for its probes.",
+        note=f"The command is started with `run`, and with `check` for its probes. {_NVIDIA_BUILT}",
         example="exec:./my-daemon --kubeconfig={kubeconfig}",
     ),
     _component(

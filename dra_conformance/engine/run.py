@@ -28,7 +28,7 @@ from dra_conformance.components import external_driver, gpus_on_node
 from dra_conformance.components.connections import Connections
 from dra_conformance.components.manager import ComponentManager
 from dra_conformance.components.work_folder import WorkFolder
-from dra_conformance.control_plane import leftovers
+from dra_conformance.control_plane import leftovers, service_account
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.control_plane.own_objects import CLEANER, Ledger, OwnObjectsTransport
@@ -469,8 +469,13 @@ class Run:
         if component not in self._identities:
             control_plane, user = self._control_plane(), target_roles.user_of(component)
             path = control_plane.kubeconfig_for(user)
+            known = control_plane.known_as(user)
+            if path is not None and component in target_roles.IN_PODS:
+                # A program in a pod has a token, never a client certificate.
+                path = service_account.write_kubeconfig(self.client, self.kubeconfig, path, name=user)
+                known = service_account.user_of(user)
             if path is not None:
-                target_roles.grant(self.client, component, user=control_plane.known_as(user))
+                target_roles.grant(self.client, component, user=known)
             self._identities[component] = path or self.kubeconfig
         return self._identities[component]
 

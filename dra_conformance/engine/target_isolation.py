@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -72,6 +73,8 @@ def _is_started(spec: ComponentSpec) -> bool:
 
 
 def _programs(options: RunOptions) -> Iterator[str]:
+    if options.component("compute-domain-daemon").kind == "exec":
+        yield sys.executable  # the daemon starts the simulated nvidia-imex, which is in Python
     for spec in options.components().values():
         if spec.kind == "exec":
             yield spec.command[0]

@@ -44,6 +44,8 @@ _SLICES: Obj = {
     "verbs": ["create", "delete", "patch", "update"],
 }
 _EITHER = {"update", "patch"}
+IN_PODS = ("compute-domain-daemon",)
+"""The components whose programs run in pods, with the token of a service account."""
 
 
 def user_of(component: str) -> str:

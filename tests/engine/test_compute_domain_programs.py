@@ -5,6 +5,7 @@ The programs are the reference's in processes of their own, so they pass these r
 
 from __future__ import annotations
 
+import base64
 import os
 import re
 import shlex
@@ -15,9 +16,11 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+import yaml
 from command_line import CommandLine
 from polling import wait_until
 
+from dra_conformance.components import pod_credentials
 from dra_conformance.components.daemon_programs import ContainerFiles
 from dra_conformance.core import assets, features
 from dra_conformance.core.component_spec import ComponentSpec
@@ -109,6 +112,7 @@ def test_scenarios_that_start_the_kubelet_plugin_have_its_tag() -> None:
     [
         ("compute-domain-plugin", "compute-domain-kubelet-plugin", {"{driver_root}", "{flags}", "{namespace}"}),
         ("compute-domain-controller", "compute-domain-controller", {"{kubeconfig}", "{flags}", "{namespace}"}),
+        ("compute-domain-daemon", "compute-domain-daemon", set()),
         ("webhook", "webhook", {"{port}", "{feature_gates}"}),
     ],
 )
@@ -119,7 +123,9 @@ def test_a_preset_is_the_command_of_a_release(component: str, program: str, word
     assert ComponentSpec.parse(component, "nvidia") == ComponentSpec.parse(component, "nvidia:v0.5.0")
 
 
-@pytest.mark.parametrize("component", ["compute-domain-plugin", "compute-domain-controller", "webhook"])
+@pytest.mark.parametrize(
+    "component", ["compute-domain-plugin", "compute-domain-controller", "compute-domain-daemon", "webhook"]
+)
 def test_a_preset_that_is_not_built_ends_with_the_build_command(
     component: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -179,11 +185,50 @@ def test_a_users_daemon_is_judged(cli: CommandLine) -> None:
 
 
 def test_a_daemon_that_does_nothing_fails(cli: CommandLine) -> None:
-    ended = cli.suite(
-        "--compute-domain-daemon", "exec:/bin/sh -c 'sleep 60' --", "--profile", "imex", "--rule", "NV-394"
-    )
+    prints = 'echo "server $KUBERNETES_SERVICE_HOST:$KUBERNETES_SERVICE_PORT"; cd /run/secrets/kubernetes.io/*; wc -l *'
+    daemon = f"exec:/bin/sh -c {shlex.quote(f'{prints}; exec sleep 60')} --"
+    ended = cli.suite("--compute-domain-daemon", daemon, "--profile", "imex", "--rule", "NV-394")
     (found,) = [row["status"] for row in ended.report["rules"] if row["id"] == "NV-394"]
     assert found == "failed"
+    # Yet it has what a pod has for client-go's in-cluster configuration.
+    log = next((cli.folder / "dra-report" / "logs").glob("compute-domain-daemon-*n1*.log")).read_text()
+    assert re.search(r"server 127\.0\.0\.1:\d+", log), log
+    assert {"ca.crt", "namespace", "token"} <= set(log.split()), log
+
+
+def test_a_pod_has_the_files_of_its_service_account_if_there_is_a_token(tmp_path: Path) -> None:
+    """A client certificate is of no use to the in-cluster configuration of a program."""
+    folder = tmp_path / "account"
+    folder.mkdir()
+    given: list[Path] = []
+    authority = base64.b64encode(b"authority").decode()
+    cluster = {"server": "https://127.0.0.1:6443", "certificate-authority-data": authority}
+    config = {
+        "clusters": [{"name": "c", "cluster": cluster}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+    for user, variables in (
+        ({"client-certificate-data": "x"}, {}),
+        (
+            {"token": "secret"},
+            {
+                "KUBERNETES_SERVICE_HOST": "127.0.0.1",
+                "KUBERNETES_SERVICE_PORT": "6443",
+                "KUBERNETES_SERVICE_PORT_HTTPS": "6443",
+            },
+        ),
+    ):
+        (tmp_path / "kubeconfig").write_text(yaml.safe_dump({**config, "users": [{"name": "u", "user": user}]}))
+        found = pod_credentials.write(tmp_path / "kubeconfig", folder, namespace="ns", give=given.append)
+        assert found == variables
+        assert bool(given) is bool(variables)
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {
+        "token": "secret",
+        "ca.crt": "authority",
+        "namespace": "ns",
+    }
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
 
 
 def test_rules_of_daemons_are_judged_by_scenarios_that_run_the_program() -> None:
