@@ -1,8 +1,8 @@
 """The program in the container of a daemon pod of a ComputeDomain, and the files that it sees.
 
 The reference runs in this process, with a simulated nvidia-imex as a process of its own. A program
-(`--compute-domain-daemon exec:COMMAND`) runs as a process that sees its files at /imexd and /etc/hosts, and those of its
-service account where a pod has them.
+(`--compute-domain-daemon exec:COMMAND`) runs as a process that sees its files at /imexd and /etc/hosts, and the token
+of its service account.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.core.component_spec import OWN_CLUSTER_COMPONENTS
 from dra_conformance.core.options import RunOptions
 
+_DAEMON_SETS = "daemonset-controller"
+
 
 def make(
     options: RunOptions, *, work: Callable[[], Path], logs: Path, clock: AdvanceableClock, seed: int
@@ -32,6 +34,8 @@ def make(
             feature_gates=options.gates(),
             runtime_config=options.api_versions(),
             pass_env=options.pass_env,
+            # The harness creates the pods of the DaemonSets of ComputeDomains, which this controller deletes.
+            without_controllers=() if options.component("compute-domain-daemon").kind == "none" else (_DAEMON_SETS,),
         )
     foreign = [name for name in OWN_CLUSTER_COMPONENTS if options.component(name).kind != "cluster"]
     if spec.kind == "kind":

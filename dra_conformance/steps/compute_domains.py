@@ -45,7 +45,9 @@ FINALIZER = LABEL
 DAEMONS = "imex-daemons"
 """The simulation of all daemons, for scenarios about other components."""
 CLIQUE_WITHIN = 20.0
-"""Least seconds to wait for the entries of many nodes, whose daemons write one object and start a process each."""
+"""Least seconds to wait for the entries of many nodes, whose daemons write one object."""
+_SECONDS_PER_DAEMON = 3.0
+"""Seconds to wait for each of many daemons that start together."""
 CLIQUE_WRITES = 20
 """Most attempts to write a clique that its controller writes as well."""
 LABEL_TURN = 0.6
@@ -307,7 +309,8 @@ def _(world: World, name: str, count: int, last: int) -> None:
         return ok, f"{len(indices)} nodes with the indices {in_words(sorted(indices, key=lambda one: (len(one), one)))}"
 
     expected = f"{count} nodes with the indices 0 to {last}"
-    within = max(CLIQUE_WITHIN, world.run.patience)
+    # In a cluster each daemon starts on a machine of its own.
+    within = max(CLIQUE_WITHIN, world.run.patience, count * _SECONDS_PER_DAEMON)
     world.eventually(f"cliques of ComputeDomain {name}", look, expected=expected, within=within)
     world.stays(f"cliques of ComputeDomain {name}", look, expected=expected)
 
