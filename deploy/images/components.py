@@ -2,7 +2,7 @@
 
 It has Debian's Python, the wheel with its dependencies, and nothing else: no shell, no package manager. Processes run
 as user 65532, and write below /tmp only. `docker run IMAGE dra_conformance run` starts the harness, `docker run IMAGE
-reference_impl scheduler` a component.
+reference_impl scheduler` a component. The pods of ComputeDomains start `compute-domain-daemon` in it, as root.
 """
 
 from __future__ import annotations
@@ -25,6 +25,16 @@ _ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("python3", "ca-certificates", "libstdc++6", "netbase", "tzdata")
 _SITE = "opt/dra-conformance"
 _PASSWD = f"root:x:0:0:root:/root:/sbin/nologin\nnonroot:x:{USER}:{USER}:nonroot:/tmp:/sbin/nologin\n"
+DAEMON = "usr/local/bin/compute-domain-daemon"
+"""The program that the DaemonSets of ComputeDomains name."""
+DAEMON_PROGRAM = """#!/usr/bin/python3
+# The daemon of a ComputeDomain in a pod. The image has no nvidia-imex: a simulated one connects the pods over TCP.
+import runpy
+import sys
+
+sys.argv[1:] = ["compute-domain-daemon", "--in-cluster", "--simulated-imex", *sys.argv[1:]]
+runpy.run_module("reference_impl", run_name="__main__", alter_sys=True)
+"""
 _GROUP = f"root:x:0:\nnonroot:x:{USER}:\n"
 # The interpreter that pip ran with must be the image's: compiled modules and bytecode are of one minor release.
 PYTHON = (3, 11)
@@ -74,6 +84,7 @@ def write(target: Path, *, report: Callable[[str], None] = lambda text: None) ->
             layer.text("etc/passwd", _PASSWD)
             layer.text("etc/group", _GROUP)
             layer.folder("tmp", mode=0o1777)
+            layer.text(DAEMON, DAEMON_PROGRAM, mode=0o755)
             layer.tree(_SITE, work / "site")
         archive.write(target, image(), [work / "debian.tar", work / "site.tar"])
     return image().tags[0]

@@ -90,12 +90,12 @@ def scheduler() -> list[Obj]:
 def compute_domains() -> list[Obj]:
     """Return the controller and the kubelet plugin of ComputeDomains, and the account of their daemons.
 
-    The image of the daemons is NVIDIA's, and they need NVLink between nodes.
+    The daemons have the image of the components, with a simulated nvidia-imex: no NVLink between nodes is needed.
     """
     return [
         *deployment(
             "compute-domain",
-            ["--namespace", NAMESPACE, *IMEX],
+            ["--namespace", NAMESPACE, *IMEX, "--image-name", IMAGE],
             role="compute-domain-controller",
             own=("pods", "computedomaincliques"),
         ),

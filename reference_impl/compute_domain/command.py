@@ -7,7 +7,7 @@ import argparse
 from dra_api.client import KubeClient
 from dra_api.clock import Clock
 from dra_api.component import Component
-from reference_impl.compute_domain.controller import NAME, ComputeDomainController
+from reference_impl.compute_domain.controller import DAEMON_IMAGE, NAME, ComputeDomainController
 from reference_impl.compute_domain.objects import DRIVER_NAMESPACE
 from reference_impl.compute_domain.options import FabricGates, add_imex_arguments, imex_options
 from reference_impl.election_options import add_election_arguments, election_options
@@ -17,6 +17,12 @@ from reference_impl.leader_election import LeaderElected
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the component's own options."""
     parser.add_argument("--namespace", default=DRIVER_NAMESPACE, help="the driver's namespace (default: %(default)s)")
+    parser.add_argument(
+        "--image-name",
+        default=DAEMON_IMAGE,
+        metavar="IMAGE",
+        help="image of the daemon pods, with the program compute-domain-daemon (default: %(default)s)",
+    )
     add_imex_arguments(
         parser, gates="the driver's own gates: HostManagedIMEXDaemon (false) allows --imex-mode hostManaged"
     )
@@ -28,7 +34,9 @@ def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Compone
     imex = imex_options(args, FabricGates.parse(args.driver_feature_gates))
 
     def make() -> Component:
-        return ComputeDomainController(client, clock=clock, namespace=args.namespace, host_managed=imex.host_managed)
+        return ComputeDomainController(
+            client, clock=clock, namespace=args.namespace, image=args.image_name, host_managed=imex.host_managed
+        )
 
     election = election_options(args, replica=NAME.replace(" ", "-"))
     return make() if election is None else LeaderElected(NAME, client, make, clock=clock, options=election)

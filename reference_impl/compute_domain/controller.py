@@ -46,6 +46,8 @@ from reference_impl.recorder import EventRecorder
 
 Key = tuple[str, str]
 NAME = "compute-domain controller"
+DAEMON_IMAGE = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.5.0"
+"""The image of NVIDIA's release, which has its daemon and nvidia-imex."""
 _TEMPLATES = RESOURCE_CLAIM_TEMPLATES
 _OWNED = (RESOURCE_CLAIM_TEMPLATES, DAEMON_SETS)
 _SWEEP: Key = ("", "")
@@ -69,7 +71,7 @@ class ComputeDomainController:
         *,
         clock: Clock,
         namespace: str = DRIVER_NAMESPACE,
-        image: str = "registry.k8s.io/dra-driver-nvidia/dra-driver-nvidia-gpu:v0.5.0",
+        image: str = DAEMON_IMAGE,
         host_managed: bool = False,
     ) -> None:
         self.name = NAME

@@ -57,6 +57,9 @@ def run_once(args: argparse.Namespace) -> int | None:
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
     """Return the component, not yet started."""
+    if args.simulated_imex:
+        # The simulated process inherits it: the signal of an update would end it before it has a handler.
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     settings = DaemonSettings.read(
         os.environ, config_dir=args.config_dir, hosts_file=args.hosts_file, simulated_imex=args.simulated_imex
     )

@@ -42,9 +42,7 @@ def program(name: str, *, simulated: bool, environment: Mapping[str, str]) -> li
     """
     if simulated:
         part = "daemon" if name == PROGRAM else "control"
-        # The signal of an update must not end the process before it has a handler.
-        ignoring = ["/bin/sh", "-c", "trap '' USR1; exec \"$@\"", imex.NAME]
-        return [*ignoring, sys.executable, "-I", "-S", str(Path(imex.__file__)), part]
+        return [sys.executable, "-I", "-S", str(Path(imex.__file__)), part]
     found = shutil.which(name, path=environment.get("PATH"))
     if found is None:
         raise FileNotFoundError(f"{name} is not in PATH")

@@ -108,6 +108,8 @@ def daemon_set(domain: Obj, namespace: str, *, image: str) -> Obj:
                             "name": "compute-domain-daemon",
                             "image": image,
                             "command": ["compute-domain-daemon", "run"],
+                            # The hosts file of a pod and /imexd, a folder of the node, belong to root.
+                            "securityContext": {"runAsUser": 0},
                             "env": [
                                 {"name": "MAX_NODES_PER_IMEX_DOMAIN", "value": str(MAX_NODES)},
                                 # The container toolkit must add no GPUs; the claim gives the daemon its devices.

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
+import sys
 import tarfile
 from pathlib import Path
 
 import pytest
 
 from deploy.images import archive, components, node
+from deploy.manifests import render
+from reference_impl.compute_domain import objects
 from reference_impl.runtime import COMMANDS
 
 ARCHIVE = Path(__file__).parents[2] / "build/images/components.tar"
@@ -69,6 +73,32 @@ def test_a_tree_leaves_out_what_another_entry_replaces(tmp_path: Path) -> None:
 def test_the_node_image_needs_its_programs(tmp_path: Path) -> None:
     with pytest.raises(node.NodeImageError, match=r"not built: control-plane, kind-node, .*make third-party-node"):
         node.write(tmp_path / "node.tar", bin_dir=tmp_path)
+
+
+def test_the_image_has_the_program_of_daemon_pods(tmp_path: Path) -> None:
+    """A DaemonSet names the program without a path, and replaces the entrypoint of the image."""
+    template = objects.daemon_set({"metadata": {"uid": "u"}}, "ns", image="i")["spec"]["template"]["spec"]
+    (container,) = template["containers"]
+    found = Path("/", components.DAEMON)
+    assert {container["command"][0], container["startupProbe"]["exec"]["command"][0]} == {found.name}
+    assert str(found.parent) in components.image().environment["PATH"].split(":")
+    # The hosts file of a pod belongs to root, and the image has another user.
+    assert container["securityContext"] == {"runAsUser": 0}
+    program = tmp_path / found.name
+    program.write_text(components.DAEMON_PROGRAM)
+    words = [sys.executable, str(program), *container["startupProbe"]["exec"]["command"][1:]]
+    environment = {**os.environ, "PYTHONPATH": str(ARCHIVE.parents[2])}
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60, env=environment)
+    assert (done.returncode, done.stdout) == (0, "ready\n"), done.stderr  # a node without a clique
+
+
+def test_manifests_start_daemons_from_the_image() -> None:
+    (arguments,) = [
+        one["spec"]["template"]["spec"]["containers"][0]["args"]
+        for one in render.compute_domains()
+        if one["kind"] == "Deployment"
+    ]
+    assert arguments[arguments.index("--image-name") + 1] in components.image().tags
 
 
 def docker(*words: str) -> subprocess.CompletedProcess[str]:

@@ -20,6 +20,7 @@ import yaml
 from command_line import CommandLine
 from polling import wait_until
 
+from deploy.images.components import DAEMON_PROGRAM
 from dra_conformance.components import pod_credentials
 from dra_conformance.components.daemon_programs import ContainerFiles
 from dra_conformance.core import assets, features
@@ -182,6 +183,17 @@ def test_a_users_daemon_is_judged(cli: CommandLine) -> None:
     ended = cli.suite("--compute-domain-daemon", DAEMON, "--profile", "imex", *rules)
     found = {row["id"]: row["status"] for row in ended.report["rules"] if row["id"] in own}
     assert found == dict.fromkeys(own, "passed"), ended.err
+
+
+def test_the_daemon_of_the_image_runs_in_its_pod(cli: CommandLine) -> None:
+    """It gets no kubeconfig, and brings its own nvidia-imex."""
+    program = cli.folder / "compute-domain-daemon"
+    program.write_text(DAEMON_PROGRAM)
+    daemon = f"exec:{sys.executable} {program}"
+    rules = [word for rule in ("NV-394", "NV-401", "NV-405") for word in ("--rule", rule)]
+    ended = cli.suite("--compute-domain-daemon", daemon, "--profile", "imex", *rules)
+    found = {row["id"]: row["status"] for row in ended.report["rules"] if row["id"] in rules}
+    assert found == dict.fromkeys(("NV-394", "NV-401", "NV-405"), "passed"), ended.err
 
 
 def test_a_daemon_that_does_nothing_fails(cli: CommandLine) -> None:
