@@ -142,7 +142,9 @@ Feature: Channel claims on the nodes of a ComputeDomain
     And Prepare of claim "second" has not succeeded yet
     And Unprepare of claim "first" succeeds on the ComputeDomain driver of "n1"
     And Prepare of claim "second" returns "channel-0"
-    And the ComputeDomain label of node "n1" stays "job"
+    # As after an upgrade that is taken back.
+    When the ComputeDomain driver on "n1" is restarted
+    Then the ComputeDomain label of node "n1" stays "job"
     And Unprepare of claim "second" succeeds on the ComputeDomain driver of "n1"
     And the ComputeDomain label of node "n1" becomes "none"
     And the CDI files of "n1" are the remembered ones within 5 seconds
