@@ -318,6 +318,7 @@ Feature: NVML's values
       | dgx-h200         |
       | dgx-b200         |
       | gb200-nvl72-node |
+      | gb300-nvl72-node |
       | l40s             |
       | t4               |
 

@@ -23,7 +23,7 @@ ROOT = Path(fake_nvml.__file__).resolve().parent.parent
 CLIENTS = Path(sys.prefix) / "clients"
 RELEASES = sorted(path.stem for path in (Path(__file__).parent / "clients").glob("*.txt"))
 #: Together every shipped board, with MIG and without.
-BOARDS = ["mixed", "dgx-h100-mig", "dgx-a100-40gb", "dgx-b200", "gb200-nvl72-node"]
+BOARDS = ["mixed", "dgx-h100-mig", "dgx-a100-40gb", "dgx-b200", "gb200-nvl72-node", "gb300-nvl72-node"]
 
 ASK = """
 import json, pynvml as p
