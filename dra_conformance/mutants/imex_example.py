@@ -5,13 +5,19 @@ from __future__ import annotations
 from dra_api.objects import Obj
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.bind_requests_binder import change_new_status
-from dra_conformance.mutants.bind_requests_made import change_entries, change_spec
+from dra_conformance.mutants.bind_requests_made import change_entries, change_request, change_spec
 
 
 @mutant("request-with-backoff-limit", rule="KAI-236")
 def _(patch: Patch) -> None:
     """The BindRequest has a backoffLimit, which the documented one does not have."""
     change_spec(patch, backoffLimit=3)
+
+
+@mutant("request-with-label-of-its-own", rule="KAI-236")
+def _(patch: Patch) -> None:
+    """The BindRequest has a label of the scheduler beside the documented ones."""
+    change_request(patch, lambda request, pod, node: request["metadata"]["labels"].update({"scheduler": "own"}))
 
 
 @mutant("entry-with-time-of-allocation", rule="KAI-236")

@@ -14,6 +14,7 @@ from typing import Any
 
 from dra_api.allocations import results_of_allocation
 from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS, Obj, Resource, meta, name_of
+from dra_conformance.core import manifests
 from dra_conformance.core.errors import NotApplicable
 from dra_conformance.core.events import ObjectChanged
 from dra_conformance.core.values import covers
@@ -140,6 +141,18 @@ def _(world: World, pod: str, claim: str, devices: str) -> None:
         return found == sorted(words(devices)), found
 
     world.eventually(f"the BindRequest of {pod} allocates {claim}", look, expected=sorted(words(devices)))
+
+
+@then('the BindRequest of pod "{pod}" has the labels {wanted}, and {optional} or no other one')
+def _(world: World, pod: str, wanted: str, optional: str) -> None:
+    """Its labels are exactly the first ones (YAML), or these together with the second ones."""
+    first, more = (manifests.parse_value(world.text(labels)) for labels in (wanted, optional))
+
+    def look() -> Seen[dict[str, Any]]:
+        labels = meta(request_of(world, pod) or {}).get("labels") or {}
+        return labels in (first, {**first, **more}), labels
+
+    world.eventually(f"labels of the BindRequest of {pod}", look, expected=first)
 
 
 @then('every BindRequest of pod "{pod}" has devices for claim "{claim}"')

@@ -18,10 +18,11 @@ Feature: The documented example of IMEX channels, from its ComputeDomain to the 
     Given pod "gpu-imex-pod" has its claim "channel"
     Then the BindRequest of pod "gpu-imex-pod" has: [KAI-236]
       | field                         | value                                                                         |
-      | metadata.labels.selected-node | $(node:n1)                                                                    |
       | metadata.ownerReferences      | [{apiVersion: v1, kind: Pod, name: gpu-imex-pod, uid: $(uid:gpu-imex-pod)}]    |
       | spec                          | {podName: gpu-imex-pod, selectedNode: $(node:n1), receivedResourceType: Regular, receivedGPU: {count: 1, portion: "1.00"}, resourceClaimAllocations: [{name: imex-channel-0, allocation: {devices: {results: [{request: channel, driver: compute-domain.nvidia.com, pool: $(node:n1), device: channel-0}], config: [{source: FromClaim, requests: [channel], opaque: {driver: compute-domain.nvidia.com, parameters: {apiVersion: resource.nvidia.com/v1beta1, kind: ComputeDomainChannelConfig, domainID: $(uid:imex), allocationMode: Single}}}]}, nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [$(node:n1)]}]}]}}}]} |
       | status                        | {phase: Succeeded}                                                            |
+    # Revisions differ in the label pod-name (KAI-010a, KAI-010b).
+    And the BindRequest of pod "gpu-imex-pod" has the labels {selected-node: $(node:n1)}, and {pod-name: gpu-imex-pod} or no other one [KAI-236]
     And the ResourceClaim "channel" has "status.reservedFor" [{resource: pods, name: gpu-imex-pod, uid: $(uid:gpu-imex-pod)}] [KAI-237]
     And claim "channel" has the allocation of entry "imex-channel-0" in the BindRequest of pod "gpu-imex-pod" [KAI-237]
     And pod "gpu-imex-pod" reaches phase Running [NV-150]
