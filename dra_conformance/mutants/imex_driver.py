@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from dra_api.objects import NODES, RESOURCE_CLAIMS
@@ -15,6 +16,7 @@ from reference_impl.compute_domain.channels import _Edits
 from reference_impl.compute_domain.fabric import FabricError, gpu_clique
 from reference_impl.compute_domain.membership import NotYetError, PermanentError
 from reference_impl.kubelet_plugin.checkpoint import ClaimState
+from reference_impl.kubelet_plugin.discovery import Nvml
 
 MODULE = "reference_impl.compute_domain.channels"
 HOST = "reference_impl.compute_domain.host_imex:HostImex"
@@ -440,6 +442,56 @@ def _(patch: Patch) -> None:
             return ""
 
     patch.wrap(f"{PLUGIN}.__init__", _reading(read))
+
+
+@mutant("clique-from-gpus-with-links", rule="NV-017d")
+def _(patch: Patch) -> None:
+    """The clique is read again for each claim; a GPU without an active NVLink ends it."""
+
+    def read(plugin: Any) -> str:
+        nvml = Nvml(plugin._nvml)
+        nvml.open()
+        try:
+            module = nvml.module
+            up = all(module.nvmlDeviceGetNvLinkState(handle, 0) for handle in nvml.handles())
+        finally:
+            nvml.close()
+        return str(plugin._clique_id) if up else ""
+
+    patch.wrap(f"{PLUGIN}.__init__", _reading(read))
+
+
+@mutant("clique-read-at-start-only", rule="NV-383")
+def _(patch: Patch) -> None:
+    """The clique is not read again after the start."""
+    patch.replace(f"{PLUGIN}._read_clique", lambda self: None)
+
+
+@mutant("clique-lost-with-the-fabric", rule="NV-383")
+def _(patch: Patch) -> None:
+    """When the GPUs have no fabric any more, the node is in no clique."""
+
+    def read(self: Any) -> None:
+        self._clique_id = self.find_clique()
+
+    patch.replace(f"{PLUGIN}._read_clique", read)
+
+
+@mutant("running-daemon-gets-the-new-clique", rule="NV-383")
+def _(patch: Patch) -> None:
+    """When the clique changes, the daemons that run get the new one as well."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def read(self: Any) -> None:
+            before = self._clique_id
+            original(self)
+            for path in Path(self.options.node.cdi_root).glob("*"):
+                if before != self._clique_id and path.is_file():
+                    path.write_text(path.read_text().replace(before, self._clique_id))
+
+        return read
+
+    patch.wrap(f"{PLUGIN}._read_clique", make)
 
 
 def _reading(read: Callable[[Any], str]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -177,10 +177,10 @@ def remove_channel_module(_world: World, node: ScenarioNode) -> None:
     table.write_text("".join(kept))
 
 
-def set_fabric_in_progress(_world: World, node: ScenarioNode) -> None:
-    """Let NVML report for every GPU that the fabric manager has not registered it yet."""
+def set_on_all_gpus(node: ScenarioNode, name: str, value: int) -> None:
+    """Change a value of every GPU of the node."""
     for index in range(len(node.gpus.gpus)):
-        node.gpus.set(index, "fabric_state", FABRIC_IN_PROGRESS)
+        node.gpus.set(index, name, value)
 
 
 def set_on_last_gpu(**values: object) -> Callable[[World, ScenarioNode], object]:
@@ -206,6 +206,16 @@ def refused_gpu(node: ScenarioNode) -> Path:
 def dying_daemon(node: ScenarioNode) -> Path:
     """Return the file that lets each MPS control daemon of the node end right after its start."""
     return Path(f"{mps_control(node).path}.dies")
+
+
+def break_links(_world: World, node: ScenarioNode) -> None:
+    """Bring every NVLink of the node's last GPU down. Raises Untestable if it has none."""
+    gpu = len(node.gpus.gpus) - 1
+    count = node.gpus.get(gpu, "nvlink_count")
+    if not isinstance(count, int) or not count:
+        raise Untestable(f"GPU {gpu} of the fake node has no NVLinks")
+    for link in range(count):
+        node.gpus.set_link(gpu, link, active=False)
 
 
 def inject(function: str, error: str) -> Callable[[World, ScenarioNode], object]:
@@ -278,12 +288,19 @@ FAULTS: dict[str, NodeFault] = {
         inject("nvmlEventSetWait_v2", "GPU_IS_LOST"), lambda _world, node: node.gpus.clear_faults()
     ),
     "IMEX channel module missing": NodeFault(remove_channel_module),
-    "NVLink fabric in progress": NodeFault(set_fabric_in_progress),
+    "NVLink fabric in progress": NodeFault(
+        lambda _world, node: set_on_all_gpus(node, "fabric_state", FABRIC_IN_PROGRESS)
+    ),
+    "NVLink fabric not supported": NodeFault(
+        lambda _world, node: set_on_all_gpus(node, "fabric_state", FABRIC_NOT_SUPPORTED)
+    ),
+    r"NVLink clique (\d+)": NodeFault(lambda _world, node, clique: set_on_all_gpus(node, "fabric_clique_id", clique)),
     "NVLink fabric not supported by one GPU": NodeFault(set_on_last_gpu(fabric_state=FABRIC_NOT_SUPPORTED)),
     "NVLink fabric not started on one GPU": NodeFault(set_on_last_gpu(fabric_state=FABRIC_NOT_STARTED)),
     "NVLink fabric in progress on one GPU": NodeFault(set_on_last_gpu(fabric_state=FABRIC_IN_PROGRESS)),
     "NVLink fabric failed on one GPU": NodeFault(set_on_last_gpu(fabric_status=NVML_ERROR_UNKNOWN)),
     "NVLink fabric of one GPU unreadable": NodeFault(inject("nvmlDeviceGetGpuFabricInfo", "UNKNOWN")),
+    "NVLinks of one GPU down": NodeFault(break_links),
     "one GPU in another NVLink clique": NodeFault(set_on_last_gpu(fabric_clique_id=7)),
 }
 """The faults of a node by their names in sentences, which are regular expressions."""

@@ -349,6 +349,7 @@ Feature: Channel claims on the nodes of a ComputeDomain
     Examples:
       | what                       | inventory |
       | an NVLink fabric of its own | dgx-h100  |
+      | H200 that NVLink connects inside the node only | dgx-h200 |
       | GPUs without NVLink fabric | l40s      |
 
   @NV-161

@@ -116,3 +116,62 @@ Feature: ComputeDomains over several NVLink cliques
       | NVLink fabric failed on one GPU     |
       | NVLink fabric of one GPU unreadable |
       | NVLink fabric in progress           |
+      | NVLinks of one GPU down             |
+
+  @NV-170 @NV-163 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario: A job over trays of GB300 and an H200 node has channels on the trays only
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb300-nvl72-node"
+    And node "n2" running the ComputeDomain driver on the GPUs of "gb300-nvl72-node"
+    And node "n3" running the ComputeDomain driver on the GPUs of "dgx-h200"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 3 nodes
+    And a channel claim "rank-0" on "n1" for ComputeDomain "job"
+    And a channel claim "rank-1" on "n2" for ComputeDomain "job"
+    And a channel claim "rank-2" on "n3" for ComputeDomain "job"
+    When Prepare of claim "rank-0" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "rank-1" is called on the ComputeDomain driver of "n2"
+    And Prepare of claim "rank-2" is called on the ComputeDomain driver of "n3"
+    Then Prepare of claim "rank-0" returns "channel-0" [NV-163]
+    And Prepare of claim "rank-1" returns "channel-0" [NV-163]
+    And Prepare of claim "rank-2" returns "channel-0" [NV-170]
+    And claim "rank-0" adds 1 channels on "n1" [NV-163]
+    And claim "rank-1" adds 1 channels on "n2" [NV-163]
+    And the response for claim "rank-2" has the CDI ids: [NV-170]
+      | id |
+
+  @NV-383 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet @needs:virtual-clock
+  Scenario: Daemons get the clique that the GPUs of their node have now
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And node "n2" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 2 nodes
+    And a daemon claim "first" on "n1" for ComputeDomain "job"
+    And a daemon claim "second" on "n1" for ComputeDomain "job"
+    And a daemon claim "third" on "n1" for ComputeDomain "job"
+    And a daemon claim "other" on "n2" for ComputeDomain "job"
+    And the ComputeDomain driver on "n1" has prepared claim "first"
+    When node "n1" gets the fault "NVLink clique 5"
+    And 600 seconds pass
+    # The daemon that runs stays in the clique that it has joined.
+    Then a container with claim "first" on "n1" has:
+      | kind     | name      | value                                  |
+      | variable | CLIQUE_ID | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 |
+    And Unprepare of claim "first" succeeds on the ComputeDomain driver of "n1"
+    When Prepare of claim "second" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "second" returns "daemon-0"
+    And a container with claim "second" on "n1" has:
+      | kind     | name      | value                                  |
+      | variable | CLIQUE_ID | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.5 |
+    # A fabric that is gone leaves the clique as it was.
+    When node "n1" gets the fault "NVLink fabric not supported"
+    And 600 seconds pass
+    Then Unprepare of claim "second" succeeds on the ComputeDomain driver of "n1"
+    When Prepare of claim "third" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "other" is called on the ComputeDomain driver of "n2"
+    Then Prepare of claim "third" returns "daemon-0"
+    And a container with claim "third" on "n1" has:
+      | kind     | name      | value                                  |
+      | variable | CLIQUE_ID | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.5 |
+    And Prepare of claim "other" returns "daemon-0"
+    And a container with claim "other" on "n2" has:
+      | kind     | name      | value                                  |
+      | variable | CLIQUE_ID | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 |

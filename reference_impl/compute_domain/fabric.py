@@ -1,7 +1,5 @@
 """The NVLink clique of a node as NVML reports it, and the node's IMEX channel files.
 
-Read once at start.
-
 Source: cmd/compute-domain-kubelet-plugin nvlib.go at 95932046; rules NV-016, NV-017, NV-163, NV-170.
 """
 

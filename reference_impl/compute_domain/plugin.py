@@ -4,7 +4,7 @@ A channel claim labels its node, which starts an IMEX daemon there. Prepare wait
 the kubelet. The plugin owns its threads and sockets between `start` and `stop`; slices and prepared
 claims stay.
 
-Source: cmd/compute-domain-kubelet-plugin driver.go at 95932046; rules NV-161, NV-162, NV-164.
+Source: cmd/compute-domain-kubelet-plugin driver.go at 95932046; rules NV-161, NV-162, NV-164, NV-383.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from reference_impl.compute_domain.fabric import Channels, clique_id
 from reference_impl.compute_domain.host_imex import HostImex
 from reference_impl.compute_domain.membership import Membership, PermanentError
 from reference_impl.compute_domain.options import FabricGates, ImexOptions
+from reference_impl.errors import ComponentError
 from reference_impl.kubelet_plugin.cdi import CdiFolder
 from reference_impl.kubelet_plugin.claims import AllocatedClaim, ClaimReader
 from reference_impl.kubelet_plugin.discovery import Nvml
@@ -39,6 +40,7 @@ log = logging.getLogger(__name__)
 _MIN_BACKOFF = 0.25
 _MAX_BACKOFF = 3.0
 _KEEP = "keep"
+_READ_CLIQUE = "read clique"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,6 +203,7 @@ class ComputeDomainPlugin:
             self._keeper.start()
             ending.callback(self._keeper.stop)
             self._keeper.queue.add(_KEEP)
+            self._keeper.queue.add_after(_READ_CLIQUE, node.cleanup_interval)
             serve(self.service, node, ending, clock=self._clock)
             publish(self.publisher, layout(published_devices(host_managed=self.options.imex.host_managed)), ending)
             # Runs first at the end (last in, first out): the server waits for its calls.
@@ -231,8 +234,22 @@ class ComputeDomainPlugin:
         self.service.changed()
 
     def _keep(self, key: str) -> None:
-        """Show the clique on the Node, which may not exist yet, and clean up from time to time."""
-        self.preparer.clean_stale()
+        """Show the clique on the Node, which may not exist yet, and clean up and read the clique from time to time."""
+        if key == _READ_CLIQUE:
+            self._read_clique()
+        else:
+            self.preparer.clean_stale()
         if self.options.clique_label:
             self.membership.show_clique(self._clique_id)
         self._keeper.queue.add_after(key, self.options.node.cleanup_interval)
+
+    def _read_clique(self) -> None:
+        """Take over the clique that NVML reports now; keep the last one if the fabric fails or is gone."""
+        try:
+            found = self.find_clique()
+        except ComponentError as error:
+            log.warning("%s: the clique stays %r: %s", self.name, self._clique_id, error)
+            return
+        if found and found != self._clique_id:
+            log.info("%s: the clique changed from %r to %r", self.name, self._clique_id, found)
+            self._clique_id = found
