@@ -94,6 +94,7 @@ class ScenarioNode:
         self._parts: dict[str, Component] = {}
         self._processes: dict[str, ManagedProcess] = {}
         self.driver_as_process = False
+        self.plugin_as_process = False
         """Whether every start of the reference driver on this node is a process of its own."""
         self._prepared_refs: dict[str, ClaimRef] = {}
         self._bind_files: list[bind_files.BindFiles] = []
@@ -467,7 +468,13 @@ class ScenarioNode:
             DriverChanged(node=self.alias, driver=DOMAIN_DRIVER, implementation=spec.kind, action="start")
         )
         if spec.kind == "exec":
-            self._start_plugin_process(spec, flags)
+            env = self._fake_node_environment() if spec.takes_fake_gpus else {}
+            self._start_plugin_process(with_flags(spec.command, flags), env, target=FABRIC_PLUGIN)
+            return
+        if self.plugin_as_process:
+            # Its standard input closes when this process is killed, and the driver ends with the run.
+            command = [*self._reference_command(FABRIC_PLUGIN, DOMAIN_DRIVER, flags), "--until-stdin-closes"]
+            self._start_plugin_process(command, self._gpu_environment())
             return
         # Deferred: a run loads only the drivers that it starts.
         from reference_impl.compute_domain import plugin_command
@@ -487,9 +494,8 @@ class ScenarioNode:
         except DriverNotRegistered as error:
             raise StartFailed(FABRIC_PLUGIN, error) from error
 
-    def _start_plugin_process(self, spec: ComponentSpec, flags: Sequence[str]) -> None:
-        env = self._fake_node_environment() if spec.takes_fake_gpus else {}
-        process = self._start_process(DOMAIN_DRIVER, with_flags(spec.command, flags), env, target=FABRIC_PLUGIN)
+    def _start_plugin_process(self, command: Sequence[str], env: Mapping[str, str], *, target: str = "") -> None:
+        process = self._start_process(DOMAIN_DRIVER, command, env, target=target)
         try:
             self._wait_process(process, self._registration_seconds, DOMAIN_DRIVER)
         except DriverEnded:
@@ -507,6 +513,12 @@ class ScenarioNode:
     def stop_fabric_plugin(self) -> None:
         """Stop the ComputeDomain driver of this node; prepared claims and slices stay."""
         self._end(DOMAIN_DRIVER, kill=False)
+
+    def kill_fabric_plugin(self) -> None:
+        """End the ComputeDomain driver of this node at once. Raises Untestable if it is no process of the harness."""
+        if DOMAIN_DRIVER not in self._processes:
+            raise Untestable("the ComputeDomain driver is no process of the harness")
+        self._end(DOMAIN_DRIVER, kill=True)
 
     # -- programs of other components ------------------------------------------------------------------------------
 

@@ -323,3 +323,25 @@ def _(patch: Patch) -> None:
         return together
 
     patch.wrap(f"{_GANGS}._together", wrapped)
+
+
+@mutant("gang-of-a-domain-needs-one-pod-less", rule="NV-461")
+def _(patch: Patch) -> None:
+    """The minimum is taken for one less, so that the ComputeDomain gets its first nodes without the last worker."""
+    _minimum(patch, lambda gangs, group, right: max(right - 1, 1))
+
+
+@mutant("gang-waits-until-its-domain-is-ready", rule="NV-461")
+def _(patch: Patch) -> None:
+    """Workers are placed once a ComputeDomain is Ready, which needs workers first."""
+
+    def wrapped(original: Any) -> Any:
+        def plan(self: Any, pod: Obj, changes: int) -> Plan | None:
+            found: Plan | None = original(self, pod, changes)
+            for decision in found.decisions if found else ():
+                self._view.retract(key_of(decision.pod))
+            return replace(found, decisions=()) if found else None
+
+        return plan
+
+    patch.wrap(f"{_GANGS}.plan", wrapped)

@@ -379,3 +379,24 @@ def _(patch: Patch) -> None:
         "reference_impl.compute_domain.cliques:without_own",
         lambda daemons, *, node, ip: [daemon for daemon in daemons if daemon["nodeName"] != node],
     )
+
+
+@mutant("daemon-ends-with-the-api-server", rule="NV-433")
+def _(patch: Patch) -> None:
+    """A daemon whose watches fail ends, and its IMEX process with it."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def informer(self: Any, *args: Any) -> Any:
+            found = original(self, *args)
+            failed = found._failed
+
+            def end(error: Exception) -> None:
+                failed(error)
+                self.fail(f"the API server is away: {error}")
+
+            found._failed = end
+            return found
+
+        return informer
+
+    patch.wrap(f"{DAEMON}._informer", make)

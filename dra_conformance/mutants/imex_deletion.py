@@ -12,6 +12,7 @@ from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER
 from dra_conformance.mutants.imex_controller import LABEL
 from reference_impl.compute_domain.membership import NotYetError, PermanentError
+from reference_impl.compute_domain.objects import is_deleting
 
 
 @mutant("domain-removed-before-a-template-that-another-keeps", rule="NV-342")
@@ -135,3 +136,38 @@ def _(patch: Patch) -> None:
         self._client.patch(NODES, self._node_name, {"metadata": {"labels": {LABEL: None}}})
 
     patch.replace(f"{MEMBERSHIP}.leave", leave)
+
+
+@mutant("one-deletion-at-a-time", rule="NV-342b")
+def _(patch: Patch) -> None:
+    """Of ComputeDomains that are deleted at once only the first is removed; the others are dropped."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def tear_down(self: Any, domain: Any) -> None:
+            uid = domain["metadata"]["uid"]
+            first, when = getattr(self, "removing", (uid, self._clock.monotonic()))
+            if first != uid and self._clock.monotonic() < when + 1.0:
+                return
+            self.removing = (uid, self._clock.monotonic())
+            original(self, domain)
+
+        return tear_down
+
+    patch.wrap(f"{CONTROLLER}.tear_down", make)
+
+
+@mutant("deletions-before-anything-else", rule="NV-342b")
+def _(patch: Patch) -> None:
+    """A ComputeDomain that is created while another one is deleted gets no objects."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def ensure(self: Any, domain: Any) -> None:
+            dropped: set[str] = self.__dict__.setdefault("dropped", set())
+            if any(is_deleting(one) for one in self._informers[COMPUTE_DOMAINS].list()):
+                dropped.add(domain["metadata"]["uid"])
+            if domain["metadata"]["uid"] not in dropped:
+                original(self, domain)
+
+        return ensure
+
+    patch.wrap(f"{CONTROLLER}.ensure_daemons", make)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dra_api.client import AlreadyExists
+from dra_api.objects import namespace_of
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, PREPARER
 from reference_impl.compute_domain.objects import domain_of
@@ -128,6 +129,35 @@ def _(patch: Patch) -> None:
                 there = self._client.get(resource, wanted["metadata"]["name"], wanted["metadata"]["namespace"])
                 if not domain_of(there):
                     raise
+
+        return ensure
+
+    patch.wrap(f"{CONTROLLER}._ensure", make)
+
+
+@mutant("taken-name-of-daemons-in-log-only", rule="NV-447c")
+def _(patch: Patch) -> None:
+    """An event is recorded for a taken name in the namespace of the ComputeDomain only."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def report_taken_name(self: Any, domain: Any, resource: Any, there: Any) -> None:
+            if namespace_of(there) == namespace_of(domain):
+                original(self, domain, resource, there)
+
+        return report_taken_name
+
+    patch.wrap(f"{CONTROLLER}.report_taken_name", make)
+
+
+@mutant("object-of-the-name-taken-for-the-own", rule="NV-447c")
+def _(patch: Patch) -> None:
+    """An object without a label that has the name is taken for the own one."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def ensure(self: Any, resource: Any, wanted: Any, domain: Any) -> None:
+            there = self._client.find(resource, wanted["metadata"]["name"], wanted["metadata"]["namespace"])
+            if there is None or domain_of(there):
+                original(self, resource, wanted, domain)
 
         return ensure
 

@@ -10,6 +10,7 @@ from dra_api.objects import NODES
 from dra_conformance.engine.mutation import Patch, mutant
 from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER, STATUS
 from dra_conformance.mutants.imex_controller import CLIQUES, LABEL
+from reference_impl.compute_domain import status
 from reference_impl.compute_domain.membership import NotYetError, PermanentError
 from reference_impl.kubelet_plugin.claims import own_results
 
@@ -270,3 +271,34 @@ def _(patch: Patch) -> None:
         return check
 
     patch.wrap(f"{PREPARER}.check_overlap", make)
+
+
+@mutant("entry-of-a-lost-node-stays", rule="NV-460")
+def _(patch: Patch) -> None:
+    """An entry is removed only if its Node still exists."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def leave(self: Any, uid: str, clique: str, nodes: set[str]) -> None:
+            there = {name for name in nodes if self._client.find(NODES, name) is not None}
+            if there:
+                original(self, uid, clique, there)
+
+        return leave
+
+    patch.wrap("reference_impl.compute_domain.cliques:CliqueWriter.leave", make)
+
+
+@mutant("lost-node-ends-its-domain", rule="NV-460")
+def _(patch: Patch) -> None:
+    """When a daemon pod is gone, every node of the ComputeDomain loses its label."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def remove(self: Any, domain: Any) -> None:
+            uid = domain["metadata"]["uid"]
+            if any(status.dead_entries(clique, self._pods_of(domain)) for clique in self._cliques_of(domain)):
+                self.remove_node_labels(uid)
+            original(self, domain)
+
+        return remove
+
+    patch.wrap(f"{CONTROLLER}.remove_dead_entries", make)

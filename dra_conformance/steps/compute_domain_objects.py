@@ -37,6 +37,7 @@ from dra_conformance.steps.compute_domains import (
     remove_object,
 )
 from dra_conformance.steps.driver_claims import CONFIG_API
+from dra_conformance.steps.nodes import make_node
 from dra_conformance.steps.pods import create_other_namespace, event_text, events_about
 from dra_conformance.steps.uids import CreatedDomains
 
@@ -189,6 +190,90 @@ def _(world: World, name: str) -> None:
         raise Untestable(f"ComputeDomain {name} has no DaemonSet")
     for obj in found:
         remove_object(world.client.as_agent(CLEANER), DAEMON_SETS, obj)
+
+
+@dataclass(slots=True)
+class Replaced:
+    """The object that a step has put in the place of a domain's own, by its kind."""
+
+    of_kind: dict[str, Obj] = field(default_factory=dict)
+
+
+@given('the {kind:word} for the daemons of ComputeDomain "{name}" is replaced by one of its name that belongs to none')
+def _(world: World, kind: str, name: str) -> None:
+    """Delete the object with its finalizers, and create one of its name and spec without labels of a domain."""
+    found = daemon_objects(world, uid_of(domain(world, name)))[kind]
+    if len(found) != 1:
+        raise Untestable(f"ComputeDomain {name} has {len(found)} objects of kind {kind} for its daemons")
+    resource = next(one for one in (DAEMON_SETS, RESOURCE_CLAIM_TEMPLATES) if one.kind == kind)
+    remove_object(world.client.as_agent(CLEANER), resource, found[0])
+    foreign = {**found[0], "metadata": {"name": name_of(found[0]), "namespace": namespace_of(found[0])}}
+    foreign.pop("status", None)
+    created = world.client.create(resource, foreign)
+    world.cleanup.callback(remove_object, world.client.as_agent(CLEANER), resource, created)
+    world.state(Replaced).of_kind[kind] = created
+
+
+@when("the {kind:word} that belongs to no ComputeDomain is deleted")
+def _(world: World, kind: str) -> None:
+    """Delete the object of an earlier step."""
+    created = world.state(Replaced).of_kind[kind]
+    resource = next(one for one in (DAEMON_SETS, RESOURCE_CLAIM_TEMPLATES) if one.kind == kind)
+    world.client.delete(resource, name_of(created), namespace_of(created))
+
+
+@then('the ComputeDomain "{name}" gets a Warning event that names its former {kind:word}, or another one')
+def _(world: World, name: str, kind: str) -> None:
+    """A Warning event comes to have the name, or an object with the label of the domain comes to have another name."""
+    former = name_of(world.state(Replaced).of_kind[kind])
+    uid = uid_of(domain(world, name))
+
+    def look() -> Seen[list[Any]]:
+        found = warnings_of(world, name)
+        return any(former in message for message in found) or bool(daemon_objects(world, uid)[kind]), found
+
+    world.eventually(f"Warning events of ComputeDomain {name}", look, expected=[f"…{former}…"])
+
+
+@given('{count:d} ComputeDomains "{prefix}", each with a node that is in it')
+def _(world: World, count: int, prefix: str) -> None:
+    """ComputeDomains PREFIX-1 and on with their objects, and a Node with the label of each."""
+    for number in range(1, count + 1):
+        created = make_domain(world, domain_object(world, f"{prefix}-{number}", nodes=1))
+        make_node(world, f"{prefix}-{number}", {LABEL: uid_of(created)})
+
+    def look() -> Seen[list[Any]]:
+        uids = {f"{prefix}-{at}": uid_of(domain(world, f"{prefix}-{at}")) for at in range(1, count + 1)}
+        found = [name for name, uid in uids.items() if not all(daemon_objects(world, uid).values())]
+        return not found, found
+
+    world.require("every ComputeDomain has its DaemonSet and templates", look, within=max(world.run.patience, 20.0))
+
+
+@when('the {count:d} ComputeDomains "{prefix}" are deleted')
+def _(world: World, count: int, prefix: str) -> None:
+    """Delete them one right after the other."""
+    for number in range(1, count + 1):
+        created = world.state(CreatedDomains).of_name[f"{prefix}-{number}"]
+        world.client.delete(COMPUTE_DOMAINS, name_of(created), namespace_of(created))
+
+
+@then('nothing is left of the {count:d} ComputeDomains "{prefix}"')
+def _(world: World, count: int, prefix: str) -> None:
+    """They are deleted, with their templates and DaemonSets, and no node has the label of one of them."""
+    created = world.state(CreatedDomains).of_name
+
+    def look() -> Seen[list[Any]]:
+        left = []
+        for number in range(1, count + 1):
+            one = created[f"{prefix}-{number}"]
+            if world.client.find(COMPUTE_DOMAINS, name_of(one), namespace_of(one)) is not None:
+                left.append(f"ComputeDomain {prefix}-{number}")
+            left.extend(left_of(world, uid_of(one), namespace_of(one)))
+        return not left, left
+
+    what = f"{count} ComputeDomains {prefix} are cleaned up"
+    world.eventually(what, look, expected=[], within=max(world.run.patience, 0.5 * count))
 
 
 @then('the ComputeDomain "{name}" has nothing for daemons')

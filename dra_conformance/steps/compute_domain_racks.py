@@ -5,10 +5,12 @@ Steps that count nodes call them node-1 and on, and the channel claims on them r
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, Obj, uid_of
+from dra_api.client import NotFound
+from dra_api.objects import COMPUTE_DOMAIN_CLIQUES, NODES, PODS, Obj, name_of, uid_of
 from dra_conformance.core.component_spec import DRIVER_NAMESPACE
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
@@ -100,10 +102,70 @@ def _(world: World, name: str, count: int) -> None:
 def _(world: World, name: str, count: int) -> None:
     """Pods worker-1 and on, with a channel of the ComputeDomain each, that only fit on node-1 and on, in this order."""
     for number in range(1, count + 1):
-        reference = by_template("channel", f"{name}-channel")
-        pod = pod_object(world, f"worker-{number}", [reference], scheduler=scheduler_of(world))
-        pod["spec"]["nodeSelector"] = {"kubernetes.io/hostname": world.name(f"node-{number}")}
-        create_pod(world, pod)
+        create_worker(world, name, str(number))
+
+
+@when('a worker of ComputeDomain "{name}" is created for node "node-{number}"')
+def _(world: World, name: str, number: str) -> None:
+    """The same for one node."""
+    create_worker(world, name, number)
+
+
+def create_worker(world: World, name: str, number: str) -> None:
+    """Create the pod worker-NUMBER with a channel of a domain; it only fits on node-NUMBER."""
+    reference = by_template("channel", f"{name}-channel")
+    pod = pod_object(world, f"worker-{number}", [reference], scheduler=scheduler_of(world))
+    pod["spec"]["nodeSelector"] = {"kubernetes.io/hostname": world.name(f"node-{number}")}
+    create_pod(world, pod)
+
+
+@when('node "{node}" is lost with its pods')
+def _(world: World, node: str) -> None:
+    """Stop kubelet and ComputeDomain driver of the node, and delete its Node and, by force, its pods.
+
+    The pods are deleted as by the pod garbage collector, so that no daemon has removed its entry.
+    """
+    component = world.node(node)
+    component.kubelet.stop()
+    component.stop_fabric_plugin()
+    world.client.delete(NODES, world.name(node))
+    for namespace in (world.namespace, DRIVER_NAMESPACE):
+        for pod in world.client.list(PODS, namespace).items:
+            if pod["spec"].get("nodeName") == world.name(node):
+                with contextlib.suppress(NotFound):
+                    world.client.delete(PODS, name_of(pod), namespace, grace_period_seconds=0)
+
+
+@then('node "{node}" has the index of "{former}" in the cliques of ComputeDomain "{name}"')
+def _(world: World, node: str, former: str, name: str) -> None:
+    """The entry of the node comes to have the index in the remembered entry of the former one."""
+    wanted = world.state(RememberedEntries).of_domain[name][former]["index"]
+
+    def look() -> Seen[Any]:
+        index = entries_of(world, name, node).get(node, {}).get("index")
+        return index == wanted, index
+
+    world.eventually(f"index of {node} in the cliques of ComputeDomain {name}", look, expected=wanted)
+
+
+@then('the worker of ComputeDomain "{name}" on each of "{nodes}" {manner:word} phase {phase:word}')
+def _(world: World, name: str, nodes: str, manner: str, phase: str) -> None:
+    """Each of these nodes has one pod of the scenario, which `reaches` this phase or `keeps` it."""
+    wanted = {node: [phase] for node in words(nodes)}
+
+    def look() -> Seen[dict[str, list[Any]]]:
+        pods = world.client.list(PODS, world.namespace).items
+        found = {
+            node: [(pod.get("status") or {}).get("phase") for pod in pods if pod["spec"].get("nodeName") == real]
+            for node, real in ((node, world.name(node)) for node in wanted)
+        }
+        return found == wanted, found
+
+    what = f"phases of the workers of ComputeDomain {name}"
+    if manner == "keeps":
+        world.stays(what, look, expected=wanted)
+    else:
+        world.eventually(what, look, expected=wanted)
 
 
 @when("Prepare of the channel claims of {count:d} nodes is called on their ComputeDomain drivers")

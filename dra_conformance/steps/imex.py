@@ -120,6 +120,13 @@ def _(world: World, node: str, inventory: str) -> None:
     run_domain_driver(world, node, inventory)
 
 
+@given('node "{node}" running the ComputeDomain driver as a process on the GPUs of "{inventory}"')
+def _(world: World, node: str, inventory: str) -> None:
+    """The same, and the driver is a process of its own, which can be killed."""
+    world.node(node, inventory=inventory).plugin_as_process = True
+    run_domain_driver(world, node, inventory)
+
+
 @given('node "{node}" running the ComputeDomain driver on the GPUs of "{inventory}" in NVLink clique {clique:d}')
 def _(world: World, node: str, inventory: str, clique: int) -> None:
     """The same, and the GPUs report this number as their clique in the cluster of the inventory."""
@@ -283,9 +290,30 @@ def wait_end(world: World) -> str:
 @when('the ComputeDomain driver on "{node}" is restarted')
 def _(world: World, node: str) -> None:
     """Stop the driver and start it again with the same flags; it loses all state that it has in memory."""
+    world.node(node).stop_fabric_plugin()
+    start_again(world, node)
+
+
+@when('the ComputeDomain driver on "{node}" is killed and started again')
+def _(world: World, node: str) -> None:
+    """Kill the driver's process, start it again with the same flags, and wait until it is registered again."""
     component = world.node(node)
-    component.stop_fabric_plugin()
-    if problem := start(world, node, " ".join(component.plugin_flags)):
+    before = component.kubelet.plugins.instances(DOMAIN_DRIVER)
+    component.kill_fabric_plugin()
+    start_again(world, node)
+
+    def look() -> Seen[str]:
+        # A driver that is killed leaves its registration, of which the kubelet knows until the next one.
+        now = component.kubelet.plugins.instances(DOMAIN_DRIVER)
+        fresh = any(one not in before and one.connected for one in now)
+        return fresh, "registered" if fresh else component.kubelet.plugins.explain(DOMAIN_DRIVER)
+
+    world.require(f"the ComputeDomain driver on {node} registers again", look, within=max(world.run.patience, 20.0))
+
+
+def start_again(world: World, node: str) -> None:
+    """Start the ComputeDomain driver of a node with its former flags."""
+    if problem := start(world, node, " ".join(world.node(node).plugin_flags)):
         raise Untestable(f"the ComputeDomain driver on {node} does not start again: {problem}")
 
 

@@ -87,6 +87,23 @@ def _(world: World, gate: str, state: str) -> None:
         raise Untestable(str(error)) from error
 
 
+@when("the API server of the control plane is killed")
+def _(world: World) -> None:
+    """Kill the API server; `the crashed API server is started again` ends the outage."""
+    world.settle()
+    kill(world, API_SERVER)
+    crash = world.state(Crash)
+    crash.dead.set()
+    world.cleanup.callback(revive, world, crash)
+
+
+def revive(world: World, crash: Crash) -> None:
+    """Restart the API server, which later scenarios need, if no step has done so."""
+    if crash.dead.is_set():
+        restart(world, API_SERVER)
+        crash.dead.clear()
+
+
 @given("the API server crashes after it has stored the next {what} of {kind:word}")
 def _(world: World, what: str, kind: str) -> None:
     """Let the API server store the next request of a component, and kill it before it can answer."""
@@ -98,13 +115,8 @@ def _(world: World, what: str, kind: str) -> None:
         # Wakes the step that waits for `dead`: the event of the kill was logged before it was set.
         world.log.poke()
 
-    def revive() -> None:
-        # The scenario may have ended before its step restarted the API server, which later scenarios need.
-        if crash.dead.is_set():
-            restart(world, API_SERVER)
-
     arrange(world, Fault(lost="answer", then=die), count=1, what=what, kind=kind)
-    world.cleanup.callback(revive)
+    world.cleanup.callback(revive, world, crash)
 
 
 @when("the crashed API server is started again")

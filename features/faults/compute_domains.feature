@@ -131,6 +131,38 @@ Feature: A ComputeDomain controller whose requests fail
       | updates of ComputeDomain           |
       | creations of ResourceClaimTemplate |
 
+  @NV-433 @needs:own-control-plane @disruptive @component:compute-domain-daemon @needs:imex-daemons
+  @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet @profile:faults
+  Scenario: A ComputeDomain over several nodes outlasts an outage of the API server
+    Given the IMEX daemons of ComputeDomains run
+    And 3 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 2 nodes
+    And a channel claim for ComputeDomain "job" on each of 3 nodes
+    And the ComputeDomain driver on "node-1" has prepared claim "rank-1"
+    And the ComputeDomain driver on "node-2" has prepared claim "rank-2"
+    And the daemons of "node-1, node-2" have become ready in ComputeDomain "job"
+    And the entries of nodes "node-1, node-2" in the cliques of ComputeDomain "job" are remembered
+    Then the ComputeDomain "job" has "status.status" Ready
+    When the API server of the control plane is killed
+    And 60 seconds pass while claims wait
+    And the crashed API server is started again
+    # Clients wait longer after each failed attempt.
+    And 60 seconds pass while claims wait
+    Then the ComputeDomain "job" keeps "status.status" Ready
+    And the entries of nodes "node-1, node-2" in the cliques of ComputeDomain "job" are the remembered ones
+    And the IMEX processes of "node-1, node-2" in ComputeDomain "job" are the remembered ones
+    And the ComputeDomain label of node "node-1" stays "job"
+    And the ComputeDomain label of node "node-2" stays "job"
+    And claim "rank-1" adds 1 channels on "node-1"
+    And claim "rank-2" adds 1 channels on "node-2"
+    # All of them work again.
+    When Prepare of claim "rank-3" is called on the ComputeDomain driver of "node-3"
+    Then Prepare of claim "rank-3" returns "channel-0"
+    And the cliques of ComputeDomain "job" come to have the nodes "node-1, node-2, node-3"
+    And Unprepare of claim "rank-1" succeeds on the ComputeDomain driver of "node-1"
+    And the ComputeDomain label of node "node-1" becomes "none"
+    And the cliques of ComputeDomain "job" come to have the nodes "node-2, node-3"
+
   @NV-197 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario Outline: A channel is prepared when the API server <does> the update of the node's label
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"

@@ -181,6 +181,35 @@ Feature: Daemons of ComputeDomains and aborted claims
     And Prepare of claim "next" returns "channel-0"
     And the ComputeDomain label of node "n1" becomes "other"
 
+  @NV-381b @component:compute-domain-plugin
+  Scenario: A claim that waits while its driver is killed is prepared by a later call
+    Given node "n1" running the ComputeDomain driver as a process on the GPUs of "gb200-nvl72-node"
+    And node "n2" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 2 nodes
+    And a channel claim "rank-1" on "n1" for ComputeDomain "job"
+    And a channel claim "rank-2" on "n2" for ComputeDomain "job"
+    When Prepare of claim "rank-1" is called on the ComputeDomain driver of "n1"
+    And Prepare of claim "rank-2" is called on the ComputeDomain driver of "n2"
+    Then the ComputeDomain label of node "n1" becomes "job"
+    And the ComputeDomain label of node "n2" becomes "job"
+    When the ComputeDomain driver on "n1" is killed and started again
+    Then Prepare of claim "rank-1" has not succeeded yet
+    And the ComputeDomain label of node "n1" stays "job"
+    Given the IMEX daemons of ComputeDomains are simulated
+    # The call on the other node has waited meanwhile.
+    Then Prepare of claim "rank-2" returns "channel-0"
+    When Prepare of claim "rank-1" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "rank-1" returns "channel-0"
+    And claim "rank-1" adds 1 channels on "n1"
+    # A prepared claim outlives its driver as well.
+    When the ComputeDomain driver on "n1" is killed and started again
+    And Prepare of claim "rank-1" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "rank-1" returns "channel-0"
+    And claim "rank-1" adds 1 channels on "n1"
+    And Unprepare of claim "rank-1" succeeds on the ComputeDomain driver of "n1"
+    And the ComputeDomain label of node "n1" becomes "none"
+    And the ComputeDomain label of node "n2" stays "job"
+
   @NV-167b @component:compute-domain-plugin
   Scenario: Unprepare of a claim that is not prepared succeeds
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"

@@ -21,6 +21,22 @@ Feature: Deletion of a ComputeDomain over several nodes
     When "metadata.finalizers" of the ResourceClaimTemplate "job-channel" is set to []
     Then nothing is left of the ComputeDomain "job"
 
+  @NV-342b
+  Scenario: Many ComputeDomains are deleted at once
+    Given 30 ComputeDomains "job", each with a node that is in it
+    And a ComputeDomain "stays" for 1 nodes
+    And node "n1"
+    And "metadata.labels['resource.nvidia.com/computeDomain']" of the Node "n1" is set to $(uid:stays)
+    # The controller finds all of it at its start.
+    Given the compute-domain-controller is stopped
+    When the 30 ComputeDomains "job" are deleted
+    And a ComputeDomain "early" is created with {numNodes: 1, channel: {allocationMode: Single}}
+    And the compute-domain-controller is started
+    Then the ComputeDomain "early" has a DaemonSet and a claim template for its daemons
+    And nothing is left of the 30 ComputeDomains "job"
+    And the ComputeDomain "stays" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain label of node "n1" stays "stays"
+
   @NV-153b @needs:faults
   Scenario Outline: The nodes of a deleted ComputeDomain lose its label although node "<gone>" is deleted meanwhile
     Given a ComputeDomain "job" for 3 nodes

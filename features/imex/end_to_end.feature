@@ -68,3 +68,66 @@ Feature: From a ComputeDomain to a channel in a container
     And the Pod "worker-2" keeps "status.phase" Running [NV-449]
     And the ComputeDomain label of node "node-2" stays "job" [NV-449]
     And the ComputeDomain label of node "node-1" stays "job" [NV-449]
+
+  @NV-460 @NV-350
+  Scenario: A ComputeDomain loses a node with its daemon and its worker, and another node takes its place
+    Given the DeviceClass of IMEX channels
+    And 4 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And the IMEX daemons of ComputeDomains are simulated
+    And a ComputeDomain "job" for 3 nodes
+    When a worker of ComputeDomain "job" is created for each of 3 nodes
+    Then pod "worker-1" reaches phase Running [NV-460]
+    And pod "worker-2" reaches phase Running [NV-460]
+    And pod "worker-3" reaches phase Running [NV-460]
+    And the ComputeDomain "job" has "status.status" Ready [NV-350]
+    Given the entries of nodes "node-1, node-2, node-3" in the cliques of ComputeDomain "job" are remembered
+    When node "node-2" is lost with its pods
+    Then the cliques of ComputeDomain "job" come to have the nodes "node-1, node-3" [NV-460]
+    And the ComputeDomain "job" has "status.nodes" without {name: $(node:node-2)} [NV-350]
+    And the ComputeDomain "job" has "status.status" NotReady [NV-350]
+    And the entries of nodes "node-1, node-3" in the cliques of ComputeDomain "job" are the remembered ones [NV-460]
+    And the ComputeDomain label of node "node-1" stays "job" [NV-460]
+    And the ComputeDomain label of node "node-3" stays "job" [NV-460]
+    And the Pod "worker-1" keeps "status.phase" Running [NV-460]
+    And the Pod "worker-3" keeps "status.phase" Running [NV-460]
+    When a worker of ComputeDomain "job" is created for node "node-4"
+    Then pod "worker-4" reaches phase Running [NV-460]
+    And the cliques of ComputeDomain "job" come to have the nodes "node-1, node-3, node-4" [NV-460]
+    And the entries of nodes "node-1, node-3" in the cliques of ComputeDomain "job" are the remembered ones [NV-460]
+    And node "node-4" has the index of "node-2" in the cliques of ComputeDomain "job" [NV-460]
+    And the ComputeDomain "job" has "status.status" Ready [NV-350]
+
+  @NV-461 @NV-362 @NV-449 @needs:kai @needs:pod-groups
+  Scenario: A gang whose nodes join one after the other runs, also when its ComputeDomain turns NotReady between
+    Given the DeviceClass of IMEX channels
+    And 3 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a ComputeDomain "job" for 3 nodes
+    And a PodGroup "gang" that needs 3 pods
+    And pods "worker" 1 to 2 of PodGroup "gang" using template "job-channel"
+    Then no pod of PodGroup "gang" gets a BindRequest [NV-461]
+    And the ComputeDomain "job" keeps "status.status" NotReady [NV-461]
+    When a pod "worker-3" of PodGroup "gang" using template "job-channel" is created
+    Then 3 pods of PodGroup "gang" get BindRequests, with a device each [NV-461]
+    And the ComputeDomain label of node "node-1" becomes "job" [NV-461]
+    And the ComputeDomain label of node "node-2" becomes "job" [NV-461]
+    And the ComputeDomain label of node "node-3" becomes "job" [NV-461]
+    When the ComputeDomain "job" has the daemons:
+      | node   | pod   | clique                                 | status |
+      | node-1 | Ready | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+      | node-2 | Ready | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+    Then the worker of ComputeDomain "job" on each of "node-1, node-2" reaches phase Running [NV-362]
+    And the worker of ComputeDomain "job" on each of "node-3" keeps phase Pending [NV-362]
+    # The domain has two of three nodes, and loses one of them before the third one joins.
+    When the ComputeDomain "job" has the daemons:
+      | node   | pod      | clique                                 | status   |
+      | node-1 | NotReady | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | NotReady |
+      | node-3 | Ready    | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready    |
+    Then the worker of ComputeDomain "job" on each of "node-3" reaches phase Running [NV-362]
+    And the worker of ComputeDomain "job" on each of "node-1, node-2" keeps phase Running [NV-449]
+    And the ComputeDomain "job" keeps "status.status" NotReady [NV-461]
+    And no BindRequest of PodGroup "gang" was deleted [NV-461]
+    When the ComputeDomain "job" has the daemons:
+      | node   | pod   | clique                                 | status |
+      | node-1 | Ready | 3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2 | Ready  |
+    Then the ComputeDomain "job" has "status.status" Ready [NV-461]
+    And the worker of ComputeDomain "job" on each of "node-1, node-2, node-3" keeps phase Running [NV-449]

@@ -33,6 +33,26 @@ Feature: ComputeDomains and claims that cannot work
     Then the ComputeDomain "rival" gets a Warning event that contains "other-channel"
     And the ComputeDomain "other" gets no Warning event
 
+  @NV-447c
+  Scenario Outline: A ComputeDomain whose <kind> cannot be created again gets an event
+    Given a ComputeDomain "job" for 2 nodes
+    And a ComputeDomain "other" for 2 nodes
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+    And the ComputeDomain "other" has a DaemonSet and a claim template for its daemons
+    Given the compute-domain-controller is stopped
+    And the <kind> for the daemons of ComputeDomain "job" is replaced by one of its name that belongs to none
+    When the compute-domain-controller is started
+    Then the ComputeDomain "job" gets a Warning event that names its former <kind>, or another one
+    And the ComputeDomain "other" gets no Warning event
+    When the <kind> that belongs to no ComputeDomain is deleted
+    And "metadata.annotations" of the ComputeDomain "job" is set to {example.com/note: corrected}
+    Then the ComputeDomain "job" has a DaemonSet and a claim template for its daemons
+
+    Examples:
+      | kind                  |
+      | DaemonSet             |
+      | ResourceClaimTemplate |
+
   @NV-447b
   Scenario: A ComputeDomain gets its claim template when another one that had the name is deleted
     Given a ComputeDomain "other" for 2 nodes
