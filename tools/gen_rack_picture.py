@@ -101,7 +101,7 @@ def draw(timeline: Timeline) -> str:
     """Return the picture as SVG."""
     rows = sorted(timeline.rows.items(), key=lambda item: [int(one) for one in re.findall(r"\d+", item[0])][:1])
     times = [value for _, row in rows for value in asdict(row).values() if value is not None]
-    last = max([*times, timeline.ready or 0.0, 1.0])
+    last: float = max([*times, timeline.ready or 0.0, 1.0])
     height = _TOP + _ROW * len(rows) + 50
     width = _LEFT + _WIDTH + _RIGHT
 

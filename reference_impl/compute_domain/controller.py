@@ -90,6 +90,9 @@ class ComputeDomainController:
             DAEMON_SETS: self._informer(DAEMON_SETS, namespace=namespace, label_selector=DOMAIN_LABEL),
         }
         self._informers[COMPUTE_DOMAINS].add_index("uid", lambda domain: [uid_of(domain)])
+        # Without these the work for each ComputeDomain would grow with the number of all.
+        for resource in (COMPUTE_DOMAIN_CLIQUES, PODS):
+            self._informers[resource].add_index("domain", lambda obj: [domain_of(obj)])
         for resource, informer in self._informers.items():
             informer.on_change(self._domain_changed if resource == COMPUTE_DOMAINS else self._related_changed)
         # One worker: the steps of a domain follow each other, and a sweep sees no half-made domain.
@@ -207,10 +210,10 @@ class ComputeDomainController:
         return status.domain_status(domain, self._cliques_of(domain), self._pods_of(domain))
 
     def _cliques_of(self, domain: Obj) -> list[Obj]:
-        return [c for c in self._informers[COMPUTE_DOMAIN_CLIQUES].list() if domain_of(c) == uid_of(domain)]
+        return list(self._informers[COMPUTE_DOMAIN_CLIQUES].by_index("domain", uid_of(domain)))
 
     def _pods_of(self, domain: Obj) -> list[Obj]:
-        return [pod for pod in self._informers[PODS].list() if domain_of(pod) == uid_of(domain)]
+        return list(self._informers[PODS].by_index("domain", uid_of(domain)))
 
     # -- deletion --------------------------------------------------------------------------------------------------
 

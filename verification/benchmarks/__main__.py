@@ -9,6 +9,7 @@ import sys
 from verification.benchmarks import (
     allocator,
     compute_domain,
+    compute_domains,
     driver,
     driver_comparison,
     migration,
@@ -28,6 +29,7 @@ GROUPS = {
     "driver-comparison": ("NodePrepareResources on kube-apiserver, drivers in turns", driver_comparison.figures),
     "driver": ("The GPU driver under load", driver.figures),
     "compute-domain": ("A ComputeDomain over the 18 nodes of an NVL72 (medians of 3)", compute_domain.figures),
+    "compute-domains": ("Many ComputeDomains with a node each", compute_domains.figures),
     "real": ("Beside kube-scheduler, on the real control plane", real.figures),
     "nvml": ("The fake NVML through unmodified pynvml", nvml.figures),
     "allocator": ("The allocator next to upstream's (medians)", lambda: list(allocator.figures())),

@@ -7,6 +7,7 @@ scheduler and drivers are those of the reference, in this process; the IMEX daem
 from __future__ import annotations
 
 import contextlib
+import resource
 import tempfile
 import threading
 import time
@@ -143,7 +144,7 @@ def _rack(plane: ApiServerEmulator, clock: Clock, folder: Path, *, nodes: int) -
 
 
 def run(*, nodes: int = NODES_OF_RACK) -> dict[str, float]:
-    """One measurement: seconds of each stage, and processor time of all components from the domain on."""
+    """One measurement: seconds of each stage, processor time from the domain on, and the peak memory in MiB so far."""
     clock = RealClock()
     with embedded() as plane, tempfile.TemporaryDirectory(prefix="dra-b-") as folder, contextlib.ExitStack() as stack:
 
@@ -174,7 +175,8 @@ def run(*, nodes: int = NODES_OF_RACK) -> dict[str, float]:
             admin.create(PODS, _worker(number))
         times.wait(*STAGES)
         seconds = {stage: times.at[stage] - (began if stage == "template" else created) for stage in STAGES}
-        return {**seconds, "processor": time.process_time() - used}
+        memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return {**seconds, "processor": time.process_time() - used, "memory": memory}
 
 
 def _domain(nodes: int) -> Obj:
@@ -198,7 +200,9 @@ def figures() -> list[Figure]:
     runs = [run() for _ in range(3)]
     processor = ", ".join(f"{found['processor']:.1f}" for found in runs)
     note = f"IMEX daemons simulated; processor time of all components: {processor} s"
-    return [
+    memory = Figure("peak memory of the whole rack, in one process", "MiB", [found["memory"] for found in runs], "1024")
+    stages = [
         Figure(what, "s", [found[stage] for found in runs], note=note if stage == "running" else "")
         for stage, what in STAGES.items()
     ]
+    return [*stages, memory]
