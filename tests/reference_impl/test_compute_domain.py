@@ -281,6 +281,28 @@ def test_clique_comes_from_nvml(tmp_path: Path) -> None:
         assert fabric.status()["nodes"][0]["cliqueID"] == "3a1b6f52-6e0f-4c55-9c1d-7d9a0c0b7201.2"
 
 
+def test_changed_clique_is_shown_after_ten_minutes_and_kept_without_a_fabric(tmp_path: Path) -> None:
+    def shown() -> str:
+        return str((meta(fabric.client.get(NODES, "n1")).get("labels") or {}).get("nvidia.com/gpu.clique"))
+
+    with bench(tmp_path) as lab:
+        node = lab.node("n1", "gb200-nvl72-node")
+        fabric = Fabric(lab)
+        fabric.plugin(clique=None)
+        assert lab.eventually(lambda: shown().endswith(".2"))
+        for gpu in range(4):
+            node.set(gpu, "fabric_clique_id", 5)
+        lab.clock.advance(600)
+        assert lab.eventually(lambda: shown().endswith(".5"))
+        for gpu in range(4):
+            node.set(gpu, "fabric_state", 0)
+        lab.clock.advance(600)
+        # Nor does a fabric that fails change it.
+        node.inject_fault("nvmlDeviceGetGpuFabricInfo", error="UNKNOWN")
+        lab.clock.advance(600)
+        assert not lab.eventually(lambda: not shown().endswith(".5"), timeout=0.3)
+
+
 def test_node_without_fabric_gets_no_edits(fabric: Fabric) -> None:
     fabric.daemons()
     fabric.plugin(clique=None)

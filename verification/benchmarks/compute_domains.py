@@ -138,7 +138,7 @@ def _apart(number: int) -> dict[str, float]:
 
 def figures() -> list[Figure]:
     """The cost of each of 25, 50 and 100 ComputeDomains; it is the same for each number if the growth is linear."""
-    shown = []
+    shown: list[Figure] = []
     for number in NUMBERS:
         found = _apart(number)
         note = f"all Ready after {found['seconds']:.1f} s"
