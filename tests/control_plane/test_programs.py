@@ -60,6 +60,14 @@ def test_the_places_are_tried_in_the_order_of_the_documentation(home: dict[str, 
     assert [path.name for _, path in found[3:5]] == ["v1.36.10", "v1.36.9"]
 
 
+def test_relative_folders_become_absolute(
+    home: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = folders("mine", {**home, "KUBEBUILDER_ASSETS": "assets"})
+    assert [path for _, path in found[:2]] == [tmp_path / "mine", tmp_path / "assets"]
+
+
 def test_the_first_place_with_the_wanted_release_wins(pretend: Pretend, home: dict[str, str], tmp_path: Path) -> None:
     old = all_of(pretend, tmp_path / "old", "v1.35.4")
     new = all_of(pretend, Path(home["HOME"]) / ".cache/dra-conformance/control-plane/v1.36.2", "v1.36.2")

@@ -54,6 +54,18 @@ def test_the_programs_are_those_of_the_folder_that_was_named(tmp_path: Path) -> 
     assert (found.kubelet, found.containerd, found.seccomp) == ("v1.36.2", "v2.3.7", False)
 
 
+def test_paths_are_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node has its own mount namespace, in which programs start in another working directory."""
+    monkeypatch.setattr("dra_conformance.control_plane.binaries.programs.assets.features", lambda: tmp_path / "x" / "f")
+    all_of_them(tmp_path / "named")
+    (tmp_path / "named" / "runc").rename(tmp_path / "runc")
+    monkeypatch.chdir(tmp_path)
+    environ = {"PATH": ".", "HOME": "home", "XDG_CACHE_HOME": "home", "XDG_DATA_HOME": "home"}
+    found = programs.find("v1.36.2", bin_dir="named", environ=environ)
+    assert found["kubelet"] == tmp_path / "named" / "kubelet"
+    assert found["runc"] == tmp_path / "runc"
+
+
 def test_runc_with_and_without_seccomp_are_distinguished(tmp_path: Path) -> None:
     all_of_them(tmp_path)
     pretend(tmp_path, "runc", "runc version 1.5.2\nlibseccomp: 2.5.5")

@@ -83,7 +83,10 @@ def envtest_folder(environ: Mapping[str, str] | None = None) -> Path:
 
 
 def folders(bin_dir: str = "", environ: Mapping[str, str] | None = None) -> list[tuple[str, Path]]:
-    """Return all folders to search, in order, with the name of their source. Folders need not exist."""
+    """Return all folders to search, in order, with the name of their source. Folders need not exist.
+
+    They are absolute, because a program in namespaces of its own starts in another working directory.
+    """
     env = os.environ if environ is None else environ
     found: list[tuple[str, Path]] = []
     if bin_dir:
@@ -93,7 +96,7 @@ def folders(bin_dir: str = "", environ: Mapping[str, str] | None = None) -> list
     found += [("setup-envtest", folder) for folder in _releases(envtest_folder(env))]
     found += [("cache", folder) for folder in _releases(cache_folder(env))]
     found.append(("verification/bin", assets.features().parent / "verification" / "bin"))
-    return found
+    return [(source, folder.absolute()) for source, folder in found]
 
 
 def find(wanted: Wanted, *, bin_dir: str = "", environ: Mapping[str, str] | None = None) -> Programs:

@@ -90,7 +90,7 @@ def _candidates(name: str, places: list[Path], environ: Mapping[str, str] | None
     env = os.environ if environ is None else environ
     found = [place / name for place in dict.fromkeys(places)]
     if on_path := shutil.which(name, path=env.get("PATH", "")):
-        found.append(Path(on_path))
+        found.append(Path(on_path).absolute())
     return [path for path in found if path.is_file() and os.access(path, os.X_OK)]
 
 
