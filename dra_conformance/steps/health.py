@@ -288,6 +288,17 @@ def _(world: World, count: int, node: str) -> None:
     world.stays("number of health streams that the kubelet has opened", look, expected=count)
 
 
+@then('the kubelet has opened {count:d} or more health streams of the driver of "{node}"')
+def _(world: World, count: int, node: str) -> None:
+    """At least so many streams. A kubelet with real time opens more while a step waits for the status of a pod."""
+    streams = health_driver(world, node).streams
+
+    def look() -> Seen[int]:
+        return len(streams) >= count, len(streams)
+
+    world.eventually("number of health streams that the kubelet has opened", look, expected=f"{count} or more")
+
+
 @given('pod "{pod}" has shown the health "{health}" for "{entry}"')
 def _(world: World, pod: str, health: str, entry: str) -> None:
     """Wait until the pod's status shows this health; the scenario cannot go on without it."""
