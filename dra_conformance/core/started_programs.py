@@ -85,6 +85,21 @@ def kill_remaining(mark: ProgramMark, *, group: int) -> list[str]:
     return [f"{process} {command}" for process, command in killed.items()]
 
 
+def reap_adopted() -> None:
+    """Wait for processes of nested PID namespaces that have ended and were adopted. Returns at once.
+
+    Process 1 of such a namespace does not end before its other processes were waited for, and those whose parent
+    was outside are children of this process now.
+    """
+    for status in Path("/proc").glob("[0-9]*/status"):
+        with contextlib.suppress(OSError):
+            lines = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
+            ours = int(lines["PPid"]) == os.getpid() and lines["State"].split()[0] == "Z"
+            # A program that this process started has one id: it waits for that itself.
+            if ours and len(lines.get("NSpid", "").split()) > 1:
+                os.waitpid(int(status.parent.name), os.WNOHANG)
+
+
 def _start_watchdog(owner: _Owner) -> None:
     ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     process = subprocess.Popen(

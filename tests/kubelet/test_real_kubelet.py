@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +21,11 @@ from dra_api.objects import PODS
 from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.events.log import EventLog
+from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.real import cgroups, programs, requirements
 from dra_conformance.kubelet.real.kubelet import RealKubelet
 from dra_conformance.kubelet.real.namespace import NodeNamespace
+from dra_conformance.kubelet.real.settings import DEVICE_PLUGINS
 from dra_conformance.kubelet.record import silent
 
 SETTINGS = ("/proc/sys/vm/overcommit_memory", "/proc/sys/kernel/panic", "/proc/sys/kernel/panic_on_oops")
@@ -94,7 +97,7 @@ def test_a_node_runs_a_pod_reboots_and_leaves_nothing(found: programs.NodeProgra
             client.create(PODS, pod)
             view = kubelet.wait_running("default", "p", 60.0)["main"]
             assert view.env["A"] == "1"
-            assert "/dev/null" in view.device_paths()
+            assert view.device_paths() == ()
             kubelet.reboot()
             assert log.wait_for(lambda: restarts(client) > 0, 60.0)
             assert [Path(path).read_text() for path in SETTINGS if Path(path).exists()] == before
@@ -139,6 +142,36 @@ def test_a_killed_harness_takes_its_nodes_along(found: programs.NodePrograms, fo
     shutil.rmtree(folder)
     cgroups.remove_abandoned(folder.parent)  # as the next node does
     assert traces(folder) == NOTHING
+
+
+def test_a_node_ends_at_once_although_this_process_adopts_its_programs(
+    found: programs.NodePrograms, folder: Path
+) -> None:
+    inside = NodeNamespace(found["dra-node"], keep=[folder], log=folder / "log")
+    inside.start()
+    inner = ManagedProcess("sleep", inside.command(["sleep", "600"]), log_path=folder / "log")
+    inner.start()
+    # nsenter has started the program in the namespaces.
+    children = Path(f"/proc/{inner.pid}/task/{inner.pid}/children")
+    assert EventLog().wait_for(lambda: bool(children.read_text()), 20.0)
+    inner.kill()
+    began = time.monotonic()
+    inside.end()
+    assert time.monotonic() - began < 10.0  # else the time-out of 20 seconds
+
+
+def test_a_folder_is_shown_at_a_path_that_a_program_has_built_in(found: programs.NodePrograms, folder: Path) -> None:
+    shown = folder / "shown"
+    shown.mkdir()
+    inside = NodeNamespace(found["dra-node"], keep=[folder], binds={DEVICE_PLUGINS: shown}, log=folder / "log")
+    inside.start()
+    try:
+        subprocess.run(inside.command(["touch", str(DEVICE_PLUGINS / "x")]), check=True)
+        assert (inside.root / DEVICE_PLUGINS.relative_to("/") / "x").exists()
+    finally:
+        inside.end()
+    assert (shown / "x").exists()
+    assert not (DEVICE_PLUGINS / "x").exists()
 
 
 def test_inside_the_machine_s_folders_are_hidden_but_for_those_that_are_kept(

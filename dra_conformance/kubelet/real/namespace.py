@@ -13,12 +13,13 @@ from __future__ import annotations
 import os
 import select
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from dra_api.clock import RealClock
 from dra_conformance.core.isolation import NONE, Isolation
 from dra_conformance.core.process import ManagedProcess
+from dra_conformance.core.started_programs import reap_adopted
 from dra_conformance.kubelet.errors import KubeletError
 
 _HIDDEN = ("/run", "/var/lib", "/var/log")
@@ -37,17 +38,29 @@ _TURN = 0.01
 
 
 class NodeNamespace:
-    """Namespaces for the programs of one node; folders in `keep` stay visible, `log` receives the output of process 1.
+    """Namespaces for the programs of one node.
+
+    Folders in `keep` stay visible. `binds` has folders of the machine by the path at which the node's programs see
+    them. `log` receives the output of process 1.
 
     The kernel removes them when the thread that called `start` ends.
     """
 
-    def __init__(self, init: Path, *, keep: Sequence[Path], log: Path, isolation: Isolation = NONE) -> None:
+    def __init__(
+        self,
+        init: Path,
+        *,
+        keep: Sequence[Path],
+        log: Path,
+        binds: Mapping[Path, Path] | None = None,
+        isolation: Isolation = NONE,
+    ) -> None:
         words = ["setpriv", "--pdeathsig", "KILL", "--"]
         words += ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
         words += ["--", str(init), "init"]
         words += [f"-hide={path}" for path in _HIDDEN]
         words += [f"-keep={path}" for path in dict.fromkeys(keep) if _below(path, _HIDDEN)]
+        words += [f"-bind={source}={target}" for target, source in (binds or {}).items()]
         words += [f"-value={path}={text}" for path, text in _SETTINGS.items()]
         self._process = ManagedProcess("node", words, log_path=log, isolation=isolation)
         self._log = log
@@ -73,6 +86,11 @@ class NodeNamespace:
         self._first = os.pidfd_open(int(children[0]))
 
     @property
+    def root(self) -> Path:
+        """The root directory of the node's programs, as this process sees it."""
+        return Path(f"/proc/{self._process.pid}/root")
+
+    @property
     def running(self) -> bool:
         """Whether process 1 is alive."""
         return self._process.running
@@ -88,10 +106,14 @@ class NodeNamespace:
         """Kill everything inside and wait until the kernel is done with it. Idempotent."""
         self._process.kill()
         if self._first is not None:
-            # Process 1 of a PID namespace has ended when all others have.
-            select.select([self._first], [], [], _END_TIMEOUT)
+            # Process 1 of a PID namespace has ended when all others have, and were waited for.
+            clock = RealClock()
+            deadline = clock.monotonic() + _END_TIMEOUT
+            while not select.select([self._first], [], [], _TURN)[0] and clock.monotonic() < deadline:
+                reap_adopted()
             os.close(self._first)
             self._first = None
+            reap_adopted()
 
 
 def _below(path: Path, roots: Sequence[str]) -> bool:
