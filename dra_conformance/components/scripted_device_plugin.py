@@ -254,7 +254,7 @@ class ScriptedDevicePlugin:
         odd = self.behaviour.cdi_device
         return ContainerAllocation(
             envs={self.variable: names, **{f"{name.upper()}_OWNER": self.alias for name in both}},
-            mounts=tuple(Mount(f"/run/{name}", f"/srv/{self.alias}/{name}", True) for name in (self.alias, *both)),
+            mounts=tuple(Mount(f"/run/{name}", f"/var/lib/{self.alias}/{name}", True) for name in (self.alias, *both)),
             devices=tuple(DeviceSpec(f"/dev/{name}", "/dev/null", "rw") for name in (*sorted(ids), *both)),
             annotations={f"dra.test/{self.alias}": names},
             cdi_devices=(*(f"dra.test/shared={name}" for name in both), *([] if odd is None else [odd])),

@@ -10,6 +10,8 @@ from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
 from dra_conformance.kubelet.claim_cache import ClaimRecord
 from dra_conformance.kubelet.container_view import ContainerView
+from dra_conformance.kubelet.pod_status import Phase
+from dra_conformance.kubelet.topology import Topology
 
 
 class Plugins(Protocol):
@@ -31,6 +33,11 @@ class Plugins(Protocol):
 class NodeKubelet(Protocol):
     """A node's kubelet. Its methods raise KubeletError if it is not running."""
 
+    device_plugins_dir: Path | None
+    """The folder of device plugins; None: the scenario has none. Set it before `start`."""
+    topology: Topology
+    """The settings of the topology manager, and the machine's NUMA nodes. Set them before `start`."""
+
     @property
     def registration_dir(self) -> Path:
         """The folder for registration sockets of drivers."""
@@ -49,6 +56,11 @@ class NodeKubelet(Protocol):
     @property
     def plugins(self) -> Plugins:
         """The registered drivers."""
+        ...
+
+    @property
+    def pod_resources_socket(self) -> Path:
+        """The socket of the PodResources API, served with a folder of device plugins."""
         ...
 
     @property
@@ -86,6 +98,14 @@ class NodeKubelet(Protocol):
 
     def wait_running(self, namespace: str, pod: str, timeout: float) -> Mapping[str, ContainerView]:
         """Wait for a pod to run; return the view of each container. Raises KubeletError with the reason."""
+        ...
+
+    def finish_pod(self, namespace: str, name: str, phase: Phase) -> None:
+        """Let a pod's containers end by themselves once they run."""
+        ...
+
+    def restart_containers(self, namespace: str, name: str) -> None:
+        """End a pod's containers, which start again."""
         ...
 
     def claims(self) -> list[ClaimRecord]:

@@ -293,8 +293,8 @@ def _(world: World, count: int, node: str) -> None:
     """At least so many streams. A kubelet with real time opens more while a step waits for the status of a pod."""
     streams = health_driver(world, node).streams
 
-    def look() -> Seen[int]:
-        return len(streams) >= count, len(streams)
+    def look() -> Seen[str]:
+        return len(streams) >= count, str(len(streams))
 
     world.eventually("number of health streams that the kubelet has opened", look, expected=f"{count} or more")
 

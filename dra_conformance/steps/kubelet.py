@@ -18,6 +18,7 @@ from dra_conformance.steps.claim_holders import reserve
 from dra_conformance.steps.claims import pod_consumer
 from dra_conformance.steps.pods import (
     BY_HAND,
+    GRACE_SECONDS,
     add_container,
     by_name,
     by_template,
@@ -83,8 +84,7 @@ def container_of(name: str, claims: list[str], resources: list[str] | None = Non
 
 def create_reserved(world: World, pod: Obj, claims: list[str]) -> None:
     """Create a pod that only the kubelet deletes, and reserve claims for it."""
-    # With no grace period the API server would not wait for the kubelet.
-    pod["spec"]["terminationGracePeriodSeconds"] = 30
+    pod["spec"]["terminationGracePeriodSeconds"] = GRACE_SECONDS
     world.create(pod)
     for claim in claims:
         reserve(world, claim, [pod_consumer(world, name_of(pod))])
@@ -166,7 +166,7 @@ def _(world: World, pod: str, node: str, phase: str) -> None:
     """The containers of a running pod end by themselves, all with success or all with an error."""
     if phase not in ("Succeeded", "Failed"):
         raise SpecificationError(f"{world.scenario.where}: a pod ends as Succeeded or Failed, not {phase}")
-    world.node(node).harness_kubelet.finish_pod(world.namespace, pod, phase)  # type: ignore[arg-type]
+    world.node(node).kubelet.finish_pod(world.namespace, pod, phase)  # type: ignore[arg-type]
 
 
 @then('the kubelet of "{node}" has each CDI id of claim "{claim}" once')

@@ -13,7 +13,7 @@ from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.device_checkpoint import FILE_NAME
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.steps.pods import BY_HAND, add_container, pod_object
+from dra_conformance.steps.pods import BY_HAND, GRACE_SECONDS, add_container, pod_object
 from dra_conformance.steps.scripted_device_plugins import plugin_of
 
 
@@ -37,8 +37,7 @@ def container_with(name: str, resources: str) -> Obj:
 def _create(world: World, pod: str, containers: list[Mapping[str, str]]) -> None:
     obj = pod_object(world, pod, [], scheduler=BY_HAND)
     obj["spec"]["containers"] = []
-    # With no grace period the API server would not wait for the kubelet.
-    obj["spec"]["terminationGracePeriodSeconds"] = 30
+    obj["spec"]["terminationGracePeriodSeconds"] = GRACE_SECONDS
     for row in containers:
         add_container(obj, container_with(row["name"], row["resources"]), row.get("kind") or "main")
     world.create(obj)
@@ -78,7 +77,7 @@ def _(world: World, pod: str, count: int, resource: str, node: str) -> None:
 def _(world: World, pod: str, node: str) -> None:
     """The containers of a running pod end, and the kubelet starts them again."""
     world.settle()
-    world.node(node).harness_kubelet.restart_containers(world.namespace, pod)
+    world.node(node).kubelet.restart_containers(world.namespace, pod)
     world.settle()
 
 
@@ -165,7 +164,7 @@ def devices_of(world: World, node: str, pod: str, plugin: str) -> dict[str, list
     Empty if the pod does not run.
     """
     try:
-        views = world.node(node).harness_kubelet.wait_running(world.namespace, pod, 0.0)
+        views = world.node(node).kubelet.wait_running(world.namespace, pod, 0.0)
     except KubeletError:
         return {}
     return {name: words(view.env.get(plugin_of(world, plugin).variable, "")) for name, view in views.items()}

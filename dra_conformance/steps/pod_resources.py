@@ -25,7 +25,7 @@ class Listed:
 
 def call(world: World, node: str, method: Callable[[PodResourcesClient], T]) -> T:
     """Call the API over a connection of its own. Raises RpcError."""
-    client = PodResourcesClient(world.node(node).harness_kubelet.pod_resources_socket, clock=world.clock)
+    client = PodResourcesClient(world.node(node).kubelet.pod_resources_socket, clock=world.clock)
     try:
         return method(client)
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -17,6 +18,26 @@ from dra_conformance.steps import scheduler_sign
 
 # No scheduler takes pods with this scheduler's name: the scenario binds them by hand.
 BY_HAND = "dra-conformance-by-hand"
+GRACE_SECONDS = 2
+"""The grace period of pods that only the kubelet deletes: with none, the API server would not wait for the kubelet.
+
+It is short, because SIGTERM is lost in a container whose program has not begun to handle it.
+"""
+ENDS_AT_ONCE = ("show", "-once")
+"""The arguments of an init container on a real kubelet, whose program waits otherwise (dra_conformance.go_programs)."""
+
+
+@dataclass(slots=True)
+class RestartPolicy:
+    """The restart policy of the pods that later steps create; empty for that of the API server."""
+
+    value: str = ""
+
+
+@given('new pods have the restart policy "{policy}"')
+def _(world: World, policy: str) -> None:
+    """Later steps create their pods with this restart policy."""
+    world.state(RestartPolicy).value = policy
 
 
 def pod_object(
@@ -36,6 +57,8 @@ def pod_object(
         # Without a kubelet only pods with a grace period of 0 are gone when they are deleted.
         "terminationGracePeriodSeconds": 0,
     }
+    if policy := world.state(RestartPolicy).value:
+        spec["restartPolicy"] = policy
     if scheduler:
         spec["schedulerName"] = scheduler
     if scheduler != BY_HAND and _shares_cluster(world):
@@ -75,7 +98,7 @@ def add_container(pod: Obj, container: Obj, kind: str) -> None:
         case "main":
             spec["containers"].append(container)
         case "init":
-            spec.setdefault("initContainers", []).append(container)
+            spec.setdefault("initContainers", []).append({**container, "args": list(ENDS_AT_ONCE)})
         case "sidecar":
             spec.setdefault("initContainers", []).append({**container, "restartPolicy": "Always"})
         case _:

@@ -78,7 +78,7 @@ def _register(world: World, alias: str) -> None:
 def _(world: World, node: str) -> None:
     """Start a kubelet with a folder of device plugins; no plugin runs."""
     component = world.node(node)
-    component.harness_kubelet.device_plugins_dir = component.device_plugins_dir
+    component.kubelet.device_plugins_dir = component.device_plugins_dir
     component.start_kubelet()
 
 
@@ -89,9 +89,9 @@ def _(world: World, node: str, scope: str, policy: str) -> None:
     `scope` is `container` or `pod`, `policy` one of the topology manager.
     """
     component = world.node(node)
-    component.harness_kubelet.device_plugins_dir = component.device_plugins_dir
+    component.kubelet.device_plugins_dir = component.device_plugins_dir
     try:
-        component.harness_kubelet.topology = Topology(policy=policy, scope=scope, numa_nodes=(0, 1))
+        component.kubelet.topology = Topology(policy=policy, scope=scope, numa_nodes=(0, 1))
     except ValueError as error:
         raise SpecificationError(f"{world.scenario.where}: {error}") from None
     component.start_kubelet()
@@ -107,11 +107,11 @@ def _(world: World, node: str, scope: str, policy: str, options: str, count: int
     `options` are `name=value`, separated by commas. All NUMA nodes of the machine have the same distance.
     """
     component = world.node(node)
-    component.harness_kubelet.device_plugins_dir = component.device_plugins_dir
+    component.kubelet.device_plugins_dir = component.device_plugins_dir
     pairs = (one.partition("=") for one in words(options))
     nodes = range(count)
     try:
-        component.harness_kubelet.topology = Topology(
+        component.kubelet.topology = Topology(
             policy=policy,
             scope=scope,
             options={name: value for name, _, value in pairs},
@@ -125,7 +125,7 @@ def _(world: World, node: str, scope: str, policy: str, options: str, count: int
 @given('the NUMA nodes {one:d} and {other:d} of "{node}" have the distance {distance:d}')
 def _(world: World, one: int, other: int, node: str, distance: int) -> None:
     """Change the distance of two NUMA nodes, before the kubelet starts."""
-    kubelet = world.node(node).harness_kubelet
+    kubelet = world.node(node).kubelet
     pair = {one, other}
     distances = {
         here: tuple(distance if {here, there} == pair else before for there, before in enumerate(of_node))

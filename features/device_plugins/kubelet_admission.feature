@@ -1,4 +1,4 @@
-@profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
+@profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The kubelet allocates devices when it admits a pod
   The kubelet chooses devices for each container and calls Allocate. A pod that cannot have its devices is not admitted.
 
@@ -46,7 +46,7 @@ Feature: The kubelet allocates devices when it admits a pod
       | variable    | NIC_DEVICES   | nic-0    |
       | device node | /dev/gpu-0    | rw       |
       | device node | /dev/nic-0    | rw       |
-      | mount       | /run/gpu      | /srv/gpu/gpu |
+      | mount       | /run/gpu      | /var/lib/gpu/gpu |
       | annotation  | dra.test/gpu  | gpu-0    |
       | annotation  | dra.test/nic  | nic-0    |
     And of the variable "CTL_OWNER", container "main" of pod "train" on "n1" has only "CTL_OWNER" [DP-084]
@@ -142,7 +142,8 @@ Feature: The kubelet allocates devices when it admits a pod
 
   @DP-060 @DP-065 @DP-064 @DP-050
   Scenario: A pod is not admitted if too few devices are free
-    Given a scripted device plugin "gpu" on "n1" with 3 devices of "example.com/gpu"
+    Given new pods have the restart policy "Never"
+    And a scripted device plugin "gpu" on "n1" with 3 devices of "example.com/gpu"
     And the scripted device plugin "gpu" lists "gpu-0 Healthy, gpu-1 Healthy, gpu-2 Unhealthy"
     When pod "a" with 1 of "example.com/gpu" is bound by hand to "n1"
     Then pod "a" reaches phase Running [DP-060]
@@ -192,7 +193,8 @@ Feature: The kubelet allocates devices when it admits a pod
 
   @DP-061c
   Scenario Outline: A pod that is <phase> leaves its CPU to other pods
-    Given a pod "some" with resources of the containers:
+    Given new pods have the restart policy "Never"
+    And a pod "some" with resources of the containers:
       | name | resources  |
       | main | cpu: 500m  |
     And a pod "rest" with the CPU that "n1" has left beside pods "some"
@@ -265,9 +267,10 @@ Feature: The kubelet allocates devices when it admits a pod
     Given a scripted device plugin "gpu" on "n1" with 1 devices of "example.com/gpu"
     And a scripted driver "sim" on "n1"
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
-    And a pod "claimed" with the reserved claims "a" and the containers:
-      | name | claims | resources       |
-      | main |        | example.com/gpu |
+    And a pod "claimed" with resources of the containers:
+      | name | resources          |
+      | main | example.com/gpu: 1 |
+    And claim "a" is reserved by hand for pods "claimed"
     And pod "claimed" uses the claim "a" for extended resources:
       | container | resource        | request |
       | main      | example.com/gpu | main    |

@@ -1,4 +1,4 @@
-@profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
+@profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The node shows the devices of plugins
   The kubelet writes the devices of the last list to capacity and allocatable of the Node, and their health to the status
   of pods.

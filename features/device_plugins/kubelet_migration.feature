@@ -1,4 +1,4 @@
-@profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
+@profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: Pods that a claim serves run on a node that had or has a device plugin
   A node moves from a device plugin to a DRA driver, or back. A claim serves a resource for one pod, and a plugin has
   ended, or registers, for the same resource.
@@ -9,9 +9,10 @@ Feature: Pods that a claim serves run on a node that had or has a device plugin
     And pod "plain" with 1 of "example.com/gpu" is bound by hand to "n1"
     And a scripted driver "sim" on "n1"
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
-    And a pod "claimed" with the reserved claims "a" and the containers:
-      | name | claims | resources       |
-      | main |        | example.com/gpu |
+    And a pod "claimed" with resources of the containers:
+      | name | resources          |
+      | main | example.com/gpu: 1 |
+    And claim "a" is reserved by hand for pods "claimed"
     And pod "claimed" uses the claim "a" for extended resources:
       | container | resource        | request |
       | main      | example.com/gpu | main    |
@@ -39,9 +40,10 @@ Feature: Pods that a claim serves run on a node that had or has a device plugin
     And the scripted device plugin "gpu" lists "gpu-0 Healthy 0, gpu-1 Healthy 1"
     And a scripted driver "sim" on "n1"
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
-    And a pod "claimed" with the reserved claims "a" and the containers:
-      | name | claims | resources       |
-      | main |        | example.com/gpu |
+    And a pod "claimed" with resources of the containers:
+      | name | resources          |
+      | main | example.com/gpu: 1 |
+    And claim "a" is reserved by hand for pods "claimed"
     And pod "claimed" uses the claim "a" for extended resources:
       | container | resource        | request |
       | main      | example.com/gpu | main    |
@@ -54,9 +56,10 @@ Feature: Pods that a claim serves run on a node that had or has a device plugin
     Given node "n1" with a kubelet that serves device plugins
     And a scripted driver "sim" on "n1"
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
-    And a pod "claimed" with the reserved claims "a" and the containers:
-      | name | claims | resources       |
-      | main |        | example.com/gpu |
+    And a pod "claimed" with resources of the containers:
+      | name | resources          |
+      | main | example.com/gpu: 1 |
+    And claim "a" is reserved by hand for pods "claimed"
     And pod "claimed" uses the claim "a" for extended resources:
       | container | resource        | request |
       | main      | example.com/gpu | main    |

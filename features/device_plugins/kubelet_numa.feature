@@ -1,4 +1,4 @@
-@profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
+@profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The kubelet aligns devices by NUMA node
   The machine has the NUMA nodes 0 and 1, if a scenario names no others. With a policy of the topology manager, the devices of a container, or of a
   pod, come from as few of them as the policy requires.

@@ -1,4 +1,4 @@
-@profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
+@profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The kubelet finds device plugins in plugins_registry
   A device plugin creates a socket in the folder of registration sockets, as a DRA driver does. It does not call Register.
 

@@ -1,4 +1,4 @@
-@profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
+@profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The kubelet shows the devices of pods in the PodResources API
   Monitoring agents read from a socket of the kubelet which container has which devices, of plugins and of claims.
 
@@ -8,7 +8,8 @@ Feature: The kubelet shows the devices of pods in the PodResources API
 
   @DP-098 @DP-099 @DP-100 @DP-101 @DP-102 @DP-103
   Scenario: PodResources lists pods that have not ended, with devices of plugins
-    Given pod "train" with 1 of "example.com/gpu" is bound by hand to "n1"
+    Given new pods have the restart policy "Never"
+    And pod "train" with 1 of "example.com/gpu" is bound by hand to "n1"
     And pod "train" runs
     And a pod "side" with resources of the containers:
       | name | resources          | kind    |

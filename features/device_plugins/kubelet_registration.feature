@@ -1,4 +1,4 @@
-@profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
+@profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: The kubelet registers device plugins
   A scripted device plugin calls Register. The kubelet connects to it before it answers, or refuses it.
 

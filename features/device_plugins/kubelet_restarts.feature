@@ -1,4 +1,4 @@
-@profile:kubelet @component:kubelet @needs:run-kubelet @needs:own-kubelet
+@profile:kubelet @component:kubelet @needs:run-kubelet
 Feature: Devices of plugins over restarts of the kubelet
   The kubelet keeps in a checkpoint which pod has which devices. After a restart it has no plugin until each registers
   again.

@@ -17,9 +17,19 @@ from polling import wait_until
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.events import KubeletEvent, KubeletRegistration
 from dra_conformance.kubelet.errors import KubeletError
-from dra_conformance.kubelet.real import cgroups, container_probe, image, log_follower, programs, requirements, settings
+from dra_conformance.kubelet.real import (
+    cgroups,
+    container_probe,
+    image,
+    log_follower,
+    numa,
+    programs,
+    requirements,
+    settings,
+)
 from dra_conformance.kubelet.real.kubelet import RealKubelet
 from dra_conformance.kubelet.record import silent
+from dra_conformance.kubelet.topology import Topology
 
 MOUNTS_1 = (
     "cgroup {root}/memory cgroup rw 0 0\ncgroup {root}/cpuset cgroup rw 0 0\ncgroup2 {root}/unified cgroup2 rw 0 0\n"
@@ -204,6 +214,30 @@ def test_a_kubelet_opens_no_port_and_takes_the_run_s_gates(tmp_path: Path) -> No
     assert f"--root-dir={tmp_path}" in flags
 
 
+def test_a_kubelet_takes_the_settings_of_the_topology_manager(tmp_path: Path) -> None:
+    layout = settings.Layout(tmp_path, (tmp_path / "cdi",))
+    aligned = Topology(policy="restricted", scope="pod", options={"prefer-closest-numa-nodes": "true"})
+    written = settings.kubelet(layout, cgroup_root="/x", topology=aligned)
+    assert written["topologyManagerPolicy"] == "restricted"
+    assert written["topologyManagerScope"] == "pod"
+    assert written["topologyManagerPolicyOptions"] == {"prefer-closest-numa-nodes": "true"}
+    assert not any("topology" in name for name in settings.kubelet(layout, cgroup_root="/x", topology=Topology()))
+
+
+def test_numa_nodes_are_written_as_the_kernel_shows_them(tmp_path: Path) -> None:
+    for cpu in ("cpu0", "cpu1", "cpufreq"):
+        (tmp_path / "cpu" / cpu).mkdir(parents=True)
+    distances = {0: (10, 40, 30), 1: (40, 10, 20), 2: (30, 20, 10)}
+    for topology in [Topology(policy="restricted", numa_nodes=(0, 1, 2), distances=distances)] * 2:  # after a reboot
+        numa.write(tmp_path / "node", topology, cpus=tmp_path / "cpu")
+    assert sorted(path.name for path in (tmp_path / "node").iterdir()) == ["node0", "node1", "node2"]
+    assert (tmp_path / "node/node1/distance").read_text() == "40 10 20\n"
+    assert "MemTotal: " in (tmp_path / "node/node2/meminfo").read_text()
+    assert sorted(path.name for path in (tmp_path / "node").glob("node*/cpu*")) == ["cpu0", "cpu1"]
+    numa.write(tmp_path / "other", Topology(policy="restricted", numa_nodes=(0, 1)), cpus=tmp_path / "cpu")
+    assert (tmp_path / "other/node1/distance").read_text() == "20 10\n"
+
+
 def test_the_image_is_an_oci_layout_whose_digests_are_true(tmp_path: Path) -> None:
     (tmp_path / "program").write_bytes(b"\x7fELF...")
     image.write_archive(tmp_path / "program", tmp_path / "image.tar")
@@ -322,6 +356,36 @@ def test_a_device_is_given_when_all_that_it_would_edit_is_seen(tmp_path: Path) -
     assert view.cdi_devices == ("v/c=given",)
     assert view.env["A"] == "1"
     assert {node.path: node.permissions for node in view.device_nodes} == {"/dev/x": "rw", "/dev/shut": ""}
+
+
+def test_sources_of_mounts_and_annotations_are_read_from_the_configuration(tmp_path: Path) -> None:
+    cri = "io.kubernetes.cri"
+    annotations = {f"{cri}.container-name": "main", f"{cri}.sandbox-uid": "u", "dra.test/gpu": "gpu-0"}
+    configs = {
+        "main": {"annotations": annotations, "mounts": [{"destination": "/given", "source": "/var/lib/x"}]},
+        "sandbox": {"annotations": {f"{cri}.sandbox-uid": "u"}},
+    }
+    for name, config in configs.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_bytes(orjson.dumps(config))
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "config.json").write_bytes(b"{")
+    (found,) = container_probe.bundles(tmp_path)
+    assert (found.id, found.pod_uid, found.container) == ("main", "u", "main")
+    view = container_probe.view(SIGHT, [], found)
+    assert [(one.container_path, one.host_path) for one in view.mounts] == [("/given", "/var/lib/x")]
+    assert view.annotations == {"dra.test/gpu": "gpu-0"}
+    # A container that has ended has no configuration.
+    assert container_probe.view(SIGHT, []).mounts[0].host_path == "/host"
+
+
+def test_what_every_container_has_is_left_out() -> None:
+    (device, _), (given,) = SIGHT["devices"], SIGHT["mounts"]  # type: ignore[misc]
+    own = [{**device, "path": path} for path in ("/dev/null", "/dev/pts/0", "/dev/x")]  # type: ignore[dict-item]
+    mounts = [{**given, "path": path} for path in ("/", "/proc/acpi", "/etc/hosts", "/dev/pts", "/given")]  # type: ignore[dict-item]
+    view = container_probe.view({**SIGHT, "devices": own, "mounts": mounts}, [])
+    assert view.device_paths() == ("/dev/x",)
+    assert [one.container_path for one in view.mounts] == ["/given"]
 
 
 def mount(place: str) -> dict[str, str]:

@@ -3,11 +3,16 @@
 The program prints one line into the container's log (dra_conformance/go_programs/containers/node/show.go), which the
 kubelet stores below its folder of pod logs in CRI's format. The program does not know its CDI devices: a device of the
 node's CDI specs counts as injected if everything that it edits is visible.
+
+Annotations, and where mounts come from, are not visible inside; they are read from the container's OCI configuration,
+which exists while the container runs. Device nodes and mounts that every container has are left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +24,51 @@ from dra_conformance.kubelet.container_view import ContainerView, DeviceNode, Mo
 from dra_conformance.kubelet.errors import KubeletError
 
 Probe = Mapping[str, Any]
+
+# The default devices of the OCI runtime specification (config-linux.md), and those of a terminal.
+_EVERY_DEVICE = ("null", "zero", "full", "random", "urandom", "tty", "console", "ptmx", "pts/*")
+# The file systems that containerd mounts in every container, and the files of a kubelet.
+_EVERY_MOUNT = (
+    *("/", "/proc", "/proc/*", "/sys", "/sys/*", "/dev", "/dev/pts", "/dev/mqueue", "/dev/shm", "/dev/console"),  # noqa: S108
+    *(
+        "/etc/hosts",
+        "/etc/hostname",
+        "/etc/resolv.conf",
+        "/dev/termination-log",
+        "/var/run/secrets/*",
+        "/run/secrets/*",
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """The OCI configuration of a container that runs: sources of mounts by their path, and the annotations."""
+
+    id: str
+    pod_uid: str
+    container: str
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+def bundles(tasks: Path) -> Iterable[Bundle]:
+    """Yield the configurations of the containers that run; `tasks` is containerd's folder of bundles."""
+    for path in sorted(tasks.glob("*/config.json")):
+        try:
+            config = orjson.loads(path.read_bytes())
+        except (OSError, orjson.JSONDecodeError):
+            continue  # the container ends, or is being created
+        annotations = config.get("annotations") or {}
+        # Annotations of containerd for containers of Kubernetes; the sandbox of a pod has no container name.
+        if name := annotations.get("io.kubernetes.cri.container-name"):
+            yield Bundle(
+                id=path.parent.name,
+                pod_uid=annotations.get("io.kubernetes.cri.sandbox-uid", ""),
+                container=name,
+                mounts={one["destination"]: one.get("source", "") for one in config.get("mounts") or ()},
+                annotations={key: value for key, value in annotations.items() if ".kubernetes." not in key},
+            )
 
 
 def read(pod_logs: Path, *, namespace: str, pod: str, uid: str, container: str) -> Probe:
@@ -35,8 +85,9 @@ def read(pod_logs: Path, *, namespace: str, pod: str, uid: str, container: str) 
     raise KubeletError(f"container {container} of pod {namespace}/{pod} has printed nothing yet")
 
 
-def view(sight: Probe, roots: Sequence[Path]) -> ContainerView:
-    """A sight as a view; `roots` are the node's CDI folders."""
+def view(sight: Probe, roots: Sequence[Path], configured: Bundle | None = None) -> ContainerView:
+    """A sight as a view; `roots` are the node's CDI folders. `configured`: the container's configuration if it runs."""
+    sources = configured.mounts if configured else {}
     devices = tuple(
         DeviceNode(
             path=node["path"],
@@ -47,13 +98,19 @@ def view(sight: Probe, roots: Sequence[Path]) -> ContainerView:
             permissions="rw" if node["allowed"] else "",
         )
         for node in sight["devices"]
+        if not any(fnmatchcase(node["path"], f"/dev/{one}") for one in _EVERY_DEVICE)
     )
-    mounts = tuple(Mount(entry["path"], entry["source"], ()) for entry in sight["mounts"])
+    mounts = tuple(
+        Mount(entry["path"], sources.get(entry["path"]) or entry["source"], ())
+        for entry in sight["mounts"]
+        if not any(fnmatchcase(entry["path"], one) for one in _EVERY_MOUNT)
+    )
     return ContainerView(
         cdi_devices=tuple(_given(sight, roots)),
         env=dict(sight["env"]),
         device_nodes=devices,
         mounts=mounts,
+        annotations=configured.annotations if configured else {},
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from dra_api.clock import RealClock
@@ -19,7 +20,7 @@ from dra_conformance.kubelet.real.namespace import NodeNamespace
 from dra_conformance.kubelet.real.programs import CONTAINERD, CTR, NODE, RUNC, NodePrograms
 
 _READY_TIMEOUT = 30.0
-_IMPORT_TIMEOUT = 60.0
+_CALL_TIMEOUT = 60.0
 _TURN = 0.02
 
 
@@ -66,6 +67,10 @@ class Containerd:
             clock.wait(never, _TURN)
         self._import(inside)
 
+    def signal(self, inside: NodeNamespace, container: str, signal: str) -> None:
+        """Send a signal to the process of a container. Raises KubeletError."""
+        self._ctr(inside, ["tasks", "kill", "--signal", signal, container], what=f"{signal} for {container}")
+
     def reap(self) -> None:
         """Collect the process once the namespaces have ended."""
         if self.process is not None:
@@ -89,18 +94,20 @@ class Containerd:
         if archive.exists():
             return  # a reboot: the image is in the storage
         image.write_archive(self._programs[NODE], archive)
-        command = [str(self._programs[CTR]), "--address", str(self._layout.socket), "--namespace", "k8s.io"]
-        command += ["images", "import", str(archive)]
+        self._ctr(inside, ["images", "import", str(archive)], what="the image")
+
+    def _ctr(self, inside: NodeNamespace, words: Sequence[str], *, what: str) -> None:
+        command = [str(self._programs[CTR]), "--address", str(self._layout.socket), "--namespace", "k8s.io", *words]
         try:
             done = subprocess.run(
                 inside.command(command),
                 capture_output=True,
                 text=True,
-                timeout=_IMPORT_TIMEOUT,
+                timeout=_CALL_TIMEOUT,
                 check=False,
                 env=self._isolation.environment({}),
             )
         except subprocess.TimeoutExpired:
-            raise KubeletError(f"containerd did not take the image within {_IMPORT_TIMEOUT:.0f} s") from None
+            raise KubeletError(f"containerd did not take {what} within {_CALL_TIMEOUT:.0f} s") from None
         if done.returncode != 0:
-            raise KubeletError(f"containerd does not take the image: {done.stderr.strip()[-500:]}")
+            raise KubeletError(f"containerd does not take {what}: {done.stderr.strip()[-500:]}")

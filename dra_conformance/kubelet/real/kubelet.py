@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import yaml
 
 from dra_api.client import KubeClient
-from dra_api.objects import EVENTS, NODES, PODS, is_ready, uid_of
+from dra_api.objects import EVENTS, NODES, PODS, Obj, is_ready, name_of, namespace_of, uid_of
 from dra_conformance.core.events import KubeletProblem, KubeletState
 from dra_conformance.core.isolation import of_kubernetes
 from dra_conformance.core.process import ManagedProcess
@@ -23,7 +23,8 @@ from dra_conformance.kubelet.cdi import cdi_folders
 from dra_conformance.kubelet.claim_cache import FILE_NAME, ClaimRecord, read_checkpoint
 from dra_conformance.kubelet.container_view import ContainerView
 from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
-from dra_conformance.kubelet.real import cgroups, container_probe, settings
+from dra_conformance.kubelet.pod_status import Phase
+from dra_conformance.kubelet.real import cgroups, container_probe, numa, settings
 from dra_conformance.kubelet.real.cgroups import NodeCgroups
 from dra_conformance.kubelet.real.containerd import Containerd
 from dra_conformance.kubelet.real.log_follower import LogFollower
@@ -31,6 +32,7 @@ from dra_conformance.kubelet.real.namespace import NodeNamespace
 from dra_conformance.kubelet.real.plugins import RealPlugins
 from dra_conformance.kubelet.real.programs import KUBELET, NODE, NodePrograms
 from dra_conformance.kubelet.record import Log, recorder
+from dra_conformance.kubelet.topology import NONE, Topology
 
 T = TypeVar("T")
 Wait = Callable[[Callable[[], Any], float], Any]
@@ -76,6 +78,10 @@ class RealKubelet:
         self.registration_dir = root / "plugins_registry"
         self.plugins_dir = root / "plugins"
         self.cdi_roots = cdi_folders(root)
+        self.device_plugins_dir: Path | None = None
+        """The folder of device plugins, shown where the kubelet has it built in. Set it before `start`."""
+        self.topology = Topology()
+        """The settings of the topology manager, and the machine's NUMA nodes. Set them before `start`."""
         self._programs = programs
         self._client = client
         self._kubeconfig = kubeconfig
@@ -96,6 +102,11 @@ class RealKubelet:
         self.plugins = RealPlugins(self._alive, folder=self.registration_dir, record=self._record)
 
     @property
+    def pod_resources_socket(self) -> Path:
+        """The socket of the PodResources API."""
+        return self.root / "pod-resources" / "kubelet.sock"
+
+    @property
     def processes(self) -> Sequence[ManagedProcess]:
         """The kubelet and containerd, as far as they are started."""
         return [process for process in (self._process, self._containerd.process) if process is not None]
@@ -106,7 +117,8 @@ class RealKubelet:
         """Start the node if it is off, and the kubelet; return when the Node is ready. Raises KubeletError."""
         if self._process is not None:
             return
-        for folder in (self.root, self.registration_dir, self.plugins_dir, *self.cdi_roots):
+        served = () if self.device_plugins_dir is None else (self.device_plugins_dir,)
+        for folder in (self.root, self.registration_dir, self.plugins_dir, *self.cdi_roots, *served):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         try:
             self._power_on()
@@ -176,8 +188,8 @@ class RealKubelet:
                 return None
             try:
                 return {
-                    container["name"]: self._view(namespace, pod, uid_of(obj), container["name"])
-                    for container in obj["spec"]["containers"]
+                    container["name"]: self._view(obj, container["name"])
+                    for container in (*(obj["spec"].get("initContainers") or ()), *obj["spec"]["containers"])
                 }
             except KubeletError as error:
                 messages.append(str(error))
@@ -187,6 +199,17 @@ class RealKubelet:
         if found is None:
             raise KubeletError(messages[-1] if messages else f"pod {namespace}/{pod} does not run")
         return found
+
+    def finish_pod(self, namespace: str, name: str, phase: Phase) -> None:
+        """Let a pod's containers end once they run; its restart policy must be Never. Raises KubeletError."""
+        self.wait_running(namespace, name, _RUNNING_AT_LEAST)
+        # The program of a container ends with 0 on SIGTERM.
+        self._signal_containers(namespace, name, "SIGTERM" if phase == "Succeeded" else "SIGKILL")
+
+    def restart_containers(self, namespace: str, name: str) -> None:
+        """End a pod's containers, which the kubelet starts again. Raises KubeletError."""
+        self.wait_running(namespace, name, _RUNNING_AT_LEAST)
+        self._signal_containers(namespace, name, "SIGKILL")
 
     def claims(self) -> list[ClaimRecord]:
         """The kubelet's records of claims, read from its checkpoint. Raises CheckpointCorrupt."""
@@ -206,12 +229,24 @@ class RealKubelet:
         self._namespace = NodeNamespace(
             self._programs[NODE],
             keep=[*keep, self._kubeconfig.parent],
+            binds=self._binds(),
             log=self._logs / f"node-{self.node_name}.log",
             isolation=self._isolation,
         )
         self._namespace.start()
         self._containerd.start(self._namespace)
         self._record(KubeletState(step="node on", containerd=self._programs.containerd))
+
+    def _binds(self) -> Mapping[Path, Path]:
+        """Return the folders that the node's programs see at paths that they have built in."""
+        found: dict[Path, Path] = {}
+        if self.device_plugins_dir is not None:
+            found[settings.DEVICE_PLUGINS] = self.device_plugins_dir
+        if self.topology.policy != NONE:
+            folder = self.root / "numa"
+            numa.write(folder, self.topology)
+            found[numa.SYS_NODES] = folder
+        return found
 
     def _power_off(self) -> None:
         namespace, self._namespace = self._namespace, None
@@ -223,7 +258,9 @@ class RealKubelet:
     def _launch(self) -> None:
         if self._namespace is None:
             raise KubeletError(f"the node {self.node_name} is off")
-        written = settings.kubelet(self._layout, cgroup_root=self._cgroups.path, feature_gates=self._gates)
+        written = settings.kubelet(
+            self._layout, cgroup_root=self._cgroups.path, feature_gates=self._gates, topology=self.topology
+        )
         self._layout.kubelet_config.write_text(yaml.safe_dump(written))
         flags = settings.kubelet_flags(self._layout, node=self.node_name, kubeconfig=self._kubeconfig)
         log = self._logs / f"kubelet-{self.node_name}.log"
@@ -253,9 +290,25 @@ class RealKubelet:
         node = self._client.find(NODES, self.node_name)
         return node is not None and is_ready(node)
 
-    def _view(self, namespace: str, pod: str, uid: str, container: str) -> ContainerView:
-        seen = container_probe.read(self._layout.pod_logs, namespace=namespace, pod=pod, uid=uid, container=container)
-        return container_probe.view(seen, self.cdi_roots)
+    def _view(self, pod: Obj, container: str) -> ContainerView:
+        namespace, name, uid = namespace_of(pod), name_of(pod), uid_of(pod)
+        seen = container_probe.read(self._layout.pod_logs, namespace=namespace, pod=name, uid=uid, container=container)
+        configured = next((one for one in self._bundles(pod) if one.container == container), None)
+        return container_probe.view(seen, self.cdi_roots, configured)
+
+    def _bundles(self, pod: Obj) -> list[container_probe.Bundle]:
+        """Return the configurations of the pod's containers that run."""
+        if self._namespace is None:
+            return []
+        tasks = self._namespace.root / settings.TASKS.relative_to("/")
+        return [one for one in container_probe.bundles(tasks) if one.pod_uid == uid_of(pod)]
+
+    def _signal_containers(self, namespace: str, name: str, signal: str) -> None:
+        pod = self._client.get(PODS, name, namespace)
+        main = {container["name"] for container in pod["spec"]["containers"]}
+        for one in self._bundles(pod):
+            if one.container in main and self._namespace is not None:
+                self._containerd.signal(self._namespace, one.id, signal)
 
     def _events(self, namespace: str, pod: str) -> str:
         listed = self._client.list(EVENTS, namespace, field_selector=f"involvedObject.name={pod}").items

@@ -17,8 +17,16 @@ from typing import Any
 import orjson
 
 from dra_conformance.kubelet.real.image import SANDBOX_IMAGE
+from dra_conformance.kubelet.topology import NONE, Topology
 
 CNI_PLUGIN = "dra-loopback"
+STATE = Path("/run/containerd")
+"""containerd's state. It is below /run, which belongs to the node and is empty after a reboot: containers end then."""
+TASKS = STATE / "io.containerd.runtime.v2.task" / "k8s.io"
+"""The folder with a bundle for each container that runs."""
+DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
+"""The kubelet's folder of device plugins, which it has built in."""
+_SHOWN_ANNOTATIONS = ("dra.test/*",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +80,7 @@ def _containerd_words(layout: Layout, runc: Path) -> dict[str, Any]:
     return {
         "version": 3,
         "root": str(layout.storage),
-        # Below /run, which belongs to the node and is empty after a reboot: containers do not survive it.
-        "state": "/run/containerd",
+        "state": str(STATE),
         "grpc.address": str(layout.socket),
         "disabled_plugins": ["io.containerd.nri.v1.nri", "io.containerd.tracing.processor.v1.otlp"],
         f"{images}.snapshotter": "overlayfs",
@@ -86,6 +93,8 @@ def _containerd_words(layout: Layout, runc: Path) -> dict[str, Any]:
         f"{runtime}.cni.conf_dir": str(layout.cni),
         f"{runtime}.cni.use_internal_loopback": True,
         f"{runc_table}.runtime_type": "io.containerd.runc.v2",
+        # Those of scripted device plugins, so that they are in the configuration of the container.
+        f"{runc_table}.container_annotations": list(_SHOWN_ANNOTATIONS),
         f"{runc_table}.options.BinaryName": str(runc),
         f"{runc_table}.options.SystemdCgroup": False,
     }
@@ -101,7 +110,13 @@ def cni() -> bytes:
     return orjson.dumps({"cniVersion": "1.0.0", "name": "none", "plugins": [{"type": CNI_PLUGIN}]})
 
 
-def kubelet(layout: Layout, *, cgroup_root: str, feature_gates: Mapping[str, bool] | None = None) -> dict[str, Any]:
+def kubelet(
+    layout: Layout,
+    *,
+    cgroup_root: str,
+    feature_gates: Mapping[str, bool] | None = None,
+    topology: Topology | None = None,
+) -> dict[str, Any]:
     """The kubelet's configuration file."""
     never = {"memory.available": "0%", "nodefs.available": "0%", "nodefs.inodesFree": "0%"}
     return {
@@ -131,7 +146,13 @@ def kubelet(layout: Layout, *, cgroup_root: str, feature_gates: Mapping[str, boo
         "serializeImagePulls": False,
         "logging": {"format": "json", "verbosity": 4, "flushFrequency": "100ms"},
         **({"featureGates": dict(feature_gates)} if feature_gates else {}),
+        **(_topology_manager(topology) if topology is not None and topology.policy != NONE else {}),
     }
+
+
+def _topology_manager(topology: Topology) -> dict[str, Any]:
+    options = {"topologyManagerPolicyOptions": dict(topology.options)} if topology.options else {}
+    return {"topologyManagerPolicy": topology.policy, "topologyManagerScope": topology.scope, **options}
 
 
 def kubelet_flags(layout: Layout, *, node: str, kubeconfig: Path) -> Sequence[str]:

@@ -20,12 +20,14 @@ func (w *words) Set(value string) error { *w = append(*w, value); return nil }
 //
 //	-hide DIR         mounts an empty file system over a folder that kubelet or containerd would write to
 //	-keep DIR         keeps a folder visible although its parent is hidden
+//	-bind FROM=TO     shows a folder at a path that a program has built in; both are folders, TO is made
 //	-value FILE=TEXT  makes a kernel setting read as TEXT, so that the machine's own setting is not changed
 func initialise(arguments []string) error {
-	var hide, keep, values words
+	var hide, keep, bind, values words
 	flags := flag.NewFlagSet("init", flag.ContinueOnError)
 	flags.Var(&hide, "hide", "folder")
 	flags.Var(&keep, "keep", "folder")
+	flags.Var(&bind, "bind", "from=to")
 	flags.Var(&values, "value", "file=text")
 	if err := flags.Parse(arguments); err != nil {
 		return err
@@ -61,6 +63,15 @@ func initialise(arguments []string) error {
 			return fmt.Errorf("keeping %s: %w", path, err)
 		}
 		file.Close()
+	}
+	for _, pair := range bind {
+		from, to, _ := strings.Cut(pair, "=")
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			return err
+		}
+		if err := syscall.Mount(from, to, "", syscall.MS_BIND|syscall.MS_REC, ""); err != nil {
+			return fmt.Errorf("showing %s at %s: %w", from, to, err)
+		}
 	}
 	scratch, err := os.MkdirTemp("/run", "kernel-settings-")
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"io/fs"
 	"os"
 	"os/signal"
@@ -38,8 +39,14 @@ type sight struct {
 	Groups  []int             `json:"groups"`
 }
 
-// show prints what a process in this container sees, in one line, and waits for SIGTERM.
-func show([]string) error {
+// show prints what a process in this container sees, in one line, and waits for SIGTERM, or ends at once with -once, as an
+// init container does.
+func show(arguments []string) error {
+	flags := flag.NewFlagSet("show", flag.ContinueOnError)
+	once := flags.Bool("once", false, "end at once")
+	if err := flags.Parse(arguments); err != nil {
+		return err
+	}
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, syscall.SIGTERM, syscall.SIGINT)
 	seen := sight{Sight: "container", Env: map[string]string{}, Devices: devices("/dev"), Mounts: mounts()}
@@ -51,7 +58,9 @@ func show([]string) error {
 	if err := json.NewEncoder(os.Stdout).Encode(seen); err != nil {
 		return err
 	}
-	<-ended
+	if !*once {
+		<-ended
+	}
 	return nil
 }
 
