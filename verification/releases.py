@@ -26,6 +26,7 @@ _COMPONENTS = {
     "kube-apiserver": {"control-plane"},
     "kube-controller-manager": {"claim-controller", "taint-eviction"},
     "kube-scheduler": {"scheduler", "binder"},
+    "kubelet": {"kubelet"},
 }
 """The components of the rules that count for a program. Its run also judges the components beside it."""
 
@@ -34,9 +35,9 @@ _HEAD = """# Kubernetes releases side by side
 <!-- Written by `python -m verification verify --write` from verification/release_verdicts.json; do not edit. -->
 
 Kubernetes' own programs of four releases, built from their Go modules and judged on etcd and the API server of their
-release. The rules are the same ones; a rule whose feature a release lacks, or has off, does not bind it. Reasons for
-what is broken are in `verification/third_party/expected/`, and for 1.36 and 1.37 also on the page
-[third-party results](third-party-results.md).
+release, the kubelet with containerd. The rules are the same ones; a rule whose feature a release lacks, or has off,
+does not bind it. Reasons for what is broken are in `verification/third_party/expected/`, and for 1.36 and 1.37 also on
+the page [third-party results](third-party-results.md).
 
 ```sh
 make third-party-all

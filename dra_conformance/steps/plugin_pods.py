@@ -141,11 +141,14 @@ def _(world: World, node: str, capacity: int, resource: str, allocatable: int) -
 def _(world: World, node: str, capacity: int, resource: str, allocatable: int) -> None:
     """The Node object has this capacity and this allocatable once everything has settled."""
     wanted = [str(capacity), str(allocatable)]
-    world.stays(
-        f"{resource} of {node}",
-        lambda: ((seen := counts(world, node, resource)) == wanted, seen),
-        expected=wanted,
-    )
+
+    def look() -> Seen[list[Any]]:
+        seen = counts(world, node, resource)
+        return seen == wanted, seen
+
+    # A kubelet writes its Node only now and then.
+    world.wait(lambda: (look()[0], ""))
+    world.stays(f"{resource} of {node}", look, expected=wanted)
 
 
 @then('node "{node}" does not have "{resource}"')

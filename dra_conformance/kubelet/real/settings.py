@@ -134,6 +134,9 @@ def kubelet(
         "clusterDNS": ["198.18.0.10"],
         # How soon a failed Prepare is tried again: one to one and a half times this long. The default is a minute.
         "syncFrequency": "5s",
+        # How soon the counts of devices are in the Node; the report that nothing has changed keeps its default.
+        "nodeStatusUpdateFrequency": "1s",
+        "nodeStatusReportFrequency": "5m",
         "cgroupDriver": "cgroupfs",
         "cgroupRoot": cgroup_root,
         # Refused by default since 1.35; no scenario depends on it.
