@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -18,6 +19,14 @@ class Gates:
     resource_health_status: bool = True
     resource_health_status_message: bool = True
     optional_node_operations: bool = False
+
+
+GATES: Mapping[str, str] = {
+    "ResourceHealthStatus": "resource_health_status",
+    "ResourceHealthStatusMessage": "resource_health_status_message",
+    "DRAOptionalNodeOperations": "optional_node_operations",
+}
+"""The fields of `Gates` by the names of the gates."""
 
 
 @dataclass(frozen=True, slots=True)

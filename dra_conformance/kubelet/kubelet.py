@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from dra_api.client import KubeClient
@@ -19,12 +20,12 @@ from dra_conformance.core.events import KubeletState
 from dra_conformance.core.process import ManagedProcess
 from dra_conformance.kubelet.calls import PluginHandle, PluginInstance
 from dra_conformance.kubelet.cdi import cdi_folders
-from dra_conformance.kubelet.claim_cache import ClaimCache, ClaimRecord
+from dra_conformance.kubelet.claim_cache import FILE_NAME, ClaimCache, ClaimRecord
 from dra_conformance.kubelet.claims import ClaimManager
 from dra_conformance.kubelet.container_view import ContainerView
 from dra_conformance.kubelet.device_life import DeviceLife
 from dra_conformance.kubelet.errors import KubeletError, SettingsRefused
-from dra_conformance.kubelet.gates import Gates, Timing
+from dra_conformance.kubelet.gates import GATES, Gates, Timing
 from dra_conformance.kubelet.health import DeviceKey, HealthWatcher
 from dra_conformance.kubelet.plugins import PluginManager
 from dra_conformance.kubelet.pod_resources import NodePodResources
@@ -99,6 +100,15 @@ class Kubelet:
         self._labels = dict(labels or {})
         self._life_lock = threading.RLock()
         self._life: _Life | None = None
+
+    def set_gate(self, name: str, on: bool) -> None:
+        """Turn one of GATES on or off. Set it before `start`."""
+        self.gates = replace(self.gates, **{GATES[name]: on})
+
+    @property
+    def claim_checkpoint(self) -> Path:
+        """The file with the records of claims."""
+        return self.state_dir / FILE_NAME
 
     # -- life ------------------------------------------------------------------------------------------------------
 

@@ -59,6 +59,15 @@ class NodeKubelet(Protocol):
         ...
 
     @property
+    def claim_checkpoint(self) -> Path:
+        """The file with the records of claims."""
+        ...
+
+    def set_gate(self, name: str, on: bool) -> None:
+        """Turn a feature gate on or off, before `start`."""
+        ...
+
+    @property
     def pod_resources_socket(self) -> Path:
         """The socket of the PodResources API, served with a folder of device plugins."""
         ...

@@ -1033,6 +1033,12 @@ def _(patch: Patch) -> None:
     )
 
 
+@mutant("resource-of-a-claim-counted-at-admission", rule="DP-115b")
+def _(patch: Patch) -> None:
+    """Another pod's resource that a claim serves counts as one of the plugin's devices."""
+    patch.replace("dra_conformance.kubelet.node_fit:COMPARED", ("cpu", "memory", "example.com/gpu"))
+
+
 # -- PodResources ------------------------------------------------------------------------------------------------------
 
 POD_RESOURCES = "dra_conformance.kubelet.pod_resources"

@@ -17,6 +17,7 @@ from dra_conformance.core.errors import SpecificationError, Untestable
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.errors import DriverNotRegistered
+from dra_conformance.kubelet.gates import GATES
 from dra_conformance.steps.claims import allocate_by_hand, claim_object
 from dra_conformance.steps.nodes import plain_devices, publish, simulated_driver, slice_object
 from dra_conformance.steps.pods import BY_HAND, by_name, pod_object
@@ -101,17 +102,11 @@ def shown_health(resources: list[Obj]) -> list[str]:
 @given('the kubelet of "{node}" has the gate {gate:word} {state:word}')
 def _(world: World, node: str, gate: str, state: str) -> None:
     """Turn a feature gate of a kubelet that has not started yet `on` or `off`."""
-    fields = {
-        "ResourceHealthStatus": "resource_health_status",
-        "ResourceHealthStatusMessage": "resource_health_status_message",
-        "DRAOptionalNodeOperations": "optional_node_operations",
-    }
-    if gate not in fields:
-        raise SpecificationError(f"the kubelet's gate is one of {', '.join(fields)}, not {gate}")
+    if gate not in GATES:
+        raise SpecificationError(f"the kubelet's gate is one of {', '.join(GATES)}, not {gate}")
     if state not in ("on", "off"):
         raise SpecificationError(f"a gate is on or off, not {state}")
-    kubelet = world.node(node).harness_kubelet
-    kubelet.gates = dataclasses.replace(kubelet.gates, **{fields[gate]: state == "on"})
+    world.node(node).kubelet.set_gate(gate, state == "on")
 
 
 @given('node "{node}" running a driver that reports the health of {count:d} devices')

@@ -12,7 +12,6 @@ from dra_conformance.core.errors import SpecificationError
 from dra_conformance.core.values import expectation
 from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
-from dra_conformance.kubelet.claim_cache import FILE_NAME
 from dra_conformance.steps.cdi import claim_records, given_ids
 from dra_conformance.steps.claim_holders import reserve
 from dra_conformance.steps.claims import pod_consumer
@@ -128,7 +127,8 @@ def _(world: World, pod: str, claim: str, datatable: list[list[str]]) -> None:
 @when('a kubelet starts on "{node}"')
 def _(world: World, node: str) -> None:
     """Start the node's kubelet. `the kubelet of "n1" has started` checks the outcome."""
-    if world.has_real_kubelet:  # it may lack something on this machine, which is not its fault
+    # It may lack something on this machine, which is not its fault; one that has run already lacks nothing.
+    if world.has_real_kubelet and not world.node(node).kubelet_has_run:
         world.node(node).start_kubelet()
         return
     start = world.state(Start)
@@ -157,7 +157,7 @@ def _(world: World, node: str, text: str) -> None:
 @when('"{old}" in the checkpoint of the kubelet of "{node}" is replaced by "{new}"')
 def _(world: World, old: str, node: str, new: str) -> None:
     """Change the text of the checkpoint of a stopped kubelet; its checksum stays."""
-    file = world.node(node).harness_kubelet.state_dir / FILE_NAME
+    file = world.node(node).kubelet.claim_checkpoint
     file.write_text(file.read_text(encoding="utf-8").replace(old, new))
 
 

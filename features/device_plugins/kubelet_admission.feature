@@ -262,7 +262,7 @@ Feature: The kubelet allocates devices when it admits a pod
     When pod "large" is bound by hand to "n1"
     Then pod "large" is not admitted [DP-069]
 
-  @DP-115
+  @DP-115 @DP-115b
   Scenario: The kubelet leaves a resource that a claim serves to the driver
     Given a scripted device plugin "gpu" on "n1" with 1 devices of "example.com/gpu"
     And a scripted driver "sim" on "n1"
@@ -275,10 +275,10 @@ Feature: The kubelet allocates devices when it admits a pod
       | container | resource        | request |
       | main      | example.com/gpu | main    |
     When pod "claimed" is bound by hand to "n1"
-    Then pod "claimed" reaches phase Running
-    And the scripted device plugin "gpu" has received 0 Allocate calls
+    Then pod "claimed" reaches phase Running [DP-115]
+    And the scripted device plugin "gpu" has received 0 Allocate calls [DP-115]
     When pod "plain" with 1 of "example.com/gpu" is bound by hand to "n1"
-    Then pod "plain" on "n1" has the devices "gpu-0" of "gpu"
+    Then pod "plain" on "n1" has the devices "gpu-0" of "gpu" [DP-115b]
 
   @DP-006 @DP-066 @DP-082
   Scenario: PreStartContainer comes before every start of a container, Allocate only once

@@ -76,9 +76,10 @@ Feature: The kubelet keeps claims of several pods and drivers apart
     Then pod "second" reaches phase Running
     And the scripted driver "sim" has received in this order: Prepare a, Unprepare a, Prepare a
 
-  @DRA-275 @needs:own-kubelet
+  @DRA-275
   Scenario Outline: A claim is unprepared when the containers of its pod end: <phase>
-    Given a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
+    Given new pods have the restart policy "Never"
+    And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a"
     And a pod "beside" with the reserved claims "a"
     When pod "train" is bound by hand to "n1"

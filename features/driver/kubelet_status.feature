@@ -113,7 +113,7 @@ Feature: The kubelet reports its node and the pods that use claims
       | status.conditions[type=Ready][0].status                          | "False"              |
       | status.conditions[type=Ready][0].reason                          | ContainersNotReady   |
 
-  @DRA-271 @DRA-265b @needs:own-kubelet
+  @DRA-271 @DRA-265b
   Scenario: Init containers and sidecars get the devices of their requests
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
@@ -140,7 +140,7 @@ Feature: The kubelet reports its node and the pods that use claims
       | status.initContainerStatuses[0].state.terminated.reason     | Completed      |
       | status.initContainerStatuses[1].state.running.startedAt     | set            |
 
-  @DRA-275b @needs:own-kubelet @needs:virtual-clock
+  @DRA-275b @needs:virtual-clock
   Scenario: The status of a deleted pod says whether its containers ran
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
@@ -179,7 +179,7 @@ Feature: The kubelet reports its node and the pods that use claims
     Then the Pod "train" is gone
     And the Pod "waiting" is gone
 
-  @DRA-280b @needs:own-kubelet
+  @DRA-280b
   Scenario: A kubelet with a damaged checkpoint does not start
     Given node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
@@ -198,9 +198,10 @@ Feature: The kubelet reports its node and the pods that use claims
     Then the Pod "train" is gone
     And the scripted driver "sim" receives one Unprepare call for "a"
 
-  @DRA-275b @needs:own-kubelet
+  @DRA-275b
   Scenario Outline: The status of a pod whose containers ended: <phase>
-    Given node "n1" with a kubelet
+    Given new pods have the restart policy "Never"
+    And node "n1" with a kubelet
     And a scripted driver "sim" on "n1"
     And a ResourceClaim "a" allocated to the scripted driver "sim" on "n1"
     And a pod "train" with the reserved claims "a" and the containers:

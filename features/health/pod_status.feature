@@ -365,7 +365,7 @@ Feature: The pod status shows the health of devices
     When device "dev-0" of "n1" is reported Unhealthy with {message: x, letters: 600, letter: é}
     Then pod "train" shows a health message like "xé{510}[.]{3}" for "claim:train"
 
-  @DRA-299 @needs:own-kubelet
+  @DRA-299
   Scenario: The pod status has no health messages without the feature gate for messages
     Given the kubelet of "n1" has the gate ResourceHealthStatusMessage off
     And node "n1" running a driver that reports the health of 1 devices
@@ -392,7 +392,7 @@ Feature: The pod status shows the health of devices
     And pod "train" reaches phase Running
     And claim "train" is allocated the devices "dev-0"
 
-  @DRA-302 @needs:own-kubelet
+  @DRA-302
   Scenario: The pod status has no health without the feature gate
     Given the kubelet of "n1" has the gate ResourceHealthStatus off
     And node "n1" running a driver that reports the health of 1 devices

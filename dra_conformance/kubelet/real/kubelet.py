@@ -101,6 +101,15 @@ class RealKubelet:
         self._follower: LogFollower | None = None
         self.plugins = RealPlugins(self._alive, folder=self.registration_dir, record=self._record)
 
+    def set_gate(self, name: str, on: bool) -> None:
+        """Turn a feature gate on or off. Set it before `start`."""
+        self._gates[name] = on
+
+    @property
+    def claim_checkpoint(self) -> Path:
+        """The file with the records of claims."""
+        return self.root / FILE_NAME
+
     @property
     def pod_resources_socket(self) -> Path:
         """The socket of the PodResources API."""
@@ -114,9 +123,13 @@ class RealKubelet:
     # -- life ------------------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the node if it is off, and the kubelet; return when the Node is ready. Raises KubeletError."""
+        """Start the node if it is off, and the kubelet; return when the Node is ready. Raises KubeletError.
+
+        A node that was on stays on if its kubelet does not start.
+        """
         if self._process is not None:
             return
+        was_on = self._namespace is not None
         served = () if self.device_plugins_dir is None else (self.device_plugins_dir,)
         for folder in (self.root, self.registration_dir, self.plugins_dir, *self.cdi_roots, *served):
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -124,7 +137,10 @@ class RealKubelet:
             self._power_on()
             self._launch()
         except BaseException:
-            self.end()
+            if was_on:
+                self.stop()
+            else:
+                self.end()
             raise
 
     def stop(self) -> None:
@@ -203,8 +219,8 @@ class RealKubelet:
     def finish_pod(self, namespace: str, name: str, phase: Phase) -> None:
         """Let a pod's containers end once they run; its restart policy must be Never. Raises KubeletError."""
         self.wait_running(namespace, name, _RUNNING_AT_LEAST)
-        # The program of a container ends with 0 on SIGTERM.
-        self._signal_containers(namespace, name, "SIGTERM" if phase == "Succeeded" else "SIGKILL")
+        # The program of a container ends with 0 or 1.
+        self._signal_containers(namespace, name, "SIGTERM" if phase == "Succeeded" else "SIGUSR1")
 
     def restart_containers(self, namespace: str, name: str) -> None:
         """End a pod's containers, which the kubelet starts again. Raises KubeletError."""
@@ -213,7 +229,7 @@ class RealKubelet:
 
     def claims(self) -> list[ClaimRecord]:
         """The kubelet's records of claims, read from its checkpoint. Raises CheckpointCorrupt."""
-        path = self.root / FILE_NAME
+        path = self.claim_checkpoint
         return read_checkpoint(path) if path.exists() else []
 
     # -- inside ----------------------------------------------------------------------------------------------------

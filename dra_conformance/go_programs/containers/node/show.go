@@ -39,8 +39,8 @@ type sight struct {
 	Groups  []int             `json:"groups"`
 }
 
-// show prints what a process in this container sees, in one line, and waits for SIGTERM, or ends at once with -once, as an
-// init container does.
+// show prints what a process in this container sees, in one line, and waits for SIGTERM, or for SIGUSR1, which ends it with
+// an error. With -once it ends at once, as an init container does.
 func show(arguments []string) error {
 	flags := flag.NewFlagSet("show", flag.ContinueOnError)
 	once := flags.Bool("once", false, "end at once")
@@ -48,7 +48,7 @@ func show(arguments []string) error {
 		return err
 	}
 	ended := make(chan os.Signal, 1)
-	signal.Notify(ended, syscall.SIGTERM, syscall.SIGINT)
+	signal.Notify(ended, syscall.SIGTERM, syscall.SIGINT, syscall.SIGUSR1)
 	seen := sight{Sight: "container", Env: map[string]string{}, Devices: devices("/dev"), Mounts: mounts()}
 	for _, pair := range os.Environ() {
 		name, value, _ := strings.Cut(pair, "=")
@@ -58,8 +58,8 @@ func show(arguments []string) error {
 	if err := json.NewEncoder(os.Stdout).Encode(seen); err != nil {
 		return err
 	}
-	if !*once {
-		<-ended
+	if !*once && <-ended == syscall.SIGUSR1 {
+		os.Exit(1)
 	}
 	return nil
 }
