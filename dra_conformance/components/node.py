@@ -99,8 +99,6 @@ class ScenarioNode:
         self._prepared_refs: dict[str, ClaimRef] = {}
         self._bind_files: list[bind_files.BindFiles] = []
         self._deployments: Deployments | None = None
-        self.kubelet_has_run = False
-        """Whether `start_kubelet` has succeeded once."""
         self.kubelet: NodeKubelet
         if world.has_real_kubelet and not plain:
             self.kubelet = real_kubelet(world, self.name, self.root, log=self._record)
@@ -223,7 +221,6 @@ class ScenarioNode:
             self.kubelet.start()
         except KubeletError as error:
             raise Untestable(f"the kubelet of {self.alias} does not start: {error}") from error
-        self.kubelet_has_run = True
 
     def start_driver(self, *, as_process: bool = False) -> None:
         """Start the driver under test with the node's `flags`; `wait_driver` waits until it is registered.

@@ -14,6 +14,10 @@ class RegistrationRefused(KubeletError):
     """The kubelet cannot take a plugin: its type, name, versions or endpoint are wrong, or it does not answer."""
 
 
+class KubeletEnded(KubeletError):
+    """The kubelet's program has ended by itself."""
+
+
 class DriverNotRegistered(KubeletError):
     """No instance of a driver is registered with this kubelet (rule DRA-273), or none was in time."""
 

@@ -83,17 +83,22 @@ def _(world: World, pod: str, node: str) -> None:
 
 @when('the device checkpoint of "{node}" is {what}')
 def _(world: World, node: str, what: str) -> None:
-    """The file of a stopped kubelet: `damaged` (other content, old checksum), `cut` or `removed`."""
+    """The file of a stopped kubelet: `damaged` (other content, old checksum) or `cut`."""
     file = world.node(node).device_plugins_dir / FILE_NAME
     match what:
         case "damaged":
             file.write_text(file.read_text(encoding="utf-8").replace("PodUID", "PodUid"), encoding="utf-8")
         case "cut":
             file.write_bytes(file.read_bytes()[:20])
-        case "removed":
-            file.unlink()
         case _:
             raise SpecificationError(f"{world.scenario.where}: a checkpoint cannot be {what}")
+
+
+@when('the folder of device plugins of "{node}" is emptied')
+def _(world: World, node: str) -> None:
+    """Remove the checkpoint and all sockets of the folder, as of a node that was created anew."""
+    for path in world.node(node).device_plugins_dir.iterdir():
+        path.unlink()
 
 
 @given('the folder of device plugins of "{node}" has the file "{name}"')

@@ -70,10 +70,10 @@ Feature: Devices of plugins over restarts of the kubelet
     And pod "other" reaches phase Running
     # No plugin has listed devices then.
     When the kubelet of "n1" is rebooted
+    # A kubelet may look for claims of pods that have ended once a minute, and report their phase after that.
+    And 61 seconds pass
     Then pod "train" is not admitted
-    # A kubelet may look for claims of pods that have ended once a minute.
-    When 61 seconds pass
-    Then the scripted driver "sim" receives one Unprepare call for "a"
+    And the scripted driver "sim" receives one Unprepare call for "a"
     And every Unprepare call of the scripted driver "sim" is for "a"
 
   @DP-047
@@ -92,9 +92,10 @@ Feature: Devices of plugins over restarts of the kubelet
       | cut     |
 
   @DP-048
+  # A kubelet takes a node for a new one if the folder has no file at all.
   Scenario: Without a checkpoint the node has no devices before a plugin lists them
     When the kubelet of "n1" is stopped
-    And the device checkpoint of "n1" is removed
+    And the folder of device plugins of "n1" is emptied
     And a kubelet starts on "n1"
     Then node "n1" has 0 of "example.com/gpu", 0 allocatable
     When the scripted device plugin "gpu" starts again

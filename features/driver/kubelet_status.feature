@@ -190,7 +190,7 @@ Feature: The kubelet reports its node and the pods that use claims
     When the kubelet of "n1" is stopped
     And "ClaimName" in the checkpoint of the kubelet of "n1" is replaced by "ClaimUIDs"
     And a kubelet starts on "n1"
-    Then the kubelet of "n1" has not started, and the error says "checksum"
+    Then the kubelet of "n1" has not started, and the error says "dra_manager_state"
     When "ClaimUIDs" in the checkpoint of the kubelet of "n1" is replaced by "ClaimName"
     And a kubelet starts on "n1"
     Then the kubelet of "n1" has started

@@ -22,7 +22,7 @@ from dra_conformance.kubelet.calls import PluginHandle
 from dra_conformance.kubelet.cdi import cdi_folders
 from dra_conformance.kubelet.claim_cache import FILE_NAME, ClaimRecord, read_checkpoint
 from dra_conformance.kubelet.container_view import ContainerView
-from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletError
+from dra_conformance.kubelet.errors import DriverNotRegistered, KubeletEnded, KubeletError
 from dra_conformance.kubelet.pod_status import Phase
 from dra_conformance.kubelet.real import cgroups, container_probe, numa, settings
 from dra_conformance.kubelet.real.cgroups import NodeCgroups
@@ -300,7 +300,8 @@ class RealKubelet:
 
         if not self._wait(ready, _READY_TIMEOUT) or not process.running:
             how = "is not ready" if process.running else f"ended with exit code {process.exit_code}"
-            raise KubeletError(f"the kubelet of {self.node_name} {how}; last output: {process.last_lines(3)}")
+            problem = f"the kubelet of {self.node_name} {how}; last output: {process.last_lines(3)}"
+            raise KubeletError(problem) if process.running else KubeletEnded(problem)
 
     def _node_ready(self) -> bool:
         node = self._client.find(NODES, self.node_name)
