@@ -17,12 +17,12 @@ Feature: The node shows the devices of plugins
     Then node "n1" has 4 of "example.com/gpu", 1 allocatable [DP-020]
     When the scripted device plugin "gpu" lists "gpu-0 Healthy, gpu-0 Healthy, gpu-1 Healthy"
     Then node "n1" has 2 of "example.com/gpu", 2 allocatable [DP-021]
-    When the scripted device plugin "gpu" lists "gpu-0 Healthy, gpu-0 Unhealthy, gpu-1 Unhealthy, gpu-1 Healthy, gpu-2 Healthy"
-    Then node "n1" has 3 of "example.com/gpu", 1 allocatable [DP-022]
     When the scripted device plugin "gpu" lists nothing
     Then node "n1" has 0 of "example.com/gpu", 0 allocatable [DP-031]
     When the scripted device plugin "gpu" lists "gpu-0 Healthy, gpu-1 Healthy"
     Then node "n1" has 2 of "example.com/gpu", 2 allocatable [DP-027]
+    When the scripted device plugin "gpu" lists "gpu-0 Healthy, gpu-0 Unhealthy, gpu-1 Unhealthy, gpu-1 Healthy, gpu-2 Healthy"
+    Then node "n1" has 3 of "example.com/gpu", 1 allocatable [DP-022]
 
   @DP-019b @needs:faults
   Scenario: The counts of devices are written although the API server refuses them once
@@ -76,6 +76,21 @@ Feature: The node shows the devices of plugins
     When the scripted device plugin "gpu" lists "gpu-0 Healthy, gpu-1 Healthy, gpu-2 Healthy"
     And pod "b" with 1 of "example.com/gpu" is bound by hand to "n1"
     Then pod "b" is not admitted
+
+  @DP-036 @needs:virtual-clock
+  Scenario: A plugin that returns has its devices back
+    Given pod "a" with 1 of "example.com/gpu" is bound by hand to "n1"
+    And the devices of "gpu" of pod "a" on "n1" are remembered
+    When the scripted device plugin "gpu" ends
+    And 60 seconds pass
+    Then node "n1" has 3 of "example.com/gpu", 0 allocatable
+    When the scripted device plugin "gpu" starts again
+    Then node "n1" has 3 of "example.com/gpu", 3 allocatable
+    And pod "a" on "n1" has its devices of "gpu" from before
+    When pod "b" with 3 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "b" is not admitted
+    When pod "c" with 2 of "example.com/gpu" is bound by hand to "n1"
+    Then pod "c" reaches phase Running
 
   @DP-034 @DP-035 @DP-036 @needs:virtual-clock
   Scenario: A resource without a plugin is dropped after five minutes

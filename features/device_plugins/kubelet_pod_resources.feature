@@ -38,7 +38,7 @@ Feature: The kubelet shows the devices of pods in the PodResources API
     And PodResources of "n1" lists only the pods "plain, train" [DP-098]
     And Get of pod "side" in PodResources of "n1" fails [DP-102]
 
-  @DP-105 @DP-106 @DP-107
+  @DP-105 @DP-107
   Scenario: PodResources lists devices of plugins and of claims of each container
     Given a scripted driver "sim" on "n1"
     And the scripted device plugin "gpu" lists "gpu-7 Healthy"
@@ -56,7 +56,6 @@ Feature: The kubelet shows the devices of pods in the PodResources API
       | both | claims    |                       | a=dev-a-x, a=dev-a-y   |
       | both | plugin    | example.com/gpu=gpu-7 |                        |
       | both | another   |                       | b=dev-b-gpu            |
-    And each device of claim "a" in PodResources of "n1" has its driver, its pool and its own CDI device [DP-106]
     When pod "both" is deleted
     Then the Pod "both" is gone [DP-105]
     And PodResources of "n1" lists the containers: [DP-105]
@@ -111,6 +110,15 @@ Feature: The kubelet shows the devices of pods in the PodResources API
       | pod | container | devices | claims |
     And claim "a" is deallocated
     And the ResourceClaim "a" has "status.devices" null
+
+  @DP-106
+  Scenario: PodResources lists each device of a claim with its own CDI device
+    Given a scripted driver "sim" on "n1"
+    And a ResourceClaim "a" with requests "x, y" allocated to the scripted driver "sim" on "n1"
+    And a pod "both" with the reserved claims "a"
+    When pod "both" is bound by hand to "n1"
+    Then pod "both" reaches phase Running
+    And each device of claim "a" in PodResources of "n1" has its driver, its pool and its own CDI device
 
   @DRA-282
   Scenario: PodResources has the share ids of devices, also after a restart of the kubelet

@@ -42,17 +42,17 @@ Feature: The kubelet registers device plugins
     And node "n1" has 2 of "example.com/gpu", 2 allocatable [DP-007]
     And the scripted device plugin "gpu" has received GetDevicePluginOptions before ListAndWatch [DP-002]
 
-  @DP-010 @DP-034
+  @DP-010
   Scenario: A plugin that is connected is not connected twice
     Given a scripted device plugin "gpu" on "n1" with 2 devices of "example.com/gpu"
     When the scripted device plugin "gpu" registers
-    Then Register of the scripted device plugin "gpu" failed [DP-010]
+    Then Register of the scripted device plugin "gpu" failed
     When the scripted device plugin "gpu" lists "gpu-0 Healthy"
-    Then node "n1" has 1 of "example.com/gpu", 1 allocatable [DP-010]
+    Then node "n1" has 1 of "example.com/gpu", 1 allocatable
     When the scripted device plugin "gpu" ends
-    Then node "n1" has 1 of "example.com/gpu", 0 allocatable [DP-034]
+    Then node "n1" has 1 of "example.com/gpu", 0 allocatable
     When the scripted device plugin "gpu" starts again
-    Then node "n1" has 1 of "example.com/gpu", 1 allocatable [DP-010]
+    Then node "n1" has 1 of "example.com/gpu", 1 allocatable
 
   @DP-011 @DP-012 @DP-013
   Scenario: Of two plugins of a resource the newest is called
