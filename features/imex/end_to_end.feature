@@ -38,7 +38,8 @@ Feature: From a ComputeDomain to a channel in a container
     Then pods "rank-0" and "rank-1" are bound to different nodes
     And the ComputeDomain "job" has "status.status" Ready
 
-  @NV-362 @NV-449 @NV-350
+  # The step writes the status of the daemons' pods, which a real kubelet writes too.
+  @NV-362 @NV-449 @NV-350 @needs:own-kubelet
   Scenario: The workers of a job run although one of its nodes joins late and another one fails
     Given the DeviceClass of IMEX channels
     And 3 nodes running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
