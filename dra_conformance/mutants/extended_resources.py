@@ -268,7 +268,7 @@ _LEDGER = f"{_SCHEDULER}.claim_ledger:ClaimLedger"
 _INDEX = f"{_SCHEDULER}.extended_index:ExtendedIndex"
 
 
-@mutant("extended-claims-free-after-restart", rule="DRA-249b", scheduler="reference:publish=direct")
+@mutant("extended-claims-free-after-restart", rule="DRA-239", scheduler="reference:publish=direct")
 def _(patch: Patch) -> None:
     """A scheduler counts the claims for extended resources that it has made itself, and none from before its start."""
     seen: dict[Any, Any] = {}
@@ -285,7 +285,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_LEDGER}.set_status", make)
 
 
-@mutant("class-of-a-resource-kept-over-restart", rule="DRA-249b")
+@mutant("class-of-a-resource-kept-over-restart", rule="DRA-248")
 def _(patch: Patch) -> None:
     """The class that provided a resource first provides it for ever, also after a restart."""
     kept: dict[str, str] = {}
@@ -300,7 +300,7 @@ def _(patch: Patch) -> None:
     patch.wrap(f"{_INDEX}.class_of", make)
 
 
-@mutant("interrupted-claim-kept-after-restart", rule="DRA-249b", scheduler="reference:publish=direct")
+@mutant("interrupted-claim-kept-after-restart", rule="DRA-247", scheduler="reference:publish=direct")
 def _(patch: Patch) -> None:
     """A claim that exists when the scheduler starts is not found as the claim of an earlier attempt."""
 

@@ -143,8 +143,6 @@ Feature: Extended resources backed by devices
     And pod "early" keeps one claim
     And the extended resource claim of pod "early" is allocated the devices "dev-0"
     And the ResourceClaim of pod "early" has "spec.devices.requests[*].exactly.deviceClassName" [$(class:b)]
-    When a pod "implicit" requesting {deviceclass.resource.kubernetes.io/$(class:b): 2} is created
-    Then the extended resource claim of pod "implicit" is allocated the devices "dev-1, dev-2"
 
   @DRA-244
   Scenario: An init container shares the devices of later containers and adds missing ones
@@ -330,29 +328,29 @@ Feature: Extended resources backed by devices
       | answers 409 to       | status updates of ResourceClaim |
       | answers 403 to       | bindings of Pod                 |
 
-  @DRA-249b @needs:restartable-scheduler
+  @DRA-239 @DRA-249 @needs:restartable-scheduler
   Scenario: After a restart of the scheduler, claims for extended resources stay, and waiting pods are scheduled
     Given node "n1" with 4 devices
     And a DeviceClass "accelerator" for those devices with extended resource "$(suffix).dra.test/gpu"
     And a pod "one" requesting {$(suffix).dra.test/gpu: 2}
-    Then the extended resource claim of pod "one" is allocated the devices "dev-0, dev-1"
-    And pod "one" is bound to "n1"
+    Then the extended resource claim of pod "one" is allocated the devices "dev-0, dev-1" [DRA-239]
+    And pod "one" is bound to "n1" [DRA-239]
     When a pod "two" requesting {$(suffix).dra.test/gpu: 3} is created
-    Then pod "two" stays unbound
+    Then pod "two" stays unbound [DRA-249]
     When the scheduler is started again
     And a pod "three" requesting {$(suffix).dra.test/gpu: 1} is created
-    Then the extended resource claim of pod "three" is allocated the devices "dev-2"
-    And pod "three" is bound to "n1"
-    And pod "two" stays unbound
-    And pod "two" has no claim
-    And pod "one" keeps one claim
-    And the extended resource claim of pod "one" is allocated the devices "dev-0, dev-1"
+    Then the extended resource claim of pod "three" is allocated the devices "dev-2" [DRA-239]
+    And pod "three" is bound to "n1" [DRA-239]
+    And pod "two" stays unbound [DRA-249]
+    And pod "two" has no claim [DRA-249]
+    And pod "one" keeps one claim [DRA-239]
+    And the extended resource claim of pod "one" is allocated the devices "dev-0, dev-1" [DRA-239]
     When pod "one" is force-deleted
-    Then the extended resource claim of pod "two" is allocated the devices "dev-0, dev-1, dev-3"
-    And pod "two" is bound to "n1"
-    And the status of pod "two" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu"
+    Then the extended resource claim of pod "two" is allocated the devices "dev-0, dev-1, dev-3" [DRA-239]
+    And pod "two" is bound to "n1" [DRA-239]
+    And the status of pod "two" maps container "main" to [container-0-request-0] of "$(suffix).dra.test/gpu" [DRA-239]
 
-  @DRA-249b @needs:restartable-scheduler
+  @DRA-248 @needs:restartable-scheduler
   Scenario: A scheduler that starts uses the class that provides the resource then
     Given node "n1" with 3 devices
     And a DeviceClass "first" for those devices with extended resource "$(suffix).dra.test/gpu"
@@ -368,7 +366,7 @@ Feature: Extended resources backed by devices
     And the extended resource claim of pod "late" is allocated the devices "dev-1, dev-2"
     And the ResourceClaim of pod "early" has "spec.devices.requests[*].exactly.deviceClassName" [$(class:first)]
 
-  @DRA-249b @needs:direct-binding @needs:restartable-scheduler
+  @DRA-247 @needs:direct-binding @needs:restartable-scheduler
   Scenario: A scheduler that starts replaces the claim of an attempt that its stop has interrupted
     Given the scheduler binds pods itself
     And node "n1" with 2 devices
