@@ -123,7 +123,7 @@ def no_limits_of_whole_devices(case: Obj) -> None:
     wanted = {name for request in _requests(case) for name in (request.get("capacity") or {}).get("requests") or {}}
     for device in _devices(case):
         if not device.get("allowMultipleAllocations"):
-            device["capacity"] = (device.get("capacity") or {}) | {name: {"value": "1Ei"} for name in wanted}
+            device["capacity"] = (device.get("capacity") or {}) | {name: {"value": "100E"} for name in wanted}
 
 
 def no_fields_of_nodes(case: Obj) -> None:
@@ -140,11 +140,14 @@ def no_fields_of_nodes(case: Obj) -> None:
 
 def no_use_of_the_other_kind(case: Obj) -> None:
     """Nobody has a shared device alone, or shares of one that is no longer shared."""
+    newest: dict[tuple[str, str], int] = {}
+    for pool, generation, _ in pools_of(case):
+        newest[pool] = max(generation, newest.get(pool, generation))
     shared = {
-        (slice_["spec"]["driver"], slice_["spec"]["pool"]["name"], device["name"])
-        for slice_ in case["slices"]
+        (*pool, device["name"])
+        for slice_, (pool, generation, _) in zip(case["slices"], pools_of(case), strict=True)
         for device in slice_["spec"].get("devices") or ()
-        if device.get("allowMultipleAllocations")
+        if generation == newest[pool] and device.get("allowMultipleAllocations")
     }
     case["taken"] = [
         result
