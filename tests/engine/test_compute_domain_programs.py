@@ -21,15 +21,17 @@ from command_line import CommandLine
 from polling import wait_until
 
 from deploy.images.components import DAEMON_PROGRAM
+from dra_api.clock import AdvanceableClock
 from dra_conformance.components import pod_credentials
 from dra_conformance.components.daemon_programs import ContainerFiles
+from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.core import assets, features
 from dra_conformance.core.component_spec import ComponentSpec
 from dra_conformance.core.errors import ExitCode, UsageError
 from dra_conformance.core.options import RunOptions
 from dra_conformance.core.rules import Catalogue
 from dra_conformance.doctor import components as doctor
-from dra_conformance.engine import preflight, supported_features
+from dra_conformance.engine import control_planes, preflight, supported_features
 from dra_conformance.engine.world import World
 from dra_conformance.pytest_plugin.dry_run import dry_run
 from dra_conformance.steps import imex_daemons
@@ -194,6 +196,15 @@ def test_the_daemon_of_the_image_runs_in_its_pod(cli: CommandLine) -> None:
     ended = cli.suite("--compute-domain-daemon", daemon, "--profile", "imex", *rules)
     found = {row["id"]: row["status"] for row in ended.report["rules"] if row["id"] in rules}
     assert found == dict.fromkeys(("NV-394", "NV-401", "NV-405"), "passed"), ended.err
+
+
+@pytest.mark.parametrize(("daemon", "without"), [("reference", ("daemonset-controller",)), ("none", ())])
+def test_one_component_makes_the_pods_of_the_daemon_sets(daemon: str, without: tuple[str, ...], tmp_path: Path) -> None:
+    """Kubernetes' own controller deletes the pods of the harness."""
+    options = RunOptions(control_plane="binaries", compute_domain_daemon=daemon)
+    plane = control_planes.make(options, work=lambda: tmp_path, logs=tmp_path, clock=AdvanceableClock(), seed=1)
+    assert isinstance(plane, BinariesControlPlane)
+    assert plane._without == without
 
 
 def test_a_daemon_that_does_nothing_fails(cli: CommandLine) -> None:
