@@ -8,7 +8,8 @@ from typing import Any
 from dra_api.client import AlreadyExists
 from dra_api.objects import namespace_of
 from dra_conformance.engine.mutation import Patch, mutant
-from dra_conformance.mutants.imex import CONTROLLER, PREPARER
+from dra_conformance.mutants.imex import CONTROLLER, MEMBERSHIP, PREPARER
+from reference_impl.compute_domain.membership import PermanentError
 from reference_impl.compute_domain.objects import domain_of
 
 
@@ -162,3 +163,18 @@ def _(patch: Patch) -> None:
         return ensure
 
     patch.wrap(f"{CONTROLLER}._ensure", make)
+
+
+@mutant("unknown-domain-without-its-id", rule="NV-462")
+def _(patch: Patch) -> None:
+    """The error of a claim for an unknown ComputeDomain does not have the domainID."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def check(self: Any, uid: str, *, claim_namespace: str) -> Any:
+            if self.domain(uid) is None:
+                raise PermanentError("ComputeDomain not found")
+            return original(self, uid, claim_namespace=claim_namespace)
+
+        return check
+
+    patch.wrap(f"{MEMBERSHIP}.check_domain", make)

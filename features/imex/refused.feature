@@ -64,6 +64,17 @@ Feature: ComputeDomains and claims that cannot work
     Then nothing is left of the ComputeDomain "other"
     And the ComputeDomain "rival" has a claim template for its workloads with allocationMode All
 
+  @NV-462 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
+  Scenario: The error of a claim for an unknown ComputeDomain names the domainID
+    Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
+    And a channel claim "rank-1" on "n1" for ComputeDomain "00000000-0000-4000-8000-00000000dead"
+    And a channel claim "rank-2" on "n1" for ComputeDomain "00000000-0000-4000-8000-00000000beef"
+    # The kubelet records the error in an event of the pod.
+    When Prepare of claim "rank-1" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "rank-1" fails at once, naming "00000000-0000-4000-8000-00000000dead"
+    When Prepare of claim "rank-2" is called on the ComputeDomain driver of "n1"
+    Then Prepare of claim "rank-2" fails at once, naming "00000000-0000-4000-8000-00000000beef"
+
   @NV-370 @component:compute-domain-plugin @needs:fake-nvml @needs:own-kubelet
   Scenario: A claim whose domain is a path is not prepared
     Given node "n1" running the ComputeDomain driver on the GPUs of "gb200-nvl72-node"
