@@ -22,6 +22,7 @@ from dra_conformance.control_plane.binaries import BinariesControlPlane
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.events.log import EventLog
 from dra_conformance.core.process import ManagedProcess
+from dra_conformance.kubelet.errors import KubeletError
 from dra_conformance.kubelet.real import cgroups, programs, requirements
 from dra_conformance.kubelet.real.kubelet import RealKubelet
 from dra_conformance.kubelet.real.namespace import NodeNamespace
@@ -142,6 +143,17 @@ def test_a_killed_harness_takes_its_nodes_along(found: programs.NodePrograms, fo
     shutil.rmtree(folder)
     cgroups.remove_abandoned(folder.parent)  # as the next node does
     assert traces(folder) == NOTHING
+
+
+@pytest.mark.parametrize(
+    "said", ["flag provided but not defined: -interface", "init: interface 2 is needed, this program has 1"]
+)
+def test_a_node_program_of_another_version_is_reported(found: programs.NodePrograms, folder: Path, said: str) -> None:
+    other = folder / "dra-node"
+    other.write_text(f"#!/bin/sh\necho '{said}'\nexit 1\n")
+    other.chmod(0o755)
+    with pytest.raises(KubeletError, match="dra-node is of another version"):
+        NodeNamespace(other, keep=[folder], log=folder / "log").start()
 
 
 def test_a_node_ends_at_once_although_this_process_adopts_its_programs(

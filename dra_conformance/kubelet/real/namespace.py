@@ -32,6 +32,9 @@ _SETTINGS = {
     "/proc/sys/kernel/keys/root_maxkeys": "1000000",
     "/proc/sys/kernel/keys/root_maxbytes": "25000000",
 }
+# The number in dra_conformance/go_programs/containers/node/init.go. A program of another number behaves differently.
+_INTERFACE = 2
+_OLDER = "flag provided but not defined: -interface"
 _READY_TIMEOUT = 20.0
 _END_TIMEOUT = 20.0
 _TURN = 0.01
@@ -57,7 +60,7 @@ class NodeNamespace:
     ) -> None:
         words = ["setpriv", "--pdeathsig", "KILL", "--"]
         words += ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        words += ["--", str(init), "init"]
+        words += ["--", str(init), "init", f"-interface={_INTERFACE}"]
         words += [f"-hide={path}" for path in _HIDDEN]
         words += [f"-keep={path}" for path in dict.fromkeys(keep) if _below(path, _HIDDEN)]
         words += [f"-bind={source}={target}" for target, source in (binds or {}).items()]
@@ -77,6 +80,11 @@ class NodeNamespace:
             if not self._process.running or clock.monotonic() > deadline:
                 self.end()
                 message = said.decode(errors="replace").strip() or "no output"
+                if _OLDER in message or message.startswith("init: interface "):
+                    raise KubeletError(
+                        "dra-node is of another version of the harness; "
+                        "`dra-conformance control-plane install 1.37.2 --build --containers` builds it"
+                    )
                 raise KubeletError(f"a node cannot have namespaces of its own here: {message}")
             clock.wait(never, _TURN)
         children = (

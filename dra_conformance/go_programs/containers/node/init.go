@@ -10,6 +10,9 @@ import (
 	"syscall"
 )
 
+// interfaceNumber changes with what Python passes to this program and reads from it.
+const interfaceNumber = 2
+
 type words []string
 
 func (w *words) String() string         { return strings.Join(*w, " ") }
@@ -18,6 +21,7 @@ func (w *words) Set(value string) error { *w = append(*w, value); return nil }
 // initialise runs as process 1 of its own namespaces. Its mounts are invisible outside, and the kernel removes them with
 // the last process. When this process ends, the kernel kills all other processes of the PID namespace.
 //
+//	-interface N      fails if this program is of another interface than the caller
 //	-hide DIR         mounts an empty file system over a folder that kubelet or containerd would write to
 //	-keep DIR         keeps a folder visible although its parent is hidden
 //	-bind FROM=TO     shows a folder at a path that a program has built in; both are folders, TO is made
@@ -25,12 +29,16 @@ func (w *words) Set(value string) error { *w = append(*w, value); return nil }
 func initialise(arguments []string) error {
 	var hide, keep, bind, values words
 	flags := flag.NewFlagSet("init", flag.ContinueOnError)
+	number := flags.Int("interface", 0, "number")
 	flags.Var(&hide, "hide", "folder")
 	flags.Var(&keep, "keep", "folder")
 	flags.Var(&bind, "bind", "from=to")
 	flags.Var(&values, "value", "file=text")
 	if err := flags.Parse(arguments); err != nil {
 		return err
+	}
+	if *number != interfaceNumber {
+		return fmt.Errorf("interface %d is needed, this program has %d", *number, interfaceNumber)
 	}
 	if os.Getpid() != 1 {
 		return fmt.Errorf("process %d: needs a PID namespace of its own", os.Getpid())
