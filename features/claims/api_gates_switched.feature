@@ -1,7 +1,8 @@
-@profile:api @component:control-plane @needs:own-control-plane @disruptive
+@profile:api-enforcement @component:control-plane @needs:own-control-plane
 Feature: A feature gate that is switched off while objects use its feature
   New objects lose the fields of a disabled feature, see api_gates_off.feature. Objects that have them keep them: a cluster
-  can be downgraded, or a gate switched off, without a change of what is stored.
+  can be downgraded, or a gate switched off, without a change of what is stored. These scenarios restart an API server that
+  the run started.
 
   @DRA-037b @gate:DRADeviceTaints
   Scenario Outline: Tolerations of <what> stay while device taints are off

@@ -39,6 +39,7 @@ WAITS_FOR_DRIVER = "it writes before the driver starts, and then waits for the w
 REASONS = {
     DOMAIN_DRIVER: WAITS_FOR_DRIVER,
     DOMAIN_DRIVER + " in NVLink clique {clique:d}": WAITS_FOR_DRIVER,
+    DOMAIN_DRIVER.replace("driver on", "driver as a process on"): WAITS_FOR_DRIVER,
     'compute_domain_racks: {count:d} nodes running the ComputeDomain driver on the GPUs of "{inventory}"': (
         WAITS_FOR_DRIVER
     ),

@@ -201,7 +201,7 @@ class _World:
         return name
 
     def node(self, _name: str) -> Any:
-        return mock.Mock(harness_kubelet=mock.Mock(pod_resources_socket=Path("/pod-resources.sock")))
+        return mock.Mock(kubelet=mock.Mock(pod_resources_socket=Path("/pod-resources.sock")))
 
     def state(self, kind: type) -> Any:
         return self._states.setdefault(kind, kind())
