@@ -61,7 +61,6 @@ PYTHON = (
         "sticky-error",
         "driver/refusals#a-claim-that-is-refused-does-not-affect-the-others",
         *("NV-056", _PREPARE, "claim good", "the batch of this claim has failed"),
-        in_profile=("NV-109", "claim train", "the batch of this claim has failed"),
     ),
     # Unprepare of a claim that it does not know is an error.
     Bug(
