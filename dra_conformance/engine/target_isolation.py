@@ -48,7 +48,7 @@ def labels(options: RunOptions, chosen: Isolation, *, as_administrator: bool = F
     """Return the isolation of each component that is a program under test.
 
     `as_administrator`: the programs act as a user with every permission of the cluster, so that what they write cannot
-    be told from what the harness and other components write.
+    be distinguished from what the harness and other components write.
     """
     found: dict[str, str] = {}
     for name, spec in options.components().items():

@@ -1,5 +1,5 @@
 Feature: Limits of device plugins, and what DRA does instead
-  A device plugin tells Kubernetes a number of devices with one name. A DRA driver publishes the devices. For each limit
+  A device plugin publishes a number of devices with one name. A DRA driver publishes the devices. For each limit
   of a plugin, the first scenario shows the limit and the second one the same need with DRA.
 
   # 1. Which devices fit together. The scheduler sees two free GPUs on the node; the kubelet sees that they are on two NUMA
