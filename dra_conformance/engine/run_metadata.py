@@ -15,7 +15,7 @@ from dra_conformance.core import digests
 from dra_conformance.core.errors import TargetUnreachable
 from dra_conformance.core.events import PlannedRule, PlannedScenario, RunPlanned, RunStarted, SuiteInfo, TargetInfo
 from dra_conformance.core.features import checks_of
-from dra_conformance.core.isolation import Isolation
+from dra_conformance.core.isolation import NONE, Isolation
 from dra_conformance.core.options import RunOptions, plain, redact
 from dra_conformance.core.rules import Catalogue
 from dra_conformance.engine import supported_features, target_isolation
@@ -70,7 +70,9 @@ def describe(
         revision=options.protocol,
         driver_release=options.nvidia_release,
         evidence="rehearsal" if rehearsal else "evidence",
-        isolation=target_isolation.labels(options, isolation, as_administrator=_is_administrator(control_plane)),
+        isolation=target_isolation.labels(
+            options, isolation, as_administrator=isolation != NONE and _is_administrator(control_plane)
+        ),
         under_test=tuple(sorted(under_test(options.components(), nvml=options.nvml))),
         simulated=_simulated(options, rehearsal=rehearsal),
         features=dict(features.supported),

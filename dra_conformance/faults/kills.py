@@ -17,7 +17,6 @@ from dra_conformance.faults.model import Call, Fault
 
 Moment = Literal["before", "after"]
 MOMENTS: dict[str, Moment] = {"before": "before", "after": "after"}
-_READS = frozenset({"get", "list", "watch"})
 
 
 def moment_called(name: str) -> Moment:
@@ -55,7 +54,7 @@ class Death:
             return None
         if self.dead:
             return Fault(lost="request")
-        if call.info.verb in _READS or call.info.namespace != self.namespace:
+        if call.is_read or call.info.namespace != self.namespace:
             return None
         with self._lock:
             self._seen += 1

@@ -30,6 +30,8 @@ _REASONS: Mapping[int, str] = {
     504: "Timeout",
 }
 
+_READS = frozenset({"get", "list", "watch"})
+
 Cut = Literal["break", "gone"]
 """How a watch ends: the connection breaks, or the server reports that the version is too old (410)."""
 
@@ -45,6 +47,11 @@ class Call:
     def of(cls, component: str, method: str, path: str, query: Sequence[tuple[str, str]]) -> Call:
         """Return the attributes of method, decoded path and query."""
         return cls(component, request_info(Request(method, path, query)))
+
+    @property
+    def is_read(self) -> bool:
+        """Whether the request changes nothing."""
+        return self.info.verb in _READS
 
     @property
     def is_watch(self) -> bool:

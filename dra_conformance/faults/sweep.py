@@ -22,7 +22,6 @@ FAULTS: dict[str, Fault] = {
     "carried out without an answer": Fault(lost="answer"),
     "answered late": Fault(delay_s=0.15),
 }
-_READS = frozenset({"get", "list", "watch"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class Round:
     def __call__(self, call: Call) -> Fault | None:
         """Return the fault if this is the selected write."""
         info = call.info
-        if call.component not in self.components or info.verb in _READS or info.namespace != self.namespace:
+        if call.component not in self.components or call.is_read or info.namespace != self.namespace:
             return None
         sort = Write(call.component, info.verb, info.resource, info.subresource)
         with self._lock:

@@ -11,22 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from dra_api.objects import BIND_REQUESTS, PODS
+from dra_api.objects import PODS
 from dra_conformance.core.errors import SpecificationError, StartFailed, TargetUnreachable, Untestable
 from dra_conformance.core.events import KillsFinished
 from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.faults.kills import Death, moment_called
 from dra_conformance.steps.components import require_own
-from dra_conformance.steps.outcomes import (
-    catch_up,
-    invalid_allocations,
-    look_all_bound,
-    look_claims_once,
-    look_devices_held,
-    look_devices_once,
-    look_requests_ended,
-)
+from dra_conformance.steps.outcomes import catch_up, look_all_bound, problems_of_round
 from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
 from dra_conformance.steps.sweeps import Sweep, look_empty
 
@@ -60,14 +52,7 @@ class Round:
         world = self._world
         try:
             pods = self._create("a", "b", claims=[by_template(name, template) for name in ("gpu", "other")])
-            looks: list[Look] = [look_claims_once, look_all_bound, look_devices_held]
-            # Not every control plane serves BindRequests.
-            if world.observer.watches(BIND_REQUESTS):
-                looks.append(look_requests_ended)
-            wrong = [str(seen) for ok, seen in map(self._wait, looks) if not ok]
-            once, seen = look_devices_once(world)
-            wrong += [] if once else [str(seen)]
-            wrong += invalid_allocations(world)
+            wrong = problems_of_round(world, self._wait)
             self._delete(pods)
             gone, left = self._wait(look_empty)
             # Events and conditions may be written last.

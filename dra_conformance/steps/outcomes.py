@@ -7,6 +7,7 @@ has been triggered: an outcome without the fault would prove nothing.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
@@ -51,6 +52,18 @@ def catch_up(world: World) -> None:
 def _version(obj: Obj | None) -> int:
     text = str(((obj or {}).get("metadata") or {}).get("resourceVersion") or "0")
     return int(text) if text.isdecimal() else 0
+
+
+def problems_of_round(world: World, wait: Callable[[Callable[[World], Seen[Any]]], Seen[Any]]) -> list[str]:
+    """Return what is wrong once the pods of a round were to run; `wait` waits for an outcome."""
+    looks: list[Callable[[World], Seen[Any]]] = [look_claims_once, look_all_bound, look_devices_held]
+    # Not every control plane serves BindRequests.
+    if world.observer.watches(BIND_REQUESTS):
+        looks.append(look_requests_ended)
+    wrong = [str(seen) for ok, seen in map(wait, looks) if not ok]
+    once, seen = look_devices_once(world)
+    wrong += [] if once else [str(seen)]
+    return [*wrong, *invalid_allocations(world)]
 
 
 def look_all_bound(world: World) -> Seen[str]:

@@ -9,21 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from dra_api.objects import BIND_REQUESTS, PODS, RESOURCE_CLAIMS
+from dra_api.objects import PODS, RESOURCE_CLAIMS
 from dra_conformance.core.errors import Untestable
 from dra_conformance.core.events import SweepFinished
 from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import Seen, World
 from dra_conformance.faults.sweep import Round, fault_called, rounds
-from dra_conformance.steps.outcomes import (
-    catch_up,
-    invalid_allocations,
-    look_all_bound,
-    look_claims_once,
-    look_devices_held,
-    look_devices_once,
-    look_requests_ended,
-)
+from dra_conformance.steps.outcomes import catch_up, problems_of_round
 from dra_conformance.steps.pods import by_template, pod_object, scheduler_of
 
 
@@ -40,14 +32,7 @@ def play(world: World, pod: str, template: str, hook: Round) -> list[str]:
     try:
         world.create(pod_object(world, pod, [by_template("gpu", template)], scheduler=scheduler_of(world)))
         catch_up(world)
-        looks = [look_claims_once, look_all_bound, look_devices_held]
-        # Not every control plane serves BindRequests.
-        if world.observer.watches(BIND_REQUESTS):
-            looks.append(look_requests_ended)
-        wrong = [str(seen) for ok, seen in (world.wait(lambda look=look: look(world)) for look in looks) if not ok]  # type: ignore[misc]
-        once, seen = look_devices_once(world)
-        wrong += [] if once else [str(seen)]
-        wrong += invalid_allocations(world)
+        wrong = problems_of_round(world, lambda look: world.wait(lambda: look(world)))
         world.client.delete(PODS, pod, world.namespace, grace_period_seconds=0)
         world.wait(lambda: (world.seen(PODS, pod) is None, "there"))
         gone, left = world.wait(lambda: look_empty(world))

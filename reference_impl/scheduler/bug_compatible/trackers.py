@@ -9,6 +9,7 @@ v0.37.2.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Protocol
 
 from reference_impl.scheduler.allocator.model import (
@@ -143,7 +144,7 @@ class Distinct:
         if not self._constraint.covers(request):
             return True
         offered = device.attribute(self._constraint.attribute)
-        if offered is None or not self._differs(offered):
+        if offered is None or not _differs(offered, self._of, lists=self._lists):
             return False
         self._of.append(offered)
         return True
@@ -152,14 +153,6 @@ class Distinct:
         """See Tracker."""
         if self._constraint.covers(request):
             self._of.pop()
-
-    def _differs(self, offered: Attribute) -> bool:
-        if self._lists:
-            taken = {value for other in self._of for value in other.values}
-            return bool(offered.values) and taken.isdisjoint(offered.values)
-        if self._of and (offered.is_list or not offered.values):
-            return False
-        return offered not in self._of
 
 
 class ForgetfulDistinct:
@@ -176,7 +169,7 @@ class ForgetfulDistinct:
         if not self._constraint.covers(request):
             return True
         offered = device.attribute(self._constraint.attribute)
-        if offered is None or (self._count and not self._differs(offered)):
+        if offered is None or (self._count and not _differs(offered, self._of.values(), lists=self._lists)):
             return False
         # One entry for each request: the next device of the request replaces it.
         self._of[request.parent] = offered
@@ -189,13 +182,15 @@ class ForgetfulDistinct:
             self._of.pop(request.parent, None)
             self._count -= 1
 
-    def _differs(self, offered: Attribute) -> bool:
-        if self._lists:
-            taken = {value for other in self._of.values() for value in other.values}
-            return bool(offered.values) and taken.isdisjoint(offered.values)
-        if self._of and (offered.is_list or not offered.values):
-            return False
-        return offered not in self._of.values()
+
+def _differs(offered: Attribute, others: Collection[Attribute], *, lists: bool) -> bool:
+    """Whether an attribute has no value in common with others; `lists`: they may be lists."""
+    if lists:
+        taken = {value for other in others for value in other.values}
+        return bool(offered.values) and taken.isdisjoint(offered.values)
+    if others and (offered.is_list or not offered.values):
+        return False
+    return offered not in others
 
 
 class DistinctPlaces:
