@@ -15,8 +15,6 @@ from dra_conformance.core.errors import TargetUnreachable
 _GATE = re.compile(rb'^kubernetes_feature_enabled\{name="([^"]+)"[^}]*\} ([01])', re.MULTILINE)
 _TAG = re.compile(r":v((\d+\.\d+)\.\d+)")
 _PATIENCE = 10.0
-_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-_JSON = {"Content-Type": "application/json"}
 
 
 def version_of(connect: Callable[[], Transport], *, plane: str) -> str:
@@ -51,23 +49,6 @@ def gates_of(transport: Transport) -> Mapping[str, bool]:
     """Return the feature gates that an API server shows at /metrics."""
     answer = transport.request("GET", "/metrics", headers={"Accept": "text/plain"}, timeout=_PATIENCE)
     return {name.decode(): value == b"1" for name, value in _GATE.findall(answer.body)}
-
-
-def may_do_everything(transport: Transport) -> bool:
-    """Return whether the user of a connection has every permission; False if the API server does not say."""
-    attributes = {"verb": "*", "group": "*", "resource": "*"}
-    review = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SelfSubjectAccessReview",
-        "spec": {"resourceAttributes": attributes},
-    }
-    try:
-        answer = transport.request("POST", _REVIEWS, body=orjson.dumps(review), headers=_JSON, timeout=_PATIENCE)
-        found = orjson.loads(answer.body) if answer.status == 201 else None
-    except (TransportError, orjson.JSONDecodeError):
-        return False
-    status = found.get("status") if isinstance(found, dict) else None
-    return isinstance(status, dict) and status.get("allowed") is True
 
 
 def differing(planned: Mapping[str, bool], reported: Mapping[str, bool]) -> list[str]:

@@ -21,9 +21,9 @@ from dra_api.objects import (
     NODES,
     RESOURCE_SLICES,
     Obj,
-    Resource,
 )
 from dra_api.transport import TransportError
+from dra_conformance.control_plane import own_access
 from dra_conformance.control_plane.kubeconfig import KubeconfigControlPlane
 from dra_conformance.core.errors import TargetUnreachable, Untestable, UsageError
 from dra_conformance.core.labels import RUN_LABEL
@@ -39,9 +39,6 @@ _AREA, _PERMISSIONS = "Cluster", "Rights"
 _KNOWN = (Version(1, 34), Version(1, 37))
 _USABLE = ("v1", "v1beta2", "v1beta1")
 _OPTIONAL = {"bind-requests": BIND_REQUESTS, "imex": COMPUTE_DOMAINS}
-_REVIEWS = Resource(
-    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
-)
 
 
 def look(options: RunOptions) -> Iterator[Finding]:
@@ -150,7 +147,7 @@ def _permissions(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
             key = (group, resource, verb)
             # Roles share permissions; each is reviewed once.
             if key not in answers:
-                answers[key] = _may(client, group, resource, verb)
+                answers[key] = own_access.may(client, verb, group, resource)
             if not answers[key]:
                 refused[f"{resource}.{group}" if group else resource].append(verb)
         if refused:
@@ -159,13 +156,6 @@ def _permissions(client: KubeClient, options: RunOptions) -> Iterator[Finding]:
             yield wrong(_PERMISSIONS, role, f"may not {denied}", way_out, found=f"{count} asked")
         else:
             yield ok(_PERMISSIONS, role, f"all {count} that it needs")
-
-
-def _may(client: KubeClient, group: str, resource: str, verb: str) -> bool:
-    plural, _, subresource = resource.partition("/")
-    attributes = {"group": group, "resource": plural, "subresource": subresource, "verb": verb}
-    body = {"apiVersion": _REVIEWS.api_version, "kind": _REVIEWS.kind, "spec": {"resourceAttributes": attributes}}
-    return bool((client.create(_REVIEWS, body).get("status") or {}).get("allowed"))
 
 
 def _drivers(client: KubeClient, options: RunOptions) -> Iterator[Finding]:

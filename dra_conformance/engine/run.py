@@ -470,8 +470,8 @@ class Run:
             control_plane, user = self._control_plane(), target_roles.user_of(component)
             path = control_plane.kubeconfig_for(user)
             known = control_plane.known_as(user)
-            if path is not None and component in target_roles.IN_PODS:
-                # A program in a pod has a token, never a client certificate.
+            if path is not None and component in target_roles.IN_PODS and known == user:
+                # A program in a pod has the token of a service account, never a client certificate.
                 path = service_account.write_kubeconfig(self.client, self.kubeconfig, path, name=user)
                 known = service_account.user_of(user)
             if path is not None:

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from dra_api import __version__
+from dra_api.client import KubeClient
 from dra_api.clock import timestamp
-from dra_conformance.control_plane import server_facts
+from dra_conformance.control_plane import own_access
 from dra_conformance.control_plane.base import ControlPlane
 from dra_conformance.core import digests
 from dra_conformance.core.errors import TargetUnreachable
@@ -97,7 +98,7 @@ def _is_administrator(control_plane: ControlPlane | None) -> bool:
     if control_plane is None or control_plane.own:
         return False
     try:
-        return server_facts.may_do_everything(control_plane.transport())
+        return own_access.may_do_everything(KubeClient(control_plane.transport()))
     except TargetUnreachable:
         return False
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dra_api.objects import Obj, Resource
+from dra_conformance.control_plane import own_access
 from dra_conformance.core.errors import SpecificationError
 from dra_conformance.engine.vocabulary import then, when
 from dra_conformance.engine.world import World, show
 from dra_conformance.steps.objects import attempt, value_of
 from dra_conformance.steps.users import REVIEWS, client_of, comes_to_be_allowed
-
-OWN_REVIEWS = Resource(
-    "authorization.k8s.io", "v1", "selfsubjectaccessreviews", "SelfSubjectAccessReview", namespaced=False
-)
 
 
 def _mapping(world: World, text: str) -> Obj:
@@ -61,8 +58,8 @@ def _(world: World, answer: str, user: str, access: str) -> None:
     """A SelfSubjectAccessReview of the user `allows` or `does not allow` the access."""
     if answer not in ("allows", "does not allow"):
         raise SpecificationError(f'a review "allows" or "does not allow", not {answer!r}')
-    review = _review(world, OWN_REVIEWS, {}, _mapping(world, access))
-    allowed = _allowed(client_of(world, user).create(OWN_REVIEWS, review))
+    review = _review(world, own_access.REVIEWS, {}, _mapping(world, access))
+    allowed = _allowed(client_of(world, user).create(own_access.REVIEWS, review))
     world.check(
         allowed == (answer == "allows"),
         f"the review of {user} {answer} the access",

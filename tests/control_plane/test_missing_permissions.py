@@ -17,7 +17,7 @@ from dra_api.objects import CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, PODS, VALIDATI
 from dra_api.transport import HttpTransport, Response
 from dra_conformance.cli import call
 from dra_conformance.components.registration import not_registered_for_claims
-from dra_conformance.control_plane import server_facts
+from dra_conformance.control_plane import own_access
 from dra_conformance.core import assets, features
 from dra_conformance.core.configuration import from_mapping
 from dra_conformance.core.errors import ExitCode
@@ -123,9 +123,9 @@ def test_a_cleanup_says_what_it_may_not(
 
 
 def test_who_may_do_everything_is_asked_of_the_server(cluster: ApiServerEmulator, tmp_path: Path) -> None:
-    assert server_facts.may_do_everything(cluster.transport())
+    assert own_access.may_do_everything(KubeClient(cluster.transport()))
     path = without(cluster, tmp_path, "delete", "pods", "claim-controller", "reference")
-    assert not server_facts.may_do_everything(HttpTransport.from_kubeconfig(path))
+    assert not own_access.may_do_everything(KubeClient(HttpTransport.from_kubeconfig(path)))
 
 
 def test_whether_a_webhook_is_there_is_not_known_without_the_right(cluster: ApiServerEmulator) -> None:
