@@ -27,7 +27,9 @@ The hand-written mutants have 1.5 s, and survivors are retried alone. Here, a ch
 not be made too early on a busy machine.
 """
 ERRORS_MAX = 6
-"""The run of a mutant ends after so many scenarios without a judgement; the harness cannot run with this mutant."""
+"""The run of a mutant ends after so many errors of the harness, which cannot run with this mutant."""
+UNTESTABLE_MAX = 24
+"""It ends after so many untestable scenarios; a few are no reason, since a later scenario can fail."""
 
 
 VARIANTS: dict[str, dict[str, Any]] = {
@@ -105,6 +107,7 @@ class Judge:
         self._file = file
         self.began = time.monotonic()
         self.problems: list[str] = []
+        self.errors = 0
         self.ran = 0
         self.killed: Outcome | None = None
         self.seen: set[str] = set()
@@ -120,7 +123,7 @@ class Judge:
     @property
     def ended(self) -> bool:
         """Whether no further scenario is of use."""
-        return self.killed is not None or len(self.problems) >= ERRORS_MAX
+        return self.killed is not None or self.errors >= ERRORS_MAX or len(self.problems) >= UNTESTABLE_MAX
 
     # After the hook of the runner, which attaches the scenarios; the outermost wrapper ends last.
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -152,7 +155,8 @@ class Judge:
             status, reason = _outcome_of(item)
             if status not in (Status.PASSED, Status.FAILED):
                 self.problems.append(f"{_scenario_of(item)} {status}: {reason}"[:600])
-                if len(self.problems) >= ERRORS_MAX:
+                self.errors += status is Status.ERROR
+                if self.ended:
                     item.session.shouldstop = "too many errors"
         return result
 
