@@ -437,7 +437,7 @@ def _(patch: Patch) -> None:
     """A rule is done as soon as any rule is."""
 
     def change(controller: Any, rule: Any, facts: Any) -> dict[str, Any]:
-        done = sum(map(len, controller._evicted.values()))
+        done = sum(controller._evicted.values())
         return {"pods": 0, "evicted": done} if done else {}
 
     _facts(patch, change)
@@ -547,7 +547,7 @@ def _(patch: Patch) -> None:
 @mutant("rule-counts-all-evictions", rule="DRA-229b", kubernetes_version="1.37")
 def _(patch: Patch) -> None:
     """The status of each rule counts the pods that any rule has evicted."""
-    _facts(patch, lambda controller, rule, facts: {"evicted": sum(map(len, controller._evicted.values()))})
+    _facts(patch, lambda controller, rule, facts: {"evicted": sum(controller._evicted.values())})
 
 
 @mutant("rule-without-evictions-is-completed", rule="DRA-229c", kubernetes_version="1.37")

@@ -20,6 +20,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="least time between two status updates of a DeviceTaintRule (default: 10)",
     )
+    parser.add_argument(
+        "--eviction-rate",
+        type=float,
+        default=0.0,
+        metavar="N",
+        help="evict N pods a second at most; 0 is no limit (default: 0)",
+    )
+    parser.add_argument(
+        "--eviction-burst",
+        type=int,
+        default=1,
+        metavar="N",
+        help="with --eviction-rate, evict the first N pods at once (default: 1)",
+    )
 
 
 def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Component:
@@ -28,5 +42,7 @@ def build(args: argparse.Namespace, client: KubeClient, clock: Clock) -> Compone
         workers=args.workers,
         device_taint_rules=args.feature_gates.get("DRADeviceTaintRules", True),
         rule_status_period=args.rule_status_period,
+        eviction_rate=args.eviction_rate,
+        eviction_burst=args.eviction_burst,
     )
     return TaintEviction(client, clock=clock, options=options)

@@ -15,7 +15,7 @@ Source: kube-controller-manager v1.36 pkg/controller/devicetainteviction; rules 
 from __future__ import annotations
 
 import threading
-from collections import defaultdict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -44,6 +44,7 @@ from reference_impl.loop import Loop
 from reference_impl.pod_groups import group_name, is_group, is_reserved_for_group
 from reference_impl.recorder import EventRecorder
 from reference_impl.taint_eviction import rule_status, taints
+from reference_impl.taint_eviction.rate import EvictionRate
 from reference_impl.taint_eviction.rule_status import RuleFacts
 from reference_impl.taint_eviction.taints import DeviceId, FoundTaint
 
@@ -51,6 +52,9 @@ EVENT_REASON = "DeviceTaintManagerEviction"
 CONDITION_TYPE = "DisruptionTarget"
 CONDITION_REASON = "DeletionByDeviceTaintManager"
 CONDITION_MESSAGE = "Device Taint manager: deleting due to NoExecute taint"
+
+_REMEMBERED = 500
+"""Evicted pods whose uids are kept, as in kube-controller-manager (maxUIDCacheEntries)."""
 
 
 class Key(NamedTuple):
@@ -68,12 +72,15 @@ class TaintEvictionOptions:
     """Settings of the taint eviction.
 
     `workers`: pods worked on at the same time. `device_taint_rules`: whether rules count if the API server serves them.
-    `rule_status_period`: seconds between two status updates of one rule.
+    `rule_status_period`: seconds between two status updates of one rule. `eviction_rate`: pods evicted in a second, 0
+    for no limit, after a first `eviction_burst` at once.
     """
 
     workers: int = 2
     device_taint_rules: bool = True
     rule_status_period: float = 10.0
+    eviction_rate: float = 0.0
+    eviction_burst: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,12 +124,13 @@ class TaintEviction:
             recorder=self.recorder,
             workers=self.options.workers,
         )
+        self._rate = EvictionRate(clock, per_second=self.options.eviction_rate, burst=self.options.eviction_burst)
         self._lock = threading.Lock()
         self._pending: dict[str, Eviction] = {}
         self._announced: set[str] = set()  # rules whose first status was written (or tried)
-        # The uids of the pods that each rule has evicted: a pod that is evicted twice, because the watch has not
-        # delivered its deletion yet, counts once.
-        self._evicted: defaultdict[str, set[str]] = defaultdict(set)
+        self._evicted: Counter[str] = Counter()  # pods by the rule that has evicted them
+        # A pod that is evicted twice, because the watch has not delivered its deletion yet, counts once.
+        self._last_evicted: OrderedDict[str, None] = OrderedDict()
         self.pods.on_change(self._on_pod)
         self.claims.on_change(self._on_claim)
         self.slices.on_change(self._on_slice)
@@ -140,6 +148,7 @@ class TaintEviction:
 
     def _on_pod(self, change: Change) -> None:
         if change.type == "DELETED":
+            self._rate.forget(uid_of(change.object))
             with self._lock:
                 pending = self._pending.pop(uid_of(change.object), None)
             self._rules_changed(pending.rules if pending else ())
@@ -208,24 +217,37 @@ class TaintEviction:
             if plan is not None:
                 self._pending[uid] = plan
         if plan is None:
+            self._rate.forget(uid)
             if before is not None:
                 # A pod that has ended, or is being deleted anyway, gets no cancellation event.
                 if self.can_be_evicted(pod):
                     self.record_event(pod, "Cancelling deletion")
                 self._rules_changed(before.rules)
             return
-        now = self._clock.now()
-        if plan.at > now:
-            self.loop.queue.add_after(Key("pod", namespace_of(pod), name_of(pod)), (plan.at - now).total_seconds())
+        wait = (plan.at - self._clock.now()).total_seconds()
+        if wait <= 0:
+            wait = self._rate.wait(uid)
+        if wait > 0:
+            self.loop.queue.add_after(Key("pod", namespace_of(pod), name_of(pod)), wait)
             if before is None or before.rules != plan.rules:
                 self._rules_changed(plan.rules)
             return
         self.evict(pod)
         with self._lock:
             self._pending.pop(uid, None)
+            is_first = self._remember_evicted(uid)
             for rule in plan.rules:
-                self._evicted[rule].add(uid)
+                self._evicted[rule] += is_first
         self._rules_changed(plan.rules)
+
+    def _remember_evicted(self, uid: str) -> bool:
+        """Remember an evicted pod; return whether it is not remembered yet. The lock is held."""
+        if uid in self._last_evicted:
+            return False
+        self._last_evicted[uid] = None
+        if len(self._last_evicted) > _REMEMBERED:
+            self._last_evicted.popitem(last=False)
+        return True
 
     def _rules_changed(self, names: Iterable[str]) -> None:
         """Update the status of rules once the period is over: one update then covers all changes of that time."""
@@ -324,7 +346,7 @@ class TaintEviction:
         published = [device for device in taints.devices_in(self._newest_slices()) if taints.selects(rule, device[0])]
         pods = [pod for pod in self.pods.list() if self.can_be_evicted(pod) and self.is_concerned(pod, rule, taint)]
         with self._lock:
-            evicted = len(self._evicted[name_of(rule)])
+            evicted = self._evicted[name_of(rule)]
         return RuleFacts(
             effect=rule["spec"]["taint"]["effect"],
             pods=len(pods),

@@ -11,9 +11,10 @@ from small_cluster import DRIVER, Cluster, condition
 
 from apiserver_emulator import ApiServerEmulator
 from dra_api.client import KubeClient
-from dra_api.clock import timestamp
+from dra_api.clock import AdvanceableClock, timestamp
 from dra_api.objects import DEVICE_TAINT_RULES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, Obj
 from reference_impl.taint_eviction import TaintEviction, TaintEvictionOptions
+from reference_impl.taint_eviction.rate import EvictionRate
 from reference_impl.taint_eviction.rule_status import RuleFacts, condition_for
 from reference_impl.taint_eviction.taints import DeviceId, selects, tolerates
 
@@ -291,3 +292,76 @@ def test_selectors_and_tolerations() -> None:
     assert tolerates({"operator": "Exists", "effect": "NoExecute"}, NO_EXECUTE)
     assert not tolerates({"key": "example.com/bad", "value": "zz", "effect": "NoExecute"}, NO_EXECUTE)
     assert tolerates({"key": "example.com/bad", "value": "v1", "effect": "NoExecute"}, NO_EXECUTE)
+
+
+# -- the rate ----------------------------------------------------------------------------------------------------------
+
+
+def seconds(*expected: float) -> object:
+    """Return what compares equal to these seconds; time passes during a test too."""
+    return pytest.approx(list(expected), abs=5)
+
+
+def test_the_first_pods_do_not_wait_and_the_others_come_one_by_one() -> None:
+    clock = AdvanceableClock()
+    rate = EvictionRate(clock, per_second=0.01, burst=3)
+    assert [rate.wait(str(number)) for number in range(5)] == seconds(0, 0, 0, 100, 200)
+    # A pod that comes early keeps its place, and the next pod gets a later one.
+    assert [rate.wait("4")] == seconds(200)
+    clock.advance(150)
+    assert [rate.wait("3"), rate.wait("4"), rate.wait("5")] == seconds(0, 50, 150)
+    # After a pause there is a burst again.
+    clock.advance(10_000)
+    assert [rate.wait(f"late {number}") for number in range(4)] == seconds(0, 0, 0, 100)
+
+
+def test_without_a_rate_no_pod_waits() -> None:
+    rate = EvictionRate(AdvanceableClock(), per_second=0, burst=1)
+    assert {rate.wait(str(number)) for number in range(100)} == {0}
+
+
+def test_pods_are_evicted_at_the_rate(cluster: Cluster) -> None:
+    options = TaintEvictionOptions(eviction_rate=0.1, eviction_burst=2, rule_status_period=0.3)
+    part = TaintEviction(KubeClient(cluster.transport, user_agent="taints"), clock=cluster.clock, options=options)
+    cluster.run(part)
+    cluster.slice("d0", "d1", "d2", "d3")
+    names = [f"p{number}" for number in range(4)]
+    for number, name in enumerate(names):
+        user(cluster, name, f"d{number}")
+    sees_running(cluster, part, 4)
+    taint(cluster, "d0", "d1", "d2", "d3")
+
+    def deleted() -> int:
+        return sum(bool(cluster.get(PODS, name)["metadata"].get("deletionTimestamp")) for name in names)
+
+    assert cluster.eventually(lambda: deleted() == 2)
+    for total in (3, 4):
+        cluster.settle(0.2)
+        assert deleted() == total - 1
+        cluster.clock.advance(10)
+        assert cluster.eventually(lambda total=total: deleted() == total)
+
+
+def test_a_taint_that_goes_ends_the_wait_of_a_pod(cluster: Cluster) -> None:
+    options = TaintEvictionOptions(eviction_rate=0.001, eviction_burst=1)
+    part = TaintEviction(KubeClient(cluster.transport, user_agent="taints"), clock=cluster.clock, options=options)
+    cluster.run(part)
+    cluster.slice("d0", "d1")
+    user(cluster, "p", "d0")
+    user(cluster, "q", "d1")
+    sees_running(cluster, part, 2)
+    taint(cluster, "d0")
+    leaves(cluster, "p")
+    taint(cluster, "d1")
+    assert cluster.eventually(lambda: bool(part._pending))
+    taint(cluster)
+    assert cluster.wait_event("q", "DeviceTaintManagerEviction", text="Cancel") == "Cancelling deletion"
+    cluster.clock.advance(2000)
+    stays(cluster, "q")
+
+
+def test_evicted_pods_are_counted_without_a_list_of_all(cluster: Cluster) -> None:
+    part = eviction(cluster)
+    remembered = [part._remember_evicted(str(number)) for number in (*range(600), 599)]
+    assert remembered == [*[True] * 600, False]
+    assert len(part._last_evicted) == 500
