@@ -1,7 +1,8 @@
-"""Admission of new pods: the service account's token, the priority, the tolerations.
+"""Admission of pods: the service account's token, priority and tolerations of new ones, the room for a resize.
 
 Stateless over the server's other objects. Source: plugin/pkg/admission/serviceaccount, plugin/pkg/admission/priority,
-plugin/pkg/admission/defaulttolerationseconds, release 1.36; observed on kube-apiserver 1.36.2.
+plugin/pkg/admission/defaulttolerationseconds, release 1.36; plugin/pkg/admission/podresize, release 1.37; observed on
+kube-apiserver 1.36.2 and 1.37.2.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from typing import Any
 
 from apiserver_emulator.node_authorizer import MIRROR, references
 from apiserver_emulator.strategy import RequestContext
-from dra_api.status import forbidden
+from dra_api.gotext import go_quote
+from dra_api.pod_requests import added, of_containers
+from dra_api.quantity import Quantity
+from dra_api.status import StatusError, forbidden
 
 Obj = dict[str, Any]
 
@@ -22,12 +26,56 @@ _MODE = 420
 _SUFFIX = "bcdfghjklmnpqrstvwxz2456789"
 _SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 
+_RESIZED = ("cpu", "memory")
+_RESIZE_VALIDATED = 37
+"""The minor since which a resize is compared with the node."""
+
 
 def admit(pod: Obj, ctx: RequestContext) -> None:
     """Complete a new pod. Raises 403 for a service account or a priority class that is not there."""
     _account(pod, ctx)
     _priority(pod, ctx)
     tolerate(pod["spec"])
+
+
+def check_resize(pod: Obj, old: Obj, ctx: RequestContext) -> None:
+    """Refuse more CPU or memory than the node of a pod has (PodResizeValidator, since 1.37). Raises 403."""
+    node_name = pod["spec"].get("nodeName")
+    if ctx.minor < _RESIZE_VALIDATED or not node_name or pod["spec"] == old["spec"]:
+        return
+    name = pod["metadata"].get("name", "")
+    node = ctx.lookup("", "nodes", "", node_name)
+    if node is None:
+        raise forbidden("", "pods", name, f"node {go_quote(node_name)} not found")
+    system = (node["metadata"].get("labels") or {}).get("kubernetes.io/os", "linux")
+    if system != "linux":
+        text = f"pod resize is only supported on linux nodes, node {go_quote(node_name)} is {go_quote(system)}"
+        raise _refused_resize(name, text, "UnsupportedPlatform")
+    allocatable = _amounts((node.get("status") or {}).get("allocatable"))
+    requests = added(
+        of_containers(pod["spec"], lambda one: _amounts((one.get("resources") or {}).get("requests"))),
+        _amounts(pod["spec"].get("overhead")),
+    )
+    over = [
+        f"{resource}, requested: {requests[resource]}, allocatable: {allocatable.get(resource, 0)}"
+        for resource in _RESIZED
+        if requests.get(resource, 0) > allocatable.get(resource, 0)
+    ]
+    if over:
+        text = f"node didn't have enough allocatable resources: {'; '.join(over)}"
+        raise _refused_resize(name, text, "NodeCapacity")
+
+
+def _refused_resize(pod: str, text: str, cause: str) -> StatusError:
+    error = forbidden("", "pods", pod, text)
+    error.details["causes"] = [{"reason": cause}]
+    return error
+
+
+def _amounts(quantities: Obj | None) -> dict[str, int]:
+    """Return CPU in thousandths and memory in bytes."""
+    found = {name: Quantity.parse(str(text)) for name, text in (quantities or {}).items() if name in _RESIZED}
+    return {name: one.milli_value if name == "cpu" else one.value for name, one in found.items()}
 
 
 def _account(pod: Obj, ctx: RequestContext) -> None:

@@ -116,7 +116,10 @@ class PodStrategy(BaseStrategy):
         if ctx.subresource in ("binding", "eviction"):
             return []
         if ctx.subresource == "resize":
-            return self.validate_create(new, ctx) + resize_errors(new["spec"], old["spec"])
+            problems = self.validate_create(new, ctx) + resize_errors(new["spec"], old["spec"])
+            if not problems:  # admission comes after validation
+                admission.check_resize(new, old, ctx)
+            return problems
         if ctx.subresource == "ephemeralcontainers":
             return container_errors(new["spec"]) + claim_errors(new["spec"])
         return self.validate_create(new, ctx) + immutability_errors(new["spec"], old["spec"])

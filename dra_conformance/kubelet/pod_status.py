@@ -10,12 +10,14 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from dra_api.objects import Obj, uid_of
+from dra_conformance.kubelet.pod_resize import Pending, Resources, in_status
 
 Phase = Literal["Succeeded", "Failed"]
 
 HOST_IP = "127.0.0.1"
 """The node's address in its own status and in that of its pods."""
 
+_RESIZE_PENDING = "PodResizePending"
 _CONDITIONS = ("PodReadyToStartContainers", "Initialized", "ContainersReady", "Ready")
 
 
@@ -51,14 +53,20 @@ def running(
     health: Mapping[str, list[dict[str, Any]] | None],
     ready: bool = True,
     restarts: int = 0,
+    resources: Resources | None = None,
+    pending: Pending | None = None,
 ) -> Obj:
-    """All containers run; `health` is each container's allocatedResourcesStatus, `ready` what their probes say."""
+    """All containers run; `health` is each container's allocatedResourcesStatus, `ready` what their probes say.
+
+    `resources` are allocated to the containers, `pending` is a resize that is not done.
+    """
     state = {"running": {"startedAt": started_at}}
     unready = (False, "ContainersNotReady", "containers are not ready")
     not_ready = {} if ready else {"ContainersReady": unready, "Ready": unready}
     statuses = []
     for container in pod["spec"].get("containers") or ():
-        status = {**_container(pod, container, state, ready=ready), "restartCount": restarts}
+        allocated = in_status((resources or {}).get(container["name"], {}))
+        status = {**_container(pod, container, state, ready=ready), "restartCount": restarts, **allocated}
         if health.get(container["name"]):
             status["allocatedResourcesStatus"] = health[container["name"]]
         statuses.append(status)
@@ -71,7 +79,18 @@ def running(
         "podIPs": [{"ip": pod_ip}],
         "containerStatuses": statuses,
         **_init_statuses(pod, started_at),
-        "conditions": _conditions(pod, now, {**dict.fromkeys(_CONDITIONS, (True, "", "")), **not_ready}),
+        "conditions": [
+            *_conditions(
+                pod,
+                now,
+                {
+                    **dict.fromkeys(_CONDITIONS, (True, "", "")),
+                    **not_ready,
+                    **({_RESIZE_PENDING: (True, pending.reason, pending.message)} if pending else {}),
+                },
+            ),
+            *([] if pending else _without_condition(pod, _RESIZE_PENDING)),
+        ],
     }
 
 
@@ -160,3 +179,9 @@ def _conditions(pod: Obj, now: str, wanted: Mapping[str, tuple[bool, str, str]])
             }
         )
     return conditions
+
+
+def _without_condition(pod: Obj, kind: str) -> list[Obj]:
+    """Return the entry that removes a condition, if the pod has it."""
+    held = (entry["type"] for entry in pod.get("status", {}).get("conditions") or ())
+    return [{"$patch": "delete", "type": kind}] if kind in held else []

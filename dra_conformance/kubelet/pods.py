@@ -24,7 +24,7 @@ from dra_api.tracebacks import format_traceback
 from dra_api.transport import TransportError
 from dra_api.workqueue import WorkQueue
 from dra_conformance.core.events import KubeletCdi, KubeletPod, KubeletProblem
-from dra_conformance.kubelet import node_fit, pod_status
+from dra_conformance.kubelet import node_fit, pod_resize, pod_status
 from dra_conformance.kubelet.cdi import CDIRegistry
 from dra_conformance.kubelet.claims import ClaimManager
 from dra_conformance.kubelet.container_view import ContainerView, build_view
@@ -41,6 +41,7 @@ from dra_conformance.kubelet.errors import (
 from dra_conformance.kubelet.gates import Gates, Timing
 from dra_conformance.kubelet.health import HealthCache, allocated_resources_status
 from dra_conformance.kubelet.joining import join
+from dra_conformance.kubelet.pod_resize import Pending
 from dra_conformance.kubelet.pod_status import Phase
 from dra_conformance.kubelet.pod_writer import PodWriter, WrittenStatus, where
 from dra_conformance.kubelet.record import Record
@@ -59,6 +60,7 @@ class _PodState:
     admitted: bool = False
     ended: bool = False
     error: str = ""
+    deferred: bool = False
     written: WrittenStatus = field(default_factory=WrittenStatus)
 
 
@@ -363,17 +365,58 @@ class PodWorkers:
             self._devices.admit(pod)
         if not node_fit.needs(pod):
             return
-        allocatable = (self._client.get(NODES, self._node).get("status") or {}).get("allocatable") or {}
-        with self._lock:
-            admitted = {uid for uid, state in self._states.items() if state.admitted}
-        # Also by phase: the end of a pod is in its status a moment before it is in `_states`.
-        others = [one for one in self.active_pods() if uid_of(one) in admitted]
         try:
-            node_fit.check(pod, others=others, allocatable=allocatable)
+            node_fit.check(pod, others=self._others(pod), allocatable=self._allocatable())
         except AdmissionRefused:
             if self._devices is not None:
                 self._devices.release(uid_of(pod))
             raise
+
+    def _allocatable(self) -> Mapping[str, Any]:
+        return (self._client.get(NODES, self._node).get("status") or {}).get("allocatable") or {}
+
+    def _others(self, pod: Obj) -> list[Obj]:
+        """Return the other admitted pods, with the resources that are allocated to them."""
+        with self._lock:
+            admitted = {uid for uid, state in self._states.items() if state.admitted}
+        found = []
+        # Also by phase: the end of a pod is in its status a moment before it is in `_states`.
+        for one in self.active_pods():
+            running = self._runtime.get(uid_of(one))
+            if uid_of(one) == uid_of(pod):
+                continue
+            if running is not None:  # also before a restart of the kubelet
+                found.append(pod_resize.with_resources(one, running.resources))
+            elif uid_of(one) in admitted:
+                found.append(one)
+        return found
+
+    def _resize(self, pod: Obj, state: _PodState) -> Pending | None:
+        """Allocate the resources of the pod's spec if they fit; return why not (rules DP-074, DP-074b)."""
+        running = self._runtime.get(uid_of(pod))
+        state.deferred = False
+        if running is None or pod_resize.resources_of(pod) == running.resources:
+            return None
+        allocatable = self._allocatable()
+        with self._admission:
+            try:
+                node_fit.check(pod, others=(), allocatable=allocatable)
+            except AdmissionRefused as error:
+                return Pending("Infeasible", str(error))
+            try:
+                node_fit.check(pod, others=self._others(pod), allocatable=allocatable)
+            except AdmissionRefused as error:
+                state.deferred = True
+                return Pending("Deferred", str(error))
+            self._runtime.resize(pod)
+        self._look_at_deferred()
+        return None
+
+    def _look_at_deferred(self) -> None:
+        """Another pod may have left room."""
+        with self._lock:
+            waiting = [uid for uid, state in self._states.items() if state.deferred]
+        self.look_at(waiting)
 
     def _reject(self, pod: Obj, state: _PodState, error: AdmissionRefused) -> None:
         """The pod is not admitted: it has failed, and its claims are released if it ran before."""
@@ -416,6 +459,7 @@ class PodWorkers:
         return views
 
     def _write_running(self, pod: Obj, state: _PodState) -> None:
+        pending = self._resize(pod, state)
         running = self._runtime.get(uid_of(pod))
         if running is None:
             return
@@ -436,6 +480,8 @@ class PodWorkers:
             health=health,
             ready=again is None,
             restarts=running.program.restarts if running.program is not None else 0,
+            resources=running.resources,
+            pending=pending,
         )
         self._writer.write(pod, state.written, status)
         if again is not None:
@@ -472,6 +518,7 @@ class PodWorkers:
                 pod, state.written, pod_status.ended(pod, now=self._now(), phase=phase, started_at=started_at)
             )
         state.ended = True
+        self._look_at_deferred()
         self._record(KubeletPod(step="ended", pod=where(pod), uid=uid_of(pod), phase=phase))
 
     def _terminate(self, pod: Obj, state: _PodState) -> None:
@@ -502,6 +549,7 @@ class PodWorkers:
             self._devices.release(uid)
         with self._lock:
             state = self._states.pop(uid, None)
+        self._look_at_deferred()
         if state is not None and not state.ended:
             self._record(KubeletPod(step="vanished", uid=uid))
         if self._claims.cache.of_pod(uid):

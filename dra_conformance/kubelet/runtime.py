@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network
 from typing import Protocol
 
 from dra_api.objects import Obj, uid_of
 from dra_conformance.kubelet.container_view import ContainerView
+from dra_conformance.kubelet.pod_resize import Resources, resources_of
 
 _PODS = IPv4Network("10.244.0.0/16")
 """The addresses of pods."""
@@ -45,12 +46,13 @@ class Programs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunningPod:
-    """A pod whose containers run: start time, address, and the view of each container."""
+    """A pod whose containers run: start time, address, the view of each container, and their allocated resources."""
 
     started_at: str
     pod_ip: str
     views: Mapping[str, ContainerView]
     program: PodProgram | None = None
+    resources: Resources = field(default_factory=dict)
 
 
 class Runtime:
@@ -71,9 +73,15 @@ class Runtime:
         """Start a pod's containers."""
         program = self._programs.start(pod) if self._programs else None
         with self._lock:
-            found = RunningPod(now, str(next(self._addresses)), views, program)
+            found = RunningPod(now, str(next(self._addresses)), views, program, resources_of(pod))
             self._pods[uid_of(pod)] = found
             return found
+
+    def resize(self, pod: Obj) -> None:
+        """Give the containers of a running pod the resources of its spec."""
+        with self._lock:
+            if (running := self._pods.get(uid_of(pod))) is not None:
+                self._pods[uid_of(pod)] = replace(running, resources=resources_of(pod))
 
     def kill(self, uid: str) -> RunningPod | None:
         """End a pod's containers."""

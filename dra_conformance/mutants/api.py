@@ -202,6 +202,18 @@ MUTANTS = [
         "A resize may change any resource of a container.",
     ),
     Mutant(
+        "resize-not-compared-with-the-node",
+        "DP-074c",
+        lambda patch: patch.replace("apiserver_emulator.pods.admission:check_resize", lambda pod, old, ctx: None),
+        "A resize may ask for more than the node has.",
+    ),
+    Mutant(
+        "resize-compares-cpu-only",
+        "DP-074c",
+        lambda patch: patch.replace("apiserver_emulator.pods.admission:_RESIZED", ("cpu",)),
+        "Only the CPU of a resize is compared with the node.",
+    ),
+    Mutant(
         "resize-changes-claims",
         "DP-075",
         lambda patch: patch.replace("apiserver_emulator.pods.strategy:resized_spec", lambda new, old: new),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from dra_api.objects import Obj
+from dra_api.objects import Obj, uid_of
 from dra_api.quantity import Quantity
 from dra_api.rpc import DEVICE_PLUGIN_TYPE
 from dra_api.rpc.device_plugin import VERSION
@@ -137,3 +137,112 @@ def _(patch: Patch) -> None:
         return reject
 
     patch.wrap("dra_conformance.kubelet.pods:PodWorkers._reject", make)
+
+
+# -- resize ------------------------------------------------------------------------------------------------------------
+
+_WORKERS = "dra_conformance.kubelet.pods:PodWorkers"
+
+
+def _on_resize(patch: Patch, then: Callable[[Any, Obj], None]) -> None:
+    """Do something more whenever the resources of a running pod have changed."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def resize(self: Any, pod: Obj, state: Any) -> Any:
+            before = self._runtime.get(uid_of(pod))
+            pending = original(self, pod, state)
+            after = self._runtime.get(uid_of(pod))
+            if before is not None and after is not None and before.resources != after.resources:
+                then(self, pod)
+            return pending
+
+        return resize
+
+    patch.wrap(f"{_WORKERS}._resize", make)
+
+
+@mutant("resize-never-done", rule="DP-074")
+def _(patch: Patch) -> None:
+    """The kubelet does not look at the resources of a pod that runs."""
+    patch.replace(f"{_WORKERS}._resize", lambda self, pod, state: None)
+
+
+@mutant("resize-allocates-anew", rule="DP-074")
+def _(patch: Patch) -> None:
+    """A resized pod is admitted again: its devices are free, and it gets others."""
+
+    def again(workers: Any, pod: Obj) -> None:
+        if workers._devices is not None:
+            workers._devices.release(uid_of(pod))
+            workers._devices.admit(pod)
+
+    _on_resize(patch, again)
+
+
+@mutant("resize-frees-devices", rule="DP-074")
+def _(patch: Patch) -> None:
+    """The devices of a resized pod are free for other pods."""
+
+    def free(workers: Any, pod: Obj) -> None:
+        if workers._devices is not None:
+            workers._devices.release(uid_of(pod))
+
+    _on_resize(patch, free)
+
+
+@mutant("resize-prepares-again", rule="DP-074")
+def _(patch: Patch) -> None:
+    """The claims of a resized pod are unprepared and prepared again."""
+
+    def again(workers: Any, pod: Obj) -> None:
+        workers._claims.unprepare(uid_of(pod))
+        workers._claims.prepare(pod)
+
+    _on_resize(patch, again)
+
+
+@mutant("resize-restarts-containers", rule="DP-074")
+def _(patch: Patch) -> None:
+    """A resized pod's containers start again."""
+
+    def make(original: Callable[..., Obj]) -> Callable[..., Obj]:
+        def running(pod: Obj, **rest: Any) -> Obj:
+            return original(pod, **{**rest, "restarts": int(pod["metadata"].get("generation", 1) > 1)})
+
+        return running
+
+    patch.wrap("dra_conformance.kubelet.pod_status:running", make)
+
+
+@mutant("resize-without-room-refuses-the-pod", rule="DP-074b")
+def _(patch: Patch) -> None:
+    """A pod whose resize does not fit has failed."""
+
+    def make(original: Callable[..., Any]) -> Callable[..., Any]:
+        def resize(self: Any, pod: Obj, state: Any) -> Any:
+            pending = original(self, pod, state)
+            if pending is not None:
+                self._end(pod, state, "Failed")
+            return pending
+
+        return resize
+
+    patch.wrap(f"{_WORKERS}._resize", make)
+
+
+@mutant("resize-ignores-other-pods", rule="DP-074b")
+def _(patch: Patch) -> None:
+    """A resize is compared with the node only, not with what its pods have left."""
+    patch.replace(f"{_WORKERS}._others", lambda self, pod: [])
+
+
+@mutant("deferred-resize-forgotten", rule="DP-074b")
+def _(patch: Patch) -> None:
+    """A deferred resize is not tried again when another pod has ended."""
+    patch.replace(f"{_WORKERS}._look_at_deferred", lambda self: None)
+
+
+@mutant("deferred-resize-stays-pending", rule="DP-074b")
+def _(patch: Patch) -> None:
+    """The condition PodResizePending stays after the resize."""
+    patch.replace("dra_conformance.kubelet.pod_status:_without_condition", lambda pod, kind: [])

@@ -13,6 +13,7 @@ from dra_conformance.engine.vocabulary import given, then, when, words
 from dra_conformance.engine.world import Seen, World, in_words
 from dra_conformance.kubelet.device_checkpoint import FILE_NAME
 from dra_conformance.kubelet.errors import KubeletError
+from dra_conformance.steps.objects import attempt
 from dra_conformance.steps.pods import BY_HAND, GRACE_SECONDS, add_container, pod_object
 from dra_conformance.steps.scripted_device_plugins import plugin_of
 
@@ -79,6 +80,24 @@ def _(world: World, pod: str, node: str) -> None:
     world.settle()
     world.node(node).kubelet.restart_containers(world.namespace, pod)
     world.settle()
+
+
+def _resize(world: World, resource: str, container: str, pod: str, amount: str) -> Obj:
+    resources = {"requests": {resource: amount}, "limits": {resource: amount}}
+    patch = {"spec": {"containers": [{"name": container, "resources": resources}]}}
+    return world.client.patch(PODS, pod, patch, world.namespace, kind="strategic", subresource="resize")
+
+
+@when('{resource:word} of container "{container}" of pod "{pod}" is resized to {amount:word}')
+def _(world: World, resource: str, container: str, pod: str, amount: str) -> None:
+    """Change request and limit of `cpu` or `memory` through the subresource resize."""
+    _resize(world, resource, container, pod, amount)
+
+
+@when('a client tries to resize {resource:word} of container "{container}" of pod "{pod}" to {amount:word}')
+def _(world: World, resource: str, container: str, pod: str, amount: str) -> None:
+    """The same; the API server may refuse it."""
+    attempt(world, lambda: _resize(world, resource, container, pod, amount))
 
 
 @when('the device checkpoint of "{node}" is {what}')

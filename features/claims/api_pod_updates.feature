@@ -43,3 +43,20 @@ Feature: A pod gets no further device by an update
     And it is created
     When the subresource resize of it updates "spec.resourceClaims" to [{name: gpu, resourceClaimName: other-claim}]
     Then its "spec.resourceClaims" reads [{name: gpu, resourceClaimName: some-claim}]
+
+  @DP-074c @since:1.37
+  Scenario Outline: A pod cannot be resized to more <what> than its node has
+    Given node "n1"
+    And "status.allocatable" of the Node "n1" is set to {cpu: "4", memory: 8Gi, pods: "10"}
+    And a pod "train" with resources of the containers:
+      | name | resources                                |
+      | main | cpu: 1, memory: 1Gi, example.com/gpu: 1  |
+    When pod "train" is bound by hand to "n1"
+    And a client tries to resize <what> of container "main" of pod "train" to <amount>
+    Then the API server refuses it with 403 Forbidden
+    And the Pod "train" has "spec.containers[0].resources.limits.<what>" <before>
+
+    Examples:
+      | what   | amount | before |
+      | cpu    | 4001m  | '1'    |
+      | memory | 9Gi    | 1Gi    |

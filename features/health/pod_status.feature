@@ -76,9 +76,10 @@ Feature: The pod status shows the health of devices
     Then pod "beside" shows the health "Unhealthy" for "claim:other"
     And pod "train" still shows the health "Healthy" for "claim:train"
 
-  @DRA-295e @needs:own-kubelet
+  @DRA-295e
   Scenario Outline: A change of health leaves a pod that is <phase> as it is
-    Given node "n1" running a driver that reports the health of 2 devices
+    Given new pods have the restart policy "Never"
+    And node "n1" running a driver that reports the health of 2 devices
     And pod "done" runs on device "dev-0" of "n1"
     And pod "alone" runs on device "dev-1" of "n1"
     And a pod "beside" with the reserved claims "done" and the containers:

@@ -229,6 +229,35 @@ def test_a_resize_changes_cpu_and_memory_only(client: KubeClient, pod: MakePod) 
         assert {field for _, field in causes(refused.value)} == fields
 
 
+def test_a_resize_needs_a_node_with_that_much(client: KubeClient, pod: MakePod) -> None:
+    node = {"metadata": {"name": "n1"}, "status": {"allocatable": {"cpu": "4", "memory": "8Gi"}}}
+    client.create(NODES, node)
+    body = pod("p")
+    amounts = {"cpu": "1", "example.com/gpu": "1"}
+    body["spec"]["containers"][0]["resources"] = {"limits": amounts, "requests": amounts}
+    made = client.create(PODS, body)
+    client.bind(made, "n1")
+    name = made["spec"]["containers"][0]["name"]
+
+    def resize(cpu: str) -> Obj:
+        resources = {"limits": {"cpu": cpu}, "requests": {"cpu": cpu}}
+        patch = {"spec": {"containers": [{"name": name, "resources": resources}]}}
+        return client.patch(PODS, "p", patch, "default", kind="strategic", subresource="resize")
+
+    assert resize("4")["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "4", "example.com/gpu": "1"}
+    with pytest.raises(Forbidden) as refused:
+        resize("4001m")
+    assert refused.value.message == (
+        'pods "p" is forbidden: node didn\'t have enough allocatable resources: cpu, requested: 4001, allocatable: 4000'
+    )
+    client.patch(NODES, "n1", {"metadata": {"labels": {"kubernetes.io/os": "windows"}}})
+    with pytest.raises(Forbidden, match="only supported on linux nodes"):
+        resize("2")
+    client.delete(NODES, "n1")
+    with pytest.raises(Forbidden, match='node "n1" not found'):
+        resize("2")
+
+
 def test_defaults_of_a_pod(client: KubeClient, pod: MakePod) -> None:
     body = pod("p")
     body["spec"]["containers"][0]["resources"] = {"limits": {"cpu": "1", "memory": "1Gi"}}

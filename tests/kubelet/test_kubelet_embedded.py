@@ -20,9 +20,10 @@ from dra_conformance.kubelet import Kubelet
 
 
 class Cluster:
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, release: str) -> None:
         self.clock = AdvanceableClock()
-        self.plane = ApiServerEmulator(directory=root / "cp", clock=self.clock, https=False)
+        folder = root / "cp"
+        self.plane = ApiServerEmulator(directory=folder, clock=self.clock, https=False, kubernetes_version=release)
         self.plane.start()
         self.client = KubeClient(self.plane.transport(), user_agent="test")
         self.log = LogFollower()
@@ -87,9 +88,9 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster() -> Iterator[Cluster]:
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     root = Path(tempfile.mkdtemp(prefix="kt"))
-    cluster = Cluster(root)
+    cluster = Cluster(root, getattr(request, "param", "1.37"))
     yield cluster
     cluster.close()
     shutil.rmtree(root)
@@ -152,3 +153,46 @@ def test_the_node_is_ready_and_slices_are_wiped(cluster: Cluster) -> None:
     cluster.log.wait(lambda: not cluster.kubelet.plugins.instances(DRIVER))
     cluster.clock.advance(31)
     cluster.log.wait(lambda: not cluster.client.list(RESOURCE_SLICES).items)
+
+
+# The API server of 1.37 refuses what the node never has.
+@pytest.mark.parametrize("cluster", ["1.36"], indirect=True)
+def test_a_resize_waits_for_room_and_its_condition_goes(cluster: Cluster) -> None:
+    def pod(name: str, cpu: str) -> None:
+        limits = {"cpu": cpu, "memory": "1Gi"}
+        container = {"name": "main", "image": "i", "resources": {"limits": limits, "requests": limits}}
+        metadata = {"name": name, "namespace": "default"}
+        cluster.client.bind(
+            cluster.client.create(PODS, {"metadata": metadata, "spec": {"containers": [container]}}), NODE
+        )
+        cluster.wait_phase(name, "Running")
+
+    def resize(cpu: str) -> None:
+        resources = {"limits": {"cpu": cpu}, "requests": {"cpu": cpu}}
+        patch = {"spec": {"containers": [{"name": "main", "resources": resources}]}}
+        cluster.client.patch(PODS, "p", patch, "default", kind="strategic", subresource="resize")
+
+    def pending() -> str:
+        found = [c for c in cluster.status("p")["conditions"] if c["type"] == "PodResizePending"]
+        return str(found[0]["reason"]) if found else ""
+
+    def container() -> dict[str, Any]:
+        return dict(cluster.status("p")["containerStatuses"][0])
+
+    pod("p", "10")
+    pod("rest", "54")  # the node has 64
+    assert container()["allocatedResources"] == {"cpu": "10", "memory": "1Gi"}
+    resize("11")
+    cluster.log.wait(lambda: pending() == "Deferred")
+    resize("65")
+    cluster.log.wait(lambda: pending() == "Infeasible")
+    assert container()["resources"]["limits"]["cpu"] == "10"
+    # A restarted kubelet still knows what the containers have.
+    cluster.kubelet.restart()
+    resize("12")
+    cluster.log.wait(lambda: pending() == "Deferred")
+    assert container()["resources"]["limits"]["cpu"] == "10"
+    cluster.client.delete(PODS, "rest", "default", grace_period_seconds=0)
+    cluster.log.wait(lambda: not pending())
+    assert container()["allocatedResources"]["cpu"] == container()["resources"]["limits"]["cpu"] == "12"
+    assert container()["restartCount"] == 0
