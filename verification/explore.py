@@ -1,9 +1,10 @@
 """`make explore MINUTES=30`: test with fresh seeds for a given time, and save what fails.
 
 Everything random in CI has a pinned seed, so that CI cannot fail by chance. New cases are found here instead. A round
-is a differential test of the allocator and CEL, mutated inputs for the parsers (verification/fuzz), a part of the
-matrix of device taints, then a run of the whole suite with a random watch lag. The report of a round that fails stays
-in the output folder, and the output ends with the commands that repeat it.
+is a differential test of the allocator and CEL, mutated inputs for the parsers (verification/fuzz), the next part of
+the matrix of device taints, then a run of the whole suite with a random watch lag. The report of a round that fails
+stays in the output folder, and the output ends with the commands that repeat it. The output folder also keeps the
+number of the next part, so that 157 rounds, of one call or of several, run all cells of the matrix.
 
 Before the rounds, scheduler and binder are killed at their writes until there were 1,000 kills or half of the time is
 over. `--target '--binder kai'` does only that, for the programs of these options.
@@ -30,14 +31,28 @@ MAX_LAG = 0.1
 """Seconds. A scenario waits up to 1.5 s for an expected result; ten watch events in a row must still fit."""
 _CASES = 2000
 _INPUTS = 5000
-_MATRIX_PARTS = 8
-"""Parts of the matrix of device taints, each of more than a thousand cells; the seed chooses one."""
+MATRIX_PARTS = 157
+"""Parts of the matrix of device taints, each of more than a thousand cells.
+
+A prime number: with a multiple of 5 or 4 all cells of a part would have the same second taint or toleration.
+"""
+_NEXT_PART = "taint-matrix-next"
+"""The file with the number of the next part: parts run one after the other, also over several calls."""
 _TAIL = 15
 _KILLS = "^faults/kills"
 """The scenarios that kill components."""
 
 
-def commands(seed: str, out: Path, *, differential: bool, fuzz: bool) -> Iterator[tuple[Path, list[str]]]:
+def next_part(out: Path) -> int:
+    """Return the number of the part of the matrix of device taints that is due, and count on."""
+    file = out / _NEXT_PART
+    part = int(file.read_text()) if file.exists() else 1
+    out.mkdir(parents=True, exist_ok=True)
+    file.write_text(f"{part % MATRIX_PARTS + 1}\n")
+    return part
+
+
+def commands(seed: str, out: Path, *, part: int, differential: bool, fuzz: bool) -> Iterator[tuple[Path, list[str]]]:
     """Yield the commands of a round, each with the folder of its report."""
     module = [sys.executable, "-m"]
     if differential:
@@ -49,8 +64,8 @@ def commands(seed: str, out: Path, *, differential: bool, fuzz: bool) -> Iterato
         words = ["--inputs", str(_INPUTS), "--seed", str(max(int(seed, 16), 1)), "--out", str(folder)]
         yield folder, [*module, "verification", "fuzz", *words]
     folder = out / f"taint-matrix-{seed}"
-    part = f"{int(seed, 16) % _MATRIX_PARTS + 1}/{_MATRIX_PARTS}"
-    yield folder, [*module, "verification", "taint-matrix", "--part", part, "--out", str(folder)]
+    cells = ["--all", "--part", f"{part}/{MATRIX_PARTS}", "--out", str(folder)]
+    yield folder, [*module, "verification", "taint-matrix", *cells]
     folder = out / f"run-{seed}"
     yield folder, run_command(seed, folder)
 
@@ -133,7 +148,7 @@ def explore(
         if clock.monotonic() >= deadline:
             break
         seed = next(seeds)
-        for folder, command in commands(seed, out, differential=differential, fuzz=fuzz):
+        for folder, command in commands(seed, out, part=next_part(out), differential=differential, fuzz=fuzz):
             result = run(command)
             print(f"round {number}: exit code {result.returncode}: {shlex.join(command)}", flush=True)
             # A report of a passed round shows nothing, and hours of rounds would fill the disk.

@@ -34,11 +34,13 @@ def test_no_round_begins_after_the_time_and_only_failures_are_kept(tmp_path: Pat
     # A round takes 160 s: the rounds at 0 and 160 s begin before 180 s, the one at 320 s does not.
     assert len(run.commands) == 8
     assert [command[-1] for command in failed] == [str(tmp_path / "run-00000001")]
-    assert [path.name for path in tmp_path.iterdir()] == ["run-00000001"]
+    assert {path.name for path in tmp_path.iterdir()} == {"run-00000001", "taint-matrix-next"}
 
 
 def test_a_round_is_repeatable_by_its_seed(tmp_path: Path) -> None:
-    first, second = (list(explore.commands("ffffffff", tmp_path, differential=False, fuzz=False)) for _ in range(2))
+    first, second = (
+        list(explore.commands("ffffffff", tmp_path, part=1, differential=False, fuzz=False)) for _ in range(2)
+    )
     assert first == second
     assert "0.1" in first[-1][1]
 
@@ -89,3 +91,10 @@ def test_runs_that_kill_nothing_are_not_repeated(tmp_path: Path) -> None:
     run = Killer(clock, kills=0)
     assert explore.kill(1000, 10, tmp_path, run=run, clock=clock, seeds=numbers()) == (0, [])
     assert len(run.commands) == 1
+
+
+def test_the_parts_of_the_taint_matrix_follow_each_other(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    assert [explore.next_part(out) for _ in range(explore.MATRIX_PARTS + 1)] == [*range(1, explore.MATRIX_PARTS + 1), 1]
+    ((_, command), _) = explore.commands("0", out, part=7, differential=False, fuzz=False)
+    assert command[-5:-2] == ["--all", "--part", f"7/{explore.MATRIX_PARTS}"]

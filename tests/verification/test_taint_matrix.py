@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from verification.explore import MATRIX_PARTS
 from verification.taint_matrix import command, feature, reference
 from verification.taint_matrix.cells import DIMENSIONS, EXTENDED, SINGLE, Cell, cells, is_possible
 from verification.taint_matrix.cover import cover, pairs_of, possible_pairs
@@ -44,6 +45,14 @@ def test_the_feature_is_that_of_the_cover() -> None:
 def test_each_cell_belongs_to_one_scenario() -> None:
     for cell in itertools.islice(cells(), 0, None, 97):
         assert sum(group.has(cell) for group in feature.GROUPS) == 1
+
+
+def test_parts_of_all_cells_have_two_taints_and_pod_groups_too() -> None:
+    part = command.cells_of_part(f"5/{MATRIX_PARTS}", every=True)
+    assert len(part) > 1000
+    assert {cell.beside for cell in part} == set(DIMENSIONS["beside"])
+    assert {cell.other for cell in part} == set(DIMENSIONS["other"])
+    assert "PodGroup" in {cell.users for cell in part}
 
 
 def test_parts_have_all_cells_once() -> None:
