@@ -8,34 +8,43 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from dra_api.allocations import results_of_allocation
-from dra_api.informer import Change
+from dra_api.informer import Change, ChangeType
 from dra_api.objects import Obj, key_of, name_of, namespace_of, uid_of
+from dra_conformance.cli.node_groups import SUFFIX, NodeGroup, identified
 from dra_conformance.core.errors import SuiteError, UsageError
 from dra_conformance.oracle import SMALL_BUDGET, Case, Cluster, check, could_all_be_allocated, read_claim
 from dra_conformance.oracle.dumps import Dump
+from dra_conformance.oracle.needed_devices import needed
 from dra_conformance.oracle.obstacles import obstacle
 from dra_conformance.oracle.schema import Claim
+from reference_impl.scheduler import extended_resources
 from reference_impl.scheduler.allocator.model import Features
 from reference_impl.scheduler.allocator.search import MAX_STEPS
 from reference_impl.scheduler.cluster_view import ClusterView
 from reference_impl.scheduler.cycle import Cycle, Decision
 
-_SUFFIX = "-simulated"
 _ENDED = ("Succeeded", "Failed")
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result for one pod or claim: its node and devices, or the reason why it does not fit."""
+    """The result for one pod or claim: its node and devices, or the reason why it does not fit.
+
+    `group` is the node group of a new node. `reasons` are those of the node groups, by name, and `needed` is what a new
+    node must publish, one sentence for each request.
+    """
 
     kind: str
     name: str
     node: str = ""
     devices: tuple[str, ...] = ()
     reason: str = ""
+    group: str = ""
+    reasons: tuple[tuple[str, str], ...] = ()
+    needed: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -104,14 +113,6 @@ def _recorded(pod: Obj) -> list[Obj]:
     return list((pod.get("status") or {}).get("resourceClaimStatuses") or ())
 
 
-def identified(obj: Obj) -> Obj:
-    """Return a namespaced object with the namespace and UID that an API server would set."""
-    metadata = obj.get("metadata") or {}
-    namespace = metadata.get("namespace") or "default"
-    uid = metadata.get("uid") or f"{obj.get('kind')}/{namespace}/{metadata.get('name')}"
-    return {**obj, "metadata": {**metadata, "namespace": namespace, "uid": uid}}
-
-
 def _with_generated(pod: Obj) -> Obj:
     """Return a pod with the claims of its templates in its status, as the claim controller would record them."""
     known = {entry.get("name") for entry in _recorded(pod)}
@@ -126,12 +127,12 @@ def _with_generated(pod: Obj) -> Obj:
 
 def generated_name(pod: Obj, entry: Obj) -> str:
     """Return the name of the claim that the simulation makes for a template of a pod."""
-    return f"{name_of(pod)}-{entry['name']}{_SUFFIX}"
+    return f"{name_of(pod)}-{entry['name']}{SUFFIX}"
 
 
 def _pod_for(claim: Obj) -> Obj:
     """Return a pod that uses only this claim."""
-    name = f"{name_of(claim)}{_SUFFIX}"
+    name = f"{name_of(claim)}{SUFFIX}"
     return identified(
         {
             "apiVersion": "v1",
@@ -177,51 +178,18 @@ def _claim_from(template: Obj, pod: Obj, name: str) -> Obj:
     )
 
 
-def restricted(objects: list[Obj], names: Sequence[str]) -> list[Obj]:
-    """Return the objects without the nodes that the user did not name. Raises UsageError if no node is left."""
+def restricted(objects: list[Obj], names: Sequence[str], *, empty: bool = False) -> list[Obj]:
+    """Return the objects without the nodes that the user did not name.
+
+    Raises UsageError if there is no node, unless `empty` allows it: nodes are added then.
+    """
     there = {name_of(obj) for obj in objects if obj.get("kind") == "Node"}
-    if not there:
+    if not there and not empty:
         raise UsageError("the files contain no Node", hint="Add the output of `kubectl get nodes -o yaml`.")
     for name in names:
         if name not in there:
             raise UsageError(f"--node {name}: not in the files (nodes: {', '.join(sorted(there))})")
     return [obj for obj in objects if not names or obj.get("kind") != "Node" or name_of(obj) in names]
-
-
-def one_more(objects: Sequence[Obj], like: str) -> list[Obj]:
-    """Return a copy of the node `like` and of its ResourceSlices, with healthy, unused devices.
-
-    The copied slices are pools of the new node. Network devices are available on it if their node selectors match the
-    copied labels. Taints of devices, and taints that describe the state of the node, are not copied.
-
-    Raises:
-        UsageError: there is no such node.
-    """
-    node = next((obj for obj in objects if obj.get("kind") == "Node" and name_of(obj) == like), None)
-    if node is None:
-        raise UsageError(f"--add-node-like {like}: not in the files")
-    name = f"{like}{_SUFFIX}"
-    made = copy.deepcopy(node)
-    labels = {**(made["metadata"].get("labels") or {}), "kubernetes.io/hostname": name}
-    made["metadata"] = {"name": name, "labels": labels}
-    spec = made.get("spec") or {}
-    kept = [taint for taint in spec.get("taints") or () if not str(taint.get("key")).startswith("node.kubernetes.io/")]
-    made["spec"] = {**{key: value for key, value in spec.items() if key != "unschedulable"}, "taints": kept}
-    return [made, *(_copied(obj, name) for obj in objects if _is_slice_of(obj, like))]
-
-
-def _is_slice_of(obj: Obj, node: str) -> bool:
-    return obj.get("kind") == "ResourceSlice" and _spec(obj).get("nodeName") == node
-
-
-def _copied(resource_slice: Obj, node: str) -> Obj:
-    made = copy.deepcopy(resource_slice)
-    made["metadata"] = {"name": f"{name_of(resource_slice)}{_SUFFIX}"}
-    made["spec"]["nodeName"] = node
-    made["spec"]["pool"]["name"] = f"{made['spec']['pool']['name']}{_SUFFIX}"
-    for device in made["spec"].get("devices") or ():
-        device.pop("taints", None)
-    return made
 
 
 @dataclass
@@ -234,6 +202,10 @@ class Simulation:
     def __post_init__(self) -> None:
         self.view = ClusterView(features=Features(), seed=None, listener=lambda *_: None)
         self.cycle = Cycle(self.view, features=Features(), max_steps=MAX_STEPS)
+        self._apply("ADDED", self.objects)
+        self.cluster = Cluster.of(self.objects)
+
+    def _apply(self, change: ChangeType, objects: Iterable[Obj]) -> None:
         takers = {
             "Node": self.view.on_node,
             "ResourceSlice": self.view.on_slice,
@@ -242,22 +214,57 @@ class Simulation:
             "ResourceClaim": self.view.on_claim,
             "Pod": self.view.on_pod,
         }
-        for obj in self.objects:
+        for obj in objects:
             if (take := takers.get(str(obj.get("kind")))) is not None:
-                take(Change("ADDED", obj, None))
-        self.cluster = Cluster.of(self.objects)
+                take(Change(change, obj, None))
 
     def run(self, batch: Sequence[Wanted]) -> list[Outcome]:
         """Schedule the pods and claims in order, and return their results."""
         return [self._place(wanted) for wanted in batch]
 
+    def run_with(self, batch: Sequence[Wanted], groups: Sequence[NodeGroup]) -> list[Outcome]:
+        """Schedule the pods and claims in order, with new nodes of the groups for those that do not fit.
+
+        The first group with a node that fits gets one more node. A node on which nothing fits is not added.
+        """
+        found: list[Outcome] = []
+        for wanted in batch:
+            # Two groups may name their slices alike: no two new nodes have the same number.
+            number = len({outcome.node for outcome in found if outcome.group}) + 1
+            found.append(self._place_with(wanted, groups, number))
+        return found
+
+    def _place_with(self, wanted: Wanted, groups: Sequence[NodeGroup], number: int) -> Outcome:
+        placed = self._placed(wanted)
+        if isinstance(placed, Outcome):
+            return placed
+        reasons: list[tuple[str, str]] = []
+        for group in groups:
+            brought, before = group.new_node(number), self.cluster
+            self._apply("ADDED", brought)
+            self.cluster = before.with_objects(brought)
+            tried = self._placed(wanted)
+            if isinstance(tried, Outcome):
+                return replace(tried, group=group.name)
+            reasons.append((group.name, self._why(wanted, tried, only=group.node_name(number))))
+            self._apply("DELETED", reversed(brought))
+            self.cluster = before
+        return Outcome(wanted.kind, wanted.name, reason=placed, reasons=tuple(reasons), needed=self.needed(wanted.pod))
+
     def _place(self, wanted: Wanted) -> Outcome:
+        placed = self._placed(wanted)
+        if isinstance(placed, Outcome):
+            return placed
+        return Outcome(wanted.kind, wanted.name, reason=self._why(wanted, placed), needed=self.needed(wanted.pod))
+
+    def _placed(self, wanted: Wanted) -> Outcome | str:
+        """Schedule a pod or claim. Return the scheduler's message if it does not fit."""
         with self.view.lock:
             decision = self.cycle.decide(wanted.pod)
             if isinstance(decision, Decision):
                 self.view.assume(wanted.pod, decision.node, decision.allocations)
         if not isinstance(decision, Decision):
-            return Outcome(wanted.kind, wanted.name, reason=self._why(wanted, decision.message))
+            return decision.message
         devices: list[str] = []
         for entry, allocation in decision.entries:
             devices += [f"{result['request']}={_device(result)}" for result in results_of_allocation(allocation)]
@@ -284,10 +291,29 @@ class Simulation:
                 hint="This is a bug of the suite; please report it with the files.",
             )
 
-    def _why(self, wanted: Wanted, message: str) -> str:
-        """Return why a pod does not fit: the obstacle of the devices, or else the scheduler's message."""
+    def needed(self, pod: Obj) -> tuple[str, ...]:
+        """Return what a node must publish for a pod, one sentence for each request of its claims and resources."""
+        claims = self.unallocated(pod)
+        if resources := self._extended(pod):
+            made = extended_resources.wanted(pod, resources, resources).claim(pod)
+            made["metadata"]["name"] = f"{name_of(pod)}-extended-resources"
+            claims.append(read_claim(made))
+        return tuple(needed(self.cluster, claims))
+
+    def _extended(self, pod: Obj) -> dict[str, str]:
+        """Return the extended resources of a pod that classes stand for, each with its class."""
+        return extended_resources.requested(self.view.pod_needs(pod), self.view.extended.class_of)
+
+    def _why(self, wanted: Wanted, message: str, *, only: str = "") -> str:
+        """Return why a pod does not fit: the obstacle of the devices, or else the scheduler's message.
+
+        `only`: the reason on this node.
+        """
         claims = self.unallocated(wanted.pod)
-        states = [state for state in self.view.candidates() if not self.cycle.node_refusal(wanted.pod, state)]
+        states = [state for state in self.view.candidates() if not only or state.facts.name == only]
+        if only and (refusal := self.cycle.node_refusal(wanted.pod, states[0], self._extended(wanted.pod))):
+            return refusal
+        states = [state for state in states if not self.cycle.node_refusal(wanted.pod, state)]
         if not claims or not states:
             return message
         reasons: dict[str, list[tuple[str, str]]] = {}

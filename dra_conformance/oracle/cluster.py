@@ -71,6 +71,22 @@ class Cluster:
         # Pools do not depend on claims: the copy keeps them, with the results of selectors that they cache.
         return replace(self, claims=(*kept, *new.values()), _known_pools=self.pools)
 
+    def with_objects(self, objects: Iterable[Obj]) -> Cluster:
+        """Return the same cluster with more objects of the API, all of them new. Raises Malformed."""
+        new = Cluster.of(objects)
+        more = replace(new, taint_rules=(*self.taint_rules, *new.taint_rules)).pools
+        # Pools that stay as they are keep the results of selectors that they cache.
+        same = not new.taint_rules and not self.pools.keys() & more.keys()
+        return Cluster(
+            slices=(*self.slices, *new.slices),
+            classes=(*self.classes, *new.classes),
+            claims=(*self.claims, *new.claims),
+            taint_rules=(*self.taint_rules, *new.taint_rules),
+            nodes=(*self.nodes, *new.nodes),
+            pods=(*self.pods, *new.pods),
+            _known_pools=dict(sorted({**self.pools, **more}.items())) if same else None,
+        )
+
     # -- indices ---------------------------------------------------------------------------------------------------
 
     @cached_property

@@ -170,7 +170,7 @@ def _dump() -> Read:
 
 
 def _simulate() -> Read:
-    from dra_conformance.cli import simulation
+    from dra_conformance.cli import node_groups, simulation
     from dra_conformance.core.errors import UsageError
     from dra_conformance.oracle import dumps
 
@@ -181,7 +181,7 @@ def _simulate() -> Read:
         objects = simulation.restricted(simulation.completed(dump), ())
         simulation.Simulation(objects).run(batch)
         for node in dump.cluster.nodes[:2]:
-            more = simulation.one_more(objects, node.metadata.name)
+            more = node_groups.one_more(objects, node.metadata.name)
             simulation.Simulation([*objects, *more]).run(batch)
 
     return _of_file(".json", read, (UsageError,))

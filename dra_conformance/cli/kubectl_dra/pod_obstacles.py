@@ -12,7 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from dra_api.objects import Obj, key_of, meta, name_of, namespace_of
-from dra_conformance.cli.simulation import generated_name, identified
+from dra_conformance.cli.node_groups import identified
+from dra_conformance.cli.simulation import generated_name
 from dra_conformance.oracle.dumps import Dump, Located
 from reference_impl.scheduler import extended_resources, pod_claims
 
